@@ -1,0 +1,46 @@
+# Every target sets up what it needs: a machine with Python >= 3.11 and make is enough.
+#   PYTHON=python3.12 make test    chooses the interpreter of a new .venv
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help run test slow bench check docs clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+
+run: $(VENV)/.installed-plots  ## compare the learners on embedded data; report in build/compare
+	$(BIN)/ellipsoid compare digits --output build/compare
+
+test: $(VENV)/.installed-dev  ## the tests, the doctests and the examples of the documentation
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "not slow"
+
+slow: $(VENV)/.installed-dev  ## the tests that take longer than a few seconds
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m slow
+
+bench: $(VENV)/.installed-bench  ## this library beside its peers
+	$(BIN)/ellipsoid bench
+
+check: $(VENV)/.installed-dev  ## formatting, lint, types and the direction of imports
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(VENV)/.installed-docs  ## the documentation in build/docs, its examples run
+	$(BIN)/python -m pytest docs README.md CONTRIBUTING.md
+	$(BIN)/sphinx-build -W --keep-going -b html docs build/docs
+
+clean:  ## remove what the targets made, .venv included
+	rm -rf build $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache docs/generated
+
+# An existing .venv is kept and completed; a change of pyproject.toml installs again.
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed-%: pyproject.toml | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable ".[$*]"
+	@touch $@

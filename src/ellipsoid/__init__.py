@@ -1,0 +1,56 @@
+"""Learning from a stream, one example at a time, with guarantees you can read off.
+
+The public names are listed once, in ``_EXPORTS``, and are imported when first used (PEP 562): ``import ellipsoid``
+costs next to nothing, so that the command line can answer ``--help`` without loading a compiler.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_EXPORTS = {
+    "CELLIP": "ellipsoid.estimators",
+    "Certificate": "ellipsoid.certificates",
+    "Ellipsoid": "ellipsoid.geometry",
+    "IELLIP": "ellipsoid.estimators",
+    "MIRA": "ellipsoid.estimators",
+    "PassiveAggressive": "ellipsoid.estimators",
+    "Perceptron": "ellipsoid.estimators",
+    "datasets": "ellipsoid.streams",
+    "feasible_point": "ellipsoid.convex",
+    "load": "ellipsoid.estimators",
+    "minimize": "ellipsoid.convex",
+    "prequential": "ellipsoid.evaluate",
+}
+
+# Type checkers and editors do not run __getattr__: they read this block, which a test holds equal to _EXPORTS.
+if TYPE_CHECKING:
+    from ellipsoid.certificates import Certificate as Certificate
+    from ellipsoid.convex import feasible_point as feasible_point
+    from ellipsoid.convex import minimize as minimize
+    from ellipsoid.estimators import CELLIP as CELLIP
+    from ellipsoid.estimators import IELLIP as IELLIP
+    from ellipsoid.estimators import MIRA as MIRA
+    from ellipsoid.estimators import PassiveAggressive as PassiveAggressive
+    from ellipsoid.estimators import Perceptron as Perceptron
+    from ellipsoid.estimators import load as load
+    from ellipsoid.evaluate import prequential as prequential
+    from ellipsoid.geometry import Ellipsoid as Ellipsoid
+    from ellipsoid.streams import datasets as datasets
+
+__all__ = ["__version__", *_EXPORTS]  # noqa: PLE0604 - the names are strings, all of them
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module 'ellipsoid' has no attribute {name!r}")
+    home = _EXPORTS[name]
+    # A name that is itself a module (datasets) is imported as one, so that its package need not re-export it.
+    value = import_module(f"{home}.{name}") if name == "datasets" else getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
