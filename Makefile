@@ -10,7 +10,10 @@ WORKERS ?= 2
 .PHONY: help run test slow bench check docs clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | column -t -s '|'
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# Two test workers on two cores: a thread pool inside each of them would only get in the way.
+test slow: export OMP_NUM_THREADS ?= 1
 
 run: $(VENV)/.installed-plots  ## compare the learners on embedded data; report in build/compare
 	$(BIN)/ellipsoid compare digits --output build/compare
@@ -34,8 +37,8 @@ docs: $(VENV)/.installed-docs  ## the documentation in build/docs, its examples 
 	$(BIN)/python -m pytest docs README.md CONTRIBUTING.md
 	$(BIN)/sphinx-build -W --keep-going -b html docs build/docs
 
-clean:  ## remove what the targets made, .venv included
-	rm -rf build $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache docs/generated
+clean:  ## remove what the targets made, except .venv
+	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache docs/generated
 
 # An existing .venv is kept and completed; a change of pyproject.toml installs again.
 $(VENV)/bin/python:

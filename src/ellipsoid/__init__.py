@@ -1,7 +1,7 @@
 """Learning from a stream, one example at a time, with guarantees you can read off.
 
-The public names are listed once, in ``_EXPORTS``, and are imported when first used (PEP 562): ``import ellipsoid``
-costs next to nothing, so that the command line can answer ``--help`` without loading a compiler.
+The public names are listed once, in ``_EXPORTS``, and are imported when first used (PEP 562): to import
+``ellipsoid`` costs next to nothing, so that the command line can answer ``--help`` without loading a compiler.
 """
 
 from importlib import import_module
@@ -24,7 +24,7 @@ _EXPORTS = {
     "prequential": "ellipsoid.evaluate",
 }
 
-# Type checkers and editors do not run __getattr__: they read this block, which a test holds equal to _EXPORTS.
+# Type checkers and editors do not run __getattr__: they read this block; a test holds it equal to _EXPORTS.
 if TYPE_CHECKING:
     from ellipsoid.certificates import Certificate as Certificate
     from ellipsoid.convex import feasible_point as feasible_point

@@ -1,0 +1,51 @@
+"""What every test may rely on: the hypothesis profile, and the data sets where they are at hand.
+
+A test that takes the ``dataset`` fixture, or carries the ``data`` marker, needs the data sets. It is skipped,
+with the reason, when ELLIPSOID_DATA is not set; the summary counts how many ran, so that a gate can insist on them.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+# Compilation happens inside the first example, so a deadline would measure the compiler. A gate must not be a
+# lottery: there the examples are drawn from a fixed seed.
+settings.register_profile("house", deadline=None, print_blob=True)
+settings.register_profile("gate", parent=settings.get_profile("house"), derandomize=True, database=None)
+settings.load_profile("gate" if os.environ.get("CI") else "house")
+
+NEEDS_DATA = ("needs_data", True)
+
+
+def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
+    for item in items:
+        if "dataset" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.data)
+        if item.get_closest_marker("data"):
+            # Properties, unlike markers, travel with the report from an xdist worker to the summary.
+            item.user_properties.append(NEEDS_DATA)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("data") and not os.environ.get("ELLIPSOID_DATA"):
+        pytest.skip("ELLIPSOID_DATA is not set: point it to the folder of data sets")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    def count(*outcomes: str) -> int:
+        reports = (report for outcome in outcomes for report in terminalreporter.stats.get(outcome, ()))
+        return sum(NEEDS_DATA in map(tuple, getattr(report, "user_properties", ())) for report in reports)
+
+    ran, skipped = count("passed", "failed", "error", "xfailed", "xpassed"), count("skipped")
+    terminalreporter.write_line(f"data tests: {ran} ran, {skipped} skipped")
+
+
+@pytest.fixture
+def dataset() -> Callable[..., Any]:
+    """``dataset("usps")`` loads a named set."""
+    from ellipsoid import datasets
+
+    return datasets.load

@@ -1,0 +1,76 @@
+"""The rules of the house that no other tool holds."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ellipsoid
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "ellipsoid"
+MODULES = sorted(PACKAGE.rglob("*.py"))
+SOURCES = MODULES + sorted((ROOT / "tests").rglob("*.py"))
+PAGES = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md"))
+LONGEST_FILE = 400
+
+
+def relative(path):
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=relative)
+def test_module_says_what_it_is_for(path):
+    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    assert docstring, f"{relative(path)} has no docstring"
+    assert docstring.splitlines()[0].rstrip().endswith((".", ":", "?")), "the first line is not a sentence"
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=relative)
+def test_file_can_be_read_in_one_sitting(path):
+    assert len(path.read_text("utf-8").splitlines()) <= LONGEST_FILE
+
+
+def test_changelog_opens_with_this_version():
+    headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), flags=re.MULTILINE)
+    assert headings[0] == ellipsoid.__version__
+
+
+@pytest.mark.parametrize("statement", ["import ellipsoid", "import ellipsoid.cli"])
+def test_heavy_libraries_wait_until_they_are_needed(statement):
+    probe = f"import sys; {statement}; print(*{{'numba', 'numpy', 'sklearn', 'scipy'}} & set(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert loaded.stdout.split() == []
+
+
+@pytest.mark.parametrize("name", ellipsoid.__all__)
+def test_public_name_resolves(name):
+    assert getattr(ellipsoid, name) is not None
+
+
+def test_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        ellipsoid.nonsense  # noqa: B018
+
+
+def test_static_names_agree_with_the_lazy_ones():
+    tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
+    static = {
+        alias.asname: node.module
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert static == ellipsoid._EXPORTS
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_links_between_files_lead_somewhere(page):
+    targets = re.findall(r"\]\((?![a-z]+:|#)([^)#\s]+)", page.read_text("utf-8"))
+    missing = [target for target in targets if not (page.parent / target).exists()]
+    assert missing == []
