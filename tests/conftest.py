@@ -1,7 +1,7 @@
 """What every test may rely on: the hypothesis profile, and the data sets where they are at hand.
 
 A test that takes the ``dataset`` fixture, or carries the ``data`` marker, needs the data sets. It is skipped,
-with the reason, when ELLIPSOID_DATA is not set; the summary counts how many ran, so that a gate can insist on them.
+with the reason, when ELLIPSOID_DATA is not set; the summary counts those that ran, so that a gate can insist.
 """
 
 import os

@@ -1,7 +1,7 @@
 """Learning from a stream, one example at a time, with guarantees you can read off.
 
 The public names are listed once, in ``_EXPORTS``, and are imported when first used (PEP 562): to import
-``ellipsoid`` costs next to nothing, so that the command line can answer ``--help`` without loading a compiler.
+``ellipsoid`` costs next to nothing, so that ``ellipsoid --help`` answers without loading a compiler.
 """
 
 from importlib import import_module
