@@ -1,0 +1,218 @@
+"""Shapes: the positive semidefinite matrix P of an ellipsoid, kept in the form it was made in.
+
+    E = { c + F u : |u| <= 1 },   P = F F' = exp(log_scale) B
+
+A shape answers five questions, none of which needs the dim x dim matrix: x P, x'Px, d'P^{-1}d, F u and
+log det P.  Here: the questions, the ball, and the forms that do hold dim x dim numbers (a factor of P, or P
+itself).  The forms of the online ellipsoid methods, which hold far fewer, are in `ellipsoid_factored`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+Rows = Any  # a dense (n, dim) array or a CSR matrix of that shape
+
+EPS = float(np.finfo(np.float64).eps)
+INDEFINITE = 1e-10  # an eigenvalue more negative than this, relative to the largest, is not rounding
+
+
+@runtime_checkable
+class Shape(Protocol):
+    """What an `Ellipsoid` asks of P; rows are dense or CSR, answers are dense."""
+
+    @property
+    def dim(self) -> int:
+        """The number of coordinates."""
+
+    @property
+    def log_det(self) -> float:
+        """log det P, minus infinity when the ellipsoid is flat."""
+
+    def apply(self, rows: Rows) -> Array:
+        """X P."""
+
+    def quadratic(self, rows: Rows) -> Array:
+        """x'Px for every row x."""
+
+    def inverse_quadratic(self, rows: Rows, zero: float) -> Array:
+        """d'P^{-1}d for every row d; infinite when d leaves the range of P by more than ``zero``."""
+
+    def stretch(self, rows: Array) -> Array:
+        """F u for every row u, where F F' = P: the unit ball becomes the ellipsoid about 0."""
+
+    def dense(self) -> Array:
+        """P itself, dim x dim."""
+
+
+def finite_matrix(values: ArrayLike, name: str) -> Array:
+    """A float64 2-D array without NaN or inf, or a ValueError that says what is wrong with ``name``."""
+    matrix = np.array(values, dtype=np.float64)
+    if matrix.ndim != 2:
+        raise ValueError(f"{name} must be a 2-D array, got {matrix.ndim} dimension(s)")
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"{name} must be finite, it contains NaN or inf")
+    return matrix
+
+
+def squared_norms(rows: Rows) -> Array:
+    """|x|^2 for every row, dense or sparse."""
+    if sp.issparse(rows):
+        return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+    return np.asarray(np.einsum("ij,ij->i", rows, rows))
+
+
+def densify(rows: Rows) -> Array:
+    return rows.toarray() if sp.issparse(rows) else rows  # type: ignore[no-any-return]
+
+
+def product(rows: Rows, matrix: Rows) -> Array:
+    return np.asarray(densify(rows @ matrix))
+
+
+def _scaled(values: Array, log_scale: float) -> Array:
+    # A zero stays a zero however large the scale; anything else may honestly overflow to inf.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.where(values == 0.0, 0.0, values * np.exp(log_scale))
+
+
+def checked_spectrum(eigenvalues: Array, message: str) -> Array:
+    largest = max(float(eigenvalues.max(initial=0.0)), 0.0)
+    if eigenvalues.min(initial=0.0) < -INDEFINITE * max(largest, np.finfo(np.float64).tiny):
+        raise ValueError(f"{message}, its smallest eigenvalue is {eigenvalues.min():.3g}")
+    return np.maximum(eigenvalues, 0.0)
+
+
+class ScaledShape(ABC):
+    """P = exp(log_scale) B; a subclass knows B.  ``log_scale = -inf`` is a single point, P = 0."""
+
+    def __init__(self, dim: int, log_scale: float) -> None:
+        if dim < 1:
+            raise ValueError(f"dim must be at least 1, got {dim}")
+        if np.isnan(log_scale) or log_scale == np.inf:
+            raise ValueError(f"log_scale must be finite or -inf, got {log_scale}")
+        self.dim = int(dim)
+        self.log_scale = float(log_scale)
+
+    @property
+    def log_det(self) -> float:
+        return -np.inf if self.log_scale == -np.inf else self.dim * self.log_scale + self._log_det()
+
+    def apply(self, rows: Rows) -> Array:
+        return _scaled(self._apply(rows), self.log_scale)
+
+    def quadratic(self, rows: Rows) -> Array:
+        return _scaled(np.maximum(self._quadratic(rows), 0.0), self.log_scale)
+
+    def inverse_quadratic(self, rows: Rows, zero: float) -> Array:
+        if self.log_scale == -np.inf:
+            return np.where(np.sqrt(squared_norms(rows)) <= zero, 0.0, np.inf)
+        return _scaled(self._inverse_quadratic(rows, zero), -self.log_scale)
+
+    def stretch(self, rows: Array) -> Array:
+        return _scaled(self._stretch(rows), 0.5 * self.log_scale)
+
+    def dense(self) -> Array:
+        matrix = self.apply(np.eye(self.dim))
+        return 0.5 * (matrix + matrix.T)
+
+    @abstractmethod
+    def _log_det(self) -> float: ...
+
+    @abstractmethod
+    def _apply(self, rows: Rows) -> Array: ...
+
+    @abstractmethod
+    def _quadratic(self, rows: Rows) -> Array: ...
+
+    @abstractmethod
+    def _inverse_quadratic(self, rows: Rows, zero: float) -> Array: ...
+
+    @abstractmethod
+    def _stretch(self, rows: Array) -> Array: ...
+
+
+class BallShape(ScaledShape):
+    """P = exp(log_scale) I."""
+
+    def _log_det(self) -> float:
+        return 0.0
+
+    def _apply(self, rows: Rows) -> Array:
+        return np.array(densify(rows))
+
+    def _quadratic(self, rows: Rows) -> Array:
+        return squared_norms(rows)
+
+    def _inverse_quadratic(self, rows: Rows, zero: float) -> Array:
+        return squared_norms(rows)
+
+    def _stretch(self, rows: Array) -> Array:
+        return rows
+
+
+class FactorShape(ScaledShape):
+    """P = exp(log_scale) J J' with a dense factor J, square or thin (then the ellipsoid is flat)."""
+
+    def __init__(self, factor: ArrayLike, log_scale: float = 0.0) -> None:
+        self._factor = finite_matrix(factor, "factor")
+        super().__init__(self._factor.shape[0], log_scale)
+
+    @cached_property
+    def _axes(self) -> tuple[Array, Array]:
+        # B = W diag(lengths^2) W', only the directions whose length rounding cannot have made.
+        directions, lengths, _ = np.linalg.svd(self._factor, full_matrices=False)
+        kept = lengths > lengths.max(initial=0.0) * self.dim * EPS
+        return directions[:, kept], lengths[kept]
+
+    def _log_det(self) -> float:
+        lengths = self._axes[1]
+        return 2.0 * float(np.log(lengths).sum()) if lengths.size == self.dim else -np.inf
+
+    def _apply(self, rows: Rows) -> Array:
+        return np.asarray((rows @ self._factor) @ self._factor.T)
+
+    def _quadratic(self, rows: Rows) -> Array:
+        return squared_norms(product(rows, self._factor))
+
+    def _inverse_quadratic(self, rows: Rows, zero: float) -> Array:
+        directions, lengths = self._axes
+        coordinates = product(rows, directions)
+        values = squared_norms(coordinates / lengths)
+        if lengths.size < self.dim:
+            outside = np.sqrt(squared_norms(densify(rows) - coordinates @ directions.T))
+            values[outside > zero] = np.inf
+        return values
+
+    def _stretch(self, rows: Array) -> Array:
+        directions, lengths = self._axes
+        return np.asarray(((rows @ directions) * lengths) @ directions.T)
+
+
+class DenseShape(FactorShape):
+    """P given as a symmetric positive semidefinite matrix."""
+
+    def __init__(self, matrix: ArrayLike, log_scale: float = 0.0) -> None:
+        self._matrix = finite_matrix(matrix, "P")
+        rows, columns = self._matrix.shape
+        if rows != columns:
+            raise ValueError(f"P must be square, got shape {self._matrix.shape}")
+        if np.abs(self._matrix - self._matrix.T).max(initial=0.0) > 1e-8 * np.abs(self._matrix).max(
+            initial=0.0
+        ):
+            raise ValueError("P must be symmetric; symmetrise it as (P + P.T) / 2 if that is what you mean")
+        self._matrix = 0.5 * (self._matrix + self._matrix.T)
+        eigenvalues, vectors = np.linalg.eigh(self._matrix)
+        eigenvalues = checked_spectrum(eigenvalues, "P must be positive semidefinite")
+        eigenvalues[eigenvalues <= eigenvalues.max(initial=0.0) * rows * EPS] = 0.0
+        super().__init__(vectors * np.sqrt(eigenvalues), log_scale)
+
+    def _apply(self, rows: Rows) -> Array:
+        return product(rows, self._matrix)
