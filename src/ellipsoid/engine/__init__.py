@@ -1,0 +1,23 @@
+"""The compiled loop and the only place that knows numba's machinery."""
+
+from .compile import clear_cache, compiled, entry
+from .generic import generic
+from .loop import decide, inspect, learn, scores_of
+from .rows import CSR, Dense
+from .tasks import Binary, Multiclass, OneVsRest
+
+__all__ = [
+    "CSR",
+    "Binary",
+    "Dense",
+    "Multiclass",
+    "OneVsRest",
+    "clear_cache",
+    "compiled",
+    "decide",
+    "entry",
+    "generic",
+    "inspect",
+    "learn",
+    "scores_of",
+]

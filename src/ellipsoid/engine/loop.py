@@ -1,0 +1,76 @@
+"""The one loop: score, judge, demand, absorb, over a chunk of rows.
+
+A chunk of one row runs the same machine code as a chunk of a million, so that chunking cannot change a model.
+"""
+
+import numpy as np
+
+from .compile import compiled
+from .protocol import SCORES, TAU, absorb, demand, judge, room, score, width, winner
+from .rows import count, flaw
+from .tally import ENERGY, MISTAKES, PULL, RADIUS2, ROUNDS, UPDATES
+
+
+@compiled
+def inspect(rows):
+    """The first bad row of the chunk and its flaw, or -1 and FINE."""
+    for t in range(count(rows)):
+        found = flaw(rows, t)
+        if found:
+            return t, found
+    return -1, 0
+
+
+@compiled
+def learn(rule, task, rep, rows, tally, work, order, predictions, start, stop):
+    """Learn rows ``order[start:stop]`` (or start..stop where ``order`` is empty); returns where it stopped.
+
+    It stops early where the representation has no room for the next row. A chunk of one row is inspected here, larger
+    ones by ``inspect`` beforehand: the answer ``-1 - flaw`` says that the row is bad and nothing was changed.
+    Where ``predictions`` is not empty, it takes the index of the label predicted before each row was learned.
+    """
+    if count(rows) == 1:
+        found = flaw(rows, 0)
+        if found:
+            return -1 - found
+    n = width(task)
+    scores = work[SCORES]
+    ordered = order.shape[0] > 0
+    watched = predictions.shape[0] > 0
+    for i in range(start, stop):
+        t = order[i] if ordered else i
+        if not room(rep, rows, t):
+            return i
+        score(rep, rows, t, n, scores)
+        margin = judge(task, t, scores)
+        if watched:
+            predictions[t] = winner(task, scores)
+        if margin <= 0.0:
+            tally[MISTAKES] += 1.0
+        size = demand(task, rule, rows, t, margin, work, tally)
+        if size > 0.0 and absorb(rep, rule, rows, t, n, work, tally):
+            tally[UPDATES] += 1.0
+            tally[RADIUS2] = max(tally[RADIUS2], size)
+            for r in range(n):
+                tally[PULL] += work[TAU, r] * scores[r]
+                tally[ENERGY] += work[TAU, r] * work[TAU, r] * size
+        tally[ROUNDS] += 1.0
+    return stop
+
+
+@compiled
+def decide(task, rep, rows, work):
+    """The label index predicted for the first row, or ``-1 - flaw`` for a bad row."""
+    found = flaw(rows, 0)
+    if found:
+        return -1 - found
+    score(rep, rows, 0, width(task), work[SCORES])
+    return winner(task, work[SCORES])
+
+
+@compiled
+def scores_of(rep, rows, n, out):
+    """Write the n scores of every row."""
+    for t in range(count(rows)):
+        score(rep, rows, t, n, out[t])
+    return np.int64(0)

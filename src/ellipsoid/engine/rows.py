@@ -1,0 +1,102 @@
+"""Rows of a chunk of examples: dense or compressed sparse rows (CSR), with the constant feature in front.
+
+Column 0 of every table of weights belongs to the constant feature (the intercept), column 1 + j to feature j, so that
+features can be added in mid-stream without moving anything. ``constant`` is the value of that feature: 1 with an
+intercept, 0 without.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .generic import generic
+
+FINE, NOT_FINITE, TOO_LARGE, BAD_INDEX = range(4)
+
+# Squared norms below this are those of a zero row: a step that divides by them would overflow.
+TINY = 1e-300
+
+
+class Dense(NamedTuple):
+    """C-contiguous rows of float64 or float32."""
+
+    X: np.ndarray
+    constant: float
+
+
+class CSR(NamedTuple):
+    """Compressed sparse rows: float64 or float32 values, int32 or int64 indices increasing within a row."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    constant: float
+    width: int
+
+
+@generic(1)
+def energy(rows: Any, t: int) -> float:
+    """Squared norm of row t, the constant feature included."""
+
+
+@energy.register(Dense, regroup=True)
+def _(rows, t):
+    X = rows.X
+    total = 0.0
+    for j in range(X.shape[1]):
+        total += np.float64(X[t, j]) * np.float64(X[t, j])
+    return total + rows.constant * rows.constant
+
+
+@energy.register(CSR)
+def _(rows, t):
+    total = rows.constant * rows.constant
+    for k in range(rows.indptr[t], rows.indptr[t + 1]):
+        total += np.float64(rows.data[k]) * np.float64(rows.data[k])
+    return total
+
+
+@generic(1)
+def flaw(rows: Any, t: int) -> int:
+    """What is wrong with row t: FINE, NOT_FINITE, TOO_LARGE (its squared norm overflows) or BAD_INDEX."""
+
+
+@flaw.register(Dense)
+def _(rows, t):
+    if np.isfinite(energy(rows, t)):
+        return FINE
+    for j in range(rows.X.shape[1]):
+        if not np.isfinite(rows.X[t, j]):
+            return NOT_FINITE
+    return TOO_LARGE
+
+
+@flaw.register(CSR)
+def _(rows, t):
+    last = -1
+    for k in range(rows.indptr[t], rows.indptr[t + 1]):
+        j = np.int64(rows.indices[k])
+        if j <= last or j >= rows.width:
+            return BAD_INDEX
+        last = j
+    if np.isfinite(energy(rows, t)):
+        return FINE
+    for k in range(rows.indptr[t], rows.indptr[t + 1]):
+        if not np.isfinite(rows.data[k]):
+            return NOT_FINITE
+    return TOO_LARGE
+
+
+@generic(1)
+def count(rows: Any) -> int:
+    """How many rows there are."""
+
+
+@count.register(Dense)
+def _(rows):
+    return rows.X.shape[0]
+
+
+@count.register(CSR)
+def _(rows):
+    return rows.indptr.shape[0] - 1

@@ -1,0 +1,10 @@
+"""The running sums of a stream: one float64 vector, so that counting costs no allocation and saves as an array.
+
+``ROUNDS`` counts examples seen, ``MISTAKES`` those with margin <= 0, ``UPDATES`` those that changed the hypothesis,
+``PARTS`` the single learners that moved (one-vs-rest). The rest feeds the certificates; sums run over updates:
+``RADIUS2`` largest squared norm, ``PUSH`` sum of tau_y, ``LOSS2`` sum of squared hinge losses, ``PULL`` sum of
+tau . scores before the step, ``ENERGY`` sum of |x|^2 |tau|^2.
+"""
+
+ROUNDS, MISTAKES, UPDATES, PARTS, RADIUS2, PUSH, LOSS2, PULL, ENERGY = range(9)
+SIZE = 16

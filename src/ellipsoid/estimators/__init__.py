@@ -1,0 +1,11 @@
+"""scikit-learn shells: parameters around a learner."""
+
+from typing import Any
+
+from .linear import MIRA, PassiveAggressive, Perceptron
+from .persist import load
+
+# The explicit list of learners: the command line, the model files and the shared tests read it.
+LEARNERS: dict[str, Any] = {learner.__name__: learner for learner in (Perceptron, PassiveAggressive, MIRA)}
+
+__all__ = ["LEARNERS", "MIRA", "PassiveAggressive", "Perceptron", "load"]

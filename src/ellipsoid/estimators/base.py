@@ -1,0 +1,361 @@
+"""One scikit-learn shell for every online learner: fit, partial_fit, learn_one, predict.
+
+A subclass names its parameters and gives the rule they stand for; all the rest is here.
+"""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d, validate_data
+
+from ellipsoid.certificates import Certificate
+from ellipsoid.engine import tally as tallies
+
+from . import persist
+from .inputs import Source, flaw_message
+from .labels import Labels
+from .learner import NONE, Learner
+from .named import row_of
+
+Labelled = NDArray[Any]
+
+
+class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example."""
+
+    fit_intercept: bool
+    average: bool
+    n_epochs: int
+    shuffle: bool
+    random_state: Any
+    grow_features: bool
+
+    _core: Learner
+
+    # -- what a subclass gives ---------------------------------------------------------------------------------
+
+    def _start(self) -> Learner:
+        """A new learner for the parameters, or ``ValueError`` for a bad one."""
+        raise NotImplementedError
+
+    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+        """Certificates of this algorithm against a comparator (a row a score, the constant feature first)."""
+        raise NotImplementedError
+
+    # -- learning ----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Forget everything, then make ``n_epochs`` passes, each in a new random order if ``shuffle``."""
+        if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
+            raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
+        learner = self._start()
+        source = self._source(X, None)
+        labels = self._check_labels(y, source)
+        source.check()
+        known = np.unique(labels)
+        if len(known) < 2:
+            raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
+        self._note_names(X, reset=True)
+        learner.open(source.width, by_class=not source.sparse)
+        for label in known.tolist():
+            learner.know(label)
+        codes, _ = learner.labels.encode(labels)
+        random = check_random_state(self.random_state)
+        rows = source.rows(0, source.n)
+        for _epoch in range(self.n_epochs):
+            order = random.permutation(source.n).astype(np.int64) if self.shuffle else NONE
+            learner.run(rows, codes, 0, source.n, order=order)
+        self._install(learner)
+        return self
+
+    def _install(self, learner: Learner) -> None:
+        self._core = learner
+        self.n_features_in_ = learner.width
+
+    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+        """One pass in the given order. Labels never seen before add a class, unless ``classes`` were fixed first.
+
+        ``classes``, on the first call, fixes the labels' order; later calls may repeat it.
+        """
+        core = self.__dict__.get("_core")
+        if core is not None and classes is None and type(X) is np.ndarray and X.shape == (1, core.width):
+            label = np.asarray(y)
+            if label.shape == (1,) and self._learn_row(core, X[0], label.item()):
+                return self
+        self._pass(X, y, classes, None)
+        return self
+
+    def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Labelled:
+        """``partial_fit`` that returns the label predicted for each row before the row was learned."""
+        return self._pass(X, y, classes, NONE)
+
+    def _pass(self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: Any) -> Labelled:
+        core = self.__dict__.get("_core")
+        learner = core if core is not None else self._start()
+        source = self._source(X, core)
+        labels = self._check_labels(y, source)
+        source.check()
+        known = self._check_classes(learner, classes)
+        self._check_known(learner, known, labels)
+        self._note_names(X, reset=core is None)
+        learner.open(source.width, by_class=not source.sparse)
+        for label in known:
+            learner.know(label)
+        learner.closed |= bool(known)
+        predictions = None if watch is None else np.empty(source.n, dtype=object)
+        learner.learn(source, labels, predictions=predictions)
+        self._install(learner)
+        return NONE if predictions is None else _tidy(predictions, labels)
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
+        core = self.__dict__.get("_core")
+        if core is not None and self._learn_row(core, x, y):
+            return self
+        if isinstance(y, np.ndarray | list | tuple):
+            raise ValueError(f"y must be one label, got {y!r}")
+        X, fresh = self._one_row(x)
+        self._pass(X, np.array([y]), None, None)
+        if isinstance(x, dict):
+            self._core.features = {**(self._core.features or {}), **fresh}
+        return self
+
+    @staticmethod
+    def _learn_row(core: Learner, x: Any, y: Any) -> bool:
+        """Learn a dense row of known width and label; False if this is not one."""
+        fast = core.fast or core.one()
+        if (
+            type(x) is not np.ndarray
+            or x.shape != fast.shape
+            or (x.dtype != np.float64 and x.dtype.kind not in "iub")
+        ):
+            return False
+        try:
+            code = fast.index.get(y)
+        except TypeError:
+            return False
+        if code is None:
+            return False
+        fast.row[0] = x
+        fast.code[0] = code
+        reached = fast.learn(*fast.learn_args)
+        if reached == 1:
+            return True
+        if reached < 0:
+            raise ValueError(flaw_message(0, -1 - reached))
+        return False
+
+    # -- prediction --------------------------------------------------------------------------------------------
+
+    def predict_one(self, x: Any) -> Any:
+        """The label predicted for one example."""
+        core = self._learned()
+        fast = core.fast or core.one()
+        if type(x) is np.ndarray and x.shape == fast.shape and x.dtype == np.float64:
+            fast.row[0] = x
+            code = fast.predict(core)
+            if code < 0:
+                raise ValueError(flaw_message(0, -1 - code))
+            return fast.values[code]
+        return self.predict(self._one_row(x)[0])[0]
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores: shape (n,) for two classes (positive means ``classes_[1]``), else (n, classes)."""
+        core = self._learned()
+        source = self._source(X, core, learning=False)
+        source.check()
+        self._note_names(X, reset=False)
+        scores = core.decision(source)
+        return scores[:, 0] if core.scores == 1 and len(core.labels) == 2 else scores
+
+    def predict(self, X: Any) -> Labelled:
+        """Predicted labels; a tie goes to the label of the smallest index."""
+        scores = self.decision_function(X)
+        codes = (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        labels: Labelled = self.classes_[codes]
+        return labels
+
+    # -- what was learned --------------------------------------------------------------------------------------
+
+    def _learned(self) -> Learner:
+        core: Learner | None = self.__dict__.get("_core")
+        if core is None:
+            raise NotFittedError(
+                f"This {type(self).__name__} has learned nothing yet; call fit, partial_fit or learn_one"
+            )
+        return core
+
+    def _fitted(self, name: str) -> Learner:
+        if "_core" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something")
+        return self._core
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_core" in self.__dict__
+
+    @property
+    def classes_(self) -> Labelled:
+        """Known labels, in the order of their indices."""
+        return self._fitted("classes_").labels.array()
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Weights of the features, one row a score."""
+        return np.array(self._fitted("coef_").weights()[:, 1:])
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """Weights of the constant feature (zero without an intercept)."""
+        return np.array(self._fitted("intercept_").weights()[:, 0])
+
+    @property
+    def t_(self) -> int:
+        """Examples seen."""
+        return self._fitted("t_").rounds
+
+    @property
+    def mistakes_(self) -> int:
+        """Examples with margin <= 0 when they were seen: ties count."""
+        return int(self._fitted("mistakes_").tally[tallies.MISTAKES])
+
+    @property
+    def updates_(self) -> int:
+        """Examples that changed the hypothesis."""
+        return int(self._fitted("updates_").tally[tallies.UPDATES])
+
+    def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
+        """The bounds that hold for this run so far.
+
+        ``comparator`` is a weight vector (or a matrix, a row a class), with one more column in front for the intercept
+        or without one; by default the learner's own current weights.
+        """
+        core = self._learned()
+        shape = (core.scores, 1 + core.width)
+        if comparator is None:
+            other = np.array(core.table.weights(core.scores, 0))
+        else:
+            other = np.atleast_2d(np.asarray(comparator, dtype=np.float64))
+            if other.shape == (shape[0], core.width):
+                other = np.column_stack([np.zeros(shape[0]), other])
+            if other.shape != shape:
+                raise ValueError(
+                    f"comparator must have shape {shape} or {(shape[0], core.width)}, got {other.shape}"
+                )
+            if not np.isfinite(other).all():
+                raise ValueError("comparator holds NaN or inf")
+        return self._bounds(core, other)
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write the model to a file that ``ellipsoid.load`` reads; no pickle, loading never runs code."""
+        persist.save(self, path)
+
+    # -- input -------------------------------------------------------------------------------------------------
+
+    def _source(self, X: Any, core: Learner | None, learning: bool = True) -> Source:
+        """X as rows of the width this learner knows."""
+        source = Source(X, 1.0 if self.fit_intercept else 0.0)
+        if source.n == 0:
+            raise ValueError(
+                f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example"
+            )
+        if source.width == 0 and core is None:
+            raise ValueError(f"0 feature(s) (shape={(source.n, 0)}) while a minimum of 1 is required.")
+        if core is not None and source.width != core.width:
+            growing = self.grow_features or core.features is not None
+            if not growing or (source.width < core.width and not source.sparse):
+                advice = "" if growing else "; grow_features=True lets a wider X add columns"
+                raise ValueError(
+                    f"X has {source.width} features, but {type(self).__name__} is expecting {core.width} features "
+                    f"as input{advice}"
+                )
+            if source.width > core.width and not learning:
+                return source.narrowed(core.width)
+        return source
+
+    @staticmethod
+    def _check_labels(y: Any, source: Source) -> Labelled:
+        if y is None:
+            raise ValueError("requires y to be passed, but the target y is None")
+        labels = np.asarray(y)
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = column_or_1d(labels, warn=True)
+        if labels.ndim != 1:
+            raise ValueError(f"y must be 1-D, one label an example, got shape {labels.shape}")
+        if len(labels) != source.n:
+            raise ValueError(f"y has {len(labels)} labels for the {source.n} rows of X")
+        if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
+            row = int(np.flatnonzero(~np.isfinite(labels))[0])
+            raise ValueError(f"row {row} of y is NaN or inf; labels must be known (Input contains NaN)")
+        if labels.dtype.kind in "fcOmM":
+            check_classification_targets(labels)
+        return labels
+
+    @staticmethod
+    def _check_classes(learner: Learner, classes: Any) -> list[Any]:
+        """Labels of ``classes`` to make known now; an error where they contradict what is known."""
+        if classes is None:
+            return []
+        given = np.asarray(classes).tolist()
+        if len(learner.labels) == 0:
+            if len(set(given)) != len(given):
+                raise ValueError(f"classes must not repeat a label, got {classes!r}")
+            return list(given)
+        if set(given) != set(learner.labels.values):
+            raise ValueError(
+                f"classes={given} is not what is known from earlier calls: {learner.labels.values}"
+            )
+        return []
+
+    def _check_known(self, learner: Learner, known: list[Any], labels: Labelled) -> None:
+        """Refuse labels outside a closed set, or of another kind than those known."""
+        known = known or learner.labels.values
+        fresh = Labels(known).encode(labels)[1] if known else []
+        for row, label in fresh:
+            if learner.closed or known is not learner.labels.values:
+                raise ValueError(f"row {row} of y holds the label {label!r}, which is not in classes={known}")
+            if isinstance(label, str) != isinstance(known[0], str):
+                raise ValueError(
+                    f"row {row} of y holds the label {label!r}, of another kind than the known {known[0]!r}"
+                )
+
+    def _note_names(self, X: Any, reset: bool) -> None:
+        """Keep or compare column names, as scikit-learn does."""
+        if hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+
+    def _one_row(self, x: Any) -> tuple[Any, dict[Any, int]]:
+        """One example as a 1-row matrix, and the feature names it brings."""
+        core = self.__dict__.get("_core")
+        if isinstance(x, dict):
+            if core is not None and core.features is None:
+                raise ValueError(
+                    "this learner was started on arrays; give x as an array, or start a new one on dicts"
+                )
+            return row_of(x, {} if core is None else core.features)
+        if hasattr(x, "tocsr"):
+            return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr(), {}
+        array = np.asarray(x)
+        if array.ndim != 1:
+            raise ValueError(
+                f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows"
+            )
+        return array.reshape(1, -1), {}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _tidy(predictions: NDArray[Any], labels: Labelled) -> Labelled:
+    """Predictions in the type of the labels where every row has one."""
+    if labels.dtype.kind not in "iubfUS" or any(label is None for label in predictions[:1]):
+        return predictions
+    return predictions.astype(labels.dtype)

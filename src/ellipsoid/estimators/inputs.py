@@ -1,0 +1,181 @@
+"""What users pass as examples, as rows that the compiled loop can read.
+
+Native inputs (C-contiguous float64 or float32, CSR) are read where they lie, also memory-mapped and read-only ones.
+Everything else is converted a block at a time, so that a pass needs no copy of the whole.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ellipsoid.engine import CSR, Dense, entry, inspect
+from ellipsoid.engine.rows import BAD_INDEX, NOT_FINITE
+
+BLOCK_VALUES = 1 << 19
+
+
+class InvalidInput(ValueError, TypeError):
+    """Input that is not made of numbers: a wrong value and a wrong type at once."""
+
+
+def flaw_message(row: int, flaw: int) -> str:
+    """The sentence for a bad row."""
+    if flaw == NOT_FINITE:
+        return f"row {row} of X holds NaN or inf; impute or drop it before learning"
+    if flaw == BAD_INDEX:
+        return (
+            f"row {row} of X has column indices that are negative, out of range, repeated or unsorted; "
+            "call X.sum_duplicates() and X.sort_indices() first"
+        )
+    return f"row {row} of X is too large (inf): its squared norm overflows float64; rescale the features"
+
+
+class Source:
+    """Examples as blocks of rows, each with the constant feature of value ``constant``.
+
+    >>> source = Source(np.ones((3, 2), dtype=np.int8), constant=1.0)
+    >>> source.n, source.width, source.rows(0, 3).X.dtype
+    (3, 2, dtype('float64'))
+    """
+
+    def __init__(self, X: Any, constant: float) -> None:
+        self.constant = constant
+        self.sparse = sp.issparse(X)
+        if self.sparse:
+            self._X = _canonical(X)
+        elif isinstance(X, np.ndarray) and X.dtype.kind in "fiub" and X.dtype.itemsize <= 8:
+            self._X = X
+        else:
+            self._X = numeric(X)
+        if self._X.ndim != 2:
+            raise ValueError(
+                f"X must be 2-D, one row an example, got {self._X.ndim}-D; Reshape your data: X.reshape(1, -1) is one row"
+            )
+        self.n, self.width = self._X.shape
+
+    @property
+    def native(self) -> bool:
+        """Can compiled code read the input where it lies?"""
+        return bool(self.sparse or (self._X.dtype in (np.float64, np.float32) and _plain(self._X)))
+
+    def narrowed(self, width: int) -> "Source":
+        """The same examples without the columns from ``width`` on."""
+        return Source(self._X[:, :width], self.constant)
+
+    def rows(self, start: int, stop: int) -> Dense | CSR:
+        """Rows start..stop for the engine."""
+        X = self._X
+        if self.sparse:
+            return CSR(
+                writable(X.data),
+                writable(X.indices),
+                writable(X.indptr[start : stop + 1]),
+                self.constant,
+                self.width,
+            )
+        block = X[start:stop]
+        if not self.native:
+            block = np.ascontiguousarray(block, dtype=np.float64)
+        return Dense(writable(block), self.constant)
+
+    def blocks(self) -> Iterator[tuple[int, int]]:
+        """Ranges of rows of bounded size."""
+        size = max(1, min(1 << 16, BLOCK_VALUES // max(1, self.width)) if not self.native else 1 << 16)
+        for start in range(0, self.n, size):
+            yield start, min(self.n, start + size)
+
+    def check(self) -> None:
+        """Raise ``ValueError`` naming the first bad row."""
+        for start, stop in self.blocks():
+            rows = self.rows(start, stop)
+            row, flaw = entry(inspect, rows)(rows)
+            if row >= 0:
+                raise ValueError(flaw_message(start + row, flaw))
+
+
+def numeric(X: Any) -> NDArray[np.float64]:
+    """An array of numbers, or an error that names the first entry that is none."""
+    array = np.asarray(X)
+    if array.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold real numbers")
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        for position, value in np.ndenumerate(array):
+            try:
+                float(value)
+            except (TypeError, ValueError):
+                place = f"row {position[0]}" if position else "X"
+                raise InvalidInput(
+                    f"{place} of X holds {value!r} of type {type(value).__name__}: each argument must be "
+                    "a string or a real number that float() takes"
+                ) from error
+        raise InvalidInput(f"X cannot be read as an array of numbers: {error}") from error
+
+
+def _canonical(X: Any) -> Any:
+    """CSR of float64 or float32 with one index type and a sane row pointer."""
+    if X.ndim != 2:
+        raise ValueError(f"X must be 2-D, got a {X.ndim}-D sparse array")
+    if X.format != "csr":
+        X = X.tocsr()
+    if X.dtype.kind == "c":
+        raise ValueError("Complex data not supported: X must hold real numbers")
+    data = X.data if X.dtype in (np.float64, np.float32) else X.data.astype(np.float64)
+    indices, indptr = X.indices, X.indptr
+    kind = (
+        indices.dtype if indices.dtype == indptr.dtype and indices.dtype in (np.int32, np.int64) else np.int64
+    )
+    indices, indptr = indices.astype(kind, copy=False), indptr.astype(kind, copy=False)
+    n = X.shape[0]
+    sane = (
+        len(indptr) == n + 1
+        and indptr[0] == 0
+        and indptr[-1] <= min(len(data), len(indices))
+        and bool((np.diff(indptr) >= 0).all())
+    )
+    if not sane:
+        raise ValueError(
+            "X.indptr of the CSR matrix is damaged: it must start at 0, never fall, and end at X.nnz"
+        )
+    return _Compressed(data, indices, indptr, X.shape)
+
+
+class _Compressed:
+    """The arrays of a CSR matrix, without scipy's checks at every slice."""
+
+    ndim = 2
+
+    def __init__(self, data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> None:
+        self.data, self.indices, self.indptr, self.shape = data, indices, indptr, shape
+
+    def __getitem__(self, key: Any) -> Any:
+        return sp.csr_matrix((self.data, self.indices, self.indptr), shape=self.shape)[key]
+
+
+def _plain(X: NDArray[Any]) -> bool:
+    return bool(X.flags.c_contiguous and X.flags.aligned and X.dtype.isnative)
+
+
+class _Alias:
+    """The memory of a read-only array under a type that compiled code shares with writable ones."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self.array = array
+        self.__array_interface__ = dict(array.__array_interface__)
+        self.__array_interface__["data"] = (self.__array_interface__["data"][0], False)
+
+
+def writable(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that compiled code reads as any other: read-only input would be compiled a second time.
+
+    The loop never writes to rows; the view is never handed out.
+    """
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    if type(array) is not np.ndarray:
+        array = array.view(np.ndarray)
+    return array if array.flags.writeable else np.asarray(_Alias(array))

@@ -1,0 +1,74 @@
+"""Labels of any kind, as indices in the order in which they became known."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Codes = NDArray[np.int64]
+
+
+class Labels:
+    """The known labels and their indices; new ones are added at the end.
+
+    >>> labels = Labels(["spam", "ham"])
+    >>> labels.encode(np.array(["ham", "spam", "eggs"]))
+    (array([1, 0, 2]), [(2, 'eggs')])
+    >>> len(labels)
+    2
+    """
+
+    def __init__(self, known: Iterable[Any] = ()) -> None:
+        self.values: list[Any] = []
+        self.index: dict[Any, int] = {}
+        for label in known:
+            self.add(label)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def add(self, label: Any) -> int:
+        """Make a label known; returns its index."""
+        if label in self.index:
+            raise ValueError(f"the label {label!r} is given twice in classes")
+        self.index[label] = len(self.values)
+        self.values.append(label)
+        self._lut: Codes | None = None
+        return len(self.values) - 1
+
+    def array(self) -> NDArray[Any]:
+        """The known labels as an array."""
+        return np.array(self.values) if self.values else np.array([], dtype=object)
+
+    def encode(self, y: NDArray[Any]) -> tuple[Codes, list[tuple[int, Any]]]:
+        """Indices of labels; with the labels not known yet, each at the row where it first appears."""
+        if y.dtype.kind in "iub" and (table := self._table()) is not None:
+            offset = y.astype(np.int64) - self._low
+            inside = (offset >= 0) & (offset < len(table))
+            if inside.all():
+                codes = table[offset]
+                if (codes >= 0).all():
+                    return codes, []
+        return self._encode_slowly(y)
+
+    def _table(self) -> Codes | None:
+        """Index by integer label, where the known labels are integers in a small range."""
+        if self._lut is None and self.values and all(isinstance(v, int) for v in self.values):
+            self._low, high = min(self.values), max(self.values)
+            if high - self._low < 1 << 16:
+                self._lut = np.full(high - self._low + 1, -1, dtype=np.int64)
+                for label, index in self.index.items():
+                    self._lut[label - self._low] = index
+        return self._lut
+
+    def _encode_slowly(self, y: NDArray[Any]) -> tuple[Codes, list[tuple[int, Any]]]:
+        codes = np.empty(len(y), dtype=np.int64)
+        index, fresh = dict(self.index), []
+        for row, label in enumerate(y.tolist()):
+            code = index.get(label)
+            if code is None:
+                code = index[label] = len(index)
+                fresh.append((row, label))
+            codes[row] = code
+        return codes, fresh

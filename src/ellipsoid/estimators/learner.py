@@ -1,0 +1,233 @@
+"""The learned state of an online learner, and how the engine is run on it.
+
+A learner knows its labels, its features and its tables; an estimator is a shell of parameters around one. Labels seen for
+the first time split a chunk into segments: the loop itself runs with a fixed set of classes.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.engine import CSR, Binary, Dense, Multiclass, OneVsRest, decide, entry, learn, scores_of
+from ellipsoid.engine import tally as tallies
+from ellipsoid.engine.protocol import WORK_ROWS
+from ellipsoid.representation.tables import LinearTable
+
+from .inputs import Source, flaw_message
+from .labels import Labels
+
+NONE = np.zeros(0, dtype=np.int64)
+
+
+class Learner:
+    """Labels, features, weights and running sums of one stream, for a ``rule``.
+
+    ``one_vs_rest`` trains a binary learner for each class. ``half`` says how a binary weight vector w becomes the
+    first two rows of a multiclass table when a third label appears: -half w and half w.
+    """
+
+    def __init__(
+        self, rule: Any, *, intercept: bool, average: bool, one_vs_rest: bool = False, half: float = 1.0
+    ):
+        self.rule = rule
+        self.constant = 1.0 if intercept else 0.0
+        self.average = average
+        self.one_vs_rest = one_vs_rest
+        self.half = half
+        self.labels = Labels()
+        self.closed = False
+        self.split = False
+        self.features: dict[Any, int] | None = None
+        self.table: Any = None
+        self.tally = np.zeros(tallies.SIZE)
+        self.work = np.zeros((WORK_ROWS, 1))
+        self.fast: _OneRow | None = None
+        self._predictor: tuple[int, Any] | None = None
+
+    # -- shape -------------------------------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return 0 if self.table is None else int(self.table.width)
+
+    @property
+    def scores(self) -> int:
+        """Number of scores of a row: one for two classes."""
+        return 1 if len(self.labels) == 2 else len(self.labels)
+
+    @property
+    def rounds(self) -> int:
+        """Examples seen."""
+        return int(self.tally[tallies.ROUNDS])
+
+    def new_table(self, by_class: bool) -> Any:
+        """The representation this learner keeps its hypothesis in."""
+        return LinearTable(by_class=by_class, average=self.average)
+
+    def open(self, width: int, *, by_class: bool) -> None:
+        """Make room for rows of this width; the first call settles the layout."""
+        if self.table is None:
+            self.table = self.new_table(by_class)
+        if self.table.reserve(max(1, self.scores), width):
+            self.fast = None
+
+    def know(self, label: Any) -> None:
+        """Add a class: a zero row; a third class first splits the binary vector into two opposite rows."""
+        if len(self.labels) == 2:
+            self.split = self.rounds > 0
+            self.table.split(self.half)
+        self.labels.add(label)
+        self.table.reserve(self.scores, self.width)
+        if self.work.shape[1] < self.scores:
+            self.work = np.zeros((WORK_ROWS, 2 * self.scores))
+        self.fast = None
+
+    def task(self, codes: NDArray[np.int64]) -> Binary | Multiclass | OneVsRest:
+        """How these labels meet the scores."""
+        if len(self.labels) == 2:
+            return Binary(codes)
+        return (OneVsRest if self.one_vs_rest else Multiclass)(codes, len(self.labels))
+
+    # -- learning ----------------------------------------------------------------------------------------------
+
+    def learn(
+        self,
+        source: Source,
+        y: NDArray[Any],
+        *,
+        predictions: NDArray[Any] | None = None,
+        advance: Callable[[int], None] | None = None,
+    ) -> None:
+        """One pass in the given order over examples already checked."""
+        self.open(source.width, by_class=not source.sparse)
+        for start, stop in source.blocks():
+            codes, fresh = self.labels.encode(y[start:stop])
+            guesses = NONE if predictions is None else np.empty(stop - start, dtype=np.int64)
+            rows = source.rows(start, stop)
+            begin = 0
+            for row, label in [*fresh, (stop - start, None)]:
+                if row > begin:
+                    self.run(rows, codes, begin, row, guesses=guesses)
+                if predictions is not None:
+                    self._name(guesses, predictions[start:stop], begin, row)
+                begin = row
+                if row < stop - start:
+                    # The row that brings a new label is predicted without it and learned with it.
+                    if predictions is not None:
+                        surprise = self.foresee(source, start + row)
+                    self.know(label)
+                    self.run(rows, codes, row, row + 1)
+                    if predictions is not None:
+                        predictions[start + row] = surprise
+                    begin = row + 1
+            if advance is not None:
+                advance(stop - start)
+
+    def _name(self, guesses: NDArray[np.int64], predictions: NDArray[Any], start: int, stop: int) -> None:
+        known = self.labels.values
+        predictions[start:stop] = [known[code] for code in guesses[start:stop].tolist()]
+
+    def foresee(self, source: Source, row: int) -> Any:
+        """The label the current hypothesis gives to one row; None while no label is known."""
+        if len(self.labels) == 0:
+            return None
+        args = (self.task(NONE), self.table.rep, source.rows(row, row + 1), self.work)
+        return self.labels.values[entry(decide, *args)(*args)]
+
+    def run(
+        self,
+        rows: Dense | CSR,
+        codes: NDArray[np.int64],
+        start: int,
+        stop: int,
+        *,
+        order: NDArray[np.int64] = NONE,
+        guesses: NDArray[np.int64] = NONE,
+    ) -> None:
+        """Run the loop over rows start..stop (through ``order`` if given), growing the representation as it asks."""
+        task = self.task(codes)
+        while start < stop:
+            args = (self.rule, task, self.table.rep, rows, self.tally, self.work, order, guesses, start, stop)
+            reached = entry(learn, *args)(*args)
+            if reached < 0:
+                raise ValueError(flaw_message(0, -1 - reached))
+            if reached < stop:
+                self.table.grow(rows, int(order[reached]) if len(order) else reached)
+            start = reached
+
+    def one(self) -> "_OneRow":
+        """The prepared call for single dense rows."""
+        if self.fast is None:
+            self.fast = _OneRow(self)
+        return self.fast
+
+    # -- prediction --------------------------------------------------------------------------------------------
+
+    def decision(self, source: Source) -> NDArray[np.float64]:
+        """Scores of every row, one column for two classes."""
+        out = np.empty((source.n, self.scores))
+        rep = self.predictor()
+        for start, stop in source.blocks():
+            args = (rep, source.rows(start, stop), self.scores, out[start:stop])
+            entry(scores_of, *args)(*args)
+        return out
+
+    def predictor(self) -> Any:
+        """What predictions are scored with, made anew only after learning."""
+        if self._predictor is None or self._predictor[0] != self.rounds:
+            self._predictor = (self.rounds, self.table.predictor(self.rounds))
+        return self._predictor[1] if self.average else self.table.rep
+
+    def weights(self) -> NDArray[np.float64]:
+        """Weights used for prediction, one row a score, the constant feature first."""
+        weights: NDArray[np.float64] = self.table.weights(self.scores, self.rounds)
+        return weights
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def scalars(self) -> dict[str, Any]:
+        """What a model file must hold beside arrays and labels."""
+        return {"by_class": self.table.by_class, "closed": self.closed, "split": self.split}
+
+    def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
+        """Take back what a model file holds."""
+        width = arrays["W"].shape[1] - 1
+        self.open(width, by_class=bool(scalars["by_class"]))
+        for label in labels:
+            self.know(label)
+        if arrays["W"].shape != (self.scores, 1 + width) or arrays["tally"].shape != self.tally.shape:
+            raise ValueError("its arrays have wrong shapes")
+        self.table.restore(arrays)
+        self.tally[:] = arrays["tally"]
+        self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "fast": None, "_predictor": None}
+
+
+class _OneRow:
+    """Learning and prediction of one dense float64 row with every argument prepared: about a microsecond a call."""
+
+    def __init__(self, learner: Learner) -> None:
+        self.index = learner.labels.index
+        self.values = learner.labels.values
+        self.row = np.zeros((1, learner.width))
+        self.shape = (learner.width,)
+        self.code = np.zeros(1, dtype=np.int64)
+        rows = Dense(self.row, learner.constant)
+        task = learner.task(self.code)
+        table, work = learner.table, learner.work
+        self.learn_args = (learner.rule, task, table.rep, rows, learner.tally, work, NONE, NONE, 0, 1)
+        self.learn = entry(learn, *self.learn_args)
+        self.decide_args = (task, table.rep, rows, work)
+        self.decide = entry(decide, *self.decide_args)
+
+    def predict(self, learner: Learner) -> int:
+        """Index of the label predicted for the row in the buffer."""
+        args = self.decide_args
+        if learner.average:
+            args = (args[0], learner.predictor(), *args[2:])
+        return int(self.decide(*args))

@@ -1,0 +1,229 @@
+"""The linear learners that add multiples of an example: Perceptron, PassiveAggressive, MIRA."""
+
+from math import inf, isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.certificates import Certificate, additive
+from ellipsoid.engine import tally as tallies
+from ellipsoid.rules import mira, passive_aggressive, perceptron
+
+from .base import OnlineClassifier
+from .learner import Learner
+
+
+def positive(name: str, value: Any, *, zero: bool = False, infinite: bool = False) -> float:
+    """A positive number, or the sentence that says what is wrong with a parameter."""
+    kind = "non-negative" if zero else "positive"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a {kind} number, got {value!r}") from None
+    if not (number > 0.0 or (zero and number == 0.0)) or not (
+        isfinite(number) or (infinite and number == inf)
+    ):
+        raise ValueError(f"{name} must be {kind}{'' if infinite else ' and finite'}, got {value!r}")
+    return number
+
+
+def one_of(name: str, value: Any, choices: dict[str, Any]) -> Any:
+    """The meaning of a named choice."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
+    return choices[value]
+
+
+def _run(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:
+    weights = learner.table.weights(learner.scores, 0)
+    return additive.Run(
+        learner.tally, weights, comparator, 1 if learner.scores == 1 else 2, not learner.split
+    )
+
+
+class Perceptron(OnlineClassifier):
+    """Perceptron, and its ultraconservative multiclass family.
+
+    On a round in which some wrong label scores at least the right one's score less ``margin``, the right row gains the
+    example and the blame is shared among those labels.
+
+    Parameters
+    ----------
+    update : {"uniform", "max", "prop", "ovr"}
+        How the blame is shared: equally, all to the highest rival, in proportion to the excess, or one binary
+        Perceptron for each class against the rest. With two labels all are the binary Perceptron.
+    margin : float
+        0 updates on mistakes only (ties are mistakes); more updates on narrow successes too.
+    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
+        As for every learner here: a constant feature 1 that is part of x; predict with the average of all hypotheses;
+        passes of ``fit``; a new order for each; its seed; whether a wider X adds columns.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from ellipsoid import Perceptron
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = Perceptron(update="max", average=True).partial_fit(X[:1500], y[:1500])
+    >>> model.mistakes_ == model.updates_
+    True
+    >>> model.score(X[1500:], y[1500:]) > 0.85
+    True
+
+    References
+    ----------
+    Crammer and Singer, "Ultraconservative online algorithms for multiclass problems", JMLR 3 (2003).
+    """
+
+    def __init__(
+        self,
+        update="max",
+        margin=0.0,
+        fit_intercept=True,
+        average=False,
+        n_epochs=5,
+        shuffle=True,
+        random_state=None,
+        grow_features=False,
+    ):
+        self.update = update
+        self.margin = margin
+        self.fit_intercept = fit_intercept
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.grow_features = grow_features
+
+    def _start(self) -> Learner:
+        choices = {
+            "uniform": perceptron.UNIFORM,
+            "max": perceptron.MAX,
+            "prop": perceptron.PROP,
+            "ovr": perceptron.MAX,
+        }
+        sharing = one_of("update", self.update, choices)
+        rule = perceptron.Perceptron(sharing, positive("margin", self.margin, zero=True))
+        return Learner(
+            rule, intercept=self.fit_intercept, average=self.average, one_vs_rest=self.update == "ovr"
+        )
+
+    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+        run = _run(learner, comparator)
+        if learner.one_vs_rest and learner.scores > 1:
+            parts = int(learner.tally[tallies.PARTS])
+            return additive.perceptron(run._replace(blocks=1), learner.rule.margin, parts)
+        return additive.perceptron(run, learner.rule.margin, run.updates)
+
+
+class PassiveAggressive(OnlineClassifier):
+    """Passive-aggressive: the smallest move that restores the margin, multiclass against the highest rival.
+
+    Parameters
+    ----------
+    variant : {"hard", "I", "II"}
+        No slack, slack paid linearly (one move is at most ``C``), slack paid quadratically.
+    C : float
+        Aggressiveness of variants I and II.
+    margin : float
+        The margin asked of every example.
+    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
+        As for every learner here, see :class:`Perceptron`.
+
+    Examples
+    --------
+    One uncapped move ends exactly on the margin, the intercept included:
+
+    >>> import numpy as np
+    >>> from ellipsoid import PassiveAggressive
+    >>> model = PassiveAggressive(variant="hard").partial_fit([[3.0, 4.0]], [1], classes=[0, 1])
+    >>> model.decision_function([[3.0, 4.0]]).round(12)
+    array([1.])
+
+    References
+    ----------
+    Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, "Online passive-aggressive algorithms", JMLR 7 (2006).
+    """
+
+    def __init__(
+        self,
+        variant="I",
+        C=1.0,
+        margin=1.0,
+        fit_intercept=True,
+        average=False,
+        n_epochs=5,
+        shuffle=True,
+        random_state=None,
+        grow_features=False,
+    ):
+        self.variant = variant
+        self.C = C
+        self.margin = margin
+        self.fit_intercept = fit_intercept
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.grow_features = grow_features
+
+    def _start(self) -> Learner:
+        C = positive("C", self.C, infinite=True)
+        slack = {"hard": (inf, 0.0), "I": (C, 0.0), "II": (inf, 1.0 / (2.0 * C))}
+        rule = passive_aggressive.PassiveAggressive(
+            positive("margin", self.margin), *one_of("variant", self.variant, slack)
+        )
+        return Learner(rule, intercept=self.fit_intercept, average=self.average, half=0.5)
+
+    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+        return additive.passive_aggressive(_run(learner, comparator), *learner.rule)
+
+
+class MIRA(OnlineClassifier):
+    """MIRA, solved exactly: the smallest move of all prototypes together that corrects the example, up to a cap.
+
+    Parameters
+    ----------
+    margin : float
+        By how much the right label must lead; what matters is its size beside the squared norms of the examples.
+    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
+        As for every learner here, see :class:`Perceptron`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from ellipsoid import MIRA
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = MIRA().partial_fit(X[:1500], y[:1500])
+    >>> all(c.observed <= c.bound for c in model.certificates())
+    True
+
+    References
+    ----------
+    Crammer and Singer, "Ultraconservative online algorithms for multiclass problems", JMLR 3 (2003), section 5.
+    """
+
+    def __init__(
+        self,
+        margin=0.01,
+        fit_intercept=True,
+        average=False,
+        n_epochs=5,
+        shuffle=True,
+        random_state=None,
+        grow_features=False,
+    ):
+        self.margin = margin
+        self.fit_intercept = fit_intercept
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.grow_features = grow_features
+
+    def _start(self) -> Learner:
+        rule = mira.MIRA(positive("margin", self.margin))
+        return Learner(rule, intercept=self.fit_intercept, average=self.average)
+
+    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+        return additive.mira(_run(learner, comparator), learner.rule.margin)

@@ -1,0 +1,1 @@
+"""Where a hypothesis lives: how it scores a row and how it absorbs one."""

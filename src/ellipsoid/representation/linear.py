@@ -1,0 +1,147 @@
+"""Linear weights in one table, absorbed by ``W_r += tau_r x``; two layouts, one meaning.
+
+Column 0 is the constant feature. ``ClassMajor`` keeps a class's weights together, which dense rows want;
+``FeatureMajor`` a feature's, which sparse rows want. Tables have spare capacity: the task knows how many classes are
+in use, the rows how many features. ``U`` is empty, or collects (rounds before the update) x (the update), so that the
+average of all hypotheses after each of T rounds is ``W - U / T``.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.engine.generic import generic
+from ellipsoid.engine.protocol import TAU, absorb, room, score
+from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.tally import ROUNDS
+
+
+class ClassMajor(NamedTuple):
+    """``W[r, 1 + j]``: the weight of feature j for class r."""
+
+    W: np.ndarray
+    U: np.ndarray
+
+
+class FeatureMajor(NamedTuple):
+    """``W[1 + j, r]``: the weight of feature j for class r."""
+
+    W: np.ndarray
+    U: np.ndarray
+
+
+@room.register(ClassMajor)
+@room.register(FeatureMajor)
+def _(rep, rows, t):
+    return True
+
+
+# fmt: off
+@score.register(ClassMajor, Dense, regroup=True)
+def _(rep, rows, t, n, scores):
+    W, X = rep.W, rows.X
+    for r in range(n):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += W[r, 1 + j] * X[t, j]
+        scores[r] = total + W[r, 0] * rows.constant
+
+
+@score.register(FeatureMajor, Dense)
+def _(rep, rows, t, n, scores):
+    W, X = rep.W, rows.X
+    for r in range(n):
+        scores[r] = W[0, r] * rows.constant
+    for j in range(X.shape[1]):
+        x = np.float64(X[t, j])
+        for r in range(n):
+            scores[r] += W[1 + j, r] * x
+
+
+@score.register(ClassMajor, CSR)
+def _(rep, rows, t, n, scores):
+    W = rep.W
+    for r in range(n):
+        total = W[r, 0] * rows.constant
+        for k in range(rows.indptr[t], rows.indptr[t + 1]):
+            total += W[r, 1 + np.uint64(rows.indices[k])] * rows.data[k]
+        scores[r] = total
+
+
+@score.register(FeatureMajor, CSR)
+def _(rep, rows, t, n, scores):
+    W = rep.W
+    for r in range(n):
+        scores[r] = W[0, r] * rows.constant
+    for k in range(rows.indptr[t], rows.indptr[t + 1]):
+        row = W[1 + np.uint64(rows.indices[k])]
+        x = np.float64(rows.data[k])
+        for r in range(n):
+            scores[r] += row[r] * x
+
+
+@generic(2)
+def add(rep: Any, rows: Any, t: int, r: int, tau: float, before: float) -> None:
+    """``W_r += tau x_t``, and the same times ``before`` into ``U`` where averages are kept."""
+
+
+@add.register(ClassMajor, Dense)
+def _(rep, rows, t, r, tau, before):
+    W, U, X = rep.W, rep.U, rows.X
+    W[r, 0] += tau * rows.constant
+    for j in range(X.shape[1]):
+        W[r, 1 + j] += tau * X[t, j]
+    if U.shape[0] > 0:
+        late = tau * before
+        U[r, 0] += late * rows.constant
+        for j in range(X.shape[1]):
+            U[r, 1 + j] += late * X[t, j]
+
+
+@add.register(FeatureMajor, Dense)
+def _(rep, rows, t, r, tau, before):
+    W, U, X = rep.W, rep.U, rows.X
+    W[0, r] += tau * rows.constant
+    for j in range(X.shape[1]):
+        W[1 + j, r] += tau * X[t, j]
+    if U.shape[0] > 0:
+        late = tau * before
+        U[0, r] += late * rows.constant
+        for j in range(X.shape[1]):
+            U[1 + j, r] += late * X[t, j]
+
+
+@add.register(ClassMajor, CSR)
+def _(rep, rows, t, r, tau, before):
+    W, U = rep.W, rep.U
+    W[r, 0] += tau * rows.constant
+    for k in range(rows.indptr[t], rows.indptr[t + 1]):
+        W[r, 1 + np.uint64(rows.indices[k])] += tau * rows.data[k]
+    if U.shape[0] > 0:
+        late = tau * before
+        U[r, 0] += late * rows.constant
+        for k in range(rows.indptr[t], rows.indptr[t + 1]):
+            U[r, 1 + np.uint64(rows.indices[k])] += late * rows.data[k]
+
+
+@add.register(FeatureMajor, CSR)
+def _(rep, rows, t, r, tau, before):
+    W, U = rep.W, rep.U
+    W[0, r] += tau * rows.constant
+    for k in range(rows.indptr[t], rows.indptr[t + 1]):
+        W[1 + np.uint64(rows.indices[k]), r] += tau * rows.data[k]
+    if U.shape[0] > 0:
+        late = tau * before
+        U[0, r] += late * rows.constant
+        for k in range(rows.indptr[t], rows.indptr[t + 1]):
+            U[1 + np.uint64(rows.indices[k]), r] += late * rows.data[k]
+# fmt: on
+
+
+@absorb.register(ClassMajor)
+@absorb.register(FeatureMajor)
+def _(rep, rule, rows, t, n, work, tally):
+    for r in range(n):
+        if work[TAU, r] != 0.0:
+            add(rep, rows, t, r, work[TAU, r], tally[ROUNDS])
+    return True

@@ -1,0 +1,105 @@
+"""Tables of weights that grow: the Python side of the linear representation.
+
+Capacity doubles, so that adding classes or features one by one copies O(1) amortised; compiled code sees whole tables
+and never grows them.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .linear import ClassMajor, FeatureMajor
+
+Floats = NDArray[np.float64]
+
+
+class LinearTable:
+    """Weights of ``scores`` linear functions over ``width`` features and the constant one.
+
+    >>> table = LinearTable(by_class=True, average=False)
+    >>> table.reserve(3, 4)
+    >>> table.weights(0, rounds=0).shape, table.weights(3, rounds=0).shape
+    ((0, 5), (3, 5))
+    """
+
+    def __init__(self, *, by_class: bool, average: bool) -> None:
+        self.by_class = by_class
+        self.average = average
+        self.width = 0
+        self._allocate(1, 1)
+
+    def _allocate(self, scores: int, columns: int) -> None:
+        shape = (scores, columns) if self.by_class else (columns, scores)
+        self.W: Floats = np.zeros(shape)
+        self.U: Floats = np.zeros(shape if self.average else (0, 0))
+        self._bind()
+
+    def _bind(self) -> None:
+        self.rep: Any = (ClassMajor if self.by_class else FeatureMajor)(self.W, self.U)
+
+    def reserve(self, scores: int, width: int) -> bool:
+        """Make room for this many scores and features; True if the tables moved."""
+        self.width = max(self.width, width)
+        old_scores, old_columns = self._oriented(self.W).shape
+        if scores <= old_scores and 1 + self.width <= old_columns:
+            return False
+        # The first reservation is exact; only growth in mid-stream doubles.
+        fresh = old_columns == 1
+        new_scores = max(scores, old_scores if scores <= old_scores or fresh else 2 * old_scores)
+        columns = max(
+            1 + self.width, old_columns if 1 + self.width <= old_columns or fresh else 2 * old_columns
+        )
+        W, U = self.W, self.U
+        self._allocate(new_scores, columns)
+        for old, new in ((W, self.W), (U, self.U)):
+            if old.size:
+                new[: old.shape[0], : old.shape[1]] = old
+        return True
+
+    def _oriented(self, table: Floats) -> Floats:
+        return table if self.by_class else table.T
+
+    def weights(self, scores: int, rounds: int) -> Floats:
+        """The first ``scores`` functions as rows (constant first); the average over ``rounds`` where one is kept."""
+        W = self._oriented(self.W)[:scores, : 1 + self.width]
+        if not self.average or rounds == 0:
+            return W
+        mean: Floats = W - self._oriented(self.U)[:scores, : 1 + self.width] / rounds
+        return mean
+
+    def predictor(self, rounds: int) -> Any:
+        """What predictions are scored with: the table itself, or its average over the rounds."""
+        if not self.average or rounds == 0:
+            return self.rep
+        return self.rep._replace(W=self.W - self.U / rounds)
+
+    def split(self, factor: float) -> None:
+        """Turn one binary function into two opposite ones: rows ``-factor w`` and ``factor w``."""
+        self.reserve(2, self.width)
+        for table in (self.W, self.U):
+            if table.size:
+                view = self._oriented(table)
+                view[1] = factor * view[0]
+                view[0] = -view[1]
+
+    def state(self, scores: int) -> dict[str, Floats]:
+        """Arrays that hold everything, trimmed of spare capacity."""
+        arrays = {"W": self._oriented(self.W)[:scores, : 1 + self.width].copy()}
+        if self.average:
+            arrays["U"] = self._oriented(self.U)[:scores, : 1 + self.width].copy()
+        return arrays
+
+    def restore(self, arrays: dict[str, Floats]) -> None:
+        """Take back what ``state`` gave."""
+        scores, columns = arrays["W"].shape
+        self.reserve(max(scores, 1), columns - 1)
+        for name in ("W", "U") if self.average else ("W",):
+            self._oriented(getattr(self, name))[:scores, :columns] = arrays[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "rep"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._bind()

@@ -1,0 +1,1 @@
+"""One paper's update, one file."""

@@ -1,0 +1,93 @@
+"""MIRA: the smallest move of the whole prototype matrix that makes the error set agree, each example worth at most 1.
+
+    min_tau  |M + tau x'|^2 - 2 margin tau_y   s.t.  tau_r <= [r = y],  sum tau = 0
+
+Solved exactly. With the excesses e_r = B_r - (B_y - margin) sorted downwards and S_j their partial sums,
+
+    phi = S_j / (j + 1), j the largest with (j + 1) e_(j) > S_j;   if phi > |x|^2 (the cap binds):
+    phi = (S_j - |x|^2) / j, j the largest with j e_(j) > S_j - |x|^2;
+    tau_r = -max(0, e_r - phi) / |x|^2,   tau_y = -(sum of the others).
+
+Forms that project B / |x|^2 + e_y on the simplex lose the margin when |x|^2 is large, and are not used.
+Binary (M_1 = w, M_2 = -w): tau = min(1, max(0, margin / 2 - y <w, x>) / |x|^2).
+
+Crammer & Singer (JMLR 2003), section 5.
+"""
+
+from typing import NamedTuple
+
+from numba.extending import register_jitable
+
+from ellipsoid.engine.protocol import SCORES, SCRATCH, TAU, share, step
+
+
+class MIRA(NamedTuple):
+    """``margin`` > 0: with a zero start and margin 0 the rule would never move."""
+
+    margin: float = 0.01
+
+
+@step.register(MIRA)
+def _(rule, margin, energy):
+    return min(1.0, max(0.0, 0.5 * rule.margin - margin) / energy)
+
+
+@share.register(MIRA)
+def _(rule, n, y, energy, work):
+    scores, tau, heap = work[SCORES], work[TAU], work[SCRATCH]
+    floor = scores[y] - rule.margin
+    size = 0
+    for r in range(n):
+        tau[r] = 0.0
+        if r != y and scores[r] - floor > 0.0:
+            heap[size] = scores[r] - floor
+            size += 1
+    if size == 0:
+        return False
+    phi = _threshold(heap, size, energy)
+    moved = 0.0
+    for r in range(n):
+        if r != y and scores[r] - floor > phi:
+            tau[r] = -(scores[r] - floor - phi) / energy
+            moved -= tau[r]
+    tau[y] = moved
+    return moved > 0.0
+
+
+@register_jitable
+def _threshold(heap, size, energy):
+    """phi of the exact solution; ``heap[:size]`` holds the positive excesses and is used up."""
+    for node in range(size // 2 - 1, -1, -1):
+        _sift(heap, node, size)
+    # Largest excesses are popped to the end of the array, only as many as are active.
+    total, active = 0.0, 0
+    while active < size and (active + 2) * heap[0] > total + heap[0]:
+        largest = heap[0]
+        total += largest
+        active += 1
+        heap[0] = heap[size - active]
+        heap[size - active] = largest
+        _sift(heap, 0, size - active)
+    phi = total / (active + 1)
+    if phi <= energy:
+        return phi
+    total, active = 0.0, 0
+    for node in range(size - 1, -1, -1):
+        if (active + 1) * heap[node] <= total + heap[node] - energy:
+            break
+        total += heap[node]
+        active += 1
+        phi = (total - energy) / active
+    return phi
+
+
+@register_jitable
+def _sift(heap, node, size):
+    while 2 * node + 1 < size:
+        child = 2 * node + 1
+        if child + 1 < size and heap[child + 1] > heap[child]:
+            child += 1
+        if heap[child] <= heap[node]:
+            return
+        heap[node], heap[child] = heap[child], heap[node]
+        node = child

@@ -1,0 +1,43 @@
+"""Passive-aggressive: the smallest move that restores the margin.
+
+    min_u  1/2 |u - w|^2 + slack   s.t.  y <u, x> >= margin - xi,  xi >= 0
+
+with no slack (hard), slack C xi (PA-I) or C xi^2 (PA-II). Multiclass: the margin over the highest rival s, and the
+step is shared by the two rows, tau_y = -tau_s, where the energy is 2 |x|^2.
+
+Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (JMLR 2006), sections 3 and 8.
+"""
+
+from math import inf
+from typing import NamedTuple
+
+from ellipsoid.engine.protocol import SCORES, TAU, share, step
+
+
+class PassiveAggressive(NamedTuple):
+    """``cap`` = C caps one move (PA-I), ``ridge`` = 1 / (2 C) softens it (PA-II); neither is the hard rule."""
+
+    margin: float = 1.0
+    cap: float = inf
+    ridge: float = 0.0
+
+
+@step.register(PassiveAggressive)
+def _(rule, margin, energy):
+    return min(rule.cap, max(0.0, rule.margin - margin) / (energy + rule.ridge))
+
+
+@share.register(PassiveAggressive)
+def _(rule, n, y, energy, work):
+    scores, tau = work[SCORES], work[TAU]
+    rival = -1
+    for r in range(n):
+        tau[r] = 0.0
+        if r != y and (rival < 0 or scores[r] > scores[rival]):
+            rival = r
+    size = step(rule, scores[y] - scores[rival], 2.0 * energy)
+    if size == 0.0:
+        return False
+    tau[y] = size
+    tau[rival] = -size
+    return True

@@ -1,0 +1,55 @@
+"""The Perceptron, and its multiclass family: on a round with a non-empty error set, M_r += tau_r x.
+
+    E = { r != y : B_r >= B_y - margin },   tau_y = 1,   tau_r <= 0 on E,   sum tau = 0
+
+``uniform`` shares the blame equally, ``max`` gives it to the highest rival, ``prop`` in proportion to the excess
+B_r - (B_y - margin). Ties belong to E. Binary: update when y <w, x> <= margin.
+
+Crammer & Singer (JMLR 2003), section 4; Rosenblatt (1958).
+"""
+
+from typing import NamedTuple
+
+from ellipsoid.engine.protocol import SCORES, TAU, share, step
+
+UNIFORM, MAX, PROP = range(3)
+
+
+class Perceptron(NamedTuple):
+    """``sharing`` is UNIFORM, MAX or PROP; ``margin`` >= 0 makes the rule aggressive."""
+
+    sharing: int = UNIFORM
+    margin: float = 0.0
+
+
+@step.register(Perceptron)
+def _(rule, margin, energy):
+    return 1.0 if margin <= rule.margin else 0.0
+
+
+@share.register(Perceptron)
+def _(rule, n, y, energy, work):
+    scores, tau = work[SCORES], work[TAU]
+    floor = scores[y] - rule.margin
+    size, total, worst = 0, 0.0, -1
+    for r in range(n):
+        tau[r] = 0.0
+        if r != y and scores[r] >= floor:
+            size += 1
+            total += scores[r] - floor
+            if worst < 0 or scores[r] > scores[worst]:
+                worst = r
+    if size == 0:
+        return False
+    tau[y] = 1.0
+    if rule.sharing == MAX:
+        tau[worst] = -1.0
+        return True
+    for r in range(n):
+        if r != y and scores[r] >= floor:
+            # All of E tied exactly with the floor leaves nothing to be proportional to.
+            if rule.sharing == PROP and total > 0.0:
+                tau[r] = -(scores[r] - floor) / total
+            else:
+                tau[r] = -1.0 / size
+    return True
