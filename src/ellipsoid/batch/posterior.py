@@ -1,0 +1,126 @@
+"""Omega, the posterior covariance behind the ellipsoid, kept up to date as multipliers move.
+
+    Omega = r ((1-r) I + Kc A)^{-1} Kc,     Omega_ij = sqrt(c_i c_j) phi_i'B phi_j,     Kc_ij = sqrt(c_i c_j) K_ij
+
+It is symmetric, unlike the matrix of section 3.3 of Momma, Hatano and Nakayama, so one triangle is stored and one
+BLAS-3 call (``syrk``) a block of moves updates it at half the cost of a general product.
+"""
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cholesky, eigh, solve, solve_triangular
+from scipy.linalg.blas import dgemm, dsymv, dsyrk
+
+from ellipsoid.batch.problem import Matrix, Problem, Vector
+
+# Relative error of Omega, on a random direction, beyond which it is computed afresh.
+DRIFT = 1e-9
+# Columns of moves that wait to be written into Omega together.
+BUFFER = 256
+
+
+@njit(cache=True)
+def _columns(upper, which, out):
+    """out[:, k] = the column which[k] of the symmetric matrix whose upper triangle is stored."""
+    n = upper.shape[0]
+    for i in range(n):
+        for k in range(which.shape[0]):
+            w = which[k]
+            out[i, k] = upper[i, w] if i <= w else upper[w, i]
+
+
+def cholesky_of_kernel(alpha: Vector, scaled_kernel: Matrix, r: float) -> Matrix:
+    """The lower factor of ``(1-r) I + A^{1/2} Kc A^{1/2}``."""
+    root = np.sqrt(alpha)
+    system = scaled_kernel * root[:, None] * root[None, :]
+    system[np.diag_indices_from(system)] += 1.0 - r
+    try:
+        return cholesky(system, lower=True, overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        raise ValueError("the kernel is not positive semi-definite; choose another kernel") from None
+
+
+class Posterior:
+    """Omega's upper triangle (Fortran order), its diagonal, and log|I + A^{1/2} Kc A^{1/2}/(1-r)|."""
+
+    def __init__(self, kernel: Matrix, problem: Problem, alpha: Vector) -> None:
+        self.r = problem.r
+        self.root_c = np.sqrt(problem.c)
+        self.kernel = kernel
+        self.buffers = [np.empty((len(alpha), BUFFER), order="F") for _ in range(2)]
+        self.refresh(alpha)
+
+    def scaled_kernel(self) -> Matrix:
+        return self.kernel * self.root_c[:, None] * self.root_c[None, :]
+
+    def refresh(self, alpha: Vector) -> None:
+        """Omega and the log-determinant from alpha alone, by one Cholesky factorisation of the support points."""
+        scaled = self.scaled_kernel()
+        self.log_determinant = 0.0
+        support = np.flatnonzero(alpha > 0)
+        self.upper = np.asfortranarray(scaled * (self.r / (1.0 - self.r)))
+        if len(support):
+            lower = cholesky_of_kernel(alpha[support], scaled[np.ix_(support, support)], self.r)
+            cross = np.sqrt(alpha[support])[:, None] * scaled[support]
+            half = solve_triangular(lower, cross, lower=True, overwrite_b=True, check_finite=False)
+            self.upper = dsyrk(-self.r / (1.0 - self.r), half, beta=1.0, c=self.upper, trans=True, overwrite_c=True)
+            diagonal = np.log(np.diag(lower)).sum() * 2.0
+            self.log_determinant = float(diagonal - len(support) * np.log(1.0 - self.r))
+        self.diagonal = np.diag(self.upper).copy()
+        self.waiting = [0, 0]
+
+    def columns(self, which: NDArray[np.int64]) -> Matrix:
+        """Omega's columns ``which``, the moves not yet written into the triangle included."""
+        out = np.empty((len(self.diagonal), len(which)), order="F")
+        _columns(self.upper, which, out)
+        for sign, factor in self._pending():
+            out = dgemm(-sign, factor, factor[which], beta=1.0, c=out, trans_b=True, overwrite_c=True)
+        return out
+
+    def full(self) -> Matrix:
+        """Omega as a full matrix in C order."""
+        self._write()
+        whole = np.triu(self.upper)
+        return np.ascontiguousarray(whole + np.triu(whole, 1).T)
+
+    def move(self, columns: Matrix, block: Matrix, delta: Vector) -> None:
+        """Omega after the multipliers of a block moved by ``delta`` (none of it zero).
+
+        ``columns`` are Omega's columns of the block, ``block`` its square part, both before the move. The middle
+        matrix D(I + Omega_WW D/r)^{-1}/r is symmetric but indefinite: its eigenvectors split the update into a
+        positive and a negative part. Both wait in buffers, because ``syrk`` is twice as fast on wide factors.
+        """
+        system = np.eye(len(delta)) + block * (delta[None, :] / self.r)
+        middle = solve(system.T, np.diag(delta / self.r), overwrite_b=True, check_finite=False)
+        values, vectors = eigh(0.5 * (middle + middle.T), check_finite=False)
+        rotated = dgemm(1.0, columns, vectors * np.sqrt(np.abs(values)))
+        if max(self.waiting) + len(delta) > BUFFER:
+            self._write()
+        for part, sign in enumerate((1.0, -1.0)):
+            chosen = rotated[:, sign * values > 0]
+            self.buffers[part][:, self.waiting[part] : self.waiting[part] + chosen.shape[1]] = chosen
+            self.waiting[part] += chosen.shape[1]
+            self.diagonal -= sign * np.einsum("ij,ij->i", chosen, chosen)
+
+    def _pending(self) -> list[tuple[float, Matrix]]:
+        both = zip((1.0, -1.0), self.buffers, self.waiting, strict=True)
+        return [(sign, buffer[:, :width]) for sign, buffer, width in both if width]
+
+    def _write(self) -> None:
+        for sign, factor in self._pending():
+            self.upper = dsyrk(-sign, factor, beta=1.0, c=self.upper, overwrite_c=True)
+        self.waiting = [0, 0]
+
+    def drift(self, alpha: Vector, rng: np.random.Generator) -> float:
+        """Relative residual of ((1-r) I + Kc A) Omega = r Kc along a random direction: O(N^2)."""
+        self._write()
+        direction = rng.standard_normal(len(alpha))
+        image = dsymv(1.0, self.upper, direction)
+
+        def scaled_times(v: Vector) -> Vector:
+            return self.root_c * (self.kernel @ (self.root_c * v))
+
+        right = self.r * scaled_times(direction)
+        left = (1.0 - self.r) * image + scaled_times(alpha * image)
+        return float(np.linalg.norm(left - right) / max(np.linalg.norm(right), 1e-300))

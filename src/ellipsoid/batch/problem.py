@@ -1,0 +1,161 @@
+"""The ellipsoidal SVM's problem: one convex programme, its constants, its certificate.
+
+    (P)  min  -r log|B| + (1-r) tr B + sum_i C_i xi_i
+         s.t. y_i (phi_i.w + b) + xi_i >= c_i phi_i'B phi_i,   |w| <= 1,   xi >= 0
+
+    (D)  max  r log|M/r| + r d - |sum_i alpha_i y_i phi_i|     s.t. 0 <= alpha_i <= C_i,  sum_i alpha_i y_i = 0
+         with M = (1-r) I + sum_i alpha_i c_i phi_i phi_i'  and  B = r M^{-1}
+
+Momma, Hatano, Nakayama, "Ellipsoidal Support Vector Machines", Problem 6 and its dual, with the corrections of
+the errata page. Everything a solver reports is bounded by the duality gap computed here; no solver judges itself.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+HARD_MARGIN_R = 1.0 - 1e-6
+SOFT_MARGIN_R = 0.9
+# (D) is unbounded when a hard margin cannot be had; alpha then grows without limit.
+DIVERGED = 1e12
+
+
+class NotSeparable(ValueError):
+    """A hard margin was asked for, and no hyperplane separates the classes."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(
+            f"hard_margin=True needs separable classes, and these are not ({detail}); "
+            "use hard_margin=False, or a kernel that separates them"
+        )
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Labels, constants and size of one binary problem; ``C`` is infinite for a hard margin."""
+
+    y: Vector
+    c: Vector
+    C: Vector
+    r: float
+    rank: int
+
+    @property
+    def hard(self) -> bool:
+        return bool(np.isinf(self.C[0]))
+
+    @property
+    def constant(self) -> float:
+        """What the kernel form of the dual leaves out: ``r d (1 + log((1-r)/r))``."""
+        return self.r * self.rank * (1.0 + np.log((1.0 - self.r) / self.r))
+
+
+class Gap(NamedTuple):
+    """A bias and the duality gap it certifies; ``scale`` shrinks the ellipsoid so that a hard margin holds."""
+
+    value: float
+    bias: float
+    scale: float = 1.0
+
+
+def check_constants(nu: float, r: float) -> None:
+    if not (np.isfinite(nu) and nu > 0):
+        raise ValueError(f"nu must be positive, got {nu}")
+    if not 0 < r < 1:
+        raise ValueError(f"r must lie strictly between 0 and 1, got {r}")
+
+
+def make_problem(
+    y: Vector,
+    squared_norms: Vector,
+    *,
+    nu: float,
+    r: float,
+    rank: int,
+    hard: bool = False,
+    scaling: str = "unit",
+    weights: Vector | None = None,
+) -> Problem:
+    """The constants ``c_i`` and ``C_i`` of the chosen margin scaling."""
+    check_constants(nu, r)
+    norms = np.sqrt(squared_norms)
+    if scaling == "unit":
+        c, C = 1.0 / norms, 1.0 / (nu * norms)
+    elif scaling == "paper":
+        c, C = np.ones_like(norms), 1.0 / (nu * squared_norms)
+    else:
+        raise ValueError(f"margin_scaling must be 'unit' or 'paper', got {scaling!r}")
+    if hard:
+        C = np.full_like(C, np.inf)
+    elif weights is not None:
+        C = C * weights
+    return Problem(y=np.ascontiguousarray(y, dtype=np.float64), c=c, C=C, r=float(r), rank=int(rank))
+
+
+def best_bias(problem: Problem, scores: Vector, omega: Vector) -> float:
+    """``argmin_b sum_i C_i (omega_i - y_i (scores_i + b))_+``: where the slope crosses zero."""
+    breakpoints = problem.y * omega - scores
+    order = np.argsort(breakpoints, kind="stable")
+    slope = np.cumsum(problem.C[order]) - problem.C[problem.y > 0].sum()
+    tie = 1e-12 * problem.C.sum()
+    first = int(np.searchsorted(slope, -tie))
+    if first + 1 < len(order) and abs(slope[first]) <= tie:
+        return float(breakpoints[order[first]] + breakpoints[order[first + 1]]) / 2.0
+    return float(breakpoints[order[min(first, len(order) - 1)]])
+
+
+def widest_bias(problem: Problem, scores: Vector, omega: Vector) -> tuple[float, float]:
+    """The bias that maximises ``min_i y_i (scores_i + b) / omega_i``, and that minimum (hard margin).
+
+    For a target ratio k, the biases that reach it form the interval [max_+ (k omega - s), min_- (-k omega - s)];
+    it shrinks as k grows, and its length is concave in k, so bisection finds where it vanishes.
+    """
+    plus = problem.y > 0
+    sp, wp, sm, wm = scores[plus], omega[plus], scores[~plus], omega[~plus]
+
+    def interval(k: float) -> tuple[float, float]:
+        return float(np.max(k * wp - sp)), float(np.min(-k * wm - sm))
+
+    low, high = -1.0, 1.0
+    while np.subtract(*interval(low)) > 0:
+        low *= 2.0
+    while np.subtract(*interval(high)) < 0:
+        high *= 2.0
+    for _ in range(100):
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        if np.subtract(*interval(middle)) > 0:
+            high = middle
+        else:
+            low = middle
+    return sum(interval(low)) / 2.0, low
+
+
+def duality_gap(problem: Problem, alpha: Vector, omega: Vector, scores: Vector, norm: float) -> Gap:
+    """Primal minus dual at a dual-feasible alpha, with ``B = r M^{-1}`` and any w of norm at most one.
+
+    ``omega_i = c_i phi_i'B phi_i``, ``scores_i = phi_i.w`` and ``norm = |sum_i alpha_i y_i phi_i|``. The terms in
+    log|B| and tr B cancel, so neither is needed.
+    """
+    spent = float(alpha @ omega)
+    if not problem.hard:
+        bias = best_bias(problem, scores, omega)
+        slack = np.maximum(omega - problem.y * (scores + bias), 0.0)
+        return Gap(float(problem.C @ slack) - spent + norm, bias)
+    bias, scale = widest_bias(problem, scores, omega)
+    if scale <= 0:
+        return Gap(np.inf, bias, 0.0)
+    excess = scale - 1.0 - np.log(scale)
+    return Gap(problem.r * problem.rank * excess + norm - scale * spent, bias, scale)
+
+
+def check_diverged(problem: Problem, alpha: Vector, squared_norms: Vector) -> None:
+    """A hard margin's multipliers grow without limit exactly when the classes cannot be separated."""
+    if problem.hard and np.max(alpha * squared_norms) > DIVERGED:
+        raise NotSeparable("the dual is unbounded")

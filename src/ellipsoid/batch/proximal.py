@@ -1,0 +1,211 @@
+"""The kernel solver of the ellipsoidal SVM: pair or block steps inside a proximal-point loop.
+
+Where the constraint |w| <= 1 is inactive, sum alpha_i y_i phi_i = 0 at the optimum and the dual no longer determines
+w: a coordinate method stalls. That is common (any non-separable problem of low rank with a small nu), so every solve
+is a sequence of proximal problems, (P) with mu |w - w_k|^2 added, whose duals are smooth everywhere. They differ from
+the plain dual in z, q and h only (see ``smo``); w_{k+1} = (2 mu w_k + sum alpha_i y_i phi_i)/(2 gamma),
+gamma = max(sqrt(q)/2, mu).
+
+The certificate splits: gap = (what the inner problem still lacks) + (|v| - v.w), v = sum alpha_i y_i phi_i. The inner
+solve stops when its own part is the smaller one, and the loop when the sum is small enough.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ellipsoid.batch.posterior import DRIFT, Posterior
+from ellipsoid.batch.problem import Gap, Matrix, Problem, Vector, check_diverged, duality_gap
+from ellipsoid.batch.smo import Box, Curvature, State, extremes, pair_steps
+
+# Steps of the proximal weight: 0.03 to 0.3 all serve.
+KAPPA = 0.1
+# Above this many points a step on all of Omega is bound by memory, and blocks win.
+PLAIN_LIMIT = 200
+INNER_SHARE = 1.0
+CAP = 0.5
+GROW = 4.0
+
+Report = Callable[[float, float, int], None]
+
+
+@dataclass
+class Solution:
+    """Multipliers, the vector w in the span of the points, the bias, and what certifies them."""
+
+    alpha: Vector
+    coef: Vector
+    bias: float
+    gap: float
+    dual: float
+    scale: float
+    norm_w: float
+    iterations: int
+    converged: bool
+
+
+@dataclass
+class Options:
+    """How long to work and on what: ``block`` 0 means pair steps on all points."""
+
+    tol: float = 1e-3
+    max_iter: int = 100_000
+    block: int = 64
+    seed: int = 0
+
+
+class _Working:
+    """The dual point of one proximal problem and the moves that improve it."""
+
+    def __init__(self, kernel: Matrix, problem: Problem, alpha: Vector, block: int) -> None:
+        self.kernel = kernel
+        self.problem = problem
+        self.alpha = alpha
+        self.posterior = Posterior(kernel, problem, alpha)
+        self.block = block
+        self.box = Box(problem.y, problem.C)
+        self.omega = self.posterior.full() if block == 0 else None
+
+    @property
+    def diagonal(self) -> Vector:
+        return self.posterior.diagonal if self.omega is None else np.diag(self.omega).copy()
+
+    def recentre(self, coef: Vector, mu: float) -> None:
+        """Start the proximal problem around w = sum coef_j phi_j."""
+        self.mu = mu
+        self.centre = 2.0 * mu * coef
+        self.base = self.kernel @ self.centre
+        self.renew()
+
+    def renew(self) -> None:
+        """z and q from the multipliers, free of accumulated rounding."""
+        beta = self.problem.y * self.alpha
+        self.z = self.base + self.kernel @ beta
+        self.q = max(float((self.centre + beta) @ self.z), 0.0)
+
+    @property
+    def two_gamma(self) -> float:
+        return max(float(np.sqrt(self.q)), 2.0 * self.mu)
+
+    def advance(self, budget: int) -> tuple[int, float]:
+        """One block (or a bundle of pair steps); returns the steps taken and the violation before (after)."""
+        terms = Curvature(self.problem.r, self.mu)
+        if self.omega is not None:
+            state = State(self.alpha, self.z, self.omega, self.kernel)
+            bundle = min(budget, max(20, len(self.alpha) // 2))
+            self.q, growth, steps, violation = pair_steps(state, self.box, terms, self.q, 0.0, bundle)
+            self.posterior.log_determinant += growth
+            return steps, violation
+        return self._block(terms, budget)
+
+    def _block(self, terms: Curvature, budget: int) -> tuple[int, float]:
+        diagonal = self.posterior.diagonal
+        violation, which = self._choose(diagonal)
+        if len(which) < 2:
+            return 0, 0.0
+        columns = self.posterior.columns(which)
+        square = np.ascontiguousarray(columns[which])
+        part = State(
+            self.alpha[which], self.z[which], square.copy(), np.ascontiguousarray(self.kernel[np.ix_(which, which)])
+        )
+        box = Box(self.box.y[which], self.box.C[which])
+        limit = min(budget, 20 * len(which))
+        self.q, growth, steps, _ = pair_steps(part, box, terms, self.q, 0.1 * violation, limit)
+        delta = part.alpha - self.alpha[which]
+        moved = np.flatnonzero(delta)
+        self.alpha[which] = part.alpha
+        if len(moved):
+            self.z += (self.problem.y[which[moved]] * delta[moved]) @ self.kernel[which[moved]]
+            self.posterior.move(columns[:, moved], square[np.ix_(moved, moved)], delta[moved])
+            self.posterior.log_determinant += growth
+        return steps, violation
+
+    def _choose(self, diagonal: Vector) -> tuple[float, np.ndarray]:
+        """The block's points: the lowest H that may rise and the highest that may fall."""
+        y, C = self.box
+        h = self.z / self.two_gamma - y * diagonal
+        can_grow, can_shrink = self.alpha < C, self.alpha > 0
+        up = np.flatnonzero(np.where(y > 0, can_grow, can_shrink))
+        low = np.flatnonzero(np.where(y > 0, can_shrink, can_grow))
+        if not len(up) or not len(low):
+            return 0.0, np.empty(0, np.int64)
+        violation = float(h[low].max() - h[up].min())
+        half = self.block // 2
+        up = up[np.argsort(h[up], kind="stable")[:half]]
+        low = low[np.argsort(-h[low], kind="stable")[:half]]
+        return violation, np.union1d(up, low)
+
+    def correct_drift(self, rng: np.random.Generator) -> None:
+        if self.omega is not None:
+            self.posterior.refresh(self.alpha)
+            self.omega = self.posterior.full()
+        elif self.posterior.drift(self.alpha, rng) > DRIFT:
+            self.posterior.refresh(self.alpha)
+        self.renew()
+
+    def violation(self) -> float:
+        lowest, highest, i, j = extremes(self.alpha, self.z, self.diagonal, self.box, self.two_gamma)
+        return highest - lowest if i >= 0 and j >= 0 else 0.0
+
+
+def solve_kernel(
+    kernel: Matrix,
+    problem: Problem,
+    options: Options,
+    start: tuple[Vector, Vector] | None = None,
+    report: Report | None = None,
+    features: Matrix | None = None,
+) -> Solution:
+    """Solve (D) for a kernel matrix; ``features`` (if K = features features') make tiny norms exact."""
+    n = len(problem.y)
+    alpha, coef = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
+    rng = np.random.default_rng(options.seed)
+    work = _Working(kernel, problem, alpha, options.block)
+    squared_norms = np.diag(kernel)
+    mu = KAPPA * problem.r * problem.rank
+    done, stale, begun = 0, 0, 0
+    best: Solution | None = None
+    work.recentre(coef, mu)
+    while True:
+        scores = work.z / work.two_gamma
+        beta = problem.y * work.alpha
+        norm = _norm(beta, work.z - work.base, features)
+        gap = duality_gap(problem, work.alpha, work.diagonal, scores, norm)
+        slack = max(norm - float(beta @ scores), 0.0)
+        dual = problem.r * work.posterior.log_determinant - norm + problem.constant
+        target = options.tol * max(1.0, abs(dual))
+        new_coef = (work.centre + beta) / work.two_gamma
+        if best is None or gap.value < best.gap:
+            norm_w = float(np.sqrt(max(work.q, 0.0))) / work.two_gamma
+            best = Solution(
+                work.alpha.copy(), new_coef, gap.bias, gap.value, dual, gap.scale, norm_w, done, False
+            )
+        if report is not None:
+            report(best.gap, target, done)
+        if gap.value <= target:
+            best.converged = True
+            break
+        if done >= options.max_iter:
+            break
+        stuck = stale >= 3
+        if gap.value - slack <= max(INNER_SHARE * slack, 0.3 * target) or stuck or (slack > 0.1*target and done - begun >= CAP * n):
+            spent, size = float(work.alpha @ work.diagonal), float(np.sqrt(work.q)) / work.two_gamma
+            if size > 0:
+                mu = float(np.clip(KAPPA * spent / size**2, mu / GROW, GROW * mu))
+            work.correct_drift(rng)
+            work.recentre(new_coef, mu)
+            stale, begun = 0, done
+        steps, _ = work.advance(options.max_iter - done)
+        done += max(steps, 1)
+        stale = stale + 1 if steps == 0 else 0
+        check_diverged(problem, work.alpha, squared_norms)
+    best.iterations = done
+    return best
+
+
+def _norm(beta: Vector, image: Vector, features: Matrix | None) -> float:
+    """|sum_i beta_i phi_i|, from K beta or, to the last digit, from the features."""
+    if features is not None:
+        return float(np.linalg.norm(beta @ features))
+    return float(np.sqrt(max(beta @ image, 0.0)))
