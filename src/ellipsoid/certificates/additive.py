@@ -85,11 +85,12 @@ def perceptron(run: Run, margin: float, pushes: int) -> list[Certificate]:
     growth = run.blocks * run.radius2 + 2.0 * margin
     average = run.inner / pushes if pushes else 0.0
     bound = run.size2 * growth / average**2 if average > 0.0 else inf
+    spotless = 0.0 if run.mistakes == 0 else inf
     size = float(np.vdot(run.weights, run.weights))
     unit = np.sqrt(run.size2)
     return [
         Certificate("updates", pushes, run.cautious(bound) if pushes else 0.0, CONDITION + BROKEN),
-        Certificate("mistakes", run.mistakes, _on_mistakes(run, bound) if pushes else (0.0 if run.mistakes == 0 else inf),
+        Certificate("mistakes", run.mistakes, _on_mistakes(run, bound) if pushes else spotless,
                     CONDITION + "; no zero row; margin >= 0" + BROKEN),
         Certificate("squared norm", size, run.cautious(pushes * growth), "always" + BROKEN),
         Certificate("average margin of the unit comparator on the updates", average / unit if unit else 0.0,
@@ -100,16 +101,14 @@ def perceptron(run: Run, margin: float, pushes: int) -> list[Certificate]:
 def passive_aggressive(run: Run, margin: float, cap: float, ridge: float) -> list[Certificate]:
     """Sum of squared losses and mistakes, from sum tau (2 l - c tau |x|^2) = 2 margin T - |W|^2 <= G.
 
-    G = |U|^2 + 2 (margin T - <U, W>), T = sum tau; the last term is the sum of tau-weighted losses of U, negative where U
-    has margin to spare. Each update gives tau (2 l - c tau |x|^2) >= tau l.
+    G = |U|^2 + 2 (margin T - <U, W>), T = sum tau; the last term is the sum of tau-weighted losses of U, negative
+    where U has margin to spare. Each update gives tau (2 l - c tau |x|^2) >= tau l.
     """
     ground = max(0.0, run.size2 + 2.0 * (margin * run.push - run.inner))
     energy = run.blocks * run.radius2 + ridge
     squares = energy * ground if cap == inf else inf
     mistakes = max(energy / margin**2, 1.0 / (cap * margin)) * ground
-    condition = (
-        "U any; smallest where U has margin >= {m:g} on the updates; R is the largest norm of an update's row"
-    )
+    condition = "U any; smallest where U has margin >= {m:g} on the updates; R is the largest norm of an update's row"
     condition = condition.format(m=margin) + BROKEN
     return [
         Certificate("sum of squared losses", float(run.tally[tallies.LOSS2]), run.cautious(squares),

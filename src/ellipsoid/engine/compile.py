@@ -32,7 +32,7 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     if not config.DISABLE_JIT:
         dispatcher._cache = _DigestCache(function)
         _dispatchers.append(dispatcher)
-    return dispatcher  # type: ignore[no-any-return]
+    return dispatcher
 
 
 def entry(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
@@ -43,8 +43,8 @@ def entry(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
     key = (function, kinds)
     found = _entries.get(key)
     if found is None:
-        function.compile(kinds)  # type: ignore[attr-defined]
-        found = _entries[key] = function.overloads[kinds].entry_point  # type: ignore[attr-defined]
+        function.compile(kinds)
+        found = _entries[key] = function.overloads[kinds].entry_point
     return found
 
 
@@ -64,7 +64,7 @@ def clear_cache() -> int:
     return count
 
 
-class _DigestCache(FunctionCache):  # type: ignore[misc]
+class _DigestCache(FunctionCache):
     """numba's function cache with the digest of all inlinable source in its key."""
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:

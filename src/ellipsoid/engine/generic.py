@@ -72,7 +72,7 @@ def generic(arity: int) -> Callable[[Body], Any]:
 
             return keep
 
-        choose.register = register  # type: ignore[attr-defined]
+        choose.register = register
         return choose
 
     return decorate

@@ -9,6 +9,7 @@ from .compile import compiled
 from .protocol import SCORES, TAU, absorb, demand, judge, room, score, width, winner
 from .rows import count, flaw
 from .tally import ENERGY, MISTAKES, PULL, RADIUS2, ROUNDS, UPDATES
+from .tasks import ASIDE, ORDERED, WATCHED
 
 
 @compiled
@@ -22,12 +23,11 @@ def inspect(rows):
 
 
 @compiled
-def learn(rule, task, rep, rows, tally, work, order, predictions, start, stop):
-    """Learn rows ``order[start:stop]`` (or start..stop where ``order`` is empty); returns where it stopped.
+def learn(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (every part of the protocol once)
+    """Learn rows start..stop, in the order of the task's ledger; returns where it stopped.
 
     It stops early where the representation has no room for the next row. A chunk of one row is inspected here, larger
     ones by ``inspect`` beforehand: the answer ``-1 - flaw`` says that the row is bad and nothing was changed.
-    Where ``predictions`` is not empty, it takes the index of the label predicted before each row was learned.
     """
     if count(rows) == 1:
         found = flaw(rows, 0)
@@ -35,16 +35,14 @@ def learn(rule, task, rep, rows, tally, work, order, predictions, start, stop):
             return -1 - found
     n = width(task)
     scores = work[SCORES]
-    ordered = order.shape[0] > 0
-    watched = predictions.shape[0] > 0
     for i in range(start, stop):
-        t = order[i] if ordered else i
+        t = task.ledger[ASIDE, i] if task.mode == ORDERED else i
         if not room(rep, rows, t):
             return i
         score(rep, rows, t, n, scores)
         margin = judge(task, t, scores)
-        if watched:
-            predictions[t] = winner(task, scores)
+        if task.mode == WATCHED:
+            task.ledger[ASIDE, t] = winner(task, scores)
         if margin <= 0.0:
             tally[MISTAKES] += 1.0
         size = demand(task, rule, rows, t, margin, work, tally)

@@ -1,5 +1,9 @@
 """How labels and scores meet: binary, multiclass, one-vs-rest.
 
+The ledger of a chunk holds what is known of its rows in one array (each array costs a one-row call 0.1 us): row
+CODES the labels' indices, and row ASIDE, in mode ORDERED the order in which to learn the rows, in mode WATCHED the
+place for the index of the label predicted before each row was learned; in mode PLAIN it has no such row.
+
 Every rule is passive beyond its own ``margin``; a task asks it only below. A zero row is a mistake and no update.
 """
 
@@ -11,24 +15,30 @@ from .protocol import SCORES, TAU, demand, judge, share, step, width, winner
 from .rows import TINY, energy
 from .tally import LOSS2, PARTS, PUSH
 
+CODES, ASIDE = range(2)
+PLAIN, ORDERED, WATCHED = range(3)
+
 
 class Binary(NamedTuple):
     """One score; label code 1 is the positive class."""
 
-    codes: np.ndarray
+    ledger: np.ndarray
+    mode: int
 
 
 class Multiclass(NamedTuple):
     """A score for each of the known classes."""
 
-    codes: np.ndarray
+    ledger: np.ndarray
+    mode: int
     classes: int
 
 
 class OneVsRest(NamedTuple):
     """A binary learner for each class; the highest score predicts."""
 
-    codes: np.ndarray
+    ledger: np.ndarray
+    mode: int
     classes: int
 
 
@@ -45,13 +55,13 @@ def _(task):
 
 @judge.register(Binary)
 def _(task, t, scores):
-    return scores[0] if task.codes[t] == 1 else -scores[0]
+    return scores[0] if task.ledger[CODES, t] == 1 else -scores[0]
 
 
 @judge.register(Multiclass)
 @judge.register(OneVsRest)
 def _(task, t, scores):
-    y = task.codes[t]
+    y = task.ledger[CODES, t]
     rival = -np.inf
     for r in range(task.classes):
         if r != y and scores[r] > rival:
@@ -84,7 +94,7 @@ def _(task, rule, rows, t, margin, work, tally):
     tau = step(rule, margin, size)
     if tau == 0.0:
         return 0.0
-    work[TAU, 0] = tau if task.codes[t] == 1 else -tau
+    work[TAU, 0] = tau if task.ledger[CODES, t] == 1 else -tau
     tally[PUSH] += tau
     tally[LOSS2] += (rule.margin - margin) ** 2
     return size
@@ -95,7 +105,7 @@ def _(task, rule, rows, t, margin, work, tally):
     if margin > rule.margin:
         return 0.0
     size = energy(rows, t)
-    y = task.codes[t]
+    y = task.ledger[CODES, t]
     if size < TINY or not share(rule, task.classes, y, size, work):
         return 0.0
     tally[PUSH] += work[TAU, y]
@@ -105,7 +115,7 @@ def _(task, rule, rows, t, margin, work, tally):
 
 @demand.register(OneVsRest)
 def _(task, rule, rows, t, margin, work, tally):
-    y = task.codes[t]
+    y = task.ledger[CODES, t]
     size = -1.0
     moved = 0
     for r in range(task.classes):

@@ -15,22 +15,24 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from ellipsoid.certificates import Certificate
 from ellipsoid.engine import tally as tallies
+from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
 
 from . import persist
 from .inputs import Source, flaw_message
 from .labels import Labels
-from .learner import NONE, Learner
+from .learner import Learner
 from .named import row_of
 
 Labelled = NDArray[Any]
+FLOAT64 = np.dtype(np.float64)
 
 
-class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class OnlineClassifier(ClassifierMixin, BaseEstimator):
     """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example."""
 
     fit_intercept: bool
     average: bool
-    n_epochs: int
+    n_epochs: Any
     shuffle: bool
     random_state: Any
     grow_features: bool
@@ -64,12 +66,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         learner.open(source.width, by_class=not source.sparse)
         for label in known.tolist():
             learner.know(label)
-        codes, _ = learner.labels.encode(labels)
+        ledger = np.empty((2 if self.shuffle else 1, source.n), dtype=np.int64)
+        ledger[CODES] = learner.labels.encode(labels)[0]
         random = check_random_state(self.random_state)
         rows = source.rows(0, source.n)
         for _epoch in range(self.n_epochs):
-            order = random.permutation(source.n).astype(np.int64) if self.shuffle else NONE
-            learner.run(rows, codes, 0, source.n, order=order)
+            if self.shuffle:
+                ledger[ASIDE] = random.permutation(source.n)
+            learner.run(rows, ledger, ORDERED if self.shuffle else PLAIN, 0, source.n)
         self._install(learner)
         return self
 
@@ -82,19 +86,18 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         ``classes``, on the first call, fixes the labels' order; later calls may repeat it.
         """
-        core = self.__dict__.get("_core")
-        if core is not None and classes is None and type(X) is np.ndarray and X.shape == (1, core.width):
+        if type(X) is np.ndarray and len(X) == 1 and classes is None and "_core" in self.__dict__:
             label = np.asarray(y)
-            if label.shape == (1,) and self._learn_row(core, X[0], label.item()):
+            if label.shape == (1,) and self._learn_row(X[0], label.item()):
                 return self
-        self._pass(X, y, classes, None)
+        self._pass(X, y, classes)
         return self
 
     def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Labelled:
         """``partial_fit`` that returns the label predicted for each row before the row was learned."""
-        return self._pass(X, y, classes, NONE)
+        return self._pass(X, y, classes, watch=True)
 
-    def _pass(self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: Any) -> Labelled:
+    def _pass(self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool = False) -> Labelled:
         core = self.__dict__.get("_core")
         learner = core if core is not None else self._start()
         source = self._source(X, core)
@@ -107,48 +110,38 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for label in known:
             learner.know(label)
         learner.closed |= bool(known)
-        predictions = None if watch is None else np.empty(source.n, dtype=object)
+        predictions = np.empty(source.n, dtype=object) if watch else None
         learner.learn(source, labels, predictions=predictions)
         self._install(learner)
-        return NONE if predictions is None else _tidy(predictions, labels)
+        return labels if predictions is None else _tidy(predictions, labels)
 
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
-        core = self.__dict__.get("_core")
-        if core is not None and self._learn_row(core, x, y):
+        if "_core" in self.__dict__ and self._learn_row(x, y):
             return self
         if isinstance(y, np.ndarray | list | tuple):
             raise ValueError(f"y must be one label, got {y!r}")
         X, fresh = self._one_row(x)
-        self._pass(X, np.array([y]), None, None)
+        self._pass(X, np.array([y]), None)
         if isinstance(x, dict):
             self._core.features = {**(self._core.features or {}), **fresh}
         return self
 
-    @staticmethod
-    def _learn_row(core: Learner, x: Any, y: Any) -> bool:
-        """Learn a dense row of known width and label; False if this is not one."""
+    def _learn_row(self, x: Any, y: Any) -> bool:
+        """Learn a dense row of float64, of known width and label; False if this is not one."""
+        core = self._core
         fast = core.fast or core.one()
-        if (
-            type(x) is not np.ndarray
-            or x.shape != fast.shape
-            or (x.dtype != np.float64 and x.dtype.kind not in "iub")
-        ):
+        if type(x) is not np.ndarray or x.dtype is not FLOAT64 or x.shape != fast.shape:
             return False
         try:
-            code = fast.index.get(y)
-        except TypeError:
+            fast.code[0] = fast.index[y]
+        except (KeyError, TypeError):
             return False
-        if code is None:
-            return False
-        fast.row[0] = x
-        fast.code[0] = code
-        reached = fast.learn(*fast.learn_args)
-        if reached == 1:
-            return True
+        fast.row[...] = x
+        reached: int = fast.learn(*fast.learn_args)
         if reached < 0:
             raise ValueError(flaw_message(0, -1 - reached))
-        return False
+        return reached == 1
 
     # -- prediction --------------------------------------------------------------------------------------------
 
@@ -156,9 +149,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The label predicted for one example."""
         core = self._learned()
         fast = core.fast or core.one()
-        if type(x) is np.ndarray and x.shape == fast.shape and x.dtype == np.float64:
-            fast.row[0] = x
-            code = fast.predict(core)
+        if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == fast.shape:
+            fast.row[...] = x
+            code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
             if code < 0:
                 raise ValueError(flaw_message(0, -1 - code))
             return fast.values[code]
@@ -243,9 +236,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             if other.shape == (shape[0], core.width):
                 other = np.column_stack([np.zeros(shape[0]), other])
             if other.shape != shape:
-                raise ValueError(
-                    f"comparator must have shape {shape} or {(shape[0], core.width)}, got {other.shape}"
-                )
+                raise ValueError(f"comparator must have shape {shape} or {(shape[0], core.width)}, got {other.shape}")
             if not np.isfinite(other).all():
                 raise ValueError("comparator holds NaN or inf")
         return self._bounds(core, other)
@@ -262,9 +253,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """X as rows of the width this learner knows."""
         source = Source(X, 1.0 if self.fit_intercept else 0.0)
         if source.n == 0:
-            raise ValueError(
-                f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example"
-            )
+            raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
         if source.width == 0 and core is None:
             raise ValueError(f"0 feature(s) (shape={(source.n, 0)}) while a minimum of 1 is required.")
         if core is not None and source.width != core.width:
@@ -308,9 +297,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"classes must not repeat a label, got {classes!r}")
             return list(given)
         if set(given) != set(learner.labels.values):
-            raise ValueError(
-                f"classes={given} is not what is known from earlier calls: {learner.labels.values}"
-            )
+            raise ValueError(f"classes={given} is not what is known from earlier calls: {learner.labels.values}")
         return []
 
     def _check_known(self, learner: Learner, known: list[Any], labels: Labelled) -> None:
@@ -335,17 +322,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         core = self.__dict__.get("_core")
         if isinstance(x, dict):
             if core is not None and core.features is None:
-                raise ValueError(
-                    "this learner was started on arrays; give x as an array, or start a new one on dicts"
-                )
+                raise ValueError("this learner was started on arrays; give x as an array, or start a new one on dicts")
             return row_of(x, {} if core is None else core.features)
         if hasattr(x, "tocsr"):
             return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr(), {}
         array = np.asarray(x)
         if array.ndim != 1:
-            raise ValueError(
-                f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows"
-            )
+            raise ValueError(f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows")
         return array.reshape(1, -1), {}
 
     def __sklearn_tags__(self) -> Any:

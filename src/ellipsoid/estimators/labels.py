@@ -22,6 +22,7 @@ class Labels:
     def __init__(self, known: Iterable[Any] = ()) -> None:
         self.values: list[Any] = []
         self.index: dict[Any, int] = {}
+        self._lut: Codes | None = None
         for label in known:
             self.add(label)
 
@@ -34,7 +35,7 @@ class Labels:
             raise ValueError(f"the label {label!r} is given twice in classes")
         self.index[label] = len(self.values)
         self.values.append(label)
-        self._lut: Codes | None = None
+        self._lut = None
         return len(self.values) - 1
 
     def array(self) -> NDArray[Any]:

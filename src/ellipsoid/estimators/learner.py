@@ -1,7 +1,7 @@
 """The learned state of an online learner, and how the engine is run on it.
 
-A learner knows its labels, its features and its tables; an estimator is a shell of parameters around one. Labels seen for
-the first time split a chunk into segments: the loop itself runs with a fixed set of classes.
+A learner knows its labels, its features and its tables; an estimator is a shell of parameters around one. Labels seen
+for the first time split a chunk into segments: the loop itself runs with a fixed set of classes.
 """
 
 from collections.abc import Callable
@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from ellipsoid.engine import CSR, Binary, Dense, Multiclass, OneVsRest, decide, entry, learn, scores_of
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
+from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
 from ellipsoid.representation.tables import LinearTable
 
 from .inputs import Source, flaw_message
 from .labels import Labels
 
-NONE = np.zeros(0, dtype=np.int64)
+EMPTY = np.zeros((1, 0), dtype=np.int64)
 
 
 class Learner:
@@ -28,9 +29,7 @@ class Learner:
     first two rows of a multiclass table when a third label appears: -half w and half w.
     """
 
-    def __init__(
-        self, rule: Any, *, intercept: bool, average: bool, one_vs_rest: bool = False, half: float = 1.0
-    ):
+    def __init__(self, rule: Any, *, intercept: bool, average: bool, one_vs_rest: bool = False, half: float = 1.0):
         self.rule = rule
         self.constant = 1.0 if intercept else 0.0
         self.average = average
@@ -43,7 +42,7 @@ class Learner:
         self.table: Any = None
         self.tally = np.zeros(tallies.SIZE)
         self.work = np.zeros((WORK_ROWS, 1))
-        self.fast: _OneRow | None = None
+        self.fast: OneRow | None = None
         self._predictor: tuple[int, Any] | None = None
 
     # -- shape -------------------------------------------------------------------------------------------------
@@ -85,11 +84,11 @@ class Learner:
             self.work = np.zeros((WORK_ROWS, 2 * self.scores))
         self.fast = None
 
-    def task(self, codes: NDArray[np.int64]) -> Binary | Multiclass | OneVsRest:
-        """How these labels meet the scores."""
+    def task(self, ledger: NDArray[np.int64], mode: int = PLAIN) -> Binary | Multiclass | OneVsRest:
+        """How the labels of a ledger meet the scores."""
         if len(self.labels) == 2:
-            return Binary(codes)
-        return (OneVsRest if self.one_vs_rest else Multiclass)(codes, len(self.labels))
+            return Binary(ledger, mode)
+        return (OneVsRest if self.one_vs_rest else Multiclass)(ledger, mode, len(self.labels))
 
     # -- learning ----------------------------------------------------------------------------------------------
 
@@ -105,63 +104,53 @@ class Learner:
         self.open(source.width, by_class=not source.sparse)
         for start, stop in source.blocks():
             codes, fresh = self.labels.encode(y[start:stop])
-            guesses = NONE if predictions is None else np.empty(stop - start, dtype=np.int64)
+            mode = PLAIN if predictions is None else WATCHED
+            ledger = np.empty((1 if mode == PLAIN else 2, stop - start), dtype=np.int64)
+            ledger[CODES] = codes
             rows = source.rows(start, stop)
             begin = 0
             for row, label in [*fresh, (stop - start, None)]:
                 if row > begin:
-                    self.run(rows, codes, begin, row, guesses=guesses)
+                    self.run(rows, ledger, mode, begin, row)
                 if predictions is not None:
-                    self._name(guesses, predictions[start:stop], begin, row)
+                    known = self.labels.values
+                    predictions[start + begin : start + row] = [known[k] for k in ledger[ASIDE, begin:row].tolist()]
                 begin = row
                 if row < stop - start:
                     # The row that brings a new label is predicted without it and learned with it.
                     if predictions is not None:
                         surprise = self.foresee(source, start + row)
                     self.know(label)
-                    self.run(rows, codes, row, row + 1)
+                    self.run(rows, ledger, mode, row, row + 1)
                     if predictions is not None:
                         predictions[start + row] = surprise
                     begin = row + 1
             if advance is not None:
                 advance(stop - start)
 
-    def _name(self, guesses: NDArray[np.int64], predictions: NDArray[Any], start: int, stop: int) -> None:
-        known = self.labels.values
-        predictions[start:stop] = [known[code] for code in guesses[start:stop].tolist()]
-
     def foresee(self, source: Source, row: int) -> Any:
         """The label the current hypothesis gives to one row; None while no label is known."""
         if len(self.labels) == 0:
             return None
-        args = (self.task(NONE), self.table.rep, source.rows(row, row + 1), self.work)
+        args = (self.task(EMPTY), self.table.rep, source.rows(row, row + 1), self.work)
         return self.labels.values[entry(decide, *args)(*args)]
 
-    def run(
-        self,
-        rows: Dense | CSR,
-        codes: NDArray[np.int64],
-        start: int,
-        stop: int,
-        *,
-        order: NDArray[np.int64] = NONE,
-        guesses: NDArray[np.int64] = NONE,
-    ) -> None:
-        """Run the loop over rows start..stop (through ``order`` if given), growing the representation as it asks."""
-        task = self.task(codes)
+    def run(self, rows: Dense | CSR, ledger: NDArray[np.int64], mode: int, start: int, stop: int) -> None:
+        """Run the loop over rows start..stop, growing the representation as it asks."""
+        task = self.task(ledger, mode)
         while start < stop:
-            args = (self.rule, task, self.table.rep, rows, self.tally, self.work, order, guesses, start, stop)
+            args = (self.rule, task, self.table.rep, rows, self.tally, self.work, start, stop)
             reached = entry(learn, *args)(*args)
             if reached < 0:
                 raise ValueError(flaw_message(0, -1 - reached))
             if reached < stop:
-                self.table.grow(rows, int(order[reached]) if len(order) else reached)
+                self.table.grow(rows, int(ledger[ASIDE, reached]) if mode == ORDERED else reached)
             start = reached
 
-    def one(self) -> "_OneRow":
+    def one(self) -> "OneRow":
         """The prepared call for single dense rows."""
         if self.fast is None:
-            self.fast = _OneRow(self)
+            self.fast = OneRow(self)
         return self.fast
 
     # -- prediction --------------------------------------------------------------------------------------------
@@ -208,26 +197,25 @@ class Learner:
         return {**self.__dict__, "fast": None, "_predictor": None}
 
 
-class _OneRow:
+class OneRow:
     """Learning and prediction of one dense float64 row with every argument prepared: about a microsecond a call."""
 
     def __init__(self, learner: Learner) -> None:
         self.index = learner.labels.index
         self.values = learner.labels.values
-        self.row = np.zeros((1, learner.width))
-        self.shape = (learner.width,)
-        self.code = np.zeros(1, dtype=np.int64)
-        rows = Dense(self.row, learner.constant)
-        task = learner.task(self.code)
+        row = np.zeros((1, learner.width))
+        ledger = np.zeros((1, 1), dtype=np.int64)
+        self.row, self.code = row[0], ledger[0]
+        self.shape = self.row.shape
+        rows = Dense(row, learner.constant)
+        task = learner.task(ledger)
         table, work = learner.table, learner.work
-        self.learn_args = (learner.rule, task, table.rep, rows, learner.tally, work, NONE, NONE, 0, 1)
+        self.learn_args = (learner.rule, task, table.rep, rows, learner.tally, work, 0, 1)
         self.learn = entry(learn, *self.learn_args)
         self.decide_args = (task, table.rep, rows, work)
         self.decide = entry(decide, *self.decide_args)
 
-    def predict(self, learner: Learner) -> int:
-        """Index of the label predicted for the row in the buffer."""
-        args = self.decide_args
-        if learner.average:
-            args = (args[0], learner.predictor(), *args[2:])
-        return int(self.decide(*args))
+    def predict_averaged(self, learner: Learner) -> int:
+        """Index of the label that the averaged hypothesis gives to the row in the buffer."""
+        task, _, rows, work = self.decide_args
+        return int(self.decide(task, learner.predictor(), rows, work))

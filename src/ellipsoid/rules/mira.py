@@ -71,13 +71,13 @@ def _threshold(heap, size, energy):
     phi = total / (active + 1)
     if phi <= energy:
         return phi
-    total, active = 0.0, 0
-    for node in range(size - 1, -1, -1):
-        if (active + 1) * heap[node] <= total + heap[node] - energy:
+    total = 0.0
+    for j in range(1, size + 1):
+        excess = heap[size - j]
+        total += excess
+        if j * excess <= total - energy:
             break
-        total += heap[node]
-        active += 1
-        phi = (total - energy) / active
+        phi = (total - energy) / j
     return phi
 
 
