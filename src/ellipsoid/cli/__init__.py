@@ -1,0 +1,51 @@
+"""The command line: one file a command.
+
+Commands import what they need when they run, never before, so that ``ellipsoid --help`` answers at once.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import click
+
+from ellipsoid import __version__
+
+# Each is a module of this package with a click command called `command`.
+COMMANDS = ("learn", "predict", "compare", "datasets")
+
+
+class Commands(click.Group):
+    """Finds a command in its file, and turns the errors of bad data into one line and exit code 1."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"ellipsoid.cli.{cmd_name}").command
+        return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            raise  # the reader of a pipe has seen enough: click ends quietly
+        except (ValueError, OSError, ImportError) as error:
+            if ctx.params["debug"]:
+                raise
+            click.echo(f"Error: {' '.join(str(error).split())}", err=True)
+            ctx.exit(1)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="ellipsoid")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+def main(debug: bool) -> None:
+    """Learn from a stream, one example at a time, with guarantees you can read off.
+
+    DATA is the name of a data set (`ellipsoid datasets` lists them) or a file that ends in .svm, .libsvm,
+    .svmlight, .txt, .csv or .npz.
+    """

@@ -1,0 +1,103 @@
+"""``ellipsoid compare``: several learners on the same stream, as a table, a picture and a page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command(name="compare")
+@click.argument("data")
+@click.option(
+    "--models",
+    metavar="A,B,…",
+    help="Learners, each as NAME or NAME:key=value:key=value [default: a line-up].",
+)
+@click.option("--passes", type=click.IntRange(min=1), default=1, show_default=True, help="Passes over the rows.")
+@click.option("--seed", type=int, help="Shuffle the rows by this seed [default: the data's own order].")
+@click.option(
+    "--shuffles", type=click.IntRange(min=1), help="Run this many orders, by the seeds from --seed (or 0) on."
+)
+@click.option(
+    "--scale", type=click.Choice(["none", "unit", "standard"]), default="none", show_default=True,
+    help="Divide each row by its 2-norm, or standardise features by statistics of the whole training part.",
+)  # fmt: skip
+@click.option(
+    "--hold-out", type=click.FloatRange(0, 1, max_open=True), default=0.2, show_default=True,
+    help="Share of the rows, the last ones, kept for testing where the data has no test part.",
+)  # fmt: skip
+@click.option("--label", metavar="COLUMN", help="The label's column of a CSV file with a header [default: the last].")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes to share the work.")
+@click.option(
+    "--output", type=click.Path(file_okay=False, path_type=Path),
+    default="ellipsoid-report", show_default=True,
+    help="Folder for curves.png, report.html and results.json.",
+)  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Write the files, print nothing.")
+def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
+    """Run several learners over DATA, row by row in the same order, and show how they did.
+
+    Prints a table and writes curves (PNG), a self-contained HTML report and the raw results (JSON).
+    """
+    from ellipsoid.cli.terminal import progress_bar, show_table
+    from ellipsoid.evaluate.compare import Protocol, compare
+    from ellipsoid.report.html import write_html
+    from ellipsoid.report.plots import need_matplotlib, write_png
+    from ellipsoid.report.table import table
+    from ellipsoid.streams.atomic import atomic_write
+    from ellipsoid.streams.files import open_data
+    from ellipsoid.streams.source import from_arrays
+
+    need_matplotlib()
+    source = open_data(data, label=options["label"])
+    X, y = source.arrays()
+    models = _models(options["models"], y)
+    protocol = Protocol(
+        passes=options["passes"],
+        seeds=_seeds(options["seed"], options["shuffles"]),
+        hold_out=options["hold_out"],
+        scale=options["scale"],
+    )
+    output.mkdir(parents=True, exist_ok=True)
+    with progress_bar("comparing", quiet=quiet) as progress:
+        found = compare(
+            models,
+            from_arrays(source.name, X, y, test=source.test),
+            protocol,
+            n_jobs=options["jobs"],
+            progress=progress,
+        )
+    write_png(found, output / "curves.png")
+    write_html(found, output / "report.html")
+    with atomic_write(output / "results.json") as file:
+        json.dump(found.to_dict(), file, allow_nan=False)
+    if quiet:
+        return
+    titles, lines, best = table(found)
+    show_table(titles, lines, bold=best)
+    click.echo()
+    for name in ("report.html", "curves.png", "results.json"):
+        click.echo(f"wrote {output / name}")
+
+
+def _models(specs: str | None, y: Any) -> dict[str, Any]:
+    import numpy as np
+
+    from ellipsoid.evaluate.lineup import from_spec, line_up
+
+    if specs is None:
+        return line_up(y.shape[1] if y.ndim == 2 else len(np.unique(y)))
+    try:
+        return dict(from_spec(spec.strip()) for spec in specs.split(","))
+    except ValueError as error:
+        raise click.BadParameter(str(error), param_hint="'--models'") from error
+
+
+def _seeds(seed: int | None, shuffles: int | None) -> tuple[int | None, ...]:
+    if seed is None and shuffles is None:
+        return (None,)
+    first = seed or 0
+    return tuple(range(first, first + (shuffles or 1)))

@@ -1,0 +1,18 @@
+"""``ellipsoid datasets``: the names that DATA may be."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command(name="datasets")
+def command() -> None:
+    """List the data sets that can be named, and where each comes from.
+
+    Set the environment variable ELLIPSOID_DATA to a folder of data sets (its reader load.py is executed)
+    for more.
+    """
+    from ellipsoid.cli.terminal import show_table
+    from ellipsoid.streams.datasets import names
+
+    show_table(("name", "from"), list(names().items()), words=2)

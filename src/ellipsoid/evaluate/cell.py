@@ -1,0 +1,177 @@
+"""One cell of an experiment: one learner, one order of the rows, some passes over them.
+
+A cell is all that a table needs, and it is written as JSON on its own, so that an experiment can be
+interrupted, taken up again, spread over processes, and looked into row by row afterwards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.certificates import Certificate
+from ellipsoid.evaluate.prequential import Progress, prequential, shifted, wrong_rows
+from ellipsoid.evaluate.run import Prequential
+from ellipsoid.streams.atomic import atomic_write
+from ellipsoid.streams.datasets import Pair
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """``seed`` drew the order of the rows (None: file order); every pass uses that order.
+
+    ``test_errors`` are those of the model as it stood after each pass, empty where there is no test part;
+    ``certificates`` are those at the end.
+    """
+
+    learner: str
+    seed: int | None
+    passes: tuple[Prequential, ...]
+    test_errors: tuple[float, ...]
+    certificates: tuple[Certificate, ...]
+
+    @property
+    def mistakes(self) -> int:
+        return sum(run.mistakes for run in self.passes)
+
+    @property
+    def updates(self) -> int:
+        return sum(run.updates for run in self.passes)
+
+    @property
+    def seconds(self) -> float:
+        return sum(run.seconds for run in self.passes)
+
+    @property
+    def rows(self) -> int:
+        return sum(run.rows for run in self.passes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for strict JSON, which has no infinity: a bound that does not hold is null."""
+        return {
+            "learner": self.learner,
+            "seed": self.seed,
+            "passes": [run.to_dict() for run in self.passes],
+            "test_errors": list(self.test_errors),
+            "certificates": [
+                {**c._asdict(), "observed": float(c.observed), "bound": float(c.bound) if isfinite(c.bound) else None}
+                for c in self.certificates
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Cell:
+        return cls(
+            learner=record["learner"],
+            seed=record["seed"],
+            passes=tuple(Prequential.from_dict(run) for run in record["passes"]),
+            test_errors=tuple(record["test_errors"]),
+            certificates=tuple(
+                Certificate(**{**c, "bound": inf if c["bound"] is None else c["bound"]}) for c in record["certificates"]
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class Task:
+    """All that a cell is computed from; it can be sent to another process."""
+
+    learner: str
+    model: Any
+    train: Pair
+    test: Pair | None
+    seed: int | None
+    passes: int
+    classes: Any
+    window: int | None
+
+    @property
+    def rows(self) -> int:
+        return len(self.train[1]) * self.passes
+
+
+def run(task: Task, progress: Progress | None = None) -> Cell:
+    """Compute a cell: learn a clone of the model, test it after each pass."""
+    from sklearn.base import clone
+
+    model = clone(task.model)
+    if model.get_params().get("random_state", 0) is None:
+        model.set_params(random_state=task.seed or 0)
+    X, y = task.train
+    if task.seed is not None:
+        order = np.random.default_rng(task.seed).permutation(len(y))
+        X, y = X[order], y[order]
+    passes: list[Prequential] = []
+    test_errors: list[float] = []
+    try:
+        for number in range(task.passes):
+            passes.append(
+                prequential(
+                    model,
+                    (X, y),
+                    classes=task.classes if number == 0 else None,
+                    window=task.window,
+                    progress=shifted(progress, number * len(y), task.rows),
+                )
+            )
+            if task.test is not None:
+                test_errors.append(error_rate(model.predict(task.test[0]), task.test[1]))
+    except ValueError as error:
+        raise ValueError(f"{task.learner}: {error}") from error
+    return Cell(task.learner, task.seed, tuple(passes), tuple(test_errors), tuple(model.certificates()))
+
+
+def error_rate(predicted: Any, y: Any) -> float:
+    """The share of rows labelled wrongly."""
+    return float(wrong_rows(predicted, y).mean())
+
+
+def stored(store: Path, task: Task, data: str, compute: Callable[[Task], Cell]) -> Cell:
+    """The cell from its file in ``store``, computed and written there if it is new.
+
+    The file is valid only for the same learner and parameters, the same rows (``data`` is their
+    `fingerprint`), the same order, and the same version of the library.
+    """
+    key = _key(task, data)
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()[:16]
+    path = store / f"{digest}.json"
+    if path.exists():
+        record = json.loads(path.read_text(encoding="utf-8"))
+        return Cell.from_dict(record["cell"] | {"learner": task.learner})
+    cell = compute(task)
+    with atomic_write(path) as file:
+        json.dump({"key": key, "cell": cell.to_dict()}, file, allow_nan=False)
+    return cell
+
+
+def fingerprint(train: Pair, test: Pair | None) -> str:
+    """A digest of all rows and labels."""
+    digest = hashlib.sha256()
+    for X, y in (train, test) if test is not None else (train,):
+        arrays = (X.data, X.indices, X.indptr) if hasattr(X, "indptr") else (X,)
+        for array in (*arrays, np.asarray(y)):
+            digest.update(f"{array.shape} {array.dtype}".encode())
+            digest.update(repr(array.tolist()).encode() if array.dtype == object else array.tobytes())
+    return digest.hexdigest()
+
+
+def _key(task: Task, data: str) -> dict[str, Any]:
+    from ellipsoid import __version__
+
+    return {
+        "version": __version__,
+        "learner": type(task.model).__name__,
+        "parameters": {k: repr(v) for k, v in sorted(task.model.get_params().items())},
+        "data": data,
+        "seed": task.seed,
+        "passes": task.passes,
+        "classes": None if task.classes is None else [str(label) for label in task.classes],
+        "window": task.window,
+    }

@@ -1,0 +1,252 @@
+"""Several learners on the same rows in the same orders: the one way experiments are run here.
+
+The rows of every learner are those of the training part, in file order or in the orders drawn from seeds
+(``numpy.random.default_rng(seed).permutation(n)``, the same in every pass). Every learner is measured
+test-then-train on them, and on the test part after each pass; the test part is the data set's own, or its
+last rows held out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from platform import python_version
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.certificates import Certificate
+from ellipsoid.evaluate.cell import Cell, Task, fingerprint, run, stored
+from ellipsoid.evaluate.prequential import Progress, shifted
+from ellipsoid.streams.datasets import Pair
+from ellipsoid.streams.scale import scale
+from ellipsoid.streams.source import Source, as_source
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """How the rows are presented.
+
+    ``seeds``: one run for each, in the order it draws; None stands for file order. ``hold_out``: the last
+    share of the rows kept for testing where the data has no test part. ``scale``: ``none``, ``unit`` or
+    ``standard``. ``announce``: tell the learners all labels of the training part beforehand.
+    """
+
+    passes: int = 1
+    seeds: tuple[int | None, ...] = (None,)
+    hold_out: float = 0.0
+    scale: str = "none"
+    announce: bool = True
+    window: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.passes < 1:
+            raise ValueError(f"passes must be positive, got {self.passes}")
+        if not self.seeds:
+            raise ValueError("seeds must hold at least one seed, or None for file order")
+        if not 0 <= self.hold_out < 1:
+            raise ValueError(f"hold_out must be at least 0 and below 1, got {self.hold_out}")
+
+
+class Spread(NamedTuple):
+    """Mean and standard deviation over the orders (0 for a single one)."""
+
+    mean: float
+    sd: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Spread:
+        return cls(fmean(values), stdev(values) if len(values) > 1 else 0.0)
+
+
+class Row(NamedTuple):
+    """A learner's line in the table. ``error`` is test-then-train in the first pass, ``test_error`` that
+    after the last; the counts and seconds are of all passes. ``certificate`` is the tightest one of the
+    first order.
+    """
+
+    learner: str
+    error: Spread
+    test_error: Spread | None
+    mistakes: Spread
+    updates: Spread
+    speed: float
+    seconds: Spread
+    certificate: Certificate | None
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Every cell, with the setting they were computed in, and each learner's class (``kinds``) and
+    parameters.
+    """
+
+    setting: dict[str, Any]
+    kinds: dict[str, str]
+    parameters: dict[str, dict[str, Any]]
+    cells: tuple[Cell, ...]
+
+    @property
+    def learners(self) -> tuple[str, ...]:
+        return tuple(self.parameters)
+
+    def of(self, learner: str) -> list[Cell]:
+        """The cells of one learner, one for each order."""
+        return [cell for cell in self.cells if cell.learner == learner]
+
+    def table(self) -> list[Row]:
+        """A row for each learner, in the order given."""
+        return [_row(learner, self.of(learner)) for learner in self.learners]
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame of means."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas; install pandas, or use table() or to_dict()") from error
+        return pd.DataFrame(
+            {k: v.mean if isinstance(v, Spread) else v for k, v in row._asdict().items()} for row in self.table()
+        ).set_index("learner")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The raw results of every cell with the setting, ready for JSON."""
+        parameters = {name: {k: _plain(v) for k, v in found.items()} for name, found in self.parameters.items()}
+        learners = {name: {"class": self.kinds[name], "parameters": parameters[name]} for name in self.learners}
+        return {
+            "setting": self.setting,
+            "learners": learners,
+            "cells": [cell.to_dict() for cell in self.cells],
+        }
+
+
+def compare(
+    models: Mapping[str, Any],
+    data: Any,
+    protocol: Protocol | None = None,
+    *,
+    n_jobs: int = 1,
+    store: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Comparison:
+    """Run every learner of ``models`` (label to model; the models are cloned) on ``data`` under ``protocol``.
+
+    ``data`` is anything `prequential` takes. ``n_jobs`` processes share the cells. ``store`` is a folder
+    for a JSON file a cell, found there again when the same cell is asked for next time. ``progress`` is
+    called with the rows done and the rows in all.
+
+    >>> from ellipsoid.estimators import MIRA, Perceptron
+    >>> result = compare({"Perceptron": Perceptron(), "MIRA": MIRA()}, "digits", Protocol(hold_out=0.2))
+    >>> [(row.learner, row.error.mean < 0.5) for row in result.table()]
+    [('Perceptron', True), ('MIRA', True)]
+    """
+    if not models:
+        raise ValueError("models must hold at least one learner")
+    protocol = protocol or Protocol()
+    source = as_source(data)
+    train, test = _prepare(source, protocol)
+    y = train[1]
+    classes = np.unique(y) if y.ndim == 1 else None
+    tasks = [
+        Task(
+            label,
+            model,
+            train,
+            test,
+            seed,
+            protocol.passes,
+            classes if protocol.announce else None,
+            protocol.window,
+        )
+        for label, model in models.items()
+        for seed in protocol.seeds
+    ]
+    cells = _cells(tasks, n_jobs, store, progress)
+    setting = {
+        "data": source.name,
+        "rows": len(y),
+        "features": int(train[0].shape[1]),
+        "classes": y.shape[1] if classes is None else len(classes),
+        "test_rows": 0 if test is None else len(test[1]),
+        "held_out": test is not None and source.test is None,
+        **{key: value for key, value in asdict(protocol).items() if key != "window"},
+        "window": cells[0].passes[0].window,
+        "versions": _versions(),
+        "date": f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
+    }
+    kinds = {label: type(model).__name__ for label, model in models.items()}
+    return Comparison(setting, kinds, {label: model.get_params() for label, model in models.items()}, tuple(cells))
+
+
+def _prepare(source: Source, protocol: Protocol) -> tuple[Pair, Pair | None]:
+    X, y = source.arrays()
+    test = source.test
+    kept = round(len(y) * (1 - protocol.hold_out))
+    if test is None and kept < len(y):
+        if kept == 0:
+            raise ValueError(f"hold_out={protocol.hold_out} leaves none of the {len(y)} rows to learn from")
+        X, y, test = X[:kept], y[:kept], (X[kept:], y[kept:])
+    X, X_test = scale(protocol.scale, X, None if test is None else test[0])
+    return (X, y), None if test is None else (X_test, test[1])
+
+
+def _cells(tasks: Sequence[Task], n_jobs: int, store: str | Path | None, progress: Progress | None) -> list[Cell]:
+    total = sum(task.rows for task in tasks)
+    data = ""
+    if store is not None:
+        store = Path(store)
+        store.mkdir(parents=True, exist_ok=True)
+        data = fingerprint(tasks[0].train, tasks[0].test)
+    done = 0
+    cells: list[Cell] = []
+    if n_jobs == 1:
+        for task in tasks:
+            cells.append(_cell(task, store, data, shifted(progress, done, total)))
+            done += task.rows
+        return cells
+    from joblib import Parallel, delayed
+
+    found = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_cell)(task, store, data) for task in tasks)
+    for task, cell in zip(tasks, found, strict=True):
+        cells.append(cell)
+        done += task.rows
+        if progress is not None:
+            progress(done, total)
+    return cells
+
+
+def _cell(task: Task, store: Path | None, data: str, progress: Progress | None = None) -> Cell:
+    if store is None:
+        return run(task, progress)
+    return stored(store, task, data, lambda task: run(task, progress))
+
+
+def _row(learner: str, cells: list[Cell]) -> Row:
+    bounds = {c.name: c for c in reversed(cells[0].certificates)}
+    return Row(
+        learner=learner,
+        error=Spread.of([cell.passes[0].error for cell in cells]),
+        test_error=Spread.of([cell.test_errors[-1] for cell in cells]) if cells[0].test_errors else None,
+        mistakes=Spread.of([cell.mistakes for cell in cells]),
+        updates=Spread.of([cell.updates for cell in cells]),
+        speed=sum(cell.rows for cell in cells) / max(sum(cell.seconds for cell in cells), 1e-9),
+        seconds=Spread.of([cell.seconds for cell in cells]),
+        certificate=bounds.get("mistakes"),
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, bool | int | str | None) else repr(value)
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": python_version()}
+    for package in ("ellipsoid", "numpy", "scipy", "numba", "scikit-learn"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "not installed"
+    return found

@@ -1,0 +1,200 @@
+"""Test-then-train: every row is first predicted, then learned, so that each is test data once.
+
+The cumulative error after t rows is the share of them whose label differed from the one predicted before
+learning it (Dawid, "Present position and potential developments: the prequential approach", JRSS A 1984,
+section 2; Gama, Sebastião, Rodrigues, "On evaluating stream learning algorithms", Machine Learning 2013,
+for the sliding window).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from math import nan
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.evaluate.checkpoints import Checkpoints
+from ellipsoid.evaluate.run import Prequential
+from ellipsoid.streams.source import CHUNK_SIZE, as_source
+
+Progress = Callable[[int, int | None], None]
+
+
+def shifted(progress: Progress | None, before: int, total: int | None) -> Progress | None:
+    """Progress of one run as progress of a longer work, of which ``before`` rows are done."""
+    return None if progress is None else lambda done, _: progress(before + done, total)
+
+
+def prequential(
+    model: Any,
+    stream: Any,
+    *,
+    classes: Any = None,
+    window: int | None = None,
+    chunk_size: int = CHUNK_SIZE,
+    progress: Progress | None = None,
+) -> Prequential:
+    """Predict, then learn, every row of ``stream``; ``model`` is left as trained.
+
+    Parameters
+    ----------
+    model : an online learner (it goes on from what it knows already)
+    stream : a data set or its name, a pair ``(X, y)``, or an iterable of chunks ``(X, y)`` or examples
+        ``(x, y)``
+    classes : labels announced beforehand, as for ``partial_fit``
+    window : rows of the sliding window; by default a twentieth of the rows, but from 100 to 10,000, and 1000
+        where the number of rows is unknown
+    chunk_size : most rows handed to the model at once; no result but the time depends on it
+    progress : called with the rows done and the rows in all (None if unknown) after each chunk
+
+    The time counts predicting and learning only. Compiling is kept out of it by a few rows learned by a
+    clone first.
+
+    >>> from ellipsoid.estimators import Perceptron
+    >>> run = prequential(Perceptron(), "digits")
+    >>> run.rows, 0 < run.error < 0.5, run.mistakes >= run.errors
+    (1797, True, True)
+    """
+    if not hasattr(model, "learn_predict"):
+        raise TypeError(f"model must be an online learner with learn_predict, got {type(model).__name__}")
+    if chunk_size < 1:
+        raise ValueError(f"chunk_size must be positive, got {chunk_size}")
+    source = as_source(stream)
+    if window is None:
+        window = 1000 if source.n_rows is None else min(max(100, source.n_rows // 20), 10_000)
+    if window < 1:
+        raise ValueError(f"window must be positive, got {window}")
+    recorder = _Recorder(model, source.n_rows, window)
+    compile_seconds = None
+    for X, y in source.read(chunk_size):
+        if compile_seconds is None:
+            compile_seconds = _warm_up(model, X, y, classes)
+        start = 0
+        while start < len(y):
+            stop = min(len(y), start + recorder.rows_to_stop())
+            _step(model, recorder, (X[start:stop], y[start:stop]), classes)
+            classes, start = None, stop
+        if progress is not None:
+            progress(recorder.rows, source.n_rows)
+    if compile_seconds is None:
+        raise ValueError(f"the stream {source.name} has no rows")
+    return recorder.result(compile_seconds)
+
+
+class _Mark(NamedTuple):
+    row: int
+    error: float
+    windowed: float
+    updates: float
+    seconds: float
+
+
+class _Recorder:
+    """Counts at checkpoints, from the start of this run, also when the model goes on from an earlier one."""
+
+    def __init__(self, model: Any, n_rows: int | None, window: int) -> None:
+        self.model = model
+        self.checkpoints = Checkpoints(n_rows)
+        self.window = window
+        self.recent = np.zeros(0, dtype=bool)
+        self.rows = 0
+        self.errors = 0
+        self.seconds = 0.0
+        self.mistakes_before = getattr(model, "mistakes_", 0)
+        self.updates_before = getattr(model, "updates_", 0)
+        self.marks: list[_Mark] = []
+
+    def rows_to_stop(self) -> int:
+        return self.checkpoints.stop_after(self.rows) - self.rows
+
+    def add(self, wrong: np.ndarray, seconds: float) -> None:
+        start, end = self.rows, self.rows + len(wrong)
+        stopped = end == self.checkpoints.stop_after(start)
+        if self.checkpoints.reach(end):
+            self.marks = [mark for mark in self.marks if self.checkpoints.keeps(mark.row)]
+        self.seconds += seconds
+        flags = np.concatenate([self.recent, wrong])
+        total = np.concatenate([[0], np.cumsum(flags)])
+        for row in self.checkpoints.between(start, end):
+            i = len(flags) - (end - row)
+            errors = self.errors + int(total[i] - total[len(self.recent)])
+            windowed = int(total[i] - total[max(0, i - self.window)]) / min(row, self.window)
+            looked = (self.updates(), self.seconds) if stopped and row == end else (nan, nan)
+            self.marks.append(_Mark(row, errors / row, windowed, *looked))
+        self.errors += int(wrong.sum())
+        self.recent = flags[-self.window :]
+        self.rows = end
+
+    def updates(self) -> int:
+        return int(self.model.updates_ - self.updates_before)
+
+    def result(self, compile_seconds: float) -> Prequential:
+        last = _Mark(self.rows, self.errors / self.rows, float(self.recent.mean()), self.updates(), self.seconds)
+        marks = [*(mark for mark in self.marks if mark.row < self.rows), last]
+        row, error, windowed, updates, seconds = zip(*marks, strict=True)
+        return Prequential(
+            rows=self.rows,
+            errors=self.errors,
+            mistakes=int(self.model.mistakes_ - self.mistakes_before),
+            updates=self.updates(),
+            seconds=self.seconds,
+            compile_seconds=compile_seconds,
+            window=self.window,
+            checkpoints=np.array(row),
+            cumulative_error=np.array(error),
+            windowed_error=np.array(windowed),
+            cumulative_updates=np.array(updates, dtype=np.float64),
+            cumulative_seconds=np.array(seconds, dtype=np.float64),
+        )
+
+
+def _step(model: Any, recorder: _Recorder, rows: tuple[Any, Any], classes: Any) -> None:
+    X, y = rows
+    began = perf_counter()
+    try:
+        predicted = _learn_predict(model, X, y, classes)
+    except ValueError as error:
+        # A model numbers the rows of the piece it was given.
+        raise ValueError(f"{error} (rows counted from row {recorder.rows} of the stream)") from error
+    seconds = perf_counter() - began
+    recorder.add(wrong_rows(predicted, y), seconds)
+
+
+def wrong_rows(predicted: Any, y: Any) -> Any:
+    """Whether each row's label (or, of many labels, any of them) differs from the one predicted."""
+    wrong = np.asarray(predicted != y).astype(bool)
+    return wrong.any(axis=1) if wrong.ndim == 2 else wrong
+
+
+def _learn_predict(model: Any, X: Any, y: Any, classes: Any) -> Any:
+    if not isinstance(X, list):
+        return model.learn_predict(X, y, classes=classes)
+    predicted = np.empty(len(X), dtype=object)
+    for i, (example, label) in enumerate(zip(X, y, strict=True)):
+        # A learner that has met no label yet has nothing to predict: None, which differs from every label.
+        predicted[i] = model.predict_one(example) if hasattr(model, "classes_") else None
+        model.learn_one(example, label)
+    return predicted
+
+
+def _warm_up(model: Any, X: Any, y: Any, classes: Any) -> float:
+    """Seconds until compiled code is ready: a clone learns a few rows with up to three labels, because two
+    labels and more run different loops.
+    """
+    from sklearn.base import clone
+
+    began = perf_counter()
+    rows = _first_of_each_label(y, most=3)
+    few = [X[i] for i in rows] if isinstance(X, list) else X[rows]
+    # A bad row is left to the run itself, which meets it next and gives its number in the stream.
+    with suppress(ValueError):
+        _learn_predict(clone(model), few, y[rows], classes)
+    return perf_counter() - began
+
+
+def _first_of_each_label(y: Any, most: int) -> Sequence[int]:
+    _, first = np.unique(y, axis=0 if y.ndim == 2 else None, return_index=True)
+    return sorted({*range(min(5, len(y))), *np.sort(first)[:most].tolist()})

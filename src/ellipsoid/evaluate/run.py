@@ -1,0 +1,107 @@
+"""What a test-then-train run leaves behind: totals, and curves at checkpoints."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Prequential:
+    """Totals of a run, and its curves at `checkpoints` (rows seen, counted from the start of the run).
+
+    The learner's updates and the time are known only where it was stopped, which costs time: they are NaN at
+    the other checkpoints (null in JSON).
+
+    ``errors`` counts rows whose predicted label differed from theirs. ``mistakes`` is the learner's own
+    count, the one its bounds speak of: a tie for the best score is a mistake even where the tie was broken
+    rightly.
+    """
+
+    rows: int
+    errors: int
+    mistakes: int
+    updates: int
+    seconds: float
+    compile_seconds: float
+    window: int
+    checkpoints: np.ndarray
+    cumulative_error: np.ndarray
+    windowed_error: np.ndarray
+    cumulative_updates: np.ndarray
+    cumulative_seconds: np.ndarray
+
+    @property
+    def error(self) -> float:
+        """The share of rows predicted wrongly before they were learned."""
+        return self.errors / self.rows
+
+    @property
+    def speed(self) -> float:
+        """Rows predicted and learned a second."""
+        return self.rows / self.seconds if self.seconds else float("inf")
+
+    def __repr__(self) -> str:
+        return (
+            f"Prequential(rows={self.rows}, error={self.error:.4f}, mistakes={self.mistakes}, "
+            f"updates={self.updates}, seconds={self.seconds:.3f})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers and lists, ready for JSON; `from_dict` reads them back."""
+        return {
+            k: [None if x != x else x for x in v.tolist()] if isinstance(v, np.ndarray) else v
+            for k, v in asdict(self).items()
+        }
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Prequential:
+        """The run that `to_dict` wrote down."""
+        values: dict[str, Any] = {field.name: record[field.name] for field in fields(cls)}
+        values |= {name: _array(value) for name, value in values.items() if isinstance(value, list)}
+        return cls(**values)
+
+    def to_frame(self) -> Any:
+        """The curves as a pandas DataFrame, a line a checkpoint."""
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError("to_frame needs pandas; install pandas, or use to_dict()") from error
+        return pd.DataFrame(
+            {
+                "rows": self.checkpoints,
+                "error": self.cumulative_error,
+                "window_error": self.windowed_error,
+                "updates": self.cumulative_updates,
+                "seconds": self.cumulative_seconds,
+            }
+        )
+
+    def plot(self, ax: Any = None, *, label: str = "cumulative", **line: Any) -> Any:
+        """Draw cumulative and windowed error in percent on ``ax`` (new if None), and return it."""
+        if ax is None:
+            try:
+                import matplotlib.pyplot as plt
+            except ImportError as error:
+                raise ImportError("plot needs matplotlib; install matplotlib, or use to_dict()") from error
+            _, ax = plt.subplots(figsize=(7, 4), layout="constrained")
+        (drawn,) = ax.plot(self.checkpoints, 100 * self.cumulative_error, label=label, **line)
+        ax.plot(
+            self.checkpoints,
+            100 * self.windowed_error,
+            color=drawn.get_color(),
+            alpha=0.45,
+            linewidth=1,
+            label=f"last {self.window} rows",
+        )
+        ax.set_xlabel("rows seen")
+        ax.set_ylabel("error, %")
+        ax.set_ylim(bottom=0)
+        ax.legend(frameon=False)
+        return ax
+
+
+def _array(values: list[Any]) -> np.ndarray:
+    return np.array([np.nan if value is None else value for value in values])

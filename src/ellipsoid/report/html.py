@@ -1,0 +1,152 @@
+"""A comparison as one HTML file that needs nothing else: styles, drawing and numbers are inside it.
+
+It fetches nothing when opened, follows the reader's light or dark setting, and prints.
+"""
+
+from __future__ import annotations
+
+from html import escape
+from pathlib import Path
+
+from ellipsoid.evaluate.compare import Comparison
+from ellipsoid.report.plots import svg
+from ellipsoid.report.table import number, setting_in_words, table
+from ellipsoid.streams.atomic import atomic_write
+
+STYLE = """
+:root {
+  color-scheme: light dark;
+  --paper: #fdfdfc; --ink: #1d1f21; --soft: #5f666d; --grid: #d9dce0; --mark: #eef4f9;
+}
+@media (prefers-color-scheme: dark) {
+  :root { --paper: #16181b; --ink: #e6e7e8; --soft: #a2a9b0; --grid: #3a3f45; --mark: #1f2a35; }
+}
+* { box-sizing: border-box; }
+body {
+  margin: 0 auto; padding: 2.5rem 1.5rem 4rem; max-width: 70rem;
+  background: var(--paper); color: var(--ink);
+  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif;
+}
+h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 .4rem; }
+h2 { font-size: 1.2rem; margin: 2.6rem 0 .7rem; }
+p { max-width: 46rem; }
+.lead, .note { color: var(--soft); }
+.note { font-size: .9rem; }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.5rem; margin: 0; }
+dt { color: var(--soft); }
+dd { margin: 0; }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; font-size: .95rem; }
+th, td {
+  padding: .45rem .7rem; border-bottom: 1px solid var(--grid);
+  text-align: right; white-space: nowrap;
+}
+th { color: var(--soft); font-weight: 600; white-space: normal; line-height: 1.3; border-bottom-width: 2px; vertical-align: bottom; }
+th:first-child, td:first-child, th.words, td.words { text-align: left; }
+td { vertical-align: top; }
+td.words { white-space: normal; }
+td.condition { min-width: 18rem; font-size: .9rem; }
+td.best { font-weight: 700; background: var(--mark); }
+svg { width: 100%; height: auto; display: block; }
+svg text { font-family: inherit !important; }
+@media print {
+  body { max-width: none; padding: 0; }
+  h2 { break-after: avoid; }
+  table, svg { break-inside: avoid; }
+}
+"""
+
+LEAD = "Every learner met the same rows in the same order, and predicted each row before it learned it."
+
+
+def write_html(comparison: Comparison, path: str | Path) -> None:
+    """The report as a file."""
+    page = render(comparison)
+    with atomic_write(path) as file:
+        file.write(page)
+
+
+def render(comparison: Comparison) -> str:
+    """The report as text."""
+    title = f"Online learners on {comparison.setting['data']}"
+    sections = (
+        _setting(comparison),
+        _results(comparison),
+        f"<h2>Learning curves</h2>\n{svg(comparison)}",
+        _certificates(comparison),
+    )
+    body = "\n".join(sections)
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{escape(title)}</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<h1>{escape(title)}</h1>
+<p class="lead">{LEAD}</p>
+{body}
+</body>
+</html>
+"""
+
+
+def _setting(comparison: Comparison) -> str:
+    pairs = setting_in_words(comparison.setting).items()
+    items = "\n".join(f"<dt>{escape(title)}</dt><dd>{escape(words)}</dd>" for title, words in pairs)
+    return f"<h2>Setting</h2>\n<dl>\n{items}\n</dl>"
+
+
+def _results(comparison: Comparison) -> str:
+    found = table(comparison)
+    head = "".join(f"<th>{escape(title)}</th>" for title in found.titles)
+    lines = []
+    for i, line in enumerate(found.lines):
+        cells = (
+            f'<td class="best">{_typeset(text)}</td>' if (i, j) in found.best else f"<td>{_typeset(text)}</td>"
+            for j, text in enumerate(line)
+        )
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    several = len(comparison.setting["seeds"]) > 1
+    notes = [
+        "Online error: rows whose predicted label was wrong, in the first pass.",
+        "Mistakes are the learner's own count, to which its bounds apply; in it a tie is a mistake.",
+        "Test error: the model after the last pass." if comparison.setting["test_rows"] else "",
+        "Numbers are means over the orders, with the standard deviation in brackets." if several else "",
+        "Time counts learning and predicting, without compilation.",
+    ]
+    return (
+        f'<h2>Results</h2>\n<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n'
+        + "\n".join(lines)
+        + f'\n</tbody>\n</table></div>\n<p class="note">{escape(" ".join(filter(None, notes)))}</p>'
+    )
+
+
+def _certificates(comparison: Comparison) -> str:
+    lines = []
+    for learner in comparison.learners:
+        found = comparison.of(learner)[0].certificates
+        for i, c in enumerate(found):
+            name = f'<td rowspan="{len(found)}">{escape(learner)}</td>' if i == 0 else ""
+            lines.append(
+                f'<tr>{name}<td class="words">{escape(c.name)}</td><td>{number(c.observed)}</td>'
+                f'<td>{number(c.bound)}</td><td class="words condition">{escape(c.holds_if)}</td></tr>'
+            )
+    if not lines:
+        return "<h2>Certificates</h2>\n<p>None of these learners gives a bound for this run.</p>"
+    which = " (of several, the first order)" if len(comparison.setting["seeds"]) > 1 else ""
+    return (
+        "<h2>Certificates</h2>\n"
+        f"<p>Bounds that hold for this very run{which}, each with its condition. "
+        "An infinite bound says that the condition is not met.</p>\n"
+        '<div class="wide"><table>\n<thead><tr><th>learner</th><th class="words">bound on</th>'
+        '<th>observed</th><th>bound</th><th class="words">holds if</th></tr></thead>\n<tbody>\n'
+        + "\n".join(lines)
+        + "\n</tbody>\n</table></div>"
+    )
+
+
+def _typeset(text: str) -> str:
+    return escape(text.replace("<=", "≤"))

@@ -1,0 +1,107 @@
+"""The cells of a comparison's table as text, the same for the terminal and the page."""
+
+from __future__ import annotations
+
+from math import isfinite
+from typing import Any, NamedTuple
+
+from ellipsoid.certificates import Certificate
+from ellipsoid.evaluate.compare import Comparison, Row, Spread
+
+
+class Table(NamedTuple):
+    """Titles and lines of text. ``best`` holds the places (line, column) of the lowest errors."""
+
+    titles: tuple[str, ...]
+    lines: list[tuple[str, ...]]
+    best: set[tuple[int, int]]
+
+
+def table(comparison: Comparison) -> Table:
+    """Errors in percent; where there were several orders, mean and standard deviation in brackets."""
+    rows = comparison.table()
+    several = len(comparison.setting["seeds"]) > 1
+    tested = rows[0].test_error is not None
+    titles = ("learner", "online error %", *(("test error %",) if tested else ()))
+    titles += ("mistakes", "updates", "rows/s", "seconds", "certificate on mistakes")
+    lines = [_line(row, several) for row in rows]
+    best = {place for column in range(1, 2 + tested) for place in _lowest(lines, column)}
+    return Table(titles, lines, best)
+
+
+def _line(row: Row, several: bool) -> tuple[str, ...]:
+    def spread(value: Spread, form: str, factor: float = 1.0) -> str:
+        mean = format(factor * value.mean, form)
+        return f"{mean} ({factor * value.sd:{form.replace(',', '')}})" if several else mean
+
+    return (
+        row.learner,
+        spread(row.error, ".2f", 100),
+        *(() if row.test_error is None else (spread(row.test_error, ".2f", 100),)),
+        spread(row.mistakes, ",.0f"),
+        spread(row.updates, ",.0f"),
+        significant(row.speed),
+        spread(row.seconds, ".3f"),
+        inequality(row.certificate) if row.certificate and isfinite(row.certificate.bound) else "none",
+    )
+
+
+def inequality(certificate: Certificate) -> str:
+    """What was observed beside what was guaranteed.
+
+    >>> inequality(Certificate("mistakes", 12, 40.26, ""))
+    '12 <= 40.3'
+    """
+    return f"{number(certificate.observed)} <= {number(certificate.bound)}"
+
+
+def number(value: float) -> str:
+    """A count as it is, other numbers with about three digits.
+
+    >>> number(1234), number(0.012345), number(5.0e7), number(98765.4), number(3.5e12)
+    ('1,234', '0.0123', '50,000,000', '98,765', '3.5e+12')
+    """
+    if not isfinite(value):
+        return "infinite"
+    if abs(value) >= 1e9:
+        return f"{value:.3g}"
+    if value == round(value) or abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.3g}"
+
+
+def significant(value: float) -> str:
+    """A speed, to two digits: more would be noise.
+
+    >>> significant(123456.0), significant(17.7)
+    ('120,000', '18')
+    """
+    return f"{float(f'{value:.2g}'):,.0f}"
+
+
+def setting_in_words(setting: dict[str, Any]) -> dict[str, str]:
+    """The setting as pairs of a title and a phrase."""
+    from ellipsoid.streams.scale import IN_WORDS
+
+    rows = f"{setting['rows']:,} to learn from"
+    if setting["test_rows"]:
+        held = f", the last {setting['hold_out']:.0%} held out" if setting["held_out"] else ""
+        rows += f", {setting['test_rows']:,} to test on{held}"
+    seeds = [seed for seed in setting["seeds"] if seed is not None]
+    order = "file order" if not seeds else "shuffled by seed " + ", ".join(map(str, seeds))
+    return {
+        "data": setting["data"],
+        "rows": rows,
+        "features": f"{setting['features']:,}",
+        "classes": f"{setting['classes']:,}",
+        "order": order,
+        "passes": str(setting["passes"]),
+        "values": IN_WORDS[setting["scale"]],
+        "software": ", ".join(f"{name} {version}" for name, version in setting["versions"].items()),
+        "date": setting["date"],
+    }
+
+
+def _lowest(lines: list[tuple[str, ...]], column: int) -> list[tuple[int, int]]:
+    values = [float(line[column].split()[0]) for line in lines]
+    return [(i, column) for i, value in enumerate(values) if value == min(values)]

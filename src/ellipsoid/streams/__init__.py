@@ -1,0 +1,1 @@
+"""Where examples come from: named data sets, files, and any iterable, all read as chunks of rows."""

@@ -1,0 +1,41 @@
+"""Files written whole or not at all: a reader never sees half of one, and a failure leaves the old one."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+
+@contextmanager
+def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a new file that takes the place of ``path`` only when the block ends without an error.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with atomic_write(Path(folder) / "labels.txt") as file:
+    ...         _ = file.write("1")
+    ...     os.listdir(folder)
+    ['labels.txt']
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"the folder of {target} does not exist; create it first")
+    encoding = None if "b" in mode else "utf-8"
+    # In the target's own folder, because a rename is atomic only inside one file system.
+    handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with open(handle, mode, encoding=encoding) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp gives 0600; a result file is as readable as any other new file.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
