@@ -32,7 +32,7 @@ autodoc_default_options = {
     "members": True,
     "show-inheritance": False,
     "inherited-members": "BaseEstimator, ClassifierMixin, object, tuple",
-    "exclude-members": "set_fit_request, set_partial_fit_request, set_score_request",
+    "exclude-members": "get_metadata_routing, set_fit_request, set_partial_fit_request, set_score_request",
 }
 
 html_theme = "furo"

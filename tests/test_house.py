@@ -69,6 +69,15 @@ def test_static_names_agree_with_the_lazy_ones():
     assert static == ellipsoid._EXPORTS
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/learners.md"])
+def test_every_learner_is_presented(page):
+    from ellipsoid.estimators import LEARNERS
+
+    text = (ROOT / page).read_text("utf-8")
+    assert [name for name in LEARNERS if not re.search(rf"\b{name}\b", text)] == []
+    assert set(LEARNERS) <= set(ellipsoid.__all__)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=relative)
 def test_links_between_files_lead_somewhere(page):
     targets = re.findall(r"\]\((?![a-z]+:|#)([^)#\s]+)", page.read_text("utf-8"))
