@@ -1,4 +1,4 @@
-"""Every form of P gives the ellipsoid that the dense matrix gives, and the ellipsoid what geometry promises."""
+"""Every form of P gives the ellipsoid of the dense matrix, and the ellipsoid does what geometry promises."""
 
 import numpy as np
 import pytest

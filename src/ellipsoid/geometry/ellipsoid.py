@@ -94,7 +94,7 @@ class Ellipsoid:
     def from_product(
         cls, centre: ArrayLike, vectors: ArrayLike, weights: ArrayLike, log_scale: float = 0.0
     ) -> Ellipsoid:
-        """P = exp(log_scale) J J', J = I - H T H'; a vector tau for T means J = prod_k (I - tau_k h_k h_k')."""
+        """P = exp(log_scale) J J', J = I - H T H'; a vector for T: J = prod_k (I - tau_k h_k h_k')."""
         if np.ndim(weights) == 1:
             return cls(centre, ProductShape.from_reflections(vectors, weights, log_scale))
         return cls(centre, ProductShape(vectors, weights, log_scale))

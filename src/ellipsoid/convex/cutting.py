@@ -1,0 +1,143 @@
+"""One ellipsoid, cut by half-spaces: the smallest ellipsoid that covers what is left.
+
+For E = { c + s J u : |u| <= 1 }, so P = s^2 J J', and the half-space <a, x> <= <a, c> - alpha sqrt(a'Pa):
+
+    h = J'a / |J'a|,   c <- c - (1 + n alpha)/(n + 1) s J h,   s <- mu s,   J <- J - tau (J h) h'
+    mu^2 = (1 - alpha^2) n^2/(n^2 - 1),   (1 - tau)^2 = (1 - alpha)/(1 + alpha) (n - 1)/(n + 1)
+
+alpha = 0 is the central cut, alpha > 0 a deep one, -1/n < alpha < 0 a shallow one that still shrinks E, and
+alpha > 1 leaves nothing.  The product J J' cannot become indefinite.  Shor (Cybernetics 13, 1977); Bland,
+Goldfarb, Todd (Operations Research 29, 1981), sections 2 and 4; Groetschel, Lovasz, Schrijver (Combinatorica 1,
+1981).
+
+Rounding is paid for.  A depth is reduced by what rounding may do to sqrt(a'Pa) (``noise``), and after each step
+the ellipsoid is inflated until it covers the one that exact arithmetic would have made: with |dc| and |dJ| the
+bounds on the rounding of c and J, by | |J^{-1}| (|dc|/s + |dJ| 1) |, a number that does not change when coordinates
+are rescaled.  When inflation eats the gain of a cut, the ellipsoid is exhausted.
+"""
+
+from __future__ import annotations
+
+from math import ceil, copysign, exp, inf, log, log1p, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.geometry import Ellipsoid
+
+Array = NDArray[np.float64]
+
+EPS = float(np.finfo(np.float64).eps)
+DEEPEST = 1.0 - 1e-9  # a depth beyond this is used as this: the cover is larger, never wrong
+
+
+def log_volume_ratio(dim: int, depth: float = 0.0) -> float:
+    """log(volume after / volume before) of a cut of the given depth, -1/dim < depth < 1.
+
+    >>> round(float(np.exp(log_volume_ratio(2))), 4)  # the central cut in the plane
+    0.7698
+    """
+    length = log(dim / (dim + 1.0)) + log1p(-depth)
+    if dim == 1:
+        return length
+    return length + (dim - 1) * (0.5 * (log1p(-depth) + log1p(depth)) - 0.5 * log1p(-1.0 / dim**2))
+
+
+def iteration_bound(dim: int, ratio: float) -> int:
+    """Central cuts after which volume^(1/dim) has shrunk by ``ratio``: about 2 dim (dim + 1) log(ratio).
+
+    >>> iteration_bound(1, 1024.0), iteration_bound(10, 1e6)
+    (10, 2759)
+    """
+    return max(0, ceil(-dim * log(max(ratio, 1.0)) / log_volume_ratio(dim) - 1e-9))
+
+
+class Direction(NamedTuple):
+    """What the ellipsoid looks like along a normal a."""
+
+    unit: Array  # h = J'a / |J'a|
+    width: float  # sqrt(a'Pa)
+    noise: float  # how far rounding may have moved the width, or <a, c> in its evaluation
+
+
+def sure_depth(excess: float, allowance: float, width: float) -> float:
+    """The depth at which <a, x> <= <a, c> - excess cuts, whatever rounding did within ``allowance``."""
+    sure = excess - allowance
+    return sure / width if width > 0.0 else copysign(inf, sure)
+
+
+class CuttingEllipsoid:
+    """The state of the method: centre, factor and its inverse, log det P."""
+
+    def __init__(self, centre: Array, radius: float) -> None:
+        self.dim = centre.size
+        self.centre = centre.copy()
+        self.log_det = 2.0 * self.dim * log(radius)
+        self.exhausted = False
+        self._factor: Array = np.eye(self.dim)
+        self._inverse: Array = np.eye(self.dim)
+        self._reach: Array = np.ones(self.dim)  # the lengths of the rows of the factor
+        self._log_scale = log(radius)
+        self._steps = 0
+
+    def along(self, normal: Array) -> Direction:
+        """The width of the ellipsoid along ``normal`` (not zero) and the rounding to allow for."""
+        # A normal of extreme length must not overflow when squared.
+        size = float(np.abs(normal).max())
+        scaled = normal / size
+        image = scaled @ self._factor
+        length = sqrt(float(image @ image))
+        scale = exp(self._log_scale)
+        lost = (self.dim + 4) * EPS * scale * float(np.abs(scaled) @ self._reach)
+        noise = size * (lost + 4.0 * EPS * float(np.abs(scaled) @ np.abs(self.centre)))
+        return Direction(image / length if length > 0.0 else image, size * length * scale, noise)
+
+    def cut(self, unit: Array, depth: float) -> float:
+        """Cover what the half-space of the given depth leaves; returns the depth that was used."""
+        depth = min(depth, DEEPEST)
+        dim = self.dim
+        axis = self._factor @ unit
+        self.centre = self.centre - ((1.0 + dim * depth) / (dim + 1.0)) * exp(self._log_scale) * axis
+        gain = -log_volume_ratio(dim, depth)
+        self.log_det -= 2.0 * gain
+        if dim == 1:
+            self._log_scale -= gain
+        else:
+            kept = sqrt((1.0 - depth) / (1.0 + depth) * (dim - 1.0) / (dim + 1.0))
+            self._factor -= np.outer((1.0 - kept) * axis, unit)
+            self._inverse += np.outer((1.0 / kept - 1.0) * unit, unit @ self._inverse)
+            self._log_scale += 0.5 * (log1p(-depth) + log1p(depth) - log1p(-1.0 / dim**2))
+        self._steps += 1
+        self._refresh()
+        self._inflate(gain)
+        return depth
+
+    def snapshot(self) -> Ellipsoid:
+        """The ellipsoid as it is now."""
+        return Ellipsoid.from_factor(self.centre, self._factor, 2.0 * self._log_scale)
+
+    def _refresh(self) -> None:
+        self._reach = np.sqrt(np.einsum("ij,ij->i", self._factor, self._factor))
+        largest = float(self._reach.max())
+        if largest < 1e-8:
+            # The factor shrinks while the scale grows: move the size over before either leaves the floats.
+            self._factor /= largest
+            self._reach /= largest
+            self._inverse *= largest
+            self._log_scale += log(largest)
+        if self._steps % (10 * self.dim) == 0:
+            # The updated inverse gathers rounding of its own; this makes it fresh at dim^2 / 10 a step.
+            try:
+                self._inverse = np.asarray(np.linalg.inv(self._factor), dtype=np.float64)
+            except np.linalg.LinAlgError:
+                self.exhausted = True
+
+    def _inflate(self, gain: float) -> None:
+        moved = EPS * (np.abs(self.centre) * exp(-self._log_scale) + (2 * self.dim + 8) * self._reach)
+        shortfall = float(np.linalg.norm(np.abs(self._inverse) @ moved)) + 100.0 * EPS
+        growth = log1p(shortfall)
+        self._log_scale += growth
+        self.log_det += 2.0 * self.dim * growth
+        # A gain half lost is the end of useful work; a NaN must end it too.
+        self.exhausted |= not self.dim * growth < 0.5 * gain
