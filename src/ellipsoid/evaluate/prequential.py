@@ -55,7 +55,7 @@ def prequential(
 
     >>> from ellipsoid.estimators import Perceptron
     >>> run = prequential(Perceptron(), "digits")
-    >>> run.rows, 0 < run.error < 0.5, run.mistakes >= run.errors
+    >>> run.rows, 0 < run.error < 0.5, run.updates <= run.rows
     (1797, True, True)
     """
     if not hasattr(model, "learn_predict"):

@@ -41,7 +41,10 @@ th, td {
   padding: .45rem .7rem; border-bottom: 1px solid var(--grid);
   text-align: right; white-space: nowrap;
 }
-th { color: var(--soft); font-weight: 600; white-space: normal; line-height: 1.3; border-bottom-width: 2px; vertical-align: bottom; }
+th {
+  color: var(--soft); font-weight: 600; white-space: normal; line-height: 1.3;
+  border-bottom-width: 2px; vertical-align: bottom;
+}
 th:first-child, td:first-child, th.words, td.words { text-align: left; }
 td { vertical-align: top; }
 td.words { white-space: normal; }

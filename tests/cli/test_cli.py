@@ -1,0 +1,262 @@
+"""The command line as a user meets it: what it prints, writes, and says when something is wrong."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import ellipsoid
+from ellipsoid import MIRA, datasets, load
+from ellipsoid.cli import COMMANDS, main
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output + repr(result.exception)
+    return result
+
+
+def rows(n, start=0):
+    X, y = datasets.load("digits").train
+    return X[start : start + n], y[start : start + n]
+
+
+def write_csv(path, X, y):
+    path.write_text(
+        "".join(",".join(map(repr, [*x.tolist(), int(label)])) + "\n" for x, label in zip(X, y, strict=True))
+    )
+    return path
+
+
+def test_help_names_every_command_and_each_has_help():
+    text = run("--help").stdout
+    for name in COMMANDS:
+        assert name in text
+        assert "Usage" in run(name, "--help").stdout
+
+
+def test_help_in_a_process_of_its_own():
+    command = [sys.executable, "-c", "from ellipsoid.cli import main; main()", "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "compare" in done.stdout
+    assert done.stderr == ""
+
+
+def test_help_imports_nothing_heavy():
+    probe = (
+        "import sys\nfrom ellipsoid.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: print(*{'numpy', 'numba', 'sklearn', 'scipy', 'rich', 'matplotlib'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == ""
+
+
+def test_version():
+    assert ellipsoid.__version__ in run("--version").stdout
+
+
+def test_learn_prints_error_updates_speed_and_certificates():
+    result = run("learn", "digits", "--model", "MIRA")
+    reference = MIRA()
+    found = ellipsoid.prequential(reference, "digits")
+    assert f"{100 * found.error:.2f} % ({found.errors:,} rows)" in result.stdout
+    assert f"{found.updates:,}" in result.stdout
+    assert "rows/s" in result.stdout
+    for certificate in reference.certificates():
+        assert certificate.name in result.stdout
+    assert "\x1b" not in result.output
+
+
+def test_learn_in_a_pipe_is_plain_text():
+    code = "from ellipsoid.cli import main; main()"
+    command = [sys.executable, "-c", code, "learn", "digits", "--model", "Perceptron"]
+    done = subprocess.run(command, capture_output=True, check=True)
+    assert b"online error" in done.stdout
+    assert b"\x1b" not in done.stdout + done.stderr
+    assert done.stderr == b""
+
+
+def test_reader_that_leaves_early_is_no_error(tmp_path):
+    model = tmp_path / "m"
+    MIRA().fit(*rows(100)).save(model)
+    np.savez(tmp_path / "many.npz", X=np.ones((200_000, 64)), y=np.zeros(200_000, dtype=int))
+    code = "from ellipsoid.cli import main; main()"
+    command = [sys.executable, "-c", code, "predict", str(model), str(tmp_path / "many.npz")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert b"Traceback" not in process.stderr.read()
+
+
+def test_learn_parameters_reach_the_model(tmp_path):
+    run(
+        "learn",
+        "digits",
+        "--model",
+        "PassiveAggressive",
+        "--param",
+        "C=0.5",
+        "--param",
+        "variant=II",
+        "--save",
+        tmp_path / "m",
+    )
+    model = load(tmp_path / "m")
+    assert (model.C, model.variant) == (0.5, "II")
+
+
+def test_resuming_equals_one_long_run(tmp_path):
+    X, y = rows(300)
+    first = write_csv(tmp_path / "first.csv", X[:120], y[:120])
+    second = write_csv(tmp_path / "second.csv", X[120:], y[120:])
+    run("learn", first, "--model", "MIRA", "--save", tmp_path / "half")
+    run("learn", second, "--resume", tmp_path / "half", "--save", tmp_path / "whole")
+    np.testing.assert_array_equal(load(tmp_path / "whole").coef_, MIRA().partial_fit(X, y).coef_)
+
+
+def test_epochs_and_shuffle_are_repeatable(tmp_path):
+    options = ("learn", "digits", "--model", "Perceptron", "--epochs", 2, "--shuffle", "--seed", 3, "--save")
+    assert "pass 2" in run(*options, tmp_path / "a").stdout
+    run(*options, tmp_path / "b")
+    assert (load(tmp_path / "a").coef_ == load(tmp_path / "b").coef_).all()
+    assert load(tmp_path / "a").t_ == 2 * 1797
+
+
+def test_saved_model_predicts_as_it_did(tmp_path):
+    X, y = rows(400)
+    data = write_csv(tmp_path / "rows.csv", X, y)
+    run("learn", data, "--model", "MIRA", "--save", tmp_path / "m")
+    expected = [str(label) for label in MIRA().partial_fit(X, y).predict(X)]
+    assert run("predict", tmp_path / "m", data).stdout.split() == expected
+    run("predict", tmp_path / "m", data, "-o", tmp_path / "labels.txt")
+    assert (tmp_path / "labels.txt").read_text().split() == expected
+    np.savez(tmp_path / "bare.npz", X=X)
+    assert run("predict", tmp_path / "m", tmp_path / "bare.npz", "--no-label").stdout.split() == expected
+
+
+def test_narrow_sparse_rows_fit_a_wider_model(tmp_path):
+    (tmp_path / "wide.svm").write_text("+1 1:1 9:1\n-1 2:1\n" * 5)
+    (tmp_path / "narrow.svm").write_text("0 1:1\n0 2:1\n")
+    run("learn", tmp_path / "wide.svm", "--model", "Perceptron", "--save", tmp_path / "m")
+    assert run("predict", tmp_path / "m", tmp_path / "narrow.svm").stdout.split() == ["1", "-1"]
+
+
+def test_compare_writes_a_page_a_picture_and_the_numbers(tmp_path):
+    data = write_csv(tmp_path / "rows.csv", *rows(300))
+    output = tmp_path / "deep" / "report"
+    result = run("compare", data, "--output", output)
+    for name in ("report.html", "curves.png", "results.json"):
+        assert str(output / name) in result.stdout
+        assert (output / name).stat().st_size > 1000
+    record = json.loads((output / "results.json").read_text())
+    page = (output / "report.html").read_text()
+    for learner in record["learners"]:
+        assert learner in result.stdout
+        assert learner in page
+    assert record["setting"]["test_rows"] == 60
+    assert "\x1b" not in result.output
+
+
+def test_compare_options(tmp_path):
+    data = write_csv(tmp_path / "rows.csv", *rows(200))
+    options = ("--models", "MIRA,Perceptron:update=ovr", "--seed", 5, "--shuffles", 2, "--passes", 2, "--scale", "unit")
+    result = run("compare", data, *options, "--hold-out", 0, "--quiet", "--output", tmp_path / "out")
+    assert result.output == ""
+    record = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert list(record["learners"]) == ["MIRA", "Perceptron (update=ovr)"]
+    assert record["setting"]["seeds"] == [5, 6]
+    assert len(record["cells"][0]["passes"]) == 2
+    assert record["setting"]["scale"] == "unit"
+    assert record["setting"]["test_rows"] == 0
+
+
+def test_datasets_lists_names():
+    listed = run("datasets").stdout
+    assert "digits" in listed
+    assert "chess-board" in listed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("learn", "digits"), "Missing option '--model'"),
+        (("learn", "digits", "--model", "Adaline"), "no learner 'Adaline'; there are Perceptron"),
+        (("learn", "digits", "--model", "MIRA", "--param", "size=3"), "MIRA has no parameter 'size'"),
+        (("learn", "digits", "--model", "MIRA", "--param", "margin"), "key=value"),
+        (("compare", "digits", "--models", "MIRA,Adaline"), "no learner 'Adaline'"),
+        (("compare", "digits", "--passes", "0"), "--passes"),
+        (("predict", "no-such-model", "digits"), "does not exist"),
+        (("frobnicate",), "No such command"),
+    ],
+)
+def test_wrong_use_exits_with_2(arguments, message):
+    result = run(*arguments, code=2)
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("bad.csv", "1,2,0\n3,oops,1\n", "line 2: 'oops' is not a number"),
+        ("bad.csv", "1,2,0\n3,nan,1\n", "row 1"),
+        ("bad.svm", "1 x:y\n", "not a readable svmlight file"),
+        ("bad.xyz", "1", "the name must end in"),
+    ],
+)
+def test_bad_data_is_one_line_and_exits_with_1(tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    result = run("learn", tmp_path / name, "--model", "MIRA", code=1)
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert "Traceback" not in result.output
+
+
+def test_debug_shows_the_traceback():
+    result = CliRunner().invoke(main, ["--debug", "learn", "nonesuch", "--model", "MIRA"])
+    assert isinstance(result.exception, ValueError)
+
+
+def test_unknown_data_set_lists_the_known_ones():
+    assert "there are digits, chess-board" in run("learn", "nonesuch", "--model", "MIRA", code=1).stderr
+
+
+def test_damaged_model_is_one_line(tmp_path):
+    (tmp_path / "m").write_bytes(b"not a model")
+    assert len(run("predict", tmp_path / "m", "digits", code=1).stderr.splitlines()) == 1
+
+
+def test_failed_prediction_leaves_the_old_file(tmp_path):
+    MIRA().fit(*rows(50)).save(tmp_path / "m")
+    (tmp_path / "narrow.csv").write_text("1,2,0\n")
+    (tmp_path / "labels.txt").write_text("old")
+    result = run("predict", tmp_path / "m", tmp_path / "narrow.csv", "-o", tmp_path / "labels.txt", code=1)
+    assert "features" in result.stderr
+    assert (tmp_path / "labels.txt").read_text() == "old"
+
+
+def test_saved_model_is_not_changed_by_parameters(tmp_path):
+    MIRA().fit(*rows(50)).save(tmp_path / "m")
+    result = run("learn", "digits", "--resume", tmp_path / "m", "--param", "margin=1", code=2)
+    assert "--param cannot change a saved model" in result.stderr
+    assert "contradicts" in run("learn", "digits", "--resume", tmp_path / "m", "--model", "Perceptron", code=2).stderr
+
+
+def test_progress_bar_moves_on_a_terminal(monkeypatch):
+    from ellipsoid.cli.terminal import progress_bar
+
+    with progress_bar("learning") as progress:
+        assert progress is None
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with progress_bar("learning") as progress:
+        progress(1, 2)
+    with progress_bar("learning", quiet=True) as progress:
+        assert progress is None
+
+
+def test_learn_on_named_data_with_a_test_part(dataset):
+    assert "of 2,007 rows" in run("learn", "usps", "--model", "Perceptron").stdout
