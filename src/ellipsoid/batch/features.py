@@ -1,0 +1,130 @@
+"""Explicit features: rows phi_i of a matrix, dense or sparse, and low-rank features of a kernel.
+
+The solver in features (``ascent``) needs five products with Phi and never the N x N kernel. For a kernel other than the
+linear one, Phi comes from a pivoted incomplete Cholesky factorisation (Fine and Scheinberg, JMLR 2001: greedy on the
+largest residual) or from Nystroem's method on random landmarks (Williams and Seeger, NIPS 2000); both give Phi Phi' ~ K.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.linalg import eigh, solve_triangular
+
+from ellipsoid.batch.problem import Matrix, Vector
+
+# Rows handled at once, so that a product with a large dense Phi stays in the cache and needs little memory.
+CHUNK = 4096
+
+
+class Rows:
+    """The products with Phi that the solver in features asks for."""
+
+    def __init__(self, phi: Any) -> None:
+        self.sparse = sparse.issparse(phi)
+        if self.sparse:
+            self.phi: Any = sparse.csr_array(phi, dtype=np.float64)
+        else:
+            self.phi = np.ascontiguousarray(phi, dtype=np.float64)
+        self.shape: tuple[int, int] = self.phi.shape
+
+    def block(self, which: NDArray[np.int64]) -> Matrix:
+        """The rows ``which`` as a dense matrix."""
+        rows = self.phi[which]
+        return rows.toarray() if self.sparse else rows
+
+    def squared_norms(self) -> Vector:
+        if self.sparse:
+            return np.asarray(self.phi.multiply(self.phi).sum(axis=1)).ravel()
+        return np.einsum("ij,ij->i", self.phi, self.phi)
+
+    def times(self, w: Vector) -> Vector:
+        return self.phi @ w
+
+    def combine(self, beta: Vector) -> Vector:
+        """sum_i beta_i phi_i."""
+        return self.phi.T @ beta
+
+    def _chunks(self) -> list[slice]:
+        return [slice(start, start + CHUNK) for start in range(0, self.shape[0], CHUNK)]
+
+    def weighted_gram(self, weights: Vector) -> Matrix:
+        """sum_i weights_i phi_i phi_i'."""
+        total = np.zeros((self.shape[1], self.shape[1]))
+        for rows in self._chunks():
+            part = self.phi[rows]
+            if self.sparse:
+                scaled = part.multiply(weights[rows][:, None]).tocsr()
+                total += (part.T @ scaled).toarray()
+            else:
+                total += part.T @ (part * weights[rows][:, None])
+        return total
+
+    def quadratic(self, form: Matrix) -> Vector:
+        """phi_i' form phi_i for every row."""
+        out = np.empty(self.shape[0])
+        for rows in self._chunks():
+            part = self.phi[rows]
+            if self.sparse:
+                out[rows] = np.asarray(part.multiply(part @ form).sum(axis=1)).ravel()
+            else:
+                out[rows] = np.einsum("ij,ij->i", part, part @ form)
+        return out
+
+
+@dataclass(frozen=True)
+class LandmarkMap:
+    """phi(x) = T' k(landmarks, x): a feature map that also serves points not seen in training."""
+
+    landmarks: NDArray[np.int64]
+    transform: Matrix
+
+    def __call__(self, kernel_to_landmarks: Matrix) -> Matrix:
+        """Features of points, from their kernel values with the landmarks (a row a point)."""
+        return kernel_to_landmarks @ self.transform
+
+
+def incomplete_cholesky(
+    column: Callable[[int], Vector], diagonal: Vector, rank: int, tol: float = 1e-10
+) -> tuple[Matrix, LandmarkMap]:
+    """Pivoted incomplete Cholesky: K ~ Phi Phi' with at most ``rank`` columns of K ever computed.
+
+    Each pivot is the point that the features so far describe worst; it stops early when the residual's trace falls
+    below ``tol`` of K's.
+    """
+    n = len(diagonal)
+    residual = diagonal.astype(np.float64).copy()
+    factor = np.zeros((n, min(rank, n)), order="F")
+    pivots: list[int] = []
+    enough = tol * residual.sum()
+    for k in range(factor.shape[1]):
+        pivot = int(np.argmax(residual))
+        if residual[pivot] <= 1e-14 * diagonal.max() or residual.sum() <= enough:
+            break
+        new = column(pivot) - factor[:, :k] @ factor[pivot, :k]
+        new /= np.sqrt(residual[pivot])
+        factor[:, k] = new
+        residual = np.maximum(residual - new * new, 0.0)
+        residual[pivot] = 0.0
+        pivots.append(pivot)
+    width = len(pivots)
+    landmarks = np.array(pivots, dtype=np.int64)
+    phi = np.ascontiguousarray(factor[:, :width])
+    lower = np.tril(phi[landmarks])
+    transform = solve_triangular(lower, np.eye(width), lower=True).T
+    return phi, LandmarkMap(landmarks, np.ascontiguousarray(transform))
+
+
+def nystroem(
+    columns: Callable[[NDArray[np.int64]], Matrix], n: int, rank: int, rng: np.random.Generator
+) -> tuple[Matrix, LandmarkMap]:
+    """Nystroem features on random landmarks: Phi = K_nL K_LL^{-1/2}, null directions dropped."""
+    landmarks = np.sort(rng.choice(n, size=min(rank, n), replace=False))
+    cross = columns(landmarks)
+    values, vectors = eigh(cross[landmarks])
+    kept = values > 1e-12 * values[-1]
+    transform = vectors[:, kept] / np.sqrt(values[kept])
+    return cross @ transform, LandmarkMap(landmarks, transform)

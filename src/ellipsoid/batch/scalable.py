@@ -1,0 +1,170 @@
+"""The scalable solver of the ellipsoidal SVM: a proximal loop around dual coordinate ascent in features.
+
+One pass over the points in a fresh random order a proximal step; then w = v/(2 max(|v|/2, mu)) and
+b_k += sig/(2 mu_b). After each pass the certificate: the heavier class is scaled down until y'alpha = 0, M is built
+anew, and the duality gap with the best bias bounds the error. The best pair met is kept.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_solve, cholesky, solve
+
+from ellipsoid.batch.ascent import Points, Weights, block_sweeps, point_pass
+from ellipsoid.batch.features import Rows
+from ellipsoid.batch.problem import Matrix, Problem, Vector, check_diverged, duality_gap
+from ellipsoid.batch.proximal import GROW, KAPPA, Options, Report
+
+# Above this many features a rank-one change of P is bound by memory, and blocks win.
+PLAIN_FEATURES = 60
+SWEEPS = 5
+# Points at rest are looked at again every so many passes.
+FULL_PASS_EVERY = 5
+
+
+@dataclass
+class FeatureSolution:
+    """A certified solution: dual-feasible alpha, w and B = r M^{-1} in feature coordinates."""
+
+    alpha: Vector
+    w: Vector
+    bias: float
+    inverse: Matrix
+    gap: float
+    dual: float
+    scale: float
+    iterations: int
+    converged: bool
+
+
+class _Ascent:
+    """alpha, P, v and sig of the running proximal problem."""
+
+    def __init__(self, rows: Rows, problem: Problem, options: Options) -> None:
+        self.rows, self.problem, self.options = rows, problem, options
+        self.norms = rows.squared_norms()
+        self.points = Points(problem.y, problem.c, problem.C, self.norms)
+        self.rng = np.random.default_rng(options.seed)
+        n, m = rows.shape
+        self.alpha, self.w, self.bias = np.zeros(n), np.zeros(m), 0.0
+        self.resting = np.zeros(n, dtype=np.bool_)
+        self.comfort = np.inf
+        self.inverse = np.eye(m) / (1.0 - problem.r)
+        self.mean_norm = float(self.norms.mean())
+        self.plain = m <= PLAIN_FEATURES if options.block < 0 else options.block == 0
+        self.size = 64 if options.block <= 0 else options.block
+
+    def run_pass(self, mu: float, full: bool) -> None:
+        """One pass, and the proximal step of w and of the bias."""
+        mu_b = mu / self.mean_norm
+        weights = Weights(self.problem.r, mu, mu_b, self.bias)
+        beta = self.problem.y * self.alpha
+        v = 2.0 * mu * self.w + self.rows.combine(beta)
+        state = np.array([v @ v, beta.sum(), 0.0])
+        order = np.arange(len(self.alpha)) if full else np.flatnonzero(~self.resting)
+        order = self.rng.permutation(order)
+        if self.plain:
+            phi = self.rows.phi.toarray() if self.rows.sparse else self.rows.phi
+            point_pass(
+                order, phi, self.points, self.alpha, self.inverse, v, state, weights, self.resting, self.comfort
+            )
+        else:
+            for start in range(0, len(order), self.size):
+                self._block(np.sort(order[start : start + self.size]), v, state, weights)
+        self.comfort = state[2]
+        self.share = len(order) / len(self.alpha)
+        self.two_gamma = max(float(np.linalg.norm(v)), 2.0 * mu)
+        self.w = v / self.two_gamma
+        self.bias += state[1] / (2.0 * mu_b)
+
+    def _block(self, which: np.ndarray, v: Vector, state: Vector, weights: Weights) -> None:
+        phi = self.rows.block(which)
+        image = phi @ self.inverse
+        gram = image @ phi.T
+        points = Points(*(field[which] for field in self.points))
+        alpha = self.alpha[which]
+        resting = np.empty(len(which), dtype=np.bool_)
+        products = (gram.copy(), phi @ phi.T, phi @ v)
+        block_sweeps(points, alpha, products, state, weights, resting, self.comfort, SWEEPS)
+        self.resting[which] = resting
+        delta = alpha - self.alpha[which]
+        moved = np.flatnonzero(delta)
+        if not len(moved):
+            return
+        self.alpha[which] = alpha
+        v += phi.T @ (points.y * delta)
+        change = points.c[moved] * delta[moved]
+        system = np.eye(len(moved)) + gram[np.ix_(moved, moved)] * change[None, :]
+        middle = solve(system.T, np.diag(change), overwrite_b=True, check_finite=False)
+        self.inverse -= image[moved].T @ (0.5 * (middle + middle.T) @ image[moved])
+
+    def certify(self) -> tuple[FeatureSolution, float]:
+        """The certificate at the present alpha and w; returns it with sum_i alpha_i omega_i."""
+        problem = self.problem
+        alpha = _balanced(self.alpha, problem.y)
+        beta = problem.y * alpha
+        inverse, log_determinant = inverse_of(self.rows, problem, alpha)
+        omega = problem.r * problem.c * self.rows.quadratic(inverse)
+        norm = float(np.linalg.norm(self.rows.combine(beta)))
+        gap = duality_gap(problem, alpha, omega, self.rows.times(self.w), norm)
+        dual = problem.r * log_determinant - norm
+        solution = FeatureSolution(
+            alpha, self.w.copy(), gap.bias, inverse, gap.value, dual, gap.scale, 0, False
+        )
+        return solution, float(alpha @ omega)
+
+
+def inverse_of(rows: Rows, problem: Problem, alpha: Vector) -> tuple[Matrix, float]:
+    """M^{-1} and log|M/(1-r)| from alpha alone."""
+    system = rows.weighted_gram(alpha * problem.c)
+    system[np.diag_indices_from(system)] += 1.0 - problem.r
+    lower = cholesky(system, lower=True, overwrite_a=True, check_finite=False)
+    inverse = cho_solve((lower, True), np.eye(len(lower)), overwrite_b=True, check_finite=False)
+    log_determinant = 2.0 * np.log(np.diag(lower)).sum() - len(lower) * np.log(1.0 - problem.r)
+    return 0.5 * (inverse + inverse.T), float(log_determinant)
+
+
+def _balanced(alpha: Vector, y: Vector) -> Vector:
+    """The heavier class scaled down until y'alpha = 0."""
+    plus, minus = float(alpha[y > 0].sum()), float(alpha[y < 0].sum())
+    light = min(plus, minus)
+    factor = np.where(y > 0, light / plus if plus > 0 else 0.0, light / minus if minus > 0 else 0.0)
+    return alpha * factor
+
+
+def solve_features(
+    rows: Rows,
+    problem: Problem,
+    options: Options,
+    start: tuple[Vector, Vector, float] | None = None,
+    report: Report | None = None,
+) -> FeatureSolution:
+    """Solve (D) in explicit features; ``start`` = (alpha, w, bias) of a neighbouring problem."""
+    ascent = _Ascent(rows, problem, options)
+    if start is not None:
+        ascent.alpha, ascent.w, ascent.bias = start[0].copy(), start[1].copy(), start[2]
+        ascent.inverse = inverse_of(rows, problem, ascent.alpha)[0]
+    mu = KAPPA * problem.r * problem.rank
+    best: FeatureSolution | None = None
+    done = 0
+    while True:
+        now, spent = ascent.certify()
+        if best is None or now.gap < best.gap:
+            best = now
+        target = options.tol * max(1.0, abs(now.dual + problem.constant))
+        if report is not None:
+            report(best.gap, target, done)
+        best.converged = best.gap <= target
+        if best.converged or done >= options.max_iter:
+            best.iterations = done
+            return best
+        work = 0.0
+        while work < 1.0 and done < options.max_iter:
+            size = float(np.linalg.norm(ascent.w))
+            if size > 0:
+                mu = float(np.clip(KAPPA * spent / size**2, mu / GROW, GROW * mu))
+            ascent.run_pass(mu, full=done % FULL_PASS_EVERY == 0)
+            work += max(ascent.share, 0.1)
+            done += 1
+        check_diverged(problem, ascent.alpha, ascent.norms)
+        ascent.inverse = inverse_of(rows, problem, ascent.alpha)[0]
