@@ -41,7 +41,14 @@ def test_cover_contains_every_point_left_by_the_half_space(seed, dim, place):
 
 @pytest.mark.parametrize(
     ("dim", "depth", "ratio"),
-    [(1, 0.0, 0.5), (2, 0.0, 0.7698), (2, 0.1, 0.6894), (10, 0.0, 0.9511), (10, 0.1, 0.8182), (100, 0.0, 0.99501)],
+    [
+        (1, 0.0, 0.5),
+        (2, 0.0, 0.7698),
+        (2, 0.1, 0.6894),
+        (10, 0.0, 0.9511),
+        (10, 0.1, 0.8182),
+        (100, 0.0, 0.99501),
+    ],
 )
 def test_volume_ratio_of_one_cut(dim, depth, ratio):
     assert_allclose(np.exp(log_volume_ratio(dim, depth)), ratio, atol=1e-4)
@@ -73,7 +80,7 @@ def test_iteration_bound_is_of_order_dim_squared(dim, ratio):
 
 
 def test_long_run_stays_sound():
-    # 20 000 central cuts towards 0: the volume leaves the floats, the inflation does not eat it up, 0 stays inside.
+    # 20 000 central cuts towards 0: the volume leaves the floats, inflation does not eat it up, 0 stays in.
     rng = np.random.default_rng(5)
     body = CuttingEllipsoid(np.full(12, 0.1), 3.0)
     for _ in range(20_000):
@@ -95,3 +102,12 @@ def test_a_slab_too_thin_for_floats_is_exhausted():
             break
     assert body.exhausted
     assert np.isfinite(body.centre).all()
+
+
+def test_a_body_smaller_than_the_smallest_float_is_exhausted():
+    body = CuttingEllipsoid(np.ones(1), 4.0)
+    while not body.exhausted:
+        body.cut(body.along(np.sign(body.centre)).unit, 0.0)
+    assert body.log_det < -1000
+    assert np.isfinite(body.centre).all()
+    assert CuttingEllipsoid(np.zeros(1), 1e300).exhausted

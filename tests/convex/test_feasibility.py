@@ -74,7 +74,9 @@ def test_empty_means_that_the_cuts_exclude_each_other(seed, dim, cut):
 
 def test_set_without_interior_is_proven_small():
     # Central cuts do not look at offsets, so that the volume has to do the work.
-    result = feasible_point(polyhedron([[1, 0], [-1, 0]], [0.3, -0.3]), [0, 0], 1.0, cut="central", inner_radius=1e-4)
+    result = feasible_point(
+        polyhedron([[1, 0], [-1, 0]], [0.3, -0.3]), [0, 0], 1.0, cut="central", inner_radius=1e-4
+    )
     assert result.status == "small"
     assert result.x is None
     assert "0.0001" in result.message
@@ -124,7 +126,10 @@ def test_public_name():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"oracle": lambda x: ([np.nan, 0], 0.0)}, "the normal of the oracle contains NaN or inf at iteration 0"),
+        (
+            {"oracle": lambda x: ([np.nan, 0], 0.0)},
+            "the normal of the oracle contains NaN or inf at iteration 0",
+        ),
         ({"oracle": lambda x: ([1.0, 0.0], np.inf)}, "the offset of the oracle is inf"),
         ({"oracle": lambda x: ([1.0], 0.0)}, r"must have shape \(2,\), got \(1,\)"),
         ({"oracle": lambda x: False}, r"must return None or a pair \(a, b\), got bool"),

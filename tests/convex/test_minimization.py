@@ -123,7 +123,9 @@ def test_central_cuts_prove_the_gap_within_the_bound_of_the_theory(seed, dim):
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((3 * dim, dim))
     target = rng.uniform(-0.2, 0.2, size=dim)
-    rows = np.vstack([rows, -rows])  # a norm, so that the minimum is at the target and every cut is on the objective
+    rows = np.vstack(
+        [rows, -rows]
+    )  # a norm, so that the minimum is at the target and every cut is on the objective
     result = minimize(largest(rows, -rows @ target), np.zeros(dim), 1.0, cut="central", tol=1e-6)
     steepest = max(np.linalg.norm(rows, axis=1))
     assert result.success
@@ -136,12 +138,18 @@ def test_central_cuts_prove_the_gap_within_the_bound_of_the_theory(seed, dim):
 @settings(max_examples=40)
 def test_random_linear_programs(seed, dim, cut):
     rng = np.random.default_rng(seed)
-    rows, offsets, cost = rng.standard_normal((6, dim)), rng.uniform(0.2, 1.0, size=6), rng.standard_normal(dim)
+    rows, offsets, cost = (
+        rng.standard_normal((6, dim)),
+        rng.uniform(0.2, 1.0, size=6),
+        rng.standard_normal(dim),
+    )
     box = np.vstack([np.eye(dim), -np.eye(dim)])
     rows, offsets = np.vstack([rows, box]), np.append(offsets, np.ones(2 * dim))
     reference = linprog(cost, A_ub=rows, b_ub=offsets, bounds=(None, None))
     constraints = [affine(row, offset) for row, offset in zip(rows, offsets, strict=True)]
-    result = minimize(linear(cost), rng.uniform(-0.5, 0.5, size=dim), 4.0, constraints=constraints, cut=cut, tol=1e-6)
+    result = minimize(
+        linear(cost), rng.uniform(-0.5, 0.5, size=dim), 4.0, constraints=constraints, cut=cut, tol=1e-6
+    )
     assert result.success
     assert result.lower_bound <= reference.fun + 1e-9
     assert result.fun >= reference.fun - 1e-9
@@ -287,8 +295,14 @@ GOOD = quadratic([0.5, 0.5], [1, 1])
     ("arguments", "message"),
     [
         ({"f_and_subgradient": lambda x: (np.nan, x)}, "the value of the objective is nan at iteration 0"),
-        ({"f_and_subgradient": lambda x: (1.0, [np.inf, 0])}, "the subgradient of the objective contains NaN or inf"),
-        ({"f_and_subgradient": lambda x: (1.0, [1.0])}, r"objective must have shape \(2,\), got \(1,\) at iteration 0"),
+        (
+            {"f_and_subgradient": lambda x: (1.0, [np.inf, 0])},
+            "the subgradient of the objective contains NaN or inf",
+        ),
+        (
+            {"f_and_subgradient": lambda x: (1.0, [1.0])},
+            r"objective must have shape \(2,\), got \(1,\) at iteration 0",
+        ),
         ({"f_and_subgradient": lambda x: ([1.0, 2.0], x)}, "the value of the objective must be one number"),
         ({"f_and_subgradient": lambda x: 1.0}, "the objective must return a pair"),
         (
@@ -302,9 +316,18 @@ GOOD = quadratic([0.5, 0.5], [1, 1])
         ({"cut": "shallow"}, "cut must be 'deep' or 'central', got 'shallow'"),
         ({"tol": -1.0}, "tol must be a finite number >= 0, got -1.0"),
         ({"max_iter": 0}, "max_iter must be at least 1, got 0"),
-        ({"f_and_subgradient": lambda x: (-float(x @ x), -2 * x), "x0": [0.3, 0.1]}, "objective is not convex"),
-        ({"f_and_subgradient": lambda x: (GOOD(x)[0], -GOOD(x)[1])}, "objective is not convex, or its subgradient"),
-        ({"constraints": [lambda x: (x[0] - 0.1, np.array([-1.0, 0]))], "x0": [0, 0]}, "constraint 0 is not convex"),
+        (
+            {"f_and_subgradient": lambda x: (-float(x @ x), -2 * x), "x0": [0.3, 0.1]},
+            "objective is not convex",
+        ),
+        (
+            {"f_and_subgradient": lambda x: (GOOD(x)[0], -GOOD(x)[1])},
+            "objective is not convex, or its subgradient",
+        ),
+        (
+            {"constraints": [lambda x: (x[0] - 0.1, np.array([-1.0, 0]))], "x0": [0, 0]},
+            "constraint 0 is not convex",
+        ),
     ],
 )
 def test_wrong_input_or_answer_is_named(arguments, message):

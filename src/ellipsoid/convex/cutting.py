@@ -5,15 +5,16 @@ For E = { c + s J u : |u| <= 1 }, so P = s^2 J J', and the half-space <a, x> <= 
     h = J'a / |J'a|,   c <- c - (1 + n alpha)/(n + 1) s J h,   s <- mu s,   J <- J - tau (J h) h'
     mu^2 = (1 - alpha^2) n^2/(n^2 - 1),   (1 - tau)^2 = (1 - alpha)/(1 + alpha) (n - 1)/(n + 1)
 
-alpha = 0 is the central cut, alpha > 0 a deep one, -1/n < alpha < 0 a shallow one that still shrinks E, and
-alpha > 1 leaves nothing.  The product J J' cannot become indefinite.  Shor (Cybernetics 13, 1977); Bland,
-Goldfarb, Todd (Operations Research 29, 1981), sections 2 and 4; Groetschel, Lovasz, Schrijver (Combinatorica 1,
-1981).
+alpha = 0 is the central cut, alpha > 0 a deep one, -1/n < alpha < 0 a shallow one that still shrinks E,
+and alpha > 1 leaves nothing.  The product J J' cannot become indefinite.  Shor (Cybernetics 13, 1977);
+Bland, Goldfarb, Todd (Operations Research 29, 1981), sections 2 and 4; Groetschel, Lovasz, Schrijver
+(Combinatorica 1, 1981).
 
-Rounding is paid for.  A depth is reduced by what rounding may do to sqrt(a'Pa) (``noise``), and after each step
-the ellipsoid is inflated until it covers the one that exact arithmetic would have made: with |dc| and |dJ| the
-bounds on the rounding of c and J, by | |J^{-1}| (|dc|/s + |dJ| 1) |, a number that does not change when coordinates
-are rescaled.  When inflation eats the gain of a cut, the ellipsoid is exhausted.
+Rounding is paid for.  A depth is reduced by what rounding may do to sqrt(a'Pa) (``noise``), and after
+each step the ellipsoid is inflated until it covers the one that exact arithmetic would have made: with
+|dc| and |dJ| the bounds on the rounding of c and J, by | |J^{-1}| (|dc|/s + |dJ| 1) |, a number that does
+not change when coordinates are rescaled.  When inflation eats the gain of a cut, the ellipsoid is
+exhausted.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ Array = NDArray[np.float64]
 
 EPS = float(np.finfo(np.float64).eps)
 DEEPEST = 1.0 - 1e-9  # a depth beyond this is used as this: the cover is larger, never wrong
+LARGEST_LOG = 600.0  # a scale beyond exp of this, or its inverse, leaves the floats with a product or two
 
 
 def log_volume_ratio(dim: int, depth: float = 0.0) -> float:
@@ -74,7 +76,7 @@ class CuttingEllipsoid:
         self.dim = centre.size
         self.centre = centre.copy()
         self.log_det = 2.0 * self.dim * log(radius)
-        self.exhausted = False
+        self.exhausted = abs(log(radius)) > LARGEST_LOG
         self._factor: Array = np.eye(self.dim)
         self._inverse: Array = np.eye(self.dim)
         self._reach: Array = np.ones(self.dim)  # the lengths of the rows of the factor
@@ -134,6 +136,9 @@ class CuttingEllipsoid:
                 self.exhausted = True
 
     def _inflate(self, gain: float) -> None:
+        if abs(self._log_scale) > LARGEST_LOG:
+            self.exhausted = True
+            return
         moved = EPS * (np.abs(self.centre) * exp(-self._log_scale) + (2 * self.dim + 8) * self._reach)
         shortfall = float(np.linalg.norm(np.abs(self._inverse) @ moved)) + 100.0 * EPS
         growth = log1p(shortfall)

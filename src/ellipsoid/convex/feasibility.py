@@ -1,8 +1,9 @@
 """Find a point of a convex set given only by a separation oracle, or prove that there is none to speak of.
 
-The oracle is asked at the centre x: either x is in the set, or a half-space <a, q> <= b holds the whole set and
-not x.  If the set contains a ball of radius r inside the start ball of radius R, its volume stays inside every
-ellipsoid, so central cuts find a point within about 2 n (n+1) log(R / r) steps, and deep cuts no later.
+The oracle is asked at the centre x: either x is in the set, or a half-space <a, q> <= b holds the whole
+set and not x.  If the set contains a ball of radius r inside the start ball of radius R, its volume stays
+inside every ellipsoid, so central cuts find a point within about 2 n (n+1) log(R / r) steps, and deep
+cuts no later.
 
 Groetschel, Lovasz, Schrijver, "The ellipsoid method and its consequences in combinatorial optimization"
 (Combinatorica 1, 1981); Khachiyan (Soviet Mathematics Doklady 20, 1979).
@@ -86,7 +87,9 @@ def feasible_point(
         offset = number(answer[1], "the offset of the oracle", iteration)
         if not normal.any():
             if offset >= 0.0:
-                raise ValueError(f"the oracle's half-space 0 <= {offset} at iteration {iteration} separates nothing")
+                raise ValueError(
+                    f"the oracle's half-space 0 <= {offset} at iteration {iteration} separates nothing"
+                )
             cuts.append(Cut(normal, offset, np.inf))
             return finish("empty", f"the oracle asks for 0 <= {offset}", iteration + 1)
         along = ellipsoid.along(normal)
@@ -103,9 +106,9 @@ def feasible_point(
             return finish("exhausted", message, iteration + 1)
         if depth <= -1.0 / dim:
             raise ValueError(
-                f"the oracle's half-space at iteration {iteration} contains the point by {-value:.6g}, so much "
-                "that the cut cannot shrink the ellipsoid: return None for a point of the set, else a half-space "
-                "without the point"
+                f"the oracle's half-space at iteration {iteration} contains the point by {-value:.6g}, so "
+                "much that the cut cannot shrink the ellipsoid: return None for a point of the set, else a "
+                "half-space without the point"
             )
         cuts.append(Cut(normal, offset, ellipsoid.cut(along.unit, depth)))
         if ellipsoid.log_det < 2.0 * dim * log(inner):

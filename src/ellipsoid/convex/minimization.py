@@ -72,7 +72,9 @@ class _Linearisation(NamedTuple):
 class _Search:
     """The state of one run: the ellipsoid, the best point, the best bound."""
 
-    def __init__(self, objective: Oracle, constraints: Sequence[Oracle], centre: Array, radius: float) -> None:
+    def __init__(
+        self, objective: Oracle, constraints: Sequence[Oracle], centre: Array, radius: float
+    ) -> None:
         self.objective, self.constraints = objective, constraints
         self.start, self.radius = centre, radius
         self.ellipsoid = CuttingEllipsoid(centre, radius)
@@ -112,7 +114,9 @@ class _Search:
             value, normal = evaluate(constraint, x, f"constraint {which}", iteration)
             if value > 0.0:
                 along = self._along(normal)
-                violated.append(_Linearisation("constraint", which, value, value, 4.0 * EPS * value, normal, along))
+                violated.append(
+                    _Linearisation("constraint", which, value, value, 4.0 * EPS * value, normal, along)
+                )
                 self._check(violated[-1], 0.0)
         return max(violated, key=lambda cut: cut.depth, default=None)
 
@@ -120,7 +124,9 @@ class _Search:
         value, normal = evaluate(self.objective, x, "the objective", iteration)
         known = self.best if self.x is not None else value
         rounding = 4.0 * EPS * (abs(value) + abs(known))
-        found = _Linearisation("objective", None, value, max(0.0, value - known), rounding, normal, self._along(normal))
+        found = _Linearisation(
+            "objective", None, value, max(0.0, value - known), rounding, normal, self._along(normal)
+        )
         self._check(found, self.best)
         if value < self.best:
             self.best, self.x = value, x.copy()
@@ -130,8 +136,8 @@ class _Search:
         bound = max(self.lower_bound, value - loss)
         if bound - self.best > CONSISTENT * max(1.0, abs(self.best)):
             raise ValueError(
-                f"the objective is not convex, or its subgradient is wrong: at iteration {iteration} it is proven "
-                f"to be at least {bound:.6g}, and {self.best:.6g} was met"
+                f"the objective is not convex, or its subgradient is wrong: at iteration {iteration} it is "
+                f"proven to be at least {bound:.6g}, and {self.best:.6g} was met"
             )
         # Rounding may put the bound a hair above the best value; a bound cannot say more than that value.
         self.lower_bound = min(bound, self.best)
@@ -170,17 +176,17 @@ def minimize(  # noqa: PLR0913 - one optional part of the problem an argument
     Parameters
     ----------
     f_and_subgradient
-        ``f(x) -> (value, subgradient)``, evaluated at feasible points of the ball only.  The proof trusts values
-        to be right up to rounding, a few units in the last place of the value and of <subgradient, x>.
+        ``f(x) -> (value, subgradient)``, evaluated at feasible points of the ball only.  The proof trusts
+        its values up to rounding, a few units in the last place of the value and of <subgradient, x>.
     x0, radius
-        The ball |x - x0| <= radius in which the minimum is sought; it is part of the problem.
+        The ball ``|x - x0| <= radius`` in which the minimum is sought; it is part of the problem.
     constraints
         Convex functions ``g(x) -> (value, subgradient)``; feasible means every value <= 0.  The feasible set
         needs an interior: an equation written as two inequalities is never met.
     cut
         ``"deep"`` uses how far the centre misses, ``"central"`` only on which side it is.
     tol
-        Stop when the proven gap is at most tol * max(1, |best value|).
+        Stop when the proven gap is at most ``tol * max(1, |fun|)``.
     max_iter
         Centres to evaluate at most; the default lets the mean radius shrink by 1e24.
     callback
@@ -206,7 +212,9 @@ def minimize(  # noqa: PLR0913 - one optional part of the problem an argument
         found = search.probe()
         stopped = callback is not None and bool(callback(search.history[-1], search.ellipsoid.snapshot()))
         if search.x is not None and search.gap <= tol * max(1.0, abs(search.best)):
-            return _finish(search, tol, "optimal", f"the best value is within {search.gap:.3g} of the minimum")
+            return _finish(
+                search, tol, "optimal", f"the best value is within {search.gap:.3g} of the minimum"
+            )
         if found.depth > 1.0 and search.x is None:
             message = f"no point of the ball is feasible: {found.name} cuts off all that the others left"
             return _finish(search, tol, "infeasible", message, "ball" if found.which is None else found.which)
@@ -239,6 +247,8 @@ def _finish(
         message=message,
         witness=witness,
         ellipsoid=search.ellipsoid.snapshot(),
-        iteration_bound=iteration_bound(search.start.size, 2.0 * search.steepest * search.radius / max(tol, EPS)),
+        iteration_bound=iteration_bound(
+            search.start.size, 2.0 * search.steepest * search.radius / max(tol, EPS)
+        ),
         history=search.history,
     )

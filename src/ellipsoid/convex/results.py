@@ -32,11 +32,12 @@ class Step(NamedTuple):
 class MinimizeResult:
     """Where `minimize` ended.
 
-    ``status`` is ``"optimal"`` (the gap is proven to be within ``tol``), ``"infeasible"`` (proven: ``witness``
-    is the number of the constraint whose cut left nothing, or ``"ball"``), ``"exhausted"`` (the ellipsoid is too
-    thin for floating point; the gap is what it is), ``"max_iter"`` or ``"stopped"`` (by the callback).  ``x`` is
-    None and ``fun`` infinite as long as no feasible point was met.  ``iteration_bound`` is the number of central
-    cuts that suffice for a gap of ``tol`` if all are objective cuts, given the largest subgradient seen.
+    ``status`` is ``"optimal"`` (the gap is proven to be within ``tol``), ``"infeasible"`` (proven:
+    ``witness`` is the number of the constraint whose cut left nothing, or ``"ball"``), ``"exhausted"``
+    (the ellipsoid is too thin for floating point; the gap is what it is), ``"max_iter"`` or ``"stopped"``
+    (by the callback).  ``x`` is None and ``fun`` infinite as long as no feasible point was met.
+    ``iteration_bound`` is the number of central cuts that suffice for a gap of ``tol`` if all are
+    objective cuts, given the largest subgradient seen.
     """
 
     x: Array | None
@@ -69,10 +70,10 @@ class Cut(NamedTuple):
 class FeasibilityResult:
     """Where `feasible_point` ended.
 
-    ``status`` is ``"feasible"`` (``x`` is the point), ``"empty"`` (proven: the last of ``cuts`` left nothing of
-    the start ball), ``"small"`` (proven: no ball of radius ``inner_radius`` fits into the set and the start
-    ball), ``"exhausted"`` or ``"max_iter"``.  ``iteration_bound`` is the number of questions after which central
-    cuts end as ``"feasible"`` or ``"small"``.
+    ``status`` is ``"feasible"`` (``x`` is the point), ``"empty"`` (proven: the last of ``cuts`` left
+    nothing of the start ball), ``"small"`` (proven: no ball of radius ``inner_radius`` fits into the set
+    and the start ball), ``"exhausted"`` or ``"max_iter"``.  ``iteration_bound`` is the number of
+    questions after which central cuts end as ``"feasible"`` or ``"small"``.
     """
 
     x: Array | None

@@ -121,7 +121,7 @@ class Ellipsoid:
     def contains(self, points: Any, tol: float = 1e-9) -> Any:
         """True for every point q with sqrt((q - c)'P^{-1}(q - c)) <= 1 + tol.
 
-        From the plane of a flat ellipsoid a point may be ``tol`` (1 + |c|) away: a sum with c is rounded.
+        From the plane of a flat ellipsoid a point may be ``tol (1 + |c|)`` away: a sum with c is rounded.
         """
         if not 0.0 <= tol < np.inf:
             raise ValueError(f"tol must be a finite number >= 0, got {tol}")
