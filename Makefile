@@ -35,7 +35,7 @@ check: $(VENV)/.installed-dev  ## formatting, lint, types and the direction of i
 
 docs: $(VENV)/.installed-docs  ## the documentation in build/docs, its examples run
 	$(BIN)/python -m pytest docs README.md CONTRIBUTING.md
-	$(BIN)/sphinx-build -W --keep-going -b html docs build/docs
+	$(BIN)/sphinx-build -E -W --keep-going -b html docs build/docs
 
 clean:  ## remove what the targets made, except .venv
 	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache docs/generated
