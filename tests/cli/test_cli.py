@@ -49,7 +49,8 @@ def test_help_imports_nothing_heavy():
     probe = (
         "import sys\nfrom ellipsoid.cli import main\n"
         "try: main(['--help'])\n"
-        "except SystemExit: print(*{'numpy', 'numba', 'sklearn', 'scipy', 'rich', 'matplotlib'} & set(sys.modules))"
+        "except SystemExit: print(*{'numpy', 'numba', 'sklearn', 'scipy', 'rich', 'matplotlib'}"
+        " & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == ""
@@ -62,7 +63,7 @@ def test_version():
 def test_learn_prints_error_updates_speed_and_certificates():
     result = run("learn", "digits", "--model", "MIRA")
     reference = MIRA()
-    found = ellipsoid.prequential(reference, "digits")
+    found = ellipsoid.prequential(reference, "digits", classes=np.arange(10))
     assert f"{100 * found.error:.2f} % ({found.errors:,} rows)" in result.stdout
     assert f"{found.updates:,}" in result.stdout
     assert "rows/s" in result.stdout
@@ -118,6 +119,13 @@ def test_resuming_equals_one_long_run(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "whole").coef_, MIRA().partial_fit(X, y).coef_)
 
 
+def test_announced_labels_make_bounds_finite(tmp_path):
+    data = write_csv(tmp_path / "rows.csv", *rows(100))
+    assert "infinite  " in run("learn", data, "--model", "MIRA").stdout
+    announced = run("learn", data, "--model", "MIRA", "--classes", "0,1,2,3,4,5,6,7,8,9").stdout
+    assert "infinite  " not in announced
+
+
 def test_epochs_and_shuffle_are_repeatable(tmp_path):
     options = ("learn", "digits", "--model", "Perceptron", "--epochs", 2, "--shuffle", "--seed", 3, "--save")
     assert "pass 2" in run(*options, tmp_path / "a").stdout
@@ -163,7 +171,18 @@ def test_compare_writes_a_page_a_picture_and_the_numbers(tmp_path):
 
 def test_compare_options(tmp_path):
     data = write_csv(tmp_path / "rows.csv", *rows(200))
-    options = ("--models", "MIRA,Perceptron:update=ovr", "--seed", 5, "--shuffles", 2, "--passes", 2, "--scale", "unit")
+    options = (
+        "--models",
+        "MIRA,Perceptron:update=ovr",
+        "--seed",
+        5,
+        "--shuffles",
+        2,
+        "--passes",
+        2,
+        "--scale",
+        "unit",
+    )
     result = run("compare", data, *options, "--hold-out", 0, "--quiet", "--output", tmp_path / "out")
     assert result.output == ""
     record = json.loads((tmp_path / "out" / "results.json").read_text())
@@ -243,7 +262,10 @@ def test_saved_model_is_not_changed_by_parameters(tmp_path):
     MIRA().fit(*rows(50)).save(tmp_path / "m")
     result = run("learn", "digits", "--resume", tmp_path / "m", "--param", "margin=1", code=2)
     assert "--param cannot change a saved model" in result.stderr
-    assert "contradicts" in run("learn", "digits", "--resume", tmp_path / "m", "--model", "Perceptron", code=2).stderr
+    assert (
+        "contradicts"
+        in run("learn", "digits", "--resume", tmp_path / "m", "--model", "Perceptron", code=2).stderr
+    )
 
 
 def test_progress_bar_moves_on_a_terminal(monkeypatch):

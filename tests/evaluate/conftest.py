@@ -35,7 +35,10 @@ class Parrot(ClassifierMixin, BaseEstimator):
         return np.full(len(X), self.last_)
 
     def certificates(self, comparator=None):
-        return [Certificate("mistakes", self.mistakes_, float("inf"), "never"), Certificate("rows", 1, 2.5, "always")]
+        return [
+            Certificate("mistakes", self.mistakes_, float("inf"), "never"),
+            Certificate("rows", 1, 2.5, "always"),
+        ]
 
     def _learn(self, label, predicted):
         wrong = label != predicted

@@ -1,4 +1,4 @@
-"""Reports: a PNG that shows something, an HTML file that needs nothing else, and tables that agree with them."""
+"""Reports: a PNG that shows something, an HTML file that needs nothing else, tables that agree with them."""
 
 import re
 from html.parser import HTMLParser
@@ -41,7 +41,7 @@ def several():
 class Page(HTMLParser):
     """Collects references, open tags and the text of table cells."""
 
-    VOID = frozenset({"meta", "path", "use", "rect"})
+    VOID = frozenset({"br", "meta", "path", "use", "rect"})
 
     def __init__(self, text):
         super().__init__()
@@ -49,7 +49,9 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        self.references += [v for k, v in attributes if k in ("src", "href", "xlink:href", "data", "srcset", "action")]
+        self.references += [
+            v for k, v in attributes if k in ("src", "href", "xlink:href", "data", "srcset", "action")
+        ]
         if tag not in self.VOID:
             self.open.append(tag)
         if tag == "td":
@@ -180,4 +182,6 @@ def test_several_orders_show_deviations(several):
 def test_lowest_errors_are_marked(comparison):
     found = table(comparison)
     errors = [float(line[1]) for line in found.lines]
-    assert {i for i, column in found.best if column == 1} == {i for i, e in enumerate(errors) if e == min(errors)}
+    assert {i for i, column in found.best if column == 1} == {
+        i for i, e in enumerate(errors) if e == min(errors)
+    }

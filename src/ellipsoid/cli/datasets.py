@@ -15,4 +15,4 @@ def command() -> None:
     from ellipsoid.cli.terminal import show_table
     from ellipsoid.streams.datasets import names
 
-    show_table(("name", "from"), list(names().items()), words=2)
+    show_table(("name", "from"), list(names().items()), words=(0, 1))

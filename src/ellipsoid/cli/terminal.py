@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Callable[[int, int | None], None] | None]:
+def progress_bar(
+    description: str, *, quiet: bool = False
+) -> Iterator[Callable[[int, int | None], None] | None]:
     """A bar on stderr, moved by calling what the block is given with rows done and rows in all.
 
     Nothing is shown, and None given, where stderr is no terminal.
@@ -29,23 +31,24 @@ def show_table(
     titles: Sequence[str],
     lines: Sequence[Sequence[str]],
     *,
-    bold: set[tuple[int, int]] | None = None,
-    words: int = 1,
+    words: Sequence[int] = (0,),
+    bold: Collection[tuple[int, int]] = (),
 ) -> None:
-    """A table on stdout; the first ``words`` columns are text, the others numbers, aligned to the right."""
-    from rich.box import SIMPLE_HEAD
+    """A table on stdout; the columns ``words`` hold text, which may wrap on a terminal, the rest numbers."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     terminal = sys.stdout.isatty()
     # In a pipe nobody scrolls sideways: a line of the table stays one line.
-    console = (
-        Console() if terminal else Console(width=sum(20 + max(map(len, column)) for column in zip(*lines, strict=True)))
-    )
-    table = Table(box=SIMPLE_HEAD if terminal else None, pad_edge=False, show_header=any(titles))
+    wide = sum(4 + max(map(len, column)) for column in zip(titles, *lines, strict=True))
+    console = Console() if terminal else Console(width=wide)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(titles))
     for i, title in enumerate(titles):
-        table.add_column(title, justify="left" if i < words else "right", overflow="fold")
+        heading = title.replace(" ", "\n", 1) if terminal and i not in words else title
+        table.add_column(
+            heading, justify="left" if i in words else "right", no_wrap=i not in words, overflow="fold"
+        )
     for i, line in enumerate(lines):
-        table.add_row(*(Text(text, style="bold" if (i, j) in (bold or ()) else "") for j, text in enumerate(line)))
+        table.add_row(*(Text(text, style="bold" if (i, j) in bold else "") for j, text in enumerate(line)))
     console.print(table)

@@ -61,7 +61,11 @@ class Cell:
             "passes": [run.to_dict() for run in self.passes],
             "test_errors": list(self.test_errors),
             "certificates": [
-                {**c._asdict(), "observed": float(c.observed), "bound": float(c.bound) if isfinite(c.bound) else None}
+                {
+                    **c._asdict(),
+                    "observed": float(c.observed),
+                    "bound": float(c.bound) if isfinite(c.bound) else None,
+                }
                 for c in self.certificates
             ],
         }
@@ -74,7 +78,8 @@ class Cell:
             passes=tuple(Prequential.from_dict(run) for run in record["passes"]),
             test_errors=tuple(record["test_errors"]),
             certificates=tuple(
-                Certificate(**{**c, "bound": inf if c["bound"] is None else c["bound"]}) for c in record["certificates"]
+                Certificate(**{**c, "bound": inf if c["bound"] is None else c["bound"]})
+                for c in record["certificates"]
             ),
         )
 

@@ -17,7 +17,8 @@ class Prequential:
 
     ``errors`` counts rows whose predicted label differed from theirs. ``mistakes`` is the learner's own
     count, the one its bounds speak of: a tie for the best score is a mistake even where it was broken
-    rightly, and a label met for the first time, always an error, is one only if its row of zeros does not win.
+    rightly, and a label met for the first time, always an error, is one only if its row of zeros does not
+    win.
     """
 
     rows: int

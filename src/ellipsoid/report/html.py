@@ -8,6 +8,7 @@ from __future__ import annotations
 from html import escape
 from pathlib import Path
 
+from ellipsoid.certificates import Certificate
 from ellipsoid.evaluate.compare import Comparison
 from ellipsoid.report.plots import svg
 from ellipsoid.report.table import number, setting_in_words, table
@@ -104,11 +105,13 @@ def _setting(comparison: Comparison) -> str:
 
 def _results(comparison: Comparison) -> str:
     found = table(comparison)
-    head = "".join(f"<th>{escape(title)}</th>" for title in found.titles)
+    head = "".join(f"<th>{escape(title).replace(' %', '&nbsp;%')}</th>" for title in found.titles)
     lines = []
     for i, line in enumerate(found.lines):
         cells = (
-            f'<td class="best">{_typeset(text)}</td>' if (i, j) in found.best else f"<td>{_typeset(text)}</td>"
+            f'<td class="best">{_typeset(text)}</td>'
+            if (i, j) in found.best
+            else f"<td>{_typeset(text)}</td>"
             for j, text in enumerate(line)
         )
         lines.append(f"<tr>{''.join(cells)}</tr>")
@@ -128,13 +131,15 @@ def _results(comparison: Comparison) -> str:
 
 
 def _certificates(comparison: Comparison) -> str:
-    lines = []
+    alike: dict[tuple[Certificate, ...], list[str]] = {}
     for learner in comparison.learners:
-        found = comparison.of(learner)[0].certificates
+        alike.setdefault(comparison.of(learner)[0].certificates, []).append(learner)
+    lines = []
+    for found, learners in alike.items():
         for i, c in enumerate(found):
-            name = f'<td rowspan="{len(found)}">{escape(learner)}</td>' if i == 0 else ""
+            names = f'<td rowspan="{len(found)}">{",<br>".join(map(escape, learners))}</td>' if i == 0 else ""
             lines.append(
-                f'<tr>{name}<td class="words">{escape(c.name)}</td><td>{number(c.observed)}</td>'
+                f'<tr>{names}<td class="words">{escape(c.name)}</td><td>{number(c.observed)}</td>'
                 f'<td>{number(c.bound)}</td><td class="words condition">{escape(c.holds_if)}</td></tr>'
             )
     if not lines:

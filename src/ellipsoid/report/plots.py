@@ -63,7 +63,9 @@ def svg(comparison: Comparison) -> str:
     drawing = drawing[drawing.index("<svg") :]
     drawing = re.sub(r"<metadata>.*?</metadata>", "", drawing, flags=re.DOTALL)
     drawing = re.sub(r'\s(xmlns(:\w+)?="[^"]*"|(width|height)="[^"]*pt")', "", drawing)
-    drawing = drawing.replace("xlink:href", "href").replace("<svg", '<svg role="img" aria-label="learning curves"', 1)
+    drawing = drawing.replace("xlink:href", "href").replace(
+        "<svg", '<svg role="img" aria-label="learning curves"', 1
+    )
     return drawing.replace(PLACEHOLDERS.ink, "currentColor").replace(PLACEHOLDERS.grid, "var(--grid)")
 
 
@@ -79,7 +81,7 @@ def learning_curves(comparison: Comparison, theme: Theme | None = None) -> Any:
     theme = theme or Theme()
     panels = _panels(comparison)
     spacing = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08, wspace=0.04)
-    figure = Figure(figsize=(5.2 * len(panels), 5.0), layout=spacing, facecolor=theme.paper)
+    figure = Figure(figsize=(10.4 if len(panels) == 2 else 13.2, 5.0), layout=spacing, facecolor=theme.paper)
 
     axes = figure.subplots(1, len(panels))
     styles = line_styles(comparison)

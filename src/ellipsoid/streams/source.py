@@ -8,7 +8,7 @@ it was.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
@@ -36,6 +36,7 @@ class Source:
     read: Callable[[int], Iterator[Pair]]
     n_rows: int | None = None
     test: Pair | None = None
+    classes: Any = None
 
     def __iter__(self) -> Iterator[Pair]:
         return self.read(CHUNK_SIZE)
@@ -61,7 +62,9 @@ def as_source(stream: Any) -> Source:
     if isinstance(stream, str):
         stream = load(stream)
     if isinstance(stream, Dataset):
-        return from_arrays(stream.name, *stream.train, test=stream.test)
+        source = from_arrays(stream.name, *stream.train, test=stream.test)
+        y = stream.train[1]
+        return replace(source, classes=np.unique(y)) if np.ndim(y) == 1 else source
     if isinstance(stream, tuple) and len(stream) == 2:
         return from_arrays("arrays", *stream)
     if isinstance(stream, Iterable):
