@@ -6,7 +6,7 @@ typed, so the loop pays nothing for it and its machine code can be kept on disk;
 choice is made at every call, which is what a debugger and a coverage run see.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from functools import wraps
 from typing import Any
 
@@ -15,8 +15,12 @@ from numba.extending import overload
 
 Body = Callable[..., Any]
 
-# Sums may be regrouped and fused; NaN and infinity keep their meaning.
-REGROUP = frozenset({"reassoc", "contract", "nsz"})
+# What a body may let the compiler assume. SUM: sums may be regrouped and fused, NaN and infinity keep their meaning; only
+# where one body sums every row in the same order whatever the chunk. FUSE: products and sums may be fused, in their order.
+# MAXIMUM: a maximum of numbers none of which is NaN.
+SUM = frozenset({"reassoc", "contract", "nsz"})
+FUSE = frozenset({"contract"})
+MAXIMUM = frozenset({"nnan", "nsz"})
 
 # Every body that compiled code may inline, for the digest that keeps the disk cache fresh.
 BODIES: list[Body] = []
@@ -49,12 +53,8 @@ def generic(arity: int) -> Callable[[Body], Any]:
                 raise TypeError(f"no body of {stub.__name__} is registered for ({names})")
             return bodies[parts](*args)
 
-        def register(*kinds: type, regroup: bool = False) -> Callable[[Body], Body]:
-            """Give the body for these part types; ``regroup`` lets its sums be vectorised.
-
-            Regrouping is safe only where one compiled body sums every row in the same order whatever the chunk: a
-            score or a norm, never a decision.
-            """
+        def register(*kinds: type, fast: Set[str] = frozenset()) -> Callable[[Body], Body]:
+            """Give the body for these part types; ``fast`` is SUM, FUSE or MAXIMUM where that is all it computes."""
             if len(kinds) != arity:
                 raise TypeError(f"{stub.__name__} chooses by {arity} part types, got {len(kinds)}")
 
@@ -66,7 +66,8 @@ def generic(arity: int) -> Callable[[Body], Any]:
                     parts = tuple(_part(arg) for arg in args[:arity])
                     return body if parts == kinds else None
 
-                options = {"fastmath": set(REGROUP)} if regroup else {}
+                # A body takes whole parts, dozens of machine words: as a call it would cost more than a short row.
+                options: Any = {"forceinline": True, **({"fastmath": set(fast)} if fast else {})}
                 overload(choose, jit_options=options, strict=False)(typed)
                 return body
 

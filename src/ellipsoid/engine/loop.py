@@ -6,7 +6,8 @@ A chunk of one row runs the same machine code as a chunk of a million, so that c
 import numpy as np
 
 from .compile import compiled
-from .protocol import SCORES, TAU, absorb, demand, judge, room, score, width, winner
+from .machine import borrowed
+from .protocol import SCORES, TAU, WHO, absorb, demand, judge, room, score, width, winner
 from .rows import count, flaw
 from .tally import ENERGY, MISTAKES, PULL, RADIUS2, ROUNDS, UPDATES
 from .tasks import ASIDE, ORDERED, WATCHED
@@ -15,6 +16,7 @@ from .tasks import ASIDE, ORDERED, WATCHED
 @compiled
 def inspect(rows):
     """The first bad row of the chunk and its flaw, or -1 and FINE."""
+    rows = borrowed(rows)
     for t in range(count(rows)):
         found = flaw(rows, t)
         if found:
@@ -33,6 +35,13 @@ def learn(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (ev
         found = flaw(rows, 0)
         if found:
             return -1 - found
+    task, rep, rows, tally, work = (
+        borrowed(task),
+        borrowed(rep),
+        borrowed(rows),
+        borrowed(tally),
+        borrowed(work),
+    )
     n = width(task)
     scores = work[SCORES]
     for i in range(start, stop):
@@ -45,13 +54,14 @@ def learn(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (ev
             task.ledger[ASIDE, t] = winner(task, scores)
         if margin <= 0.0:
             tally[MISTAKES] += 1.0
-        size = demand(task, rule, rows, t, margin, work, tally)
-        if size > 0.0 and absorb(rep, rule, rows, t, n, work, tally):
+        moves, size = demand(task, rule, rows, t, margin, work, tally)
+        if moves > 0 and absorb(rep, rule, rows, t, moves, work, tally):
             tally[UPDATES] += 1.0
             tally[RADIUS2] = max(tally[RADIUS2], size)
-            for r in range(n):
-                tally[PULL] += work[TAU, r] * scores[r]
-                tally[ENERGY] += work[TAU, r] * work[TAU, r] * size
+            for k in range(moves):
+                tau = work[TAU, k]
+                tally[PULL] += tau * scores[int(work[WHO, k])]
+                tally[ENERGY] += tau * tau * size
         tally[ROUNDS] += 1.0
     return stop
 
@@ -69,6 +79,7 @@ def decide(task, rep, rows, work):
 @compiled
 def scores_of(rep, rows, n, out):
     """Write the n scores of every row."""
+    rep, rows, out = borrowed(rep), borrowed(rows), borrowed(out)
     for t in range(count(rows)):
         score(rep, rows, t, n, out[t])
     return np.int64(0)

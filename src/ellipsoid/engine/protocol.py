@@ -1,15 +1,17 @@
 """What a part must answer so that the one loop can run it.
 
 On each round the learner **scores** the row, its **task** compares the scores with the label and lets the **rule** turn
-them into coefficients tau (one for each score, all zero when the rule is passive), and the **representation** absorbs
-``sum_r tau_r (e_r (x) A x)``. ``work`` is scratch: row SCORES, row TAU, and rows that a rule may use as it likes.
+them into coefficients tau, and the **representation** absorbs ``sum_r tau_r (e_r (x) A x)``.
+
+``work`` is scratch. Row SCORES holds the scores. A step is a list of ``moves`` moves: move k adds ``work[TAU, k]`` to
+function ``work[WHO, k]``; few functions move, and nothing is done for the others. Row SPARE a rule may use as it likes.
 """
 
 from typing import Any
 
 from .generic import generic
 
-SCORES, TAU, SCRATCH = range(3)
+SCORES, TAU, WHO, SPARE = range(4)
 WORK_ROWS = 4
 
 
@@ -24,8 +26,8 @@ def room(rep: Any, rows: Any, t: int) -> bool:
 
 
 @generic(1)
-def absorb(rep: Any, rule: Any, rows: Any, t: int, n: int, work: Any, tally: Any) -> bool:
-    """Representation: take in row t with coefficients ``work[TAU, :n]``; True if the hypothesis changed."""
+def absorb(rep: Any, rule: Any, rows: Any, t: int, moves: int, work: Any, tally: Any) -> bool:
+    """Representation: take in row t with the moves of the step; True if the hypothesis changed."""
 
 
 @generic(1)
@@ -34,8 +36,8 @@ def step(rule: Any, margin: float, energy: float) -> float:
 
 
 @generic(1)
-def share(rule: Any, n: int, y: int, energy: float, work: Any) -> bool:
-    """Rule, multiclass: write tau for the n scores and right label y; False if all tau are zero."""
+def share(rule: Any, n: int, y: int, energy: float, work: Any) -> int:
+    """Rule, multiclass: write the moves for the n scores and right label y, y first; returns how many."""
 
 
 @generic(1)
@@ -54,5 +56,7 @@ def winner(task: Any, scores: Any) -> int:
 
 
 @generic(1)
-def demand(task: Any, rule: Any, rows: Any, t: int, margin: float, work: Any, tally: Any) -> float:
-    """Task: ask the rule for tau; returns the squared norm of the row, or 0 when the rule is passive."""
+def demand(
+    task: Any, rule: Any, rows: Any, t: int, margin: float, work: Any, tally: Any
+) -> tuple[int, float]:
+    """Task: ask the rule for a step; returns the number of moves (0: passive) and the squared norm of the row."""

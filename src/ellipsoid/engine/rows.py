@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import generic
+from .generic import SUM, generic
 
 FINE, NOT_FINITE, TOO_LARGE, BAD_INDEX = range(4)
 
@@ -39,7 +39,7 @@ def energy(rows: Any, t: int) -> float:
     """Squared norm of row t, the constant feature included."""
 
 
-@energy.register(Dense, regroup=True)
+@energy.register(Dense, fast=SUM)
 def _(rows, t):
     X = rows.X
     total = 0.0
@@ -48,12 +48,12 @@ def _(rows, t):
     return total + rows.constant * rows.constant
 
 
-@energy.register(CSR)
+@energy.register(CSR, fast=SUM)
 def _(rows, t):
-    total = rows.constant * rows.constant
+    total = 0.0
     for k in range(rows.indptr[t], rows.indptr[t + 1]):
         total += np.float64(rows.data[k]) * np.float64(rows.data[k])
-    return total
+    return total + rows.constant * rows.constant
 
 
 @generic(1)
@@ -73,15 +73,15 @@ def _(rows, t):
 
 @flaw.register(CSR)
 def _(rows, t):
-    last = -1
-    for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        j = np.int64(rows.indices[k])
-        if j <= last or j >= rows.width:
-            return BAD_INDEX
-        last = j
+    start, stop = rows.indptr[t], rows.indptr[t + 1]
+    falls = 0
+    for k in range(start + 1, stop):
+        falls += rows.indices[k] <= rows.indices[k - 1]
+    if stop > start and (falls > 0 or rows.indices[start] < 0 or rows.indices[stop - 1] >= rows.width):
+        return BAD_INDEX
     if np.isfinite(energy(rows, t)):
         return FINE
-    for k in range(rows.indptr[t], rows.indptr[t + 1]):
+    for k in range(start, stop):
         if not np.isfinite(rows.data[k]):
             return NOT_FINITE
     return TOO_LARGE

@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .protocol import SCORES, TAU, demand, judge, share, step, width, winner
+from .generic import MAXIMUM
+from .protocol import SCORES, TAU, WHO, demand, judge, share, step, width, winner
 from .rows import TINY, energy
 from .tally import LOSS2, PARTS, PUSH
 
@@ -58,14 +59,13 @@ def _(task, t, scores):
     return scores[0] if task.ledger[CODES, t] == 1 else -scores[0]
 
 
-@judge.register(Multiclass)
-@judge.register(OneVsRest)
+@judge.register(Multiclass, fast=MAXIMUM)
+@judge.register(OneVsRest, fast=MAXIMUM)
 def _(task, t, scores):
     y = task.ledger[CODES, t]
     rival = -np.inf
     for r in range(task.classes):
-        if r != y and scores[r] > rival:
-            rival = scores[r]
+        rival = max(rival, scores[r] if r != y else -np.inf)
     return scores[y] - rival
 
 
@@ -87,51 +87,47 @@ def _(task, scores):
 @demand.register(Binary)
 def _(task, rule, rows, t, margin, work, tally):
     if margin > rule.margin:
-        return 0.0
+        return 0, 0.0
     size = energy(rows, t)
-    if size < TINY:
-        return 0.0
-    tau = step(rule, margin, size)
+    tau = step(rule, margin, size) if size >= TINY else 0.0
     if tau == 0.0:
-        return 0.0
+        return 0, 0.0
+    work[WHO, 0] = 0.0
     work[TAU, 0] = tau if task.ledger[CODES, t] == 1 else -tau
     tally[PUSH] += tau
     tally[LOSS2] += (rule.margin - margin) ** 2
-    return size
+    return 1, size
 
 
 @demand.register(Multiclass)
 def _(task, rule, rows, t, margin, work, tally):
     if margin > rule.margin:
-        return 0.0
+        return 0, 0.0
     size = energy(rows, t)
-    y = task.ledger[CODES, t]
-    if size < TINY or not share(rule, task.classes, y, size, work):
-        return 0.0
-    tally[PUSH] += work[TAU, y]
-    tally[LOSS2] += (rule.margin - margin) ** 2
-    return size
+    moves = share(rule, task.classes, task.ledger[CODES, t], size, work) if size >= TINY else 0
+    if moves > 0:
+        tally[PUSH] += work[TAU, 0]
+        tally[LOSS2] += (rule.margin - margin) ** 2
+    return moves, size
 
 
 @demand.register(OneVsRest)
 def _(task, rule, rows, t, margin, work, tally):
     y = task.ledger[CODES, t]
     size = -1.0
-    moved = 0
-    for r in range(task.classes):
+    moves = 0
+    for r in range(task.classes if task.classes > 1 else 0):
         sign = 1.0 if r == y else -1.0
         own = sign * work[SCORES, r]
-        tau = 0.0
-        if own <= rule.margin and task.classes > 1:
-            if size < 0.0:
-                size = energy(rows, t)
-            if size >= TINY:
-                tau = step(rule, own, size)
-        work[TAU, r] = sign * tau
+        if own > rule.margin:
+            continue
+        if size < 0.0:
+            size = energy(rows, t)
+        tau = step(rule, own, size) if size >= TINY else 0.0
         if tau != 0.0:
-            moved += 1
+            work[WHO, moves] = r
+            work[TAU, moves] = sign * tau
+            moves += 1
             tally[LOSS2] += (rule.margin - own) ** 2
-    if moved == 0:
-        return 0.0
-    tally[PARTS] += moved
-    return size
+    tally[PARTS] += moves
+    return moves, size

@@ -29,7 +29,9 @@ class Learner:
     first two rows of a multiclass table when a third label appears: -half w and half w.
     """
 
-    def __init__(self, rule: Any, *, intercept: bool, average: bool, one_vs_rest: bool = False, half: float = 1.0):
+    def __init__(
+        self, rule: Any, *, intercept: bool, average: bool, one_vs_rest: bool = False, half: float = 1.0
+    ):
         self.rule = rule
         self.constant = 1.0 if intercept else 0.0
         self.average = average
@@ -66,11 +68,11 @@ class Learner:
         """The representation this learner keeps its hypothesis in."""
         return LinearTable(by_class=by_class, average=self.average)
 
-    def open(self, width: int, *, by_class: bool) -> None:
-        """Make room for rows of this width; the first call settles the layout."""
+    def open(self, width: int, *, by_class: bool, classes: int = 0) -> None:
+        """Make room for rows of this width and so many classes; the first call settles the layout."""
         if self.table is None:
             self.table = self.new_table(by_class)
-        if self.table.reserve(max(1, self.scores), width):
+        if self.table.reserve(max(1, self.scores, classes if classes > 2 else 1), width):
             self.fast = None
 
     def know(self, label: Any) -> None:
@@ -114,7 +116,9 @@ class Learner:
                     self.run(rows, ledger, mode, begin, row)
                 if predictions is not None:
                     known = self.labels.values
-                    predictions[start + begin : start + row] = [known[k] for k in ledger[ASIDE, begin:row].tolist()]
+                    predictions[start + begin : start + row] = [
+                        known[k] for k in ledger[ASIDE, begin:row].tolist()
+                    ]
                 begin = row
                 if row < stop - start:
                     # The row that brings a new label is predicted without it and learned with it.

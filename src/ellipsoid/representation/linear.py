@@ -9,11 +9,16 @@ average of all hypotheses after each of T rounds is ``W - U / T``.
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import register_jitable
 
-from ellipsoid.engine.generic import generic
-from ellipsoid.engine.protocol import TAU, absorb, room, score
+from ellipsoid.engine.generic import FUSE, SUM, generic
+from ellipsoid.engine.machine import fetch
+from ellipsoid.engine.protocol import TAU, WHO, absorb, room, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS
+
+# Features to fetch ahead, and float64 numbers in a cache line.
+AHEAD, LINE = 32, 8
 
 
 class ClassMajor(NamedTuple):
@@ -37,7 +42,7 @@ def _(rep, rows, t):
 
 
 # fmt: off
-@score.register(ClassMajor, Dense, regroup=True)
+@score.register(ClassMajor, Dense, fast=SUM)
 def _(rep, rows, t, n, scores):
     W, X = rep.W, rows.X
     for r in range(n):
@@ -47,7 +52,7 @@ def _(rep, rows, t, n, scores):
         scores[r] = total + W[r, 0] * rows.constant
 
 
-@score.register(FeatureMajor, Dense)
+@score.register(FeatureMajor, Dense, fast=FUSE)
 def _(rep, rows, t, n, scores):
     W, X = rep.W, rows.X
     for r in range(n):
@@ -68,80 +73,84 @@ def _(rep, rows, t, n, scores):
         scores[r] = total
 
 
-@score.register(FeatureMajor, CSR)
+@score.register(FeatureMajor, CSR, fast=FUSE)
 def _(rep, rows, t, n, scores):
     W = rep.W
     for r in range(n):
         scores[r] = W[0, r] * rows.constant
     for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        row = W[1 + np.uint64(rows.indices[k])]
+        if k + AHEAD < rows.indices.shape[0]:
+            coming = 1 + np.uint64(rows.indices[k + AHEAD])
+            for r in range(0, n, LINE):
+                fetch(W, coming, r)
+        j = 1 + np.uint64(rows.indices[k])
         x = np.float64(rows.data[k])
         for r in range(n):
-            scores[r] += row[r] * x
+            scores[r] += W[j, r] * x
 
 
 @generic(2)
-def add(rep: Any, rows: Any, t: int, r: int, tau: float, before: float) -> None:
-    """``W_r += tau x_t``, and the same times ``before`` into ``U`` where averages are kept."""
+def add(rep: Any, rows: Any, t: int, moves: int, work: Any, before: float) -> None:
+    """``W_r += tau_r x_t`` for every move, and the same times ``before`` into ``U`` where averages are kept."""
 
 
 @add.register(ClassMajor, Dense)
-def _(rep, rows, t, r, tau, before):
+def _(rep, rows, t, moves, work, before):
     W, U, X = rep.W, rep.U, rows.X
-    W[r, 0] += tau * rows.constant
-    for j in range(X.shape[1]):
-        W[r, 1 + j] += tau * X[t, j]
-    if U.shape[0] > 0:
-        late = tau * before
-        U[r, 0] += late * rows.constant
+    for m in range(moves):
+        r, tau = int(work[WHO, m]), work[TAU, m]
+        W[r, 0] += tau * rows.constant
         for j in range(X.shape[1]):
-            U[r, 1 + j] += late * X[t, j]
+            W[r, 1 + j] += tau * X[t, j]
+        if U.shape[0] > 0:
+            late = tau * before
+            U[r, 0] += late * rows.constant
+            for j in range(X.shape[1]):
+                U[r, 1 + j] += late * X[t, j]
 
 
 @add.register(FeatureMajor, Dense)
-def _(rep, rows, t, r, tau, before):
-    W, U, X = rep.W, rep.U, rows.X
-    W[0, r] += tau * rows.constant
-    for j in range(X.shape[1]):
-        W[1 + j, r] += tau * X[t, j]
-    if U.shape[0] > 0:
-        late = tau * before
-        U[0, r] += late * rows.constant
-        for j in range(X.shape[1]):
-            U[1 + j, r] += late * X[t, j]
+def _(rep, rows, t, moves, work, before):
+    for j in range(rows.X.shape[1]):
+        add_feature(rep, 1 + j, np.float64(rows.X[t, j]), moves, work, before)
+    add_feature(rep, 0, rows.constant, moves, work, before)
 
 
 @add.register(ClassMajor, CSR)
-def _(rep, rows, t, r, tau, before):
+def _(rep, rows, t, moves, work, before):
     W, U = rep.W, rep.U
-    W[r, 0] += tau * rows.constant
-    for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        W[r, 1 + np.uint64(rows.indices[k])] += tau * rows.data[k]
-    if U.shape[0] > 0:
-        late = tau * before
-        U[r, 0] += late * rows.constant
+    for m in range(moves):
+        r, tau = int(work[WHO, m]), work[TAU, m]
+        W[r, 0] += tau * rows.constant
         for k in range(rows.indptr[t], rows.indptr[t + 1]):
-            U[r, 1 + np.uint64(rows.indices[k])] += late * rows.data[k]
+            W[r, 1 + np.uint64(rows.indices[k])] += tau * rows.data[k]
+        if U.shape[0] > 0:
+            late = tau * before
+            U[r, 0] += late * rows.constant
+            for k in range(rows.indptr[t], rows.indptr[t + 1]):
+                U[r, 1 + np.uint64(rows.indices[k])] += late * rows.data[k]
 
 
 @add.register(FeatureMajor, CSR)
-def _(rep, rows, t, r, tau, before):
-    W, U = rep.W, rep.U
-    W[0, r] += tau * rows.constant
+def _(rep, rows, t, moves, work, before):
     for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        W[1 + np.uint64(rows.indices[k]), r] += tau * rows.data[k]
-    if U.shape[0] > 0:
-        late = tau * before
-        U[0, r] += late * rows.constant
-        for k in range(rows.indptr[t], rows.indptr[t + 1]):
-            U[1 + np.uint64(rows.indices[k]), r] += late * rows.data[k]
+        add_feature(rep, 1 + np.uint64(rows.indices[k]), np.float64(rows.data[k]), moves, work, before)
+    add_feature(rep, 0, rows.constant, moves, work, before)
 # fmt: on
+
+
+@register_jitable
+def add_feature(rep, j, x, moves, work, before):
+    """The part of one feature in a step."""
+    for m in range(moves):
+        r, tau = int(work[WHO, m]), work[TAU, m]
+        rep.W[j, r] += tau * x
+        if rep.U.shape[0] > 0:
+            rep.U[j, r] += tau * before * x
 
 
 @absorb.register(ClassMajor)
 @absorb.register(FeatureMajor)
-def _(rep, rule, rows, t, n, work, tally):
-    for r in range(n):
-        if work[TAU, r] != 0.0:
-            add(rep, rows, t, r, work[TAU, r], tally[ROUNDS])
+def _(rep, rule, rows, t, moves, work, tally):
+    add(rep, rows, t, moves, work, tally[ROUNDS])
     return True

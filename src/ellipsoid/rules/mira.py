@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from numba.extending import register_jitable
 
-from ellipsoid.engine.protocol import SCORES, SCRATCH, TAU, share, step
+from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, share, step
 
 
 class MIRA(NamedTuple):
@@ -34,24 +34,24 @@ def _(rule, margin, energy):
 
 @share.register(MIRA)
 def _(rule, n, y, energy, work):
-    scores, tau, heap = work[SCORES], work[TAU], work[SCRATCH]
+    scores, tau, who, heap = work[SCORES], work[TAU], work[WHO], work[SPARE]
     floor = scores[y] - rule.margin
     size = 0
     for r in range(n):
-        tau[r] = 0.0
         if r != y and scores[r] - floor > 0.0:
-            heap[size] = scores[r] - floor
             size += 1
-    if size == 0:
-        return False
+            who[size] = r
+            heap[size - 1] = scores[r] - floor
     phi = _threshold(heap, size, energy)
-    moved = 0.0
-    for r in range(n):
-        if r != y and scores[r] - floor > phi:
-            tau[r] = -(scores[r] - floor - phi) / energy
-            moved -= tau[r]
-    tau[y] = moved
-    return moved > 0.0
+    moves, moved = 1, 0.0
+    for k in range(1, size + 1):
+        excess = scores[int(who[k])] - floor - phi
+        if excess > 0.0:
+            who[moves], tau[moves] = who[k], -excess / energy
+            moved -= tau[moves]
+            moves += 1
+    who[0], tau[0] = y, moved
+    return moves if moved > 0.0 else 0
 
 
 @register_jitable

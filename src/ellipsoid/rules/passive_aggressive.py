@@ -11,7 +11,7 @@ Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (JMLR 2006), sections 3 and 8.
 from math import inf
 from typing import NamedTuple
 
-from ellipsoid.engine.protocol import SCORES, TAU, share, step
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, share, step
 
 
 class PassiveAggressive(NamedTuple):
@@ -29,15 +29,14 @@ def _(rule, margin, energy):
 
 @share.register(PassiveAggressive)
 def _(rule, n, y, energy, work):
-    scores, tau = work[SCORES], work[TAU]
-    rival = -1
+    scores, tau, who = work[SCORES], work[TAU], work[WHO]
+    rival, highest = -1, -inf
     for r in range(n):
-        tau[r] = 0.0
-        if r != y and (rival < 0 or scores[r] > scores[rival]):
-            rival = r
-    size = step(rule, scores[y] - scores[rival], 2.0 * energy)
+        better = scores[r] > highest and r != y
+        rival, highest = (r, scores[r]) if better else (rival, highest)
+    size = step(rule, scores[y] - highest, 2.0 * energy)
     if size == 0.0:
-        return False
-    tau[y] = size
-    tau[rival] = -size
-    return True
+        return 0
+    who[0], tau[0] = y, size
+    who[1], tau[1] = rival, -size
+    return 2

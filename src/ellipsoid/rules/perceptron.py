@@ -10,7 +10,7 @@ Crammer & Singer (JMLR 2003), section 4; Rosenblatt (1958).
 
 from typing import NamedTuple
 
-from ellipsoid.engine.protocol import SCORES, TAU, share, step
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, share, step
 
 UNIFORM, MAX, PROP = range(3)
 
@@ -29,27 +29,23 @@ def _(rule, margin, energy):
 
 @share.register(Perceptron)
 def _(rule, n, y, energy, work):
-    scores, tau = work[SCORES], work[TAU]
+    scores, tau, who = work[SCORES], work[TAU], work[WHO]
     floor = scores[y] - rule.margin
-    size, total, worst = 0, 0.0, -1
+    who[0], tau[0] = y, 1.0
+    moves, total, worst = 1, 0.0, -1
     for r in range(n):
-        tau[r] = 0.0
         if r != y and scores[r] >= floor:
-            size += 1
-            total += scores[r] - floor
+            who[moves], tau[moves] = r, floor - scores[r]
+            total -= tau[moves]
+            moves += 1
             if worst < 0 or scores[r] > scores[worst]:
                 worst = r
-    if size == 0:
-        return False
-    tau[y] = 1.0
+    if moves == 1:
+        return 0
     if rule.sharing == MAX:
-        tau[worst] = -1.0
-        return True
-    for r in range(n):
-        if r != y and scores[r] >= floor:
-            # All of E tied exactly with the floor leaves nothing to be proportional to.
-            if rule.sharing == PROP and total > 0.0:
-                tau[r] = -(scores[r] - floor) / total
-            else:
-                tau[r] = -1.0 / size
-    return True
+        who[1], tau[1] = worst, -1.0
+        return 2
+    for k in range(1, moves):
+        # All of E tied exactly with the floor leaves nothing to be proportional to.
+        tau[k] = tau[k] / total if rule.sharing == PROP and total > 0.0 else -1.0 / (moves - 1)
+    return moves

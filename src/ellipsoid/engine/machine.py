@@ -1,0 +1,73 @@
+"""Two things the machine can do that numba does not say: use arrays without counting references, and fetch ahead.
+
+numba counts a reference to an array each time a function takes it out of a part, with atomic operations that cost more
+than scoring a short row. The caller of the loop keeps every array alive, so the loop may strip the counters.
+
+The weights of a sparse row lie scattered over a table larger than the near caches; asking for those of the coming
+features while the present ones are summed takes a quarter off a pass over 20 Newsgroups.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, overload
+from numba.np.arrayobj import make_array
+
+
+def borrowed(part: Any) -> Any:
+    """The same array, or tuple of arrays, for use while someone else keeps it alive."""
+    return part
+
+
+@overload(borrowed)
+def _borrowed(part):
+    return lambda part: _strip(part)
+
+
+@intrinsic
+def _strip(typingctx, part):
+    def codegen(context, builder, signature, args):
+        return _without_counter(context, builder, signature.args[0], args[0])
+
+    return part(part), codegen
+
+
+def _without_counter(context, builder, kind, value):
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value=value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        array.parent = cgutils.get_null_value(array.parent.type)
+        return array._getvalue()
+    if isinstance(kind, types.BaseTuple):
+        for i, member in enumerate(kind.types):
+            stripped = _without_counter(context, builder, member, builder.extract_value(value, i))
+            value = builder.insert_value(value, stripped, i)
+    return value
+
+
+def fetch(table: Any, i: int, j: int) -> None:
+    """Ask for the cache line of ``table[i, j]`` (i, j >= 0), without waiting for it."""
+
+
+@overload(fetch)
+def _fetch(table, i, j):
+    return lambda table, i, j: _prefetch(table, np.int64(i), np.int64(j))
+
+
+@intrinsic
+def _prefetch(typingctx, table, i, j):
+    def codegen(context, builder, signature, args):
+        kind = signature.args[0]
+        array = make_array(kind)(context, builder, value=args[0])
+        place = cgutils.get_item_pointer(context, builder, kind, array, args[1:], wraparound=False)
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        shape = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        function = cgutils.get_or_insert_function(builder.module, shape, "llvm.prefetch.p0")
+        reading, keep_near, data = (ir.Constant(word, value) for value in (0, 3, 1))
+        builder.call(function, [builder.bitcast(place, byte), reading, keep_near, data])
+        return context.get_dummy_value()
+
+    return types.void(table, i, j), codegen
