@@ -160,6 +160,8 @@ def _step(model: Any, recorder: _Recorder, rows: tuple[Any, Any], classes: Any) 
         predicted = _learn_predict(model, X, y, classes)
     except ValueError as error:
         # A model numbers the rows of the piece it was given.
+        if recorder.rows == 0:
+            raise
         raise ValueError(f"{error} (rows counted from row {recorder.rows} of the stream)") from error
     seconds = perf_counter() - began
     recorder.add(wrong_rows(predicted, y), seconds)
