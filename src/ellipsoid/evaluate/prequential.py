@@ -1,8 +1,8 @@
 """Test-then-train: every row is first predicted, then learned, so that each is test data once.
 
 The cumulative error after t rows is the share of them whose label differed from the one predicted before
-learning it (Dawid, "Present position and potential developments: the prequential approach", JRSS A 1984,
-section 2; Gama, Sebastião, Rodrigues, "On evaluating stream learning algorithms", Machine Learning 2013,
+learning it (Dawid, "Present position and potential developments: the prequential approach", JRSS A 1984;
+Gama, Sebastião, Rodrigues, "On evaluating stream learning algorithms", Machine Learning 2013,
 for the sliding window).
 """
 

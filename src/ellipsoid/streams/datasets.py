@@ -1,7 +1,7 @@
 """Named data sets, from the first place that has them.
 
 1. embedded, always there offline: ``digits`` (scikit-learn's 8 x 8 digits, values and order as they are) and
-   ``chess-board`` (drawn from a seed; Crammer & Singer, JMLR 2003, section 8);
+   ``chess-board`` (drawn from a seed; Crammer & Singer, JMLR 2003, experiments);
 2. the folder named by the environment variable ``ELLIPSOID_DATA``, which brings its own reader, a file
    ``load.py`` with ``load(name)`` (a dict of arrays) and ``names()``. **That file is executed**: point the
    variable only to a folder you trust;
