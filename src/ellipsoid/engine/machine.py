@@ -24,7 +24,7 @@ def borrowed(part: Any) -> Any:
 
 @overload(borrowed)
 def _borrowed(part):
-    return lambda part: _strip(part)
+    return lambda part: _strip(part)  # noqa: PLW0108 (numba wants a plain function here)
 
 
 @intrinsic

@@ -56,7 +56,5 @@ def winner(task: Any, scores: Any) -> int:
 
 
 @generic(1)
-def demand(
-    task: Any, rule: Any, rows: Any, t: int, margin: float, work: Any, tally: Any
-) -> tuple[int, float]:
+def demand(task: Any, rule: Any, rows: Any, t: int, margin: float, work: Any, tally: Any) -> tuple[int, float]:
     """Task: ask the rule for a step; returns the number of moves (0: passive) and the squared norm of the row."""
