@@ -1,1 +1,5 @@
-"""Batch solvers."""
+"""Batch estimators: the ellipsoidal SVM (kernel, exact conic, online linear) and the Bayes point machine."""
+
+from ellipsoid.batch.esvc import EllipsoidalSVC
+
+__all__ = ["EllipsoidalSVC"]

@@ -159,3 +159,11 @@ def check_diverged(problem: Problem, alpha: Vector, squared_norms: Vector) -> No
     """A hard margin's multipliers grow without limit exactly when the classes cannot be separated."""
     if problem.hard and np.max(alpha * squared_norms) > DIVERGED:
         raise NotSeparable("the dual is unbounded")
+
+
+def balanced(alpha: Vector, y: Vector) -> Vector:
+    """The heavier class scaled down until y'alpha = 0."""
+    plus, minus = float(alpha[y > 0].sum()), float(alpha[y < 0].sum())
+    light = min(plus, minus)
+    factor = np.where(y > 0, light / plus if plus > 0 else 0.0, light / minus if minus > 0 else 0.0)
+    return alpha * factor

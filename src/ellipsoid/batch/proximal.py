@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ellipsoid.batch.features import Rows
 from ellipsoid.batch.posterior import DRIFT, Posterior
 from ellipsoid.batch.problem import Gap, Matrix, Problem, Vector, check_diverged, duality_gap
 from ellipsoid.batch.smo import Box, Curvature, State, extremes, pair_steps
@@ -23,9 +24,12 @@ from ellipsoid.batch.smo import Box, Curvature, State, extremes, pair_steps
 KAPPA = 0.1
 # Above this many points a step on all of Omega is bound by memory, and blocks win.
 PLAIN_LIMIT = 200
-INNER_SHARE = 1.0
-CAP = 0.5
+# The largest change of mu from one proximal step to the next.
 GROW = 4.0
+# An inner solve ends when its own part of the gap is no larger than the proximal part, or after this share of N steps.
+INNER_STEPS = 0.5
+# Gaps below this share of the dual are noise.
+ROUNDING = 1e-13
 
 Report = Callable[[float, float, int], None]
 
@@ -47,12 +51,16 @@ class Solution:
 
 @dataclass
 class Options:
-    """How long to work and on what: ``block`` 0 means pair steps on all points."""
+    """How long to work and on what: ``block`` 0 means pair steps on all points.
+
+    ``polish`` steps more are spent after the tolerance is met, while the gap is above rounding.
+    """
 
     tol: float = 1e-3
     max_iter: int = 100_000
     block: int = 64
     seed: int = 0
+    polish: int = 0
 
 
 class _Working:
@@ -155,9 +163,9 @@ def solve_kernel(
     options: Options,
     start: tuple[Vector, Vector] | None = None,
     report: Report | None = None,
-    features: Matrix | None = None,
+    rows: Rows | None = None,
 ) -> Solution:
-    """Solve (D) for a kernel matrix; ``features`` (if K = features features') make tiny norms exact."""
+    """Solve (D) for a kernel matrix; ``rows`` (where K = rows rows') make tiny norms exact."""
     n = len(problem.y)
     alpha, coef = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
     rng = np.random.default_rng(options.seed)
@@ -165,12 +173,13 @@ def solve_kernel(
     squared_norms = np.diag(kernel)
     mu = KAPPA * problem.r * problem.rank
     done, stale, begun = 0, 0, 0
+    limit = options.max_iter
     best: Solution | None = None
     work.recentre(coef, mu)
     while True:
         scores = work.z / work.two_gamma
         beta = problem.y * work.alpha
-        norm = _norm(beta, work.z - work.base, features)
+        norm = _norm(beta, work.z - work.base, rows)
         gap = duality_gap(problem, work.alpha, work.diagonal, scores, norm)
         slack = max(norm - float(beta @ scores), 0.0)
         dual = problem.r * work.posterior.log_determinant - norm + problem.constant
@@ -179,24 +188,25 @@ def solve_kernel(
         if best is None or gap.value < best.gap:
             norm_w = float(np.sqrt(max(work.q, 0.0))) / work.two_gamma
             best = Solution(
-                work.alpha.copy(), new_coef, gap.bias, gap.value, dual, gap.scale, norm_w, done, False
+                work.alpha.copy(), new_coef, gap.bias, gap.value, dual, gap.scale, norm_w, done, best is not None and best.converged
             )
         if report is not None:
             report(best.gap, target, done)
-        if gap.value <= target:
+        if best.gap <= target:
             best.converged = True
-            break
-        if done >= options.max_iter:
+            limit = min(limit, done + options.polish)
+            target = min(target, ROUNDING * max(1.0, abs(dual)))
+        if best.gap <= target or done >= limit:
             break
         stuck = stale >= 3
-        if gap.value - slack <= max(INNER_SHARE * slack, 0.3 * target) or stuck or (slack > 0.1*target and done - begun >= CAP * n):
+        if gap.value - slack <= max(slack, 0.3 * target) or stuck or (slack > 0.1 * target and done - begun >= INNER_STEPS * n):
             spent, size = float(work.alpha @ work.diagonal), float(np.sqrt(work.q)) / work.two_gamma
             if size > 0:
                 mu = float(np.clip(KAPPA * spent / size**2, mu / GROW, GROW * mu))
             work.correct_drift(rng)
             work.recentre(new_coef, mu)
             stale, begun = 0, done
-        steps, _ = work.advance(options.max_iter - done)
+        steps, _ = work.advance(limit - done)
         done += max(steps, 1)
         stale = stale + 1 if steps == 0 else 0
         check_diverged(problem, work.alpha, squared_norms)
@@ -204,8 +214,8 @@ def solve_kernel(
     return best
 
 
-def _norm(beta: Vector, image: Vector, features: Matrix | None) -> float:
+def _norm(beta: Vector, image: Vector, rows: Rows | None) -> float:
     """|sum_i beta_i phi_i|, from K beta or, to the last digit, from the features."""
-    if features is not None:
-        return float(np.linalg.norm(beta @ features))
+    if rows is not None:
+        return float(np.linalg.norm(rows.combine(beta)))
     return float(np.sqrt(max(beta @ image, 0.0)))

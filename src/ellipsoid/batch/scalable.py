@@ -12,7 +12,7 @@ from scipy.linalg import cho_solve, cholesky, solve
 
 from ellipsoid.batch.ascent import Points, Weights, block_sweeps, point_pass
 from ellipsoid.batch.features import Rows
-from ellipsoid.batch.problem import Matrix, Problem, Vector, check_diverged, duality_gap
+from ellipsoid.batch.problem import Matrix, Problem, Vector, balanced, check_diverged, duality_gap
 from ellipsoid.batch.proximal import GROW, KAPPA, Options, Report
 
 # Above this many features a rank-one change of P is bound by memory, and blocks win.
@@ -101,7 +101,7 @@ class _Ascent:
     def certify(self) -> tuple[FeatureSolution, float]:
         """The certificate at the present alpha and w; returns it with sum_i alpha_i omega_i."""
         problem = self.problem
-        alpha = _balanced(self.alpha, problem.y)
+        alpha = balanced(self.alpha, problem.y)
         beta = problem.y * alpha
         inverse, log_determinant = inverse_of(self.rows, problem, alpha)
         omega = problem.r * problem.c * self.rows.quadratic(inverse)
@@ -122,14 +122,6 @@ def inverse_of(rows: Rows, problem: Problem, alpha: Vector) -> tuple[Matrix, flo
     inverse = cho_solve((lower, True), np.eye(len(lower)), overwrite_b=True, check_finite=False)
     log_determinant = 2.0 * np.log(np.diag(lower)).sum() - len(lower) * np.log(1.0 - problem.r)
     return 0.5 * (inverse + inverse.T), float(log_determinant)
-
-
-def _balanced(alpha: Vector, y: Vector) -> Vector:
-    """The heavier class scaled down until y'alpha = 0."""
-    plus, minus = float(alpha[y > 0].sum()), float(alpha[y < 0].sum())
-    light = min(plus, minus)
-    factor = np.where(y > 0, light / plus if plus > 0 else 0.0, light / minus if minus > 0 else 0.0)
-    return alpha * factor
 
 
 def solve_features(

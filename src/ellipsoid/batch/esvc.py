@@ -1,0 +1,345 @@
+"""The ellipsoidal support vector classifier as a scikit-learn estimator."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ellipsoid.batch.features import Rows
+from ellipsoid.batch.fitting import (
+    BinaryModel,
+    Prepared,
+    Settings,
+    choose_solver,
+    feature_width,
+    fit_binary,
+    kernel_width,
+    prepare,
+)
+from ellipsoid.batch.kernels import KernelFunction, make_kernel
+from ellipsoid.batch.problem import HARD_MARGIN_R, SOFT_MARGIN_R, Matrix, Vector, check_constants
+from ellipsoid.batch.progress import GapBar
+
+
+class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
+    """The centre of a large ellipsoid in the version space, where the SVM takes the centre of a ball.
+
+    Parameters
+    ----------
+    nu : float or "auto"
+        The price of a slack is 1/nu. It is no fraction: search ``nu * rank / N`` on a grid from 1e-4 to 0.3, where
+        rank is the number of features (N for a full-rank kernel). "auto" sets that product to 0.02.
+    r : float in (0, 1), optional
+        The weight of the ellipsoid's volume against its size. By default 0.9, and 1 - 1e-6 for a hard margin.
+    kernel : "linear", "rbf", "poly", "precomputed" or a function of two matrices
+    gamma, degree, coef0
+        The kernel's parameters, as in ``sklearn.svm.SVC``.
+    hard_margin : bool
+        Allow no slack. Raises ``ValueError`` when the classes cannot be separated.
+    margin_scaling : "unit" or "paper"
+        "unit" measures margins in units of a point's length, so that the scale of X does not matter; "paper" is the
+        literal Problem 6 of the paper. They agree for points of length one (any RBF kernel).
+    formulation : "relaxed" or "exact"
+        "exact" solves Problem 5 of the paper with a conic solver (the optional extra ``exact``), in few dimensions.
+    solver : "auto", "smo", "block" or "features"
+        Pair steps or blocks of them on the exact kernel matrix, or coordinate ascent in explicit features.
+    n_components : int
+        How many features stand for a kernel when ``solver`` is, or becomes, "features".
+    features : "cholesky" or "nystroem"
+        How they are made: pivoted incomplete Cholesky factorisation, or random landmarks.
+    tol : float
+        The fit stops when the duality gap is at most ``tol * max(1, |dual objective|)``. Up to 200 points the
+        exact kernel solver goes on for a moment, to the limit of rounding where it can.
+    max_iter : int
+        Passes over the data (N pair steps are a pass); a ``ConvergenceWarning`` tells when they did not suffice.
+    warm_start : bool
+        Begin at the multipliers of the last fit; more points may have been appended to X meanwhile.
+    verbose : bool
+        Show the duality gap in a progress bar on standard error.
+    random_state : int, RandomState instance or None
+        Order of the passes and choice of landmarks.
+
+    Attributes
+    ----------
+    dual_objective_, duality_gap_, norm_, n_iter_
+        Per binary problem (a number if there is one only): the dual value (in kernel form, without the constant
+        r d (1 + log((1-r)/r))), the certified distance of the objective from its optimum, |w|, passes used.
+    intercept_, coef_ (linear kernel), support_, dual_coef_ (kernel expansion)
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from ellipsoid import EllipsoidalSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> model = EllipsoidalSVC(kernel="rbf", gamma=0.02, nu=0.05).fit(X[::2], y[::2])
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.95)
+    True
+    >>> bool(model.duality_gap_ <= 1e-3 * abs(model.dual_objective_) + 1)
+    True
+    """
+
+    def __init__(
+        self,
+        nu: float | str = "auto",
+        r: float | None = None,
+        *,
+        kernel: str | KernelFunction = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        hard_margin: bool = False,
+        margin_scaling: str = "unit",
+        formulation: str = "relaxed",
+        solver: str = "auto",
+        n_components: int = 300,
+        features: str = "cholesky",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        verbose: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.nu = nu
+        self.r = r
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.hard_margin = hard_margin
+        self.margin_scaling = margin_scaling
+        self.formulation = formulation
+        self.solver = solver
+        self.n_components = n_components
+        self.features = features
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Solve the problem on X and y; the weights multiply the price of each point's slack."""
+        settings = self._settings()
+        accept = False if self.kernel == "precomputed" else "csr"
+        X, y = validate_data(self, X, y, accept_sparse=accept, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(y)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"a precomputed kernel must be square, got {X.shape[0]} rows and {X.shape[1]} columns")
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y holds 1 class only ({classes[0]!r}); a classifier needs at least two classes")
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        if weights is not None and (weights < 0).any():
+            raise ValueError(f"sample_weight must not be negative, got {weights.min()} in row {weights.argmin()}")
+        self.kernel_ = make_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
+        kept = self._informative(X, weights)
+        if len(np.unique(codes[kept])) < 2:
+            raise ValueError("fewer than two classes are left once rows without information are dropped")
+        previous = self._previous(classes)
+        X, codes = _subset(X, kept, self.kernel == "precomputed"), codes[kept]
+        weights = None if weights is None else weights[kept]
+        solver = choose_solver(self.solver, self.kernel_, X.shape[0], X.shape[1])
+        prepared = prepare(
+            X,
+            self.kernel_,
+            solver,
+            n_components=self.n_components,
+            features=self.features,
+            exact=settings.exact,
+            seed=settings.seed,
+        )
+        self.classes_ = classes
+        self.solver_ = prepared.solver
+        self._models = self._solve_all(prepared, codes, settings, weights, previous)
+        self._training = (X, prepared, kept)
+        self._publish()
+        return self
+
+    def _settings(self) -> Settings:
+        r = self.r if self.r is not None else HARD_MARGIN_R if self.hard_margin else SOFT_MARGIN_R
+        if isinstance(self.nu, str) and self.nu != "auto":
+            raise ValueError(f"nu must be positive or 'auto', got {self.nu!r}")
+        check_constants(1.0 if isinstance(self.nu, str) else self.nu, r)
+        if self.formulation not in ("relaxed", "exact"):
+            raise ValueError(f"formulation must be 'relaxed' or 'exact', got {self.formulation!r}")
+        if not self.tol > 0:
+            raise ValueError(f"tol must be positive, got {self.tol}")
+        if self.max_iter < 1:
+            raise ValueError(f"max_iter must be at least 1, got {self.max_iter}")
+        if self.n_components < 1:
+            raise ValueError(f"n_components must be at least 1, got {self.n_components}")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        exact = self.formulation == "exact"
+        return Settings(
+            self.nu, r, self.hard_margin, self.margin_scaling, exact, self.tol, self.max_iter, seed
+        )
+
+    def _informative(self, X: Any, weights: Vector | None) -> NDArray[np.int64]:
+        """Rows to learn from: a point at the origin says nothing about w, a point of weight zero nothing at all."""
+        diagonal = np.diag(X) if self.kernel == "precomputed" else self.kernel_.diagonal(X)
+        if diagonal.min() < 0:
+            raise ValueError(f"the kernel has a negative diagonal: row {int(diagonal.argmin())} has k(x, x) < 0")
+        empty = diagonal == 0
+        if empty.any():
+            warnings.warn(
+                f"{int(empty.sum())} rows lie at the origin of the feature space (the first is row "
+                f"{int(np.argmax(empty))}): they are left out of training",
+                stacklevel=3,
+            )
+        return np.flatnonzero(~empty if weights is None else ~empty & (weights > 0))
+
+    def _previous(self, classes: NDArray[Any]) -> list[BinaryModel] | None:
+        same = self.warm_start and hasattr(self, "_models") and np.array_equal(classes, self.classes_)
+        return self._models if same else None
+
+    def _solve_all(
+        self,
+        prepared: Prepared,
+        codes: NDArray[np.int64],
+        settings: Settings,
+        weights: Vector | None,
+        previous: list[BinaryModel] | None,
+    ) -> list[BinaryModel]:
+        positives = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
+        models = []
+        with GapBar(self.verbose) as bar:
+            for k, positive in enumerate(positives):
+                bar.start(f"e-SVM, class {self.classes_[positive]!r}")
+                y = np.where(codes == positive, 1.0, -1.0)
+                model = fit_binary(prepared, y, settings, weights, None if previous is None else previous[k], bar)
+                self._warn(model, y, positive)
+                models.append(model)
+        return models
+
+    def _warn(self, model: BinaryModel, y: Vector, positive: int) -> None:
+        if not model.converged:
+            warnings.warn(
+                f"class {self.classes_[positive]!r}: max_iter={self.max_iter} passes left a duality gap of "
+                f"{model.gap:.3g} (dual objective {model.dual:.6g}); raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if model.problem.hard or model.shape is not None:
+            return
+        minority = y == (1.0 if (y > 0).sum() <= (y < 0).sum() else -1.0)
+        if (model.alpha[minority] >= model.problem.C[minority] * (1.0 - 1e-9)).all():
+            warnings.warn(
+                f"class {self.classes_[positive]!r}: every point of the smaller side is at its bound, so the larger "
+                "side alone decides the bias; reduce nu",
+                stacklevel=4,
+            )
+
+    def _publish(self) -> None:
+        """Public attributes from the binary models."""
+        models = self._models
+        X, prepared, kept = self._training
+
+        def each(name: str) -> Any:
+            values = [getattr(model, name) for model in models]
+            return values[0] if len(values) == 1 else np.array(values)
+
+        self.dual_objective_, self.duality_gap_ = each("dual"), each("gap")
+        self.norm_ = each("norm_w")
+        self.n_iter_ = max(model.iterations for model in models)
+        self.intercept_ = np.array([model.bias for model in models])
+        for name in ("coef_", "dual_coef_", "support_", "support_vectors_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        if self.kernel_.name == "linear" and prepared.feature_map is None:
+            self.coef_ = np.vstack([model.w for model in models])
+            return
+        if prepared.feature_map is not None:
+            # w = sum_l (T w)_l phi(landmark_l): the features' model is a kernel expansion on the landmarks.
+            expansion = np.vstack([prepared.feature_map.transform @ model.w for model in models])
+            points = prepared.feature_map.landmarks
+        else:
+            expansion = np.vstack([model.coef for model in models])
+            points = np.flatnonzero((expansion != 0).any(axis=0))
+            expansion = expansion[:, points]
+        self.dual_coef_ = expansion
+        self.support_ = kept[points]
+        if self.kernel_.name != "precomputed":
+            self.support_vectors_ = X[points]
+
+    def _cross(self, X: Any, points: NDArray[np.int64]) -> Matrix:
+        """Kernel values of new rows with training points, given by their positions among the kept ones."""
+        training, _, kept = self._training
+        return X[:, kept[points]] if self.kernel_.name == "precomputed" else self.kernel_(X, training[points])
+
+    def _check(self, X: Any) -> Any:
+        check_is_fitted(self, "_models")
+        accept = False if self.kernel == "precomputed" else "csr"
+        return validate_data(self, X, accept_sparse=accept, dtype=np.float64, reset=False)
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """w.phi(x) + b for every binary problem; |w| <= 1 in each, so the values are comparable."""
+        X = self._check(X)
+        if hasattr(self, "coef_"):
+            values = np.asarray(X @ self.coef_.T)
+        elif self.kernel_.name == "precomputed":
+            values = X[:, self.support_] @ self.dual_coef_.T
+        else:
+            values = self.kernel_(X, self.support_vectors_) @ self.dual_coef_.T
+        values = values + self.intercept_
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest value, the first of equals; for two classes the sign, zero counting as the second."""
+        values = self.decision_function(X)
+        winners = (values >= 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        return self.classes_[winners]
+
+    def ellipsoid_width(self, X: Any) -> NDArray[np.float64]:
+        """phi(x)'B phi(x): how far the ellipsoid reaches in the direction of x, per binary problem.
+
+        Needs the kernel values k(x, x); a precomputed kernel does not hold them for new points.
+        """
+        X = self._check(X)
+        training, prepared, _ = self._training
+        if self.kernel_.name == "precomputed" and prepared.feature_map is None:
+            raise ValueError("ellipsoid_width needs k(x, x) of new points, which a precomputed kernel does not give")
+        if prepared.feature_map is not None:
+            rows = Rows(prepared.feature_map(self._cross(X, prepared.feature_map.landmarks)))
+        else:
+            rows = Rows(X) if self.kernel_.name == "linear" else None
+        widths = []
+        for model in self._models:
+            if rows is not None and (model.inverse is not None or model.shape is not None):
+                widths.append(feature_width(model, rows))
+            else:
+                cross = self._cross(X, np.arange(training.shape[0]))
+                widths.append(kernel_width(model, prepared.kernel_matrix, cross, self.kernel_.diagonal(X)))
+        return widths[0] if len(widths) == 1 else np.column_stack(widths)
+
+    def margin_ratio(self, X: Any) -> NDArray[np.float64]:
+        """|f(x)| over the margin that the ellipsoid asks for at x: above one, the whole ellipsoid agrees."""
+        X = self._check(X)
+        values, widths = np.abs(self.decision_function(X)), self.ellipsoid_width(X)
+        diagonal = self.kernel_.diagonal(X)
+        scale = np.sqrt(diagonal) if self.margin_scaling == "unit" else np.ones(len(diagonal))
+        scale = scale if values.ndim == 1 else scale[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(widths > 0, values * scale / widths, np.inf)
+
+
+def _subset(X: Any, kept: NDArray[np.int64], pairwise: bool) -> Any:
+    if len(kept) == X.shape[0]:
+        return X
+    if pairwise:
+        return np.ascontiguousarray(X[np.ix_(kept, kept)])
+    return sparse.csr_array(X[kept]) if sparse.issparse(X) else X[kept]

@@ -1,0 +1,267 @@
+"""From data to a solved ellipsoidal SVM: which solver works on what, and the binary models they leave behind.
+
+| data | solver |
+|---|---|
+| linear kernel, few points | pair or block steps on K = XX' |
+| linear kernel, many points | coordinate ascent, the columns of X as features |
+| another kernel, up to ``EXACT_LIMIT`` points | pair or block steps on K |
+| another kernel, more points | coordinate ascent on ``n_components`` features of the kernel |
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from ellipsoid.batch.exact import solve_exact
+from ellipsoid.batch.features import LandmarkMap, Rows, incomplete_cholesky, nystroem
+from ellipsoid.batch.kernels import Kernel, check_kernel
+from ellipsoid.batch.posterior import cholesky_of_kernel
+from ellipsoid.batch.problem import Matrix, Problem, Vector, balanced, make_problem
+from ellipsoid.batch.proximal import PLAIN_LIMIT, Options, Report, solve_kernel
+from ellipsoid.batch.scalable import inverse_of, solve_features
+
+# The exact kernel solver keeps two N x N matrices; beyond this many points features of the kernel take over.
+EXACT_LIMIT = 6000
+# Below this many points the kernel solver beats coordinate ascent even for few features.
+SMALL = 500
+# P = M^{-1} is a dense m x m matrix.
+WIDEST = 2000
+# nu = "auto": the margin at which every multiplier is at its bound, r nu rank/N, becomes a fiftieth of r.
+SATURATION = 0.02
+# Passes that a small problem is polished for.
+POLISH = 50
+SOLVERS = ("auto", "smo", "block", "features")
+
+
+@dataclass
+class Prepared:
+    """The training points as the chosen solver wants them, shared by all binary problems of a multiclass one."""
+
+    solver: str
+    squared_norms: Vector
+    rank: int
+    kernel_matrix: Matrix | None = None
+    rows: Rows | None = None
+    feature_map: LandmarkMap | None = None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The numbers of the problem and of the search, as the user gave them."""
+
+    nu: float | str
+    r: float
+    hard: bool
+    scaling: str
+    exact: bool
+    tol: float
+    max_iter: int
+    seed: int
+
+
+@dataclass
+class BinaryModel:
+    """One solved binary problem; w and ``inverse`` in features, or ``coef`` on the training points."""
+
+    alpha: Vector
+    bias: float
+    gap: float
+    dual: float
+    scale: float
+    iterations: int
+    converged: bool
+    problem: Problem
+    w: Vector | None = None
+    coef: Vector | None = None
+    inverse: Matrix | None = None
+    shape: Matrix | None = None
+    norm_w: float = 1.0
+
+
+def choose_solver(asked: str, kernel: Kernel, n: int, width: int) -> str:
+    if asked not in SOLVERS:
+        raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {asked!r}")
+    if asked != "auto":
+        return asked
+    linear = kernel.name == "linear"
+    if (linear and n > SMALL and width <= min(n, WIDEST)) or n > EXACT_LIMIT:
+        return "features"
+    return "smo" if n <= PLAIN_LIMIT else "block"
+
+
+def prepare(
+    X: Any, kernel: Kernel, solver: str, *, n_components: int, features: str, exact: bool, seed: int
+) -> Prepared:
+    """Kernel matrix or features of the training points."""
+    n, width = X.shape
+    linear = kernel.name == "linear"
+    if exact:
+        rows = Rows(X) if linear else _kernel_features(X, kernel, n, "cholesky", seed)[0]
+        feature_map = None if linear else _kernel_features(X, kernel, n, "cholesky", seed)[1]
+        return Prepared("exact", rows.squared_norms(), rows.shape[1], rows=rows, feature_map=feature_map)
+    if solver == "features":
+        if linear and width <= WIDEST:
+            rows = Rows(X)
+            return Prepared("features", rows.squared_norms(), min(n, width), rows=rows)
+        rows, feature_map = _kernel_features(X, kernel, n_components, features, seed)
+        return Prepared("features", rows.squared_norms(), rows.shape[1], rows=rows, feature_map=feature_map)
+    K = kernel(X, X)
+    check_kernel(kernel, K)
+    rows_or_none = Rows(X) if linear else None
+    rank = min(n, width) if linear else n
+    return Prepared(solver, np.diag(K).copy(), rank, kernel_matrix=np.ascontiguousarray(K), rows=rows_or_none)
+
+
+def _kernel_features(X: Any, kernel: Kernel, width: int, method: str, seed: int) -> tuple[Rows, LandmarkMap]:
+    def columns(which: NDArray[np.int64]) -> Matrix:
+        return X[:, which] if kernel.name == "precomputed" else kernel(X, X[which])
+
+    if kernel.name == "precomputed":
+        check_kernel(kernel, X)
+    if method == "nystroem":
+        phi, feature_map = nystroem(columns, X.shape[0], width, np.random.default_rng(seed))
+    elif method == "cholesky":
+        diagonal = np.diag(X) if kernel.name == "precomputed" else kernel.diagonal(X)
+        phi, feature_map = incomplete_cholesky(lambda j: columns(np.array([j]))[:, 0], diagonal, width)
+    else:
+        raise ValueError(f"features must be 'cholesky' or 'nystroem', got {method!r}")
+    return Rows(phi), feature_map
+
+
+def fit_binary(
+    prepared: Prepared,
+    y: Vector,
+    settings: Settings,
+    weights: Vector | None = None,
+    previous: BinaryModel | None = None,
+    report: Report | None = None,
+) -> BinaryModel:
+    """Solve one binary problem, from the previous model where there is one of the same size."""
+    n = len(y)
+    nu = SATURATION * n / prepared.rank if settings.nu == "auto" else float(settings.nu)
+    problem = make_problem(
+        y,
+        prepared.squared_norms,
+        nu=nu,
+        r=settings.r,
+        rank=prepared.rank,
+        hard=settings.hard,
+        scaling=settings.scaling,
+        weights=weights,
+    )
+    if settings.exact:
+        return _fit_exact(prepared, problem, nu, weights)
+    if prepared.solver == "features":
+        return _fit_features(prepared, problem, settings, previous, report)
+    return _fit_kernel(prepared, problem, settings, previous, report)
+
+
+def _warm_alpha(previous: BinaryModel, problem: Problem) -> Vector:
+    """The old multipliers made feasible for the new problem; new points start at zero."""
+    old = np.zeros(len(problem.y))
+    old[: len(previous.alpha)] = previous.alpha
+    return balanced(np.minimum(old, problem.C), problem.y)
+
+
+def _fit_kernel(
+    prepared: Prepared, problem: Problem, settings: Settings, previous: BinaryModel | None, report: Report | None
+) -> BinaryModel:
+    K, n = prepared.kernel_matrix, len(problem.y)
+    assert K is not None
+    start = None
+    if previous is not None and previous.coef is not None and len(previous.alpha) <= n:
+        coef = np.zeros(n)
+        coef[: len(previous.coef)] = previous.coef
+        start = (_warm_alpha(previous, problem), coef)
+    options = Options(settings.tol, settings.max_iter * n, seed=settings.seed)
+    if prepared.solver == "smo":
+        options.block = 0
+        options.polish = POLISH * n if n <= PLAIN_LIMIT else 0
+    found = solve_kernel(K, problem, options, start, report, prepared.rows)
+    model = BinaryModel(
+        found.alpha,
+        found.bias,
+        found.gap,
+        found.dual - problem.constant,
+        found.scale,
+        -(-found.iterations // n),
+        found.converged,
+        problem,
+        coef=found.coef,
+        norm_w=found.norm_w,
+    )
+    if prepared.rows is not None:
+        model.w = prepared.rows.combine(found.coef)
+        if prepared.rows.shape[1] <= WIDEST:
+            model.inverse = inverse_of(prepared.rows, problem, found.alpha)[0]
+    return model
+
+
+def _fit_features(
+    prepared: Prepared, problem: Problem, settings: Settings, previous: BinaryModel | None, report: Report | None
+) -> BinaryModel:
+    rows = prepared.rows
+    assert rows is not None
+    start = None
+    if previous is not None and previous.w is not None and len(previous.alpha) <= len(problem.y):
+        if len(previous.w) == rows.shape[1]:
+            start = (_warm_alpha(previous, problem), previous.w, previous.bias)
+    found = solve_features(
+        rows, problem, Options(settings.tol, settings.max_iter, -1, settings.seed), start, report
+    )
+    return BinaryModel(
+        found.alpha,
+        found.bias,
+        found.gap,
+        found.dual,
+        found.scale,
+        found.iterations,
+        found.converged,
+        problem,
+        w=found.w,
+        inverse=found.inverse,
+        norm_w=float(np.linalg.norm(found.w)),
+    )
+
+
+def _fit_exact(prepared: Prepared, problem: Problem, nu: float, weights: Vector | None) -> BinaryModel:
+    rows = prepared.rows
+    assert rows is not None
+    X = rows.block(np.arange(rows.shape[0]))
+    found = solve_exact(X, problem.y, nu, problem.r, hard=problem.hard, weights=weights)
+    return BinaryModel(
+        found.alpha,
+        found.bias,
+        found.gap,
+        found.dual - problem.constant,
+        1.0,
+        0,
+        True,
+        problem,
+        w=found.w,
+        shape=found.shape,
+        norm_w=float(np.linalg.norm(found.w)),
+    )
+
+
+def feature_width(model: BinaryModel, rows: Rows) -> Vector:
+    """phi'B phi of the rows, from B in features."""
+    if model.shape is not None:
+        return rows.quadratic(model.shape)
+    assert model.inverse is not None
+    return model.scale * model.problem.r * rows.quadratic(model.inverse)
+
+
+def kernel_width(model: BinaryModel, K: Matrix, cross: Matrix, diagonal: Vector) -> Vector:
+    """phi'B phi = r/(1-r) (k(x,x) - v'((1-r)I + S K S)^{-1} v), S = diag(sqrt(alpha c)), v = S k(X, x)."""
+    r = model.problem.r
+    support = np.flatnonzero(model.alpha > 0)
+    weight = model.alpha[support] * model.problem.c[support]
+    lower = cholesky_of_kernel(weight, K[np.ix_(support, support)], r)
+    v = np.sqrt(weight)[:, None] * cross[:, support].T
+    half = solve_triangular(lower, v, lower=True, check_finite=False)
+    inside = diagonal - np.einsum("ij,ij->j", half, half)
+    return model.scale * r / (1.0 - r) * np.maximum(inside, 0.0)
