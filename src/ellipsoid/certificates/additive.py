@@ -108,9 +108,7 @@ def passive_aggressive(run: Run, margin: float, cap: float, ridge: float) -> lis
     energy = run.blocks * run.radius2 + ridge
     squares = energy * ground if cap == inf else inf
     mistakes = max(energy / margin**2, 1.0 / (cap * margin)) * ground
-    condition = (
-        "U any; smallest where U has margin >= {m:g} on the updates; R is the largest norm of an update's row"
-    )
+    condition = "U any; smallest where U has margin >= {m:g} on the updates; R is the largest norm of an update's row"
     condition = condition.format(m=margin) + BROKEN
     return [
         Certificate("sum of squared losses", float(run.tally[tallies.LOSS2]), run.cautious(squares),

@@ -16,8 +16,8 @@ from numba.extending import overload
 Body = Callable[..., Any]
 
 # What a body may let the compiler assume. SUM: sums may be regrouped and fused, NaN and infinity keep their meaning;
-# only where one body sums every row in the same order whatever the chunk. FUSE: products and sums may be fused, in their
-# order. MAXIMUM: a maximum of numbers none of which is NaN.
+# only where one body sums every row in the same order whatever the chunk. FUSE: products and sums may be fused, in
+# their order. MAXIMUM: a maximum of numbers none of which is NaN.
 SUM = frozenset({"reassoc", "contract", "nsz"})
 FUSE = frozenset({"contract"})
 MAXIMUM = frozenset({"nnan", "nsz"})

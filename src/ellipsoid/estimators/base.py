@@ -236,9 +236,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             if other.shape == (shape[0], core.width):
                 other = np.column_stack([np.zeros(shape[0]), other])
             if other.shape != shape:
-                raise ValueError(
-                    f"comparator must have shape {shape} or {(shape[0], core.width)}, got {other.shape}"
-                )
+                raise ValueError(f"comparator must have shape {shape} or {(shape[0], core.width)}, got {other.shape}")
             if not np.isfinite(other).all():
                 raise ValueError("comparator holds NaN or inf")
         return self._bounds(core, other)
@@ -255,9 +253,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """X as rows of the width this learner knows."""
         source = Source(X, 1.0 if self.fit_intercept else 0.0)
         if source.n == 0:
-            raise ValueError(
-                f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example"
-            )
+            raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
         if source.width == 0 and core is None:
             raise ValueError(f"0 feature(s) (shape={(source.n, 0)}) while a minimum of 1 is required.")
         if core is not None and source.width != core.width:
@@ -301,9 +297,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(f"classes must not repeat a label, got {classes!r}")
             return list(given)
         if set(given) != set(learner.labels.values):
-            raise ValueError(
-                f"classes={given} is not what is known from earlier calls: {learner.labels.values}"
-            )
+            raise ValueError(f"classes={given} is not what is known from earlier calls: {learner.labels.values}")
         return []
 
     def _check_known(self, learner: Learner, known: list[Any], labels: Labelled) -> None:
@@ -328,17 +322,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         core = self.__dict__.get("_core")
         if isinstance(x, dict):
             if core is not None and core.features is None:
-                raise ValueError(
-                    "this learner was started on arrays; give x as an array, or start a new one on dicts"
-                )
+                raise ValueError("this learner was started on arrays; give x as an array, or start a new one on dicts")
             return row_of(x, {} if core is None else core.features)
         if hasattr(x, "tocsr"):
             return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr(), {}
         array = np.asarray(x)
         if array.ndim != 1:
-            raise ValueError(
-                f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows"
-            )
+            raise ValueError(f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows")
         return array.reshape(1, -1), {}
 
     def __sklearn_tags__(self) -> Any:

@@ -126,9 +126,7 @@ def _canonical(X: Any) -> Any:
         raise ValueError("Complex data not supported: X must hold real numbers")
     data = X.data if X.dtype in (np.float64, np.float32) else X.data.astype(np.float64)
     indices, indptr = X.indices, X.indptr
-    kind = (
-        indices.dtype if indices.dtype == indptr.dtype and indices.dtype in (np.int32, np.int64) else np.int64
-    )
+    kind = indices.dtype if indices.dtype == indptr.dtype and indices.dtype in (np.int32, np.int64) else np.int64
     indices, indptr = indices.astype(kind, copy=False), indptr.astype(kind, copy=False)
     n = X.shape[0]
     sane = (
@@ -138,9 +136,7 @@ def _canonical(X: Any) -> Any:
         and bool((np.diff(indptr) >= 0).all())
     )
     if not sane:
-        raise ValueError(
-            "X.indptr of the CSR matrix is damaged: it must start at 0, never fall, and end at X.nnz"
-        )
+        raise ValueError("X.indptr of the CSR matrix is damaged: it must start at 0, never fall, and end at X.nnz")
     return _Compressed(data, indices, indptr, X.shape)
 
 

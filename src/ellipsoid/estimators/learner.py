@@ -29,9 +29,7 @@ class Learner:
     first two rows of a multiclass table when a third label appears: -half w and half w.
     """
 
-    def __init__(
-        self, rule: Any, *, intercept: bool, average: bool, one_vs_rest: bool = False, half: float = 1.0
-    ):
+    def __init__(self, rule: Any, *, intercept: bool, average: bool, one_vs_rest: bool = False, half: float = 1.0):
         self.rule = rule
         self.constant = 1.0 if intercept else 0.0
         self.average = average
@@ -116,9 +114,7 @@ class Learner:
                     self.run(rows, ledger, mode, begin, row)
                 if predictions is not None:
                     known = self.labels.values
-                    predictions[start + begin : start + row] = [
-                        known[k] for k in ledger[ASIDE, begin:row].tolist()
-                    ]
+                    predictions[start + begin : start + row] = [known[k] for k in ledger[ASIDE, begin:row].tolist()]
                 begin = row
                 if row < stop - start:
                     # The row that brings a new label is predicted without it and learned with it.

@@ -21,9 +21,7 @@ def positive(name: str, value: Any, *, zero: bool = False, infinite: bool = Fals
         number = float(value)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a {kind} number, got {value!r}") from None
-    if not (number > 0.0 or (zero and number == 0.0)) or not (
-        isfinite(number) or (infinite and number == inf)
-    ):
+    if not (number > 0.0 or (zero and number == 0.0)) or not (isfinite(number) or (infinite and number == inf)):
         raise ValueError(f"{name} must be {kind}{'' if infinite else ' and finite'}, got {value!r}")
     return number
 
@@ -37,9 +35,7 @@ def one_of(name: str, value: Any, choices: dict[str, Any]) -> Any:
 
 def _run(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:
     weights = learner.table.weights(learner.scores, 0)
-    return additive.Run(
-        learner.tally, weights, comparator, 1 if learner.scores == 1 else 2, not learner.split
-    )
+    return additive.Run(learner.tally, weights, comparator, 1 if learner.scores == 1 else 2, not learner.split)
 
 
 class Perceptron(OnlineClassifier):
@@ -104,9 +100,7 @@ class Perceptron(OnlineClassifier):
         }
         sharing = one_of("update", self.update, choices)
         rule = perceptron.Perceptron(sharing, positive("margin", self.margin, zero=True))
-        return Learner(
-            rule, intercept=self.fit_intercept, average=self.average, one_vs_rest=self.update == "ovr"
-        )
+        return Learner(rule, intercept=self.fit_intercept, average=self.average, one_vs_rest=self.update == "ovr")
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         run = _run(learner, comparator)

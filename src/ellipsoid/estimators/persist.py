@@ -39,9 +39,7 @@ def save(model: Any, path: Any) -> None:
         "params": {name: _plain(name, value) for name, value in model.get_params(deep=False).items()},
         "labels": _labels(core.labels.values),
         "features": None if core.features is None else [_name(name) for name in core.features],
-        "names": None
-        if not hasattr(model, "feature_names_in_")
-        else [str(n) for n in model.feature_names_in_],
+        "names": None if not hasattr(model, "feature_names_in_") else [str(n) for n in model.feature_names_in_],
         "state": core.scalars(),
     }
     arrays = {"tally": core.tally, **core.table.state(core.scores)}
@@ -78,9 +76,7 @@ def load(path: Any) -> Any:
     header, arrays = _read(Path(path))
     kind = header.get("class")
     if kind not in LEARNERS:
-        raise DamagedModel(
-            f"{path} holds a {kind!r}, which this version does not know; it knows {', '.join(LEARNERS)}"
-        )
+        raise DamagedModel(f"{path} holds a {kind!r}, which this version does not know; it knows {', '.join(LEARNERS)}")
     try:
         model = LEARNERS[kind](**{name: _value(value) for name, value in header["params"].items()})
         core = model._start()

@@ -47,9 +47,7 @@ class LinearTable:
         # The first reservation is exact; only growth in mid-stream doubles.
         fresh = old_columns == 1
         new_scores = max(scores, old_scores if scores <= old_scores or fresh else 2 * old_scores)
-        columns = max(
-            1 + self.width, old_columns if 1 + self.width <= old_columns or fresh else 2 * old_columns
-        )
+        columns = max(1 + self.width, old_columns if 1 + self.width <= old_columns or fresh else 2 * old_columns)
         W, U = self.W, self.U
         self._allocate(new_scores, columns)
         for old, new in ((W, self.W), (U, self.U)):
