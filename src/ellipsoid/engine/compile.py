@@ -52,8 +52,8 @@ def clear_cache() -> int:
     """Delete the machine code kept on disk for this package; returns the number of files deleted.
 
     >>> from ellipsoid.engine import clear_cache
-    >>> clear_cache() >= 0
-    True
+    >>> clear_cache()  # doctest: +SKIP
+    12
     """
     count = 0
     for dispatcher in _dispatchers:

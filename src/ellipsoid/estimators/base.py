@@ -56,6 +56,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._start()
+        random = check_random_state(self.random_state)
         source = self._source(X, None)
         labels = self._check_labels(y, source)
         source.check()
@@ -68,7 +69,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             learner.know(label)
         ledger = np.empty((2 if self.shuffle else 1, source.n), dtype=np.int64)
         ledger[CODES] = learner.labels.encode(labels)[0]
-        random = check_random_state(self.random_state)
         rows = source.rows(0, source.n)
         for _epoch in range(self.n_epochs):
             if self.shuffle:
@@ -86,7 +86,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
         ``classes``, on the first call, fixes the labels' order; later calls may repeat it.
         """
-        if type(X) is np.ndarray and len(X) == 1 and classes is None and "_core" in self.__dict__:
+        if type(X) is np.ndarray and X.ndim == 2 and len(X) == 1 and classes is None and "_core" in self.__dict__:
             label = np.asarray(y)
             if label.shape == (1,) and self._learn_row(X[0], label.item()):
                 return self
@@ -113,7 +113,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         predictions = np.empty(source.n, dtype=object) if watch else None
         learner.learn(source, labels, predictions=predictions)
         self._install(learner)
-        return labels if predictions is None else _tidy(predictions, labels)
+        return labels if predictions is None else _tidy(predictions, self.classes_.dtype)
 
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
@@ -124,14 +124,17 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         X, fresh = self._one_row(x)
         self._pass(X, np.array([y]), None)
         if isinstance(x, dict):
-            self._core.features = {**(self._core.features or {}), **fresh}
+            self._core.features = self._core.features or {}
+            self._core.features.update(fresh)
         return self
 
     def _learn_row(self, x: Any, y: Any) -> bool:
         """Learn a dense row of float64, of known width and label; False if this is not one."""
+        if type(x) is not np.ndarray or x.dtype is not FLOAT64:
+            return False
         core = self._core
         fast = core.fast or core.one()
-        if type(x) is not np.ndarray or x.dtype is not FLOAT64 or x.shape != fast.shape:
+        if x.shape != fast.shape:
             return False
         try:
             fast.code[0] = fast.index[y]
@@ -148,8 +151,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def predict_one(self, x: Any) -> Any:
         """The label predicted for one example."""
         core = self._learned()
-        fast = core.fast or core.one()
-        if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == fast.shape:
+        if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (fast := core.fast or core.one()).shape:
             fast.row[...] = x
             code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
             if code < 0:
@@ -251,7 +253,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _source(self, X: Any, core: Learner | None, learning: bool = True) -> Source:
         """X as rows of the width this learner knows."""
-        source = Source(X, 1.0 if self.fit_intercept else 0.0)
+        source = Source(X, (1.0 if self.fit_intercept else 0.0) if core is None else core.constant)
         if source.n == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
         if source.width == 0 and core is None:
@@ -265,6 +267,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
                     f"as input{advice}"
                 )
             if source.width > core.width and not learning:
+                source.check()
                 return source.narrowed(core.width)
         return source
 
@@ -282,8 +285,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
             row = int(np.flatnonzero(~np.isfinite(labels))[0])
             raise ValueError(f"row {row} of y is NaN or inf; labels must be known (Input contains NaN)")
+        if labels.dtype.kind == "V":
+            raise ValueError(f"y must hold strings or numbers, got records of type {labels.dtype}")
         if labels.dtype.kind in "fcOmM":
-            check_classification_targets(labels)
+            try:
+                check_classification_targets(labels)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"y must hold labels of one kind, such as strings or integers: {error}") from error
         return labels
 
     @staticmethod
@@ -291,7 +299,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """Labels of ``classes`` to make known now; an error where they contradict what is known."""
         if classes is None:
             return []
-        given = np.asarray(classes).tolist()
+        array = np.asarray(classes)
+        if array.ndim != 1 or len(array) == 0:
+            raise ValueError(f"classes must be a non-empty 1-D sequence of labels, got {classes!r}")
+        given = array.tolist()
+        if any(label is None or label != label for label in given):
+            raise ValueError(f"classes must not hold None or NaN, got {classes!r}")
         if len(learner.labels) == 0:
             if len(set(given)) != len(given):
                 raise ValueError(f"classes must not repeat a label, got {classes!r}")
@@ -337,8 +350,6 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _tidy(predictions: NDArray[Any], labels: Labelled) -> Labelled:
-    """Predictions in the type of the labels where every row has one."""
-    if labels.dtype.kind not in "iubfUS" or any(label is None for label in predictions[:1]):
-        return predictions
-    return predictions.astype(labels.dtype)
+def _tidy(predictions: NDArray[Any], kind: Any) -> Labelled:
+    """Predictions in the type of ``classes_`` where every row has one: the first row of all has none."""
+    return predictions if predictions[0] is None else predictions.astype(kind)

@@ -78,7 +78,9 @@ class Source:
             )
         block = X[start:stop]
         if not self.native:
-            block = np.ascontiguousarray(block, dtype=np.float64)
+            # float32 stays float32 in every memory layout: its rows meet the same machine code in any chunking.
+            single = X.dtype.kind == "f" and X.dtype.itemsize == 4
+            block = np.ascontiguousarray(block, dtype=np.float32 if single else np.float64)
         return Dense(writable(block), self.constant)
 
     def blocks(self) -> Iterator[tuple[int, int]]:
@@ -101,16 +103,18 @@ def numeric(X: Any) -> NDArray[np.float64]:
     array = np.asarray(X)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers")
+    if array.dtype.kind not in "fiubO":
+        raise InvalidInput(f"X must hold numbers, got an array of type {array.dtype}; encode its columns first")
     try:
         return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         for position, value in np.ndenumerate(array):
             try:
                 float(value)
-            except (TypeError, ValueError):
-                place = f"row {position[0]}" if position else "X"
+            except (TypeError, ValueError, OverflowError):
+                place = f"row {position[0]} of X" if position else "X"
                 raise InvalidInput(
-                    f"{place} of X holds {value!r} of type {type(value).__name__}: each argument must be "
+                    f"{place} holds {value!r} of type {type(value).__name__}: each argument must be "
                     "a string or a real number that float() takes"
                 ) from error
         raise InvalidInput(f"X cannot be read as an array of numbers: {error}") from error
@@ -133,7 +137,7 @@ def _canonical(X: Any) -> Any:
         len(indptr) == n + 1
         and indptr[0] == 0
         and indptr[-1] <= min(len(data), len(indices))
-        and bool((np.diff(indptr) >= 0).all())
+        and bool((indptr[1:] >= indptr[:-1]).all())
     )
     if not sane:
         raise ValueError("X.indptr of the CSR matrix is damaged: it must start at 0, never fall, and end at X.nnz")

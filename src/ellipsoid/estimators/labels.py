@@ -44,7 +44,7 @@ class Labels:
 
     def encode(self, y: NDArray[Any]) -> tuple[Codes, list[tuple[int, Any]]]:
         """Indices of labels; with the labels not known yet, each at the row where it first appears."""
-        if y.dtype.kind in "iub" and (table := self._table()) is not None:
+        if y.dtype.kind in "iub" and y.dtype != np.uint64 and (table := self._table()) is not None:
             offset = y.astype(np.int64) - self._low
             inside = (offset >= 0) & (offset < len(table))
             if inside.all():

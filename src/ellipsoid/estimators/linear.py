@@ -28,7 +28,7 @@ def positive(name: str, value: Any, *, zero: bool = False, infinite: bool = Fals
 
 def one_of(name: str, value: Any, choices: dict[str, Any]) -> Any:
     """The meaning of a named choice."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return choices[value]
 

@@ -23,7 +23,7 @@ def row_of(example: dict[Any, Any], columns: dict[Any, int]) -> tuple[Any, dict[
             column = fresh[name] = len(columns) + len(fresh)
         try:
             pairs.append((column, float(value)))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise InvalidInput(
                 f"feature {name!r} holds {value!r}, which is not a number; encode categories as features of value 1"
             ) from error

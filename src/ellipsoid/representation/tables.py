@@ -79,7 +79,7 @@ class LinearTable:
             if table.size:
                 view = self._oriented(table)
                 view[1] = factor * view[0]
-                view[0] = -view[1]
+                view[0] = 0.0 - view[1]  # never -0.0
 
     def state(self, scores: int) -> dict[str, Floats]:
         """Arrays that hold everything, trimmed of spare capacity."""
