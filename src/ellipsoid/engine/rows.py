@@ -13,6 +13,9 @@ from .generic import SUM, generic
 
 FINE, NOT_FINITE, TOO_LARGE, BAD_INDEX = range(4)
 
+# Rows of larger squared norm are refused: a score may add up many of them and must not overflow.
+HUGE = 1e290
+
 # Squared norms below this are those of a zero row: a step that divides by them would overflow.
 TINY = 1e-300
 
@@ -58,12 +61,12 @@ def _(rows, t):
 
 @generic(1)
 def flaw(rows: Any, t: int) -> int:
-    """What is wrong with row t: FINE, NOT_FINITE, TOO_LARGE (its squared norm overflows) or BAD_INDEX."""
+    """What is wrong with row t: FINE, NOT_FINITE, TOO_LARGE (its squared norm is beyond HUGE) or BAD_INDEX."""
 
 
 @flaw.register(Dense)
 def _(rows, t):
-    if np.isfinite(energy(rows, t)):
+    if energy(rows, t) <= HUGE:
         return FINE
     for j in range(rows.X.shape[1]):
         if not np.isfinite(rows.X[t, j]):
@@ -79,7 +82,7 @@ def _(rows, t):
         falls += rows.indices[k] <= rows.indices[k - 1]
     if stop > start and (falls > 0 or rows.indices[start] < 0 or rows.indices[stop - 1] >= rows.width):
         return BAD_INDEX
-    if np.isfinite(energy(rows, t)):
+    if energy(rows, t) <= HUGE:
         return FINE
     for k in range(start, stop):
         if not np.isfinite(rows.data[k]):

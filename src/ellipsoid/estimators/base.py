@@ -3,6 +3,7 @@
 A subclass names its parameters and gives the rule they stand for; all the rest is here.
 """
 
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -316,8 +317,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def _check_known(self, learner: Learner, known: list[Any], labels: Labelled) -> None:
         """Refuse labels outside a closed set, or of another kind than those known."""
         known = known or learner.labels.values
-        fresh = Labels(known).encode(labels)[1] if known else []
-        for row, label in fresh:
+        for row, label in _unseen(known, labels) if known else ():
             if learner.closed or known is not learner.labels.values:
                 raise ValueError(f"row {row} of y holds the label {label!r}, which is not in classes={known}")
             if isinstance(label, str) != isinstance(known[0], str):
@@ -348,6 +348,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _unseen(known: list[Any], labels: Labelled) -> Iterator[tuple[int, Any]]:
+    """Rows that bring a label not known, in blocks: a pass over much input must not need memory for all its labels."""
+    for start in range(0, len(labels), 1 << 16):
+        for row, label in Labels(known).encode(labels[start : start + (1 << 16)])[1]:
+            yield start + row, label
 
 
 def _tidy(predictions: NDArray[Any], kind: Any) -> Labelled:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ellipsoid.engine import CSR, Dense, entry, inspect
-from ellipsoid.engine.rows import BAD_INDEX, NOT_FINITE
+from ellipsoid.engine.rows import BAD_INDEX, HUGE, NOT_FINITE
 
 BLOCK_VALUES = 1 << 19
 
@@ -30,7 +30,7 @@ def flaw_message(row: int, flaw: int) -> str:
             f"row {row} of X has column indices that are negative, out of range, repeated or unsorted; "
             "call X.sum_duplicates() and X.sort_indices() first"
         )
-    return f"row {row} of X is too large (inf): its squared norm overflows float64; rescale the features"
+    return f"row {row} of X is too large: its squared norm is beyond {HUGE:g} (inf in a sum); rescale the features"
 
 
 class Source:

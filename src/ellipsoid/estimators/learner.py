@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine import CSR, Binary, Dense, Multiclass, OneVsRest, decide, entry, learn, scores_of
+from ellipsoid.engine import CSR, Binary, Dense, Multiclass, MultiLabel, OneVsRest, decide, entry, learn, scores_of
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
@@ -19,7 +19,11 @@ from ellipsoid.representation.tables import LinearTable
 from .inputs import Source, flaw_message
 from .labels import Labels
 
-EMPTY = np.zeros((1, 0), dtype=np.int64)
+Task = Binary | Multiclass | OneVsRest | MultiLabel
+Codes = NDArray[np.int64]
+
+EMPTY: Codes = np.zeros((1, 0), dtype=np.int64)
+NO_LABELS = np.zeros((0, 0), dtype=np.uint8)
 
 
 class Learner:
@@ -38,6 +42,7 @@ class Learner:
         self.labels = Labels()
         self.closed = False
         self.split = False
+        self.multilabel = False
         self.features: dict[Any, int] | None = None
         self.table: Any = None
         self.tally = np.zeros(tallies.SIZE)
@@ -55,12 +60,17 @@ class Learner:
     @property
     def scores(self) -> int:
         """Number of scores of a row: one for two classes."""
-        return 1 if len(self.labels) == 2 else len(self.labels)
+        return 1 if len(self.labels) == 2 and not self.multilabel else len(self.labels)
 
     @property
     def rounds(self) -> int:
         """Examples seen."""
         return int(self.tally[tallies.ROUNDS])
+
+    @property
+    def swift(self) -> bool:
+        """May single rows be learned without looking at the representation afterwards?"""
+        return len(self.labels) > 0 and not self.multilabel
 
     def new_table(self, by_class: bool) -> Any:
         """The representation this learner keeps its hypothesis in."""
@@ -75,7 +85,7 @@ class Learner:
 
     def know(self, label: Any) -> None:
         """Add a class: a zero row; a third class first splits the binary vector into two opposite rows."""
-        if len(self.labels) == 2:
+        if len(self.labels) == 2 and not self.multilabel:
             self.split = self.rounds > 0
             self.table.split(self.half)
         self.labels.add(label)
@@ -84,8 +94,10 @@ class Learner:
             self.work = np.zeros((WORK_ROWS, 2 * self.scores))
         self.fast = None
 
-    def task(self, ledger: NDArray[np.int64], mode: int = PLAIN) -> Binary | Multiclass | OneVsRest:
-        """How the labels of a ledger meet the scores."""
+    def task(self, ledger: Codes, mode: int = PLAIN, Y: NDArray[np.uint8] = NO_LABELS) -> Task:
+        """How the labels of a ledger, or the label sets Y, meet the scores."""
+        if self.multilabel:
+            return MultiLabel(ledger, mode, len(self.labels), Y)
         if len(self.labels) == 2:
             return Binary(ledger, mode)
         return (OneVsRest if self.one_vs_rest else Multiclass)(ledger, mode, len(self.labels))
@@ -103,6 +115,10 @@ class Learner:
         """One pass in the given order over examples already checked."""
         self.open(source.width, by_class=not source.sparse)
         for start, stop in source.blocks():
+            if self.multilabel:
+                ledger = np.empty((1, stop - start), dtype=np.int64)
+                self.run(source.rows(start, stop), ledger, PLAIN, 0, stop - start, y[start:stop])
+                continue
             codes, fresh = self.labels.encode(y[start:stop])
             mode = PLAIN if predictions is None else WATCHED
             ledger = np.empty((1 if mode == PLAIN else 2, stop - start), dtype=np.int64)
@@ -135,9 +151,13 @@ class Learner:
         args = (self.task(EMPTY), self.table.rep, source.rows(row, row + 1), self.work)
         return self.labels.values[entry(decide, *args)(*args)]
 
-    def run(self, rows: Dense | CSR, ledger: NDArray[np.int64], mode: int, start: int, stop: int) -> None:
+    def run(
+        self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS
+    ) -> None:
         """Run the loop over rows start..stop, growing the representation as it asks."""
-        task = self.task(ledger, mode)
+        task = self.task(ledger, mode, Y)
+        self.table.prepare()
+        rep = self.table.rep
         while start < stop:
             args = (self.rule, task, self.table.rep, rows, self.tally, self.work, start, stop)
             reached = entry(learn, *args)(*args)
@@ -146,10 +166,14 @@ class Learner:
             if reached < stop:
                 self.table.grow(rows, int(ledger[ASIDE, reached]) if mode == ORDERED else reached)
             start = reached
+        self.table.settle()
+        if self.table.rep is not rep:
+            self.fast = None
 
     def one(self) -> "OneRow":
         """The prepared call for single dense rows."""
         if self.fast is None:
+            self.table.prepare()
             self.fast = OneRow(self)
         return self.fast
 
@@ -179,19 +203,30 @@ class Learner:
 
     def scalars(self) -> dict[str, Any]:
         """What a model file must hold beside arrays and labels."""
-        return {"by_class": self.table.by_class, "closed": self.closed, "split": self.split}
+        return {
+            "by_class": self.table.by_class, "closed": self.closed, "split": self.split, "multilabel": self.multilabel,
+        }  # fmt: skip
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         """Take back what a model file holds."""
-        width = arrays["W"].shape[1] - 1
-        self.open(width, by_class=bool(scalars["by_class"]))
+        scores, columns = arrays["W"].shape
+        # Before any memory is asked for: a forged file must not ask for more than it holds.
+        if scores != (1 if len(labels) == 2 else len(labels)) or arrays["tally"].shape != self.tally.shape:
+            raise ValueError("its arrays have wrong shapes")
+        if self.average and arrays["U"].shape != arrays["W"].shape:
+            raise ValueError("its averages have another shape than its weights")
+        if not all(np.isfinite(arrays[name]).all() for name in ("W", "U", "tally") if name in arrays):
+            raise ValueError("it holds NaN or inf")
+        self.open(columns - 1, by_class=bool(scalars["by_class"]), classes=len(labels))
         for label in labels:
             self.know(label)
-        if arrays["W"].shape != (self.scores, 1 + width) or arrays["tally"].shape != self.tally.shape:
-            raise ValueError("its arrays have wrong shapes")
-        self.table.restore(arrays)
+        self.restore_table(scalars, arrays)
         self.tally[:] = arrays["tally"]
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
+
+    def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back the representation."""
+        self.table.restore(arrays)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "fast": None, "_predictor": None}
@@ -206,9 +241,10 @@ class OneRow:
         row = np.zeros((1, learner.width))
         ledger = np.zeros((1, 1), dtype=np.int64)
         self.row, self.code = row[0], ledger[0]
-        self.shape = self.row.shape
+        # No row has this shape where every row must take the long way.
+        self.shape = self.row.shape if learner.swift else (-1,)
         rows = Dense(row, learner.constant)
-        task = learner.task(ledger)
+        task = learner.task(ledger, PLAIN, np.zeros((1, len(self.values)), dtype=np.uint8))
         table, work = learner.table, learner.work
         self.learn_args = (learner.rule, task, table.rep, rows, learner.tally, work, 0, 1)
         self.learn = entry(learn, *self.learn_args)

@@ -75,19 +75,23 @@ def load(path: Any) -> Any:
 
     header, arrays = _read(Path(path))
     kind = header.get("class")
-    if kind not in LEARNERS:
+    if not isinstance(kind, str) or kind not in LEARNERS:
         raise DamagedModel(f"{path} holds a {kind!r}, which this version does not know; it knows {', '.join(LEARNERS)}")
     try:
         model = LEARNERS[kind](**{name: _value(value) for name, value in header["params"].items()})
         core = model._start()
-        core.restore(header["state"], arrays, header["labels"]["values"])
+        core.restore(header["state"], arrays, _listed(_labels(header["labels"]["values"])["values"]))
         if header["features"] is not None:
-            core.features = {name: column for column, name in enumerate(header["features"])}
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+            core.features = {_name(name): column for column, name in enumerate(_listed(header["features"]))}
+        names = header.get("names")
+        for columns in (core.features, names):
+            if columns is not None and len(columns) > core.width:
+                raise ValueError(f"it names {len(columns)} features and has {core.width}")
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
         raise DamagedModel(f"{path} is not a sound {kind} model: {error}") from error
     model._install(core)
-    if header.get("names") is not None:
-        model.feature_names_in_ = np.array(header["names"], dtype=object)
+    if names is not None:
+        model.feature_names_in_ = np.array([str(name) for name in names], dtype=object)
     return model
 
 
@@ -105,7 +109,9 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
                     f"{path} has format {version!r}; this version of ellipsoid reads format {FORMAT}. Update ellipsoid"
                 )
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, TypeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        if isinstance(error, DamagedModel):
+            raise
         raise DamagedModel(f"{path} is not a model file of ellipsoid, or is damaged: {error}") from error
     if header.pop("checksum", None) != _checksum(header, arrays):
         raise DamagedModel(f"{path} is damaged: its checksum does not agree with its content")
@@ -126,6 +132,12 @@ def _labels(values: list[Any]) -> dict[str, Any]:
         if not isinstance(label, str | int | float):
             raise ValueError(f"a model file holds labels that are strings or numbers, not {label!r}")
     return {"values": values}
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise ValueError(f"it holds {type(value).__name__} where a list is due")
+    return value
 
 
 def _name(name: Any) -> Any:
