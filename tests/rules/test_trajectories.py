@@ -42,7 +42,7 @@ BINARY = {
 def stream(classes, *, grid=False):
     """Examples with some signal, some label noise, zero rows and stretches of one label."""
     rng = np.random.default_rng([classes, grid])
-    X = rng.integers(-2, 3, size=(N, 5)).astype(float) if grid else rng.normal(size=(N, 5))
+    X = rng.integers(-1, 2, size=(N, 5)).astype(float) if grid else rng.normal(size=(N, 5))
     y = np.argmax(X @ rng.normal(size=(5, classes)), axis=1)
     y[rng.random(N) < 0.15] = 0
     X[rng.random(X.shape) < 0.2] = 0.0
