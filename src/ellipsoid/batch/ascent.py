@@ -38,7 +38,7 @@ class Points(NamedTuple):
     norms: np.ndarray
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _slope(s, omega, yz, norm, q, pull, weights):
     """U'(s) and U''(s); ``pull`` is y_i times the bias now."""
     r, mu, mu_b, _ = weights
@@ -56,7 +56,7 @@ def _slope(s, omega, yz, norm, q, pull, weights):
     return inflated - first - pull - s * half, -inflated * inflated / r - second - half
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _best_move(omega, yz, norm, q, pull, weights, low, high):
     """The zero of U' on [low, high], low <= 0 <= high, high perhaps infinite."""
     at_zero, bend = _slope(0.0, omega, yz, norm, q, pull, weights)
@@ -99,7 +99,7 @@ def _best_move(omega, yz, norm, q, pull, weights, low, high):
     return s
 
 
-@njit(cache=True, fastmath=_FAST)
+@njit(cache=True, error_model="numpy", fastmath=_FAST)
 def _apply(inverse, row, out):
     """out = P row, skipping the zeros of the row; returns row.out."""
     m = row.shape[0]
@@ -116,7 +116,7 @@ def _apply(inverse, row, out):
     return total
 
 
-@njit(cache=True, fastmath=_FAST)
+@njit(cache=True, error_model="numpy", fastmath=_FAST)
 def _dot(a, b):
     total = 0.0
     for j in range(a.shape[0]):
@@ -124,7 +124,7 @@ def _dot(a, b):
     return total
 
 
-@njit(cache=True, fastmath=_FAST)
+@njit(cache=True, error_model="numpy", fastmath=_FAST)
 def _shrink_inverse(inverse, direction, weight):
     """P -= weight u u'."""
     m = direction.shape[0]
@@ -135,7 +135,7 @@ def _shrink_inverse(inverse, direction, weight):
                 inverse[k, j] -= value * direction[j]
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def point_pass(order, phi, points, alpha, inverse, v, state, weights, resting, comfort):
     """One pass over the points of ``order``, one coordinate at a time; ``state`` = [q, sig, largest violation].
 
@@ -171,7 +171,7 @@ def point_pass(order, phi, points, alpha, inverse, v, state, weights, resting, c
         _shrink_inverse(inverse, u, weight / (1.0 + weight * gram))
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def block_sweeps(points, alpha, products, state, weights, resting, comfort, sweeps):
     """Coordinate sweeps on one block; ``products`` = (Phi_W P Phi_W', Phi_W Phi_W', Phi_W v), changed in place."""
     gram, kernel, z = products

@@ -19,7 +19,7 @@ from ellipsoid.batch.exact import solve_exact
 from ellipsoid.batch.features import LandmarkMap, Rows, incomplete_cholesky, nystroem
 from ellipsoid.batch.kernels import Kernel, check_kernel
 from ellipsoid.batch.posterior import cholesky_of_kernel
-from ellipsoid.batch.problem import Matrix, Problem, Vector, balanced, make_problem
+from ellipsoid.batch.problem import Matrix, NotSeparable, Problem, Vector, balanced, make_problem
 from ellipsoid.batch.proximal import PLAIN_LIMIT, Options, Report, solve_kernel
 from ellipsoid.batch.scalable import inverse_of, solve_features
 
@@ -154,9 +154,11 @@ def fit_binary(
     )
     if settings.exact:
         return _fit_exact(prepared, problem, nu, weights)
-    if prepared.solver == "features":
-        return _fit_features(prepared, problem, settings, previous, report)
-    return _fit_kernel(prepared, problem, settings, previous, report)
+    fit = _fit_features if prepared.solver == "features" else _fit_kernel
+    model = fit(prepared, problem, settings, previous, report)
+    if problem.hard and np.isinf(model.gap):
+        raise NotSeparable(f"no separating hyperplane in {settings.max_iter} passes")
+    return model
 
 
 def _warm_alpha(previous: BinaryModel, problem: Problem) -> Vector:
@@ -196,7 +198,10 @@ def _fit_kernel(
     if prepared.rows is not None:
         model.w = prepared.rows.combine(found.coef)
         if prepared.rows.shape[1] <= WIDEST:
-            model.inverse = inverse_of(prepared.rows, problem, found.alpha)[0]
+            # The features' small determinant is exact where the kernel's large one loses digits (r near 1).
+            model.inverse, log_determinant = inverse_of(prepared.rows, problem, found.alpha)
+            norm = float(np.linalg.norm(prepared.rows.combine(problem.y * found.alpha)))
+            model.dual = problem.r * log_determinant - norm
     return model
 
 

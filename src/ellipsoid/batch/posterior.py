@@ -20,7 +20,7 @@ DRIFT = 1e-9
 BUFFER = 256
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _columns(upper, which, out):
     """out[:, k] = the column which[k] of the symmetric matrix whose upper triangle is stored."""
     n = upper.shape[0]
@@ -92,7 +92,10 @@ class Posterior:
         positive and a negative part. Both wait in buffers, because ``syrk`` is twice as fast on wide factors.
         """
         system = np.eye(len(delta)) + block * (delta[None, :] / self.r)
-        middle = solve(system.T, np.diag(delta / self.r), overwrite_b=True, check_finite=False)
+        try:
+            middle = solve(system.T, np.diag(delta / self.r), overwrite_b=True, check_finite=False)
+        except LinAlgError:
+            raise ValueError("Omega is not positive semi-definite") from None
         values, vectors = eigh(0.5 * (middle + middle.T), check_finite=False)
         rotated = dgemm(1.0, columns, vectors * np.sqrt(np.abs(values)))
         if max(self.waiting) + len(delta) > BUFFER:

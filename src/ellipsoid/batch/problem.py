@@ -113,7 +113,7 @@ def widest_bias(problem: Problem, scores: Vector, omega: Vector) -> tuple[float,
     """The bias that maximises ``min_i y_i (scores_i + b) / omega_i``, and that minimum (hard margin).
 
     For a target ratio k, the biases that reach it form the interval [max_+ (k omega - s), min_- (-k omega - s)];
-    it shrinks as k grows, and its length is concave in k, so bisection finds where it vanishes.
+    it shrinks as k grows, so bisection finds where it vanishes. The minimum is 0 where no bias separates at all.
     """
     plus = problem.y > 0
     sp, wp, sm, wm = scores[plus], omega[plus], scores[~plus], omega[~plus]
@@ -121,10 +121,12 @@ def widest_bias(problem: Problem, scores: Vector, omega: Vector) -> tuple[float,
     def interval(k: float) -> tuple[float, float]:
         return float(np.max(k * wp - sp)), float(np.min(-k * wm - sm))
 
-    low, high = -1.0, 1.0
-    while np.subtract(*interval(low)) > 0:
-        low *= 2.0
-    while np.subtract(*interval(high)) < 0:
+    low, high = 0.0, 1.0
+    # Squared distances carry an error of eps, distances one of its root: a separation below that (contradictory
+    # labels on one point) is none.
+    if np.subtract(*interval(0.0)) >= -1e-7 * np.abs(scores).max() or not np.isfinite(omega).all():
+        return sum(interval(0.0)) / 2.0, 0.0
+    while np.subtract(*interval(high)) < 0 and high < 1e12:
         high *= 2.0
     for _ in range(100):
         middle = 0.5 * (low + high)

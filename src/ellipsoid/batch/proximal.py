@@ -17,8 +17,8 @@ import numpy as np
 
 from ellipsoid.batch.features import Rows
 from ellipsoid.batch.posterior import DRIFT, Posterior
-from ellipsoid.batch.problem import Gap, Matrix, Problem, Vector, check_diverged, duality_gap
-from ellipsoid.batch.smo import Box, Curvature, State, extremes, pair_steps
+from ellipsoid.batch.problem import Matrix, NotSeparable, Problem, Vector, check_diverged, duality_gap
+from ellipsoid.batch.smo import Box, Curvature, State, pair_steps
 
 # Steps of the proximal weight: 0.03 to 0.3 all serve.
 KAPPA = 0.1
@@ -28,6 +28,8 @@ PLAIN_LIMIT = 200
 GROW = 4.0
 # An inner solve ends when its own part of the gap is no larger than the proximal part, or after this share of N steps.
 INNER_STEPS = 0.5
+# Blocks (or bundles of pair steps) between two checks of Omega against its definition.
+CHECK_DRIFT_EVERY = 50
 # Gaps below this share of the dual are noise.
 ROUNDING = 1e-13
 
@@ -152,10 +154,6 @@ class _Working:
             self.posterior.refresh(self.alpha)
         self.renew()
 
-    def violation(self) -> float:
-        lowest, highest, i, j = extremes(self.alpha, self.z, self.diagonal, self.box, self.two_gamma)
-        return highest - lowest if i >= 0 and j >= 0 else 0.0
-
 
 def solve_kernel(
     kernel: Matrix,
@@ -166,13 +164,30 @@ def solve_kernel(
     rows: Rows | None = None,
 ) -> Solution:
     """Solve (D) for a kernel matrix; ``rows`` (where K = rows rows') make tiny norms exact."""
+    try:
+        return _solve(kernel, problem, options, start, report, rows)
+    except ValueError as error:
+        # The kernel was checked before; only multipliers on their way to infinity spoil a factorisation.
+        if problem.hard and not isinstance(error, NotSeparable):
+            raise NotSeparable("the multipliers grow without limit") from None
+        raise
+
+
+def _solve(
+    kernel: Matrix,
+    problem: Problem,
+    options: Options,
+    start: tuple[Vector, Vector] | None,
+    report: Report | None,
+    rows: Rows | None,
+) -> Solution:
     n = len(problem.y)
     alpha, coef = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
     rng = np.random.default_rng(options.seed)
     work = _Working(kernel, problem, alpha, options.block)
     squared_norms = np.diag(kernel)
     mu = KAPPA * problem.r * problem.rank
-    done, stale, begun = 0, 0, 0
+    done, stale, begun, rounds = 0, 0, 0, 0
     limit = options.max_iter
     best: Solution | None = None
     work.recentre(coef, mu)
@@ -210,6 +225,9 @@ def solve_kernel(
         done += max(steps, 1)
         stale = stale + 1 if steps == 0 else 0
         check_diverged(problem, work.alpha, squared_norms)
+        rounds += 1
+        if rounds % CHECK_DRIFT_EVERY == 0:
+            work.correct_drift(rng)
     best.iterations = done
     return best
 

@@ -1,0 +1,144 @@
+"""Bad input, degenerate data and limits: a clear sentence, never silence."""
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from ellipsoid.batch import EllipsoidalSVC
+from ellipsoid.batch.problem import NotSeparable
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((60, 3))
+NOISY = np.where(X[:, 0] + 0.7 * RNG.standard_normal(60) > 0, 1, -1)
+CLEAN = np.where(X[:, 0] > 0, 1, -1)
+APART = X + 2.0 * CLEAN[:, None] * np.array([1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"nu": 0.0}, "nu must be positive, got 0"),
+        ({"nu": -1.0}, "nu must be positive, got -1"),
+        ({"nu": np.nan}, "nu must be positive, got nan"),
+        ({"nu": "tenth"}, "nu must be positive or 'auto', got 'tenth'"),
+        ({"r": 0.0}, "r must lie strictly between 0 and 1, got 0"),
+        ({"r": 1.0}, "r must lie strictly between 0 and 1, got 1"),
+        ({"margin_scaling": "both"}, "margin_scaling must be 'unit' or 'paper', got 'both'"),
+        ({"formulation": "loose"}, "formulation must be"),
+        ({"solver": "magic"}, "solver must be one of"),
+        ({"kernel": "sigmoid"}, "kernel must be one of"),
+        ({"gamma": -1.0}, "gamma must be"),
+        ({"tol": 0.0}, "tol must be positive"),
+        ({"max_iter": 0}, "max_iter must be at least 1"),
+        ({"n_components": 0}, "n_components must be at least 1"),
+        ({"solver": "features", "features": "fourier"}, "features must be"),
+    ],
+)
+def test_parameters_out_of_range(parameters, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        EllipsoidalSVC(**parameters).fit(X, NOISY)
+
+
+def test_one_class():
+    with pytest.raises(ValueError, match="1 class only"):
+        EllipsoidalSVC().fit(X, np.ones(60))
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_not_a_number(bad):
+    broken = X.copy()
+    broken[3, 1] = bad
+    with pytest.raises(ValueError, match=r"NaN|infinity"):
+        EllipsoidalSVC().fit(broken, NOISY)
+
+
+@pytest.mark.parametrize("solver", ["smo", "block", "features"])
+def test_hard_margin_without_separation(solver):
+    with pytest.raises(NotSeparable, match="hard_margin=True needs separable classes"):
+        EllipsoidalSVC(kernel="linear", hard_margin=True, solver=solver).fit(X, NOISY)
+
+
+@pytest.mark.parametrize("solver", ["smo", "block", "features"])
+def test_contradictory_labels(solver):
+    twice, labels = np.vstack([X[:8], X[:1]]), np.append(CLEAN[:8], -CLEAN[0])
+    model = EllipsoidalSVC(nu=0.1, gamma=0.5, solver=solver).fit(twice, labels)
+    assert model.duality_gap_ <= 1e-3 * max(1.0, abs(model.dual_objective_)) + 0.05
+    with pytest.raises(NotSeparable):
+        EllipsoidalSVC(hard_margin=True, gamma=0.5, solver=solver).fit(twice, labels)
+
+
+@pytest.mark.parametrize("solver", ["smo", "block", "features"])
+def test_hard_margin_separates(solver):
+    model = EllipsoidalSVC(kernel="linear", hard_margin=True, solver=solver).fit(APART, CLEAN)
+    assert (CLEAN * model.decision_function(APART) > 0).all()
+    assert model.norm_ == pytest.approx(1.0)
+    # Every point lies beyond the ellipsoid, to within the gap.
+    assert model.margin_ratio(APART).min() > 0.95
+
+
+def test_points_at_the_origin_are_left_out_with_a_warning():
+    padded, labels = np.vstack([np.zeros((2, 3)), X]), np.append([1, -1], NOISY)
+    with pytest.warns(UserWarning, match="2 rows lie at the origin"):
+        model = EllipsoidalSVC(kernel="linear", nu=1.0).fit(padded, labels)
+    plain = EllipsoidalSVC(kernel="linear", nu=1.0).fit(X, NOISY)
+    assert model.coef_ == pytest.approx(plain.coef_)
+    assert model.decision_function(np.zeros((1, 3))) == pytest.approx(plain.intercept_)
+
+
+def test_only_the_origin_is_left():
+    with pytest.warns(UserWarning, match="origin"), pytest.raises(ValueError, match="fewer than two classes are left"):
+        EllipsoidalSVC(kernel="linear").fit(np.vstack([np.zeros(3), X[:3]]), [1, 0, 0, 0])
+
+
+def test_weight_zero_means_absent():
+    weights = np.r_[np.zeros(20), np.ones(40)]
+    model = EllipsoidalSVC(gamma=0.5, nu=0.1).fit(X, NOISY, sample_weight=weights)
+    without = EllipsoidalSVC(gamma=0.5, nu=0.1).fit(X[20:], NOISY[20:])
+    assert model.decision_function(X) == pytest.approx(without.decision_function(X))
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        EllipsoidalSVC().fit(X, NOISY, sample_weight=-weights)
+
+
+def test_kernels_that_are_none():
+    gram = X @ X.T
+    with pytest.raises(ValueError, match="must be square"):
+        EllipsoidalSVC(kernel="precomputed").fit(gram[:, :5], NOISY)
+    lopsided = gram + np.triu(np.ones_like(gram), 1)
+    with pytest.raises(ValueError, match="not symmetric"):
+        EllipsoidalSVC(kernel="precomputed").fit(lopsided, NOISY)
+    with pytest.raises(ValueError, match="negative diagonal"):
+        EllipsoidalSVC(kernel="precomputed").fit(-gram, NOISY)
+    indefinite = gram - np.mean(gram.diagonal())
+    indefinite[np.diag_indices_from(indefinite)] = gram.diagonal()
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        EllipsoidalSVC(kernel="precomputed").fit(indefinite, NOISY)
+
+
+@pytest.mark.parametrize("solver", ["smo", "block", "features"])
+def test_iteration_limit_is_told(solver):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 passes left a duality gap"):
+        model = EllipsoidalSVC(kernel="linear", nu=0.01, solver=solver, max_iter=1, tol=1e-9).fit(X, NOISY)
+    assert model.duality_gap_ > 0
+
+
+def test_degenerate_nu_is_told():
+    with pytest.warns(UserWarning, match="reduce nu"):
+        EllipsoidalSVC(gamma=0.5, nu=100.0).fit(X[:40], np.r_[1, 1, 1, -np.ones(37)])
+
+
+def test_warm_start_continues_and_extends():
+    model = EllipsoidalSVC(kernel="linear", nu=0.05, solver="features", warm_start=True, max_iter=5000, tol=1e-6)
+    cold = model.fit(X, NOISY).n_iter_
+    again = model.fit(X, NOISY).n_iter_
+    assert again < cold
+    kernel = EllipsoidalSVC(gamma=0.5, nu=0.1, warm_start=True).fit(X[:50], NOISY[:50])
+    extended = kernel.fit(X, NOISY).decision_function(X)
+    fresh = EllipsoidalSVC(gamma=kernel.kernel_.gamma, nu=0.1).fit(X, NOISY).decision_function(X)
+    assert extended == pytest.approx(fresh, abs=1e-5)
+
+
+def test_progress_bar_goes_to_standard_error(capsys):
+    EllipsoidalSVC(gamma=0.5, nu=0.1, verbose=True).fit(X, NOISY)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "gap" in err
