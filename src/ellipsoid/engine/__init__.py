@@ -4,12 +4,13 @@ from .compile import clear_cache, compiled, entry
 from .generic import generic
 from .loop import decide, inspect, learn, scores_of
 from .rows import CSR, Dense
-from .tasks import Binary, Multiclass, OneVsRest
+from .tasks import Binary, Multiclass, MultiLabel, OneVsRest
 
 __all__ = [
     "CSR",
     "Binary",
     "Dense",
+    "MultiLabel",
     "Multiclass",
     "OneVsRest",
     "clear_cache",

@@ -26,8 +26,10 @@ MAXIMUM = frozenset({"nnan", "nsz"})
 BODIES: list[Body] = []
 
 
-def generic(arity: int) -> Callable[[Body], Any]:
+def generic(arity: int, default: bool = False) -> Callable[[Body], Any]:
     """Make a stub a generic function that chooses its body by the types of its first ``arity`` arguments.
+
+    With ``default`` the stub itself is the body for all types that have none of their own.
 
     >>> from typing import NamedTuple
     >>> class Square(NamedTuple):
@@ -49,6 +51,8 @@ def generic(arity: int) -> Callable[[Body], Any]:
         def choose(*args: Any) -> Any:
             parts = tuple(type(arg) for arg in args[:arity])
             if parts not in bodies:
+                if default:
+                    return stub(*args)
                 names = ", ".join(part.__name__ for part in parts)
                 raise TypeError(f"no body of {stub.__name__} is registered for ({names})")
             return bodies[parts](*args)
@@ -73,6 +77,10 @@ def generic(arity: int) -> Callable[[Body], Any]:
 
             return keep
 
+        if default:
+            overload(choose, jit_options={"forceinline": True}, strict=False)(
+                lambda *args: None if tuple(_part(arg) for arg in args[:arity]) in bodies else stub
+            )
         choose.register = register
         return choose
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from .compile import compiled
 from .machine import borrowed
-from .protocol import SCORES, TAU, WHO, absorb, demand, judge, room, score, width, winner
+from .protocol import SCORES, TAU, WHO, absorb, curious, demand, judge, room, score, width, winner
 from .rows import count, flaw
 from .tally import ENERGY, MISTAKES, PULL, RADIUS2, ROUNDS, UPDATES
 from .tasks import ASIDE, ORDERED, WATCHED
@@ -49,9 +49,12 @@ def learn(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (ev
         if not room(rep, rows, t):
             return i
         score(rep, rows, t, n, scores)
-        margin = judge(task, t, scores)
         if task.mode == WATCHED:
             task.ledger[ASIDE, t] = winner(task, scores)
+        if not curious(rule, task, rep, rows, t, work, tally):
+            tally[ROUNDS] += 1.0
+            continue
+        margin = judge(task, t, scores)
         if margin <= 0.0:
             tally[MISTAKES] += 1.0
         moves, size = demand(task, rule, rows, t, margin, work, tally)

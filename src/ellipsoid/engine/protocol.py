@@ -30,6 +30,12 @@ def absorb(rep: Any, rule: Any, rows: Any, t: int, moves: int, work: Any, tally:
     """Representation: take in row t with the moves of the step; True if the hypothesis changed."""
 
 
+@generic(1, default=True)
+def curious(rule: Any, task: Any, rep: Any, rows: Any, t: int, work: Any, tally: Any) -> bool:
+    """Rule: does row t, scored already, deserve a label? A row without one is predicted and not learned."""
+    return True
+
+
 @generic(1)
 def step(rule: Any, margin: float, energy: float) -> float:
     """Rule, binary: the size tau >= 0 of the step ``w += tau y x`` at signed score ``margin`` and ``energy`` > 0."""

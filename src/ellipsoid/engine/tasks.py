@@ -1,4 +1,4 @@
-"""How labels and scores meet: binary, multiclass, one-vs-rest.
+"""How labels and scores meet: binary, multiclass, one-vs-rest, multi-label.
 
 The ledger of a chunk holds what is known of its rows in one array (each array costs a one-row call 0.1 us): row
 CODES the labels' indices, and row ASIDE, in mode ORDERED the order in which to learn the rows, in mode WATCHED the
@@ -14,7 +14,7 @@ import numpy as np
 from .generic import MAXIMUM
 from .protocol import SCORES, TAU, WHO, demand, judge, share, step, width, winner
 from .rows import TINY, energy
-from .tally import LOSS2, PARTS, PUSH
+from .tally import LOSS2, PARTS, PUSH, ZEROS
 
 CODES, ASIDE = range(2)
 PLAIN, ORDERED, WATCHED = range(3)
@@ -43,6 +43,15 @@ class OneVsRest(NamedTuple):
     classes: int
 
 
+class MultiLabel(NamedTuple):
+    """Sets of labels: row t of ``Y`` is 1 where a label is right. The lowest right label meets the highest wrong one."""
+
+    ledger: np.ndarray
+    mode: int
+    classes: int
+    Y: np.ndarray
+
+
 @width.register(Binary)
 def _(task):
     return 1
@@ -50,6 +59,7 @@ def _(task):
 
 @width.register(Multiclass)
 @width.register(OneVsRest)
+@width.register(MultiLabel)
 def _(task):
     return task.classes
 
@@ -69,6 +79,17 @@ def _(task, t, scores):
     return scores[y] - rival
 
 
+@judge.register(MultiLabel, fast=MAXIMUM)
+def _(task, t, scores):
+    low, high = np.inf, -np.inf
+    for r in range(task.classes):
+        if task.Y[t, r] != 0:
+            low = min(low, scores[r])
+        else:
+            high = max(high, scores[r])
+    return low - high
+
+
 @winner.register(Binary)
 def _(task, scores):
     return 1 if scores[0] > 0.0 else 0
@@ -76,6 +97,7 @@ def _(task, scores):
 
 @winner.register(Multiclass)
 @winner.register(OneVsRest)
+@winner.register(MultiLabel)
 def _(task, scores):
     best = 0
     for r in range(1, task.classes):
@@ -89,7 +111,10 @@ def _(task, rule, rows, t, margin, work, tally):
     if margin > rule.margin:
         return 0, 0.0
     size = energy(rows, t)
-    tau = step(rule, margin, size) if size >= TINY else 0.0
+    if size < TINY:
+        tally[ZEROS] += 1.0
+        return 0, 0.0
+    tau = step(rule, margin, size)
     if tau == 0.0:
         return 0, 0.0
     work[WHO, 0] = 0.0
@@ -104,7 +129,10 @@ def _(task, rule, rows, t, margin, work, tally):
     if margin > rule.margin:
         return 0, 0.0
     size = energy(rows, t)
-    moves = share(rule, task.classes, task.ledger[CODES, t], size, work) if size >= TINY else 0
+    if size < TINY:
+        tally[ZEROS] += 1.0
+        return 0, 0.0
+    moves = share(rule, task.classes, task.ledger[CODES, t], size, work)
     if moves > 0:
         tally[PUSH] += work[TAU, 0]
         tally[LOSS2] += (rule.margin - margin) ** 2
@@ -131,3 +159,29 @@ def _(task, rule, rows, t, margin, work, tally):
             tally[LOSS2] += (rule.margin - own) ** 2
     tally[PARTS] += moves
     return moves, size
+
+
+@demand.register(MultiLabel)
+def _(task, rule, rows, t, margin, work, tally):
+    # With no right label, or no wrong one, the margin is infinite and nothing is asked.
+    if margin > rule.margin or margin == np.inf:
+        return 0, 0.0
+    size = energy(rows, t)
+    if size < TINY:
+        tally[ZEROS] += 1.0
+        return 0, 0.0
+    tau = step(rule, margin, 2.0 * size)
+    if tau == 0.0:
+        return 0, 0.0
+    right, wrong = -1, -1
+    for r in range(task.classes):
+        if task.Y[t, r] != 0:
+            if right < 0 or work[SCORES, r] < work[SCORES, right]:
+                right = r
+        elif wrong < 0 or work[SCORES, r] > work[SCORES, wrong]:
+            wrong = r
+    work[WHO, 0], work[TAU, 0] = right, tau
+    work[WHO, 1], work[TAU, 1] = wrong, -tau
+    tally[PUSH] += tau
+    tally[LOSS2] += (rule.margin - margin) ** 2
+    return 2, size

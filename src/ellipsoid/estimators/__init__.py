@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from .ellipsoidal import CELLIP, IELLIP
 from .linear import MIRA, PassiveAggressive, Perceptron
 from .persist import load
 
 # The explicit list of learners: the command line, the model files and the shared tests read it.
-LEARNERS: dict[str, Any] = {learner.__name__: learner for learner in (Perceptron, PassiveAggressive, MIRA)}
+LEARNERS: dict[str, Any] = {
+    learner.__name__: learner for learner in (Perceptron, PassiveAggressive, MIRA, IELLIP, CELLIP)
+}
 
-__all__ = ["LEARNERS", "MIRA", "PassiveAggressive", "Perceptron", "load"]
+__all__ = ["CELLIP", "IELLIP", "LEARNERS", "MIRA", "PassiveAggressive", "Perceptron", "load"]

@@ -20,8 +20,8 @@ from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
 
 from . import persist
 from .inputs import Source, flaw_message
-from .labels import Labels
-from .learner import Learner
+from .labels import Labels, label_sets
+from .learner import NO_LABELS, Learner
 from .named import row_of
 
 Labelled = NDArray[Any]
@@ -39,6 +39,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     grow_features: bool
 
     _core: Learner
+    _multilabel = False
 
     # -- what a subclass gives ---------------------------------------------------------------------------------
 
@@ -61,20 +62,23 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         source = self._source(X, None)
         labels = self._check_labels(y, source)
         source.check()
-        known = np.unique(labels)
+        known = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
         if len(known) < 2:
             raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
+        learner.multilabel = labels.ndim == 2
         self._note_names(X, reset=True)
         learner.open(source.width, by_class=not source.sparse, classes=len(known))
         for label in known.tolist():
             learner.know(label)
         ledger = np.empty((2 if self.shuffle else 1, source.n), dtype=np.int64)
-        ledger[CODES] = learner.labels.encode(labels)[0]
+        if not learner.multilabel:
+            ledger[CODES] = learner.labels.encode(labels)[0]
+        sets = labels if learner.multilabel else NO_LABELS
         rows = source.rows(0, source.n)
         for _epoch in range(self.n_epochs):
             if self.shuffle:
                 ledger[ASIDE] = random.permutation(source.n)
-            learner.run(rows, ledger, ORDERED if self.shuffle else PLAIN, 0, source.n)
+            learner.run(rows, ledger, ORDERED if self.shuffle else PLAIN, 0, source.n, sets)
         self._install(learner)
         return self
 
@@ -104,9 +108,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         source = self._source(X, core)
         labels = self._check_labels(y, source)
         source.check()
-        known = self._check_classes(learner, classes)
-        self._check_known(learner, known, labels)
+        if labels.ndim == 2 or learner.multilabel:
+            known = self._check_sets(learner, labels, watch)
+        else:
+            known = self._check_classes(learner, classes)
+            self._check_known(learner, known, labels)
+            self._check_growth(learner, known, labels)
         self._note_names(X, reset=core is None)
+        learner.multilabel = labels.ndim == 2
         learner.open(source.width, by_class=not source.sparse, classes=len(known))
         for label in known:
             learner.know(label)
@@ -120,7 +129,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
         if "_core" in self.__dict__ and self._learn_row(x, y):
             return self
-        if isinstance(y, np.ndarray | list | tuple):
+        if isinstance(y, np.ndarray | list | tuple) and not self._multilabel:
             raise ValueError(f"y must be one label, got {y!r}")
         X, fresh = self._one_row(x)
         self._pass(X, np.array([y]), None)
@@ -167,11 +176,17 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         source.check()
         self._note_names(X, reset=False)
         scores = core.decision(source)
-        return scores[:, 0] if core.scores == 1 and len(core.labels) == 2 else scores
+        return scores[:, 0] if len(core.labels) == 2 and not core.multilabel else scores
 
     def predict(self, X: Any) -> Labelled:
-        """Predicted labels; a tie goes to the label of the smallest index."""
+        """Predicted labels; a tie goes to the label of the smallest index.
+
+        Label sets: 1 where the score is positive. Scores of a row sum to zero over the labels, so that 0 lies between
+        those pushed up and those pushed down; for rankings use ``decision_function``.
+        """
         scores = self.decision_function(X)
+        if self._core.multilabel:
+            return (scores > 0.0).astype(np.int64)
         codes = (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
         labels: Labelled = self.classes_[codes]
         return labels
@@ -272,13 +287,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
                 return source.narrowed(core.width)
         return source
 
-    @staticmethod
-    def _check_labels(y: Any, source: Source) -> Labelled:
+    def _check_labels(self, y: Any, source: Source) -> Labelled:
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
         labels = np.asarray(y)
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = column_or_1d(labels, warn=True)
+        if labels.ndim == 2 and self._multilabel:
+            return label_sets(labels, source.n)
         if labels.ndim != 1:
             raise ValueError(f"y must be 1-D, one label an example, got shape {labels.shape}")
         if len(labels) != source.n:
@@ -294,6 +310,26 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             except (TypeError, ValueError) as error:
                 raise ValueError(f"y must hold labels of one kind, such as strings or integers: {error}") from error
         return labels
+
+    @staticmethod
+    def _check_sets(learner: Learner, sets: Labelled, watch: bool) -> list[Any]:
+        """Label columns to make known now; an error where they contradict what is known."""
+        if watch:
+            raise ValueError(
+                "learn_predict follows one label a row; use partial_fit and decision_function for label sets"
+            )
+        if sets.ndim != 2:
+            raise ValueError("this learner was started on label sets: y must be a 0/1 matrix, a column a label")
+        if len(learner.labels) == 0:
+            return list(range(sets.shape[1]))
+        if not learner.multilabel:
+            raise ValueError("this learner was started on single labels: y must be 1-D")
+        if sets.shape[1] != len(learner.labels):
+            raise ValueError(f"y has {sets.shape[1]} label columns, this learner knows {len(learner.labels)}")
+        return []
+
+    def _check_growth(self, learner: Learner, known: list[Any], labels: Labelled) -> None:
+        """Refuse labels that this learner could not add in mid-stream; most can."""
 
     @staticmethod
     def _check_classes(learner: Learner, classes: Any) -> list[Any]:
@@ -347,6 +383,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = self._multilabel
         return tags
 
 

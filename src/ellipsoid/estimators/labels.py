@@ -73,3 +73,20 @@ class Labels:
                 fresh.append((row, label))
             codes[row] = code
         return codes, fresh
+
+
+def label_sets(y: NDArray[Any], rows: int) -> NDArray[np.uint8]:
+    """A 0/1 matrix of right labels, or the sentence that says what is wrong with it.
+
+    >>> label_sets(np.array([[True, False], [True, True]]), 2)
+    array([[1, 0],
+           [1, 1]], dtype=uint8)
+    """
+    if len(y) != rows:
+        raise ValueError(f"y has {len(y)} rows for the {rows} rows of X")
+    if y.dtype.kind not in "biuf":
+        raise ValueError(f"y must be 1-D labels or a 0/1 matrix, got a matrix of {y.dtype}")
+    wrong = np.flatnonzero(((y != 0) & (y != 1)).any(axis=1))
+    if len(wrong):
+        raise ValueError(f"row {wrong[0]} of y holds something other than 0 and 1; a matrix y is one column a label")
+    return np.ascontiguousarray(y, dtype=np.uint8)

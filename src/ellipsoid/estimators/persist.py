@@ -65,7 +65,7 @@ def load(path: Any) -> Any:
 
     >>> import tempfile, os
     >>> from ellipsoid import MIRA, load
-    >>> model = MIRA().partial_fit([[0.0, 1.0], [1.0, 0.0]], ["north", "east"])
+    >>> model = MIRA().fit([[0.0, 1.0], [1.0, 0.0]], ["north", "east"])
     >>> path = os.path.join(tempfile.mkdtemp(), "compass.model")
     >>> model.save(path)
     >>> str(load(path).predict_one([0.0, 2.0]))

@@ -51,9 +51,7 @@ class Ellipsoid:
         if not np.isfinite(values).all():
             raise ValueError("centre must be finite, it contains NaN or inf")
         if not isinstance(shape, Shape):
-            raise TypeError(
-                f"shape must be a Shape such as BallShape or GramShape, got {type(shape).__name__}"
-            )
+            raise TypeError(f"shape must be a Shape such as BallShape or GramShape, got {type(shape).__name__}")
         if shape.dim != values.size:
             raise ValueError(f"centre has {values.size} coordinates but the shape has {shape.dim}")
         values.flags.writeable = False
@@ -84,9 +82,7 @@ class Ellipsoid:
         return cls(centre, ColumnShape(columns, log_scale))
 
     @classmethod
-    def from_gram(
-        cls, centre: ArrayLike, rows: Any, coefficients: ArrayLike, log_scale: float = 0.0
-    ) -> Ellipsoid:
+    def from_gram(cls, centre: ArrayLike, rows: Any, coefficients: ArrayLike, log_scale: float = 0.0) -> Ellipsoid:
         """P = exp(log_scale) (I - Z' S Z), Z being m x dim, dense or CSR, and S m x m semidefinite."""
         return cls(centre, GramShape(rows, coefficients, log_scale))
 
@@ -147,9 +143,7 @@ class Ellipsoid:
     def boundary(self, n: int = 200) -> Array:
         """n points around the boundary of a 2-D ellipsoid, the last equal to the first: a curve to plot."""
         if self.dim != 2:
-            raise ValueError(
-                f"boundary needs a 2-D ellipsoid, this one has {self.dim} coordinates: project it first"
-            )
+            raise ValueError(f"boundary needs a 2-D ellipsoid, this one has {self.dim} coordinates: project it first")
         if n < 2:
             raise ValueError(f"n must be at least 2, got {n}")
         angles = np.linspace(0.0, 2.0 * np.pi, n)
@@ -166,9 +160,7 @@ class Ellipsoid:
         if n < 0:
             raise ValueError(f"n must not be negative, got {n}")
         generator = (
-            random_state
-            if isinstance(random_state, np.random.RandomState)
-            else np.random.default_rng(random_state)
+            random_state if isinstance(random_state, np.random.RandomState) else np.random.default_rng(random_state)
         )
         directions = generator.standard_normal((n, self.dim))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
@@ -178,9 +170,7 @@ class Ellipsoid:
     def volume_ratio(self, other: Ellipsoid) -> float:
         """The volume of this ellipsoid divided by that of ``other``, of the same dimension."""
         if other.dim != self.dim:
-            raise ValueError(
-                f"volumes compare in one dimension only: this is {self.dim}, other is {other.dim}"
-            )
+            raise ValueError(f"volumes compare in one dimension only: this is {self.dim}, other is {other.dim}")
         mine, its = self.log_volume, other.log_volume
         if mine == its == -np.inf:
             raise ValueError("both ellipsoids are flat: their volumes are zero and have no ratio")
@@ -192,25 +182,19 @@ class Ellipsoid:
         return self._shape.dense()
 
     def __repr__(self) -> str:
-        return (
-            f"Ellipsoid(dim={self.dim}, shape={type(self._shape).__name__}, log_volume={self.log_volume:.6g})"
-        )
+        return f"Ellipsoid(dim={self.dim}, shape={type(self._shape).__name__}, log_volume={self.log_volume:.6g})"
 
     def _directions(self, axes: Sequence[int] | ArrayLike) -> Array:
         if np.ndim(axes) == 2:
             basis = finite_matrix(axes, "axes")
             if basis.shape[0] != self.dim or basis.shape[1] == 0:
-                raise ValueError(
-                    f"axes as a basis must have {self.dim} rows and a column or more, got {basis.shape}"
-                )
+                raise ValueError(f"axes as a basis must have {self.dim} rows and a column or more, got {basis.shape}")
             return basis.T
         numbers = np.asarray(axes)
         if numbers.ndim != 1 or numbers.size == 0 or not np.issubdtype(numbers.dtype, np.integer):
             raise ValueError(f"axes must be coordinate numbers such as (0, 1), or a {self.dim} x k matrix")
         if numbers.min() < 0 or numbers.max() >= self.dim or np.unique(numbers).size < numbers.size:
-            raise ValueError(
-                f"axes must be different numbers from 0 to {self.dim - 1}, got {numbers.tolist()}"
-            )
+            raise ValueError(f"axes must be different numbers from 0 to {self.dim - 1}, got {numbers.tolist()}")
         directions = np.zeros((numbers.size, self.dim))
         directions[np.arange(numbers.size), numbers] = 1.0
         return directions
@@ -235,6 +219,4 @@ class Ellipsoid:
         return rows
 
     def _layouts(self) -> str:
-        return " or ".join(
-            f"(n, {', '.join(map(str, s))})" for s in dict.fromkeys([(self.dim,), self._centre.shape])
-        )
+        return " or ".join(f"(n, {', '.join(map(str, s))})" for s in dict.fromkeys([(self.dim,), self._centre.shape]))

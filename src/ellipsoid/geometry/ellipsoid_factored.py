@@ -120,9 +120,7 @@ class GramShape(_LowRankShape):
         matrix = finite_matrix(coefficients, "S")
         count, dim = self._rows.shape
         if matrix.shape != (count, count):
-            raise ValueError(
-                f"S must be {count} x {count}, one row for each row of Z, got shape {matrix.shape}"
-            )
+            raise ValueError(f"S must be {count} x {count}, one row for each row of Z, got shape {matrix.shape}")
         if np.abs(matrix - matrix.T).max(initial=0.0) > 1e-8 * np.abs(matrix).max(initial=0.0):
             raise ValueError("S must be symmetric")
         eigenvalues, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
@@ -152,9 +150,7 @@ class ProductShape(ScaledShape):
         self._weights = finite_matrix(weights, "T")
         count = self._vectors.shape[1]
         if self._weights.shape != (count, count):
-            raise ValueError(
-                f"T must be {count} x {count}, one row for each column of H, got {self._weights.shape}"
-            )
+            raise ValueError(f"T must be {count} x {count}, one row for each column of H, got {self._weights.shape}")
         super().__init__(self._vectors.shape[0], log_scale)
 
     @classmethod
@@ -189,9 +185,7 @@ class ProductShape(ScaledShape):
 
     def _inverse_quadratic(self, rows: Rows, zero: float) -> Array:
         if self._log_det() == -np.inf:
-            raise ValueError(
-                "J = I - H T H' is singular; give a flat ellipsoid as a factor or a dense matrix"
-            )
+            raise ValueError("J = I - H T H' is singular; give a flat ellipsoid as a factor or a dense matrix")
         weights = np.linalg.solve(self._core, self._weights)
         return squared_norms(densify(rows) + (product(rows, self._vectors) @ weights.T) @ self._vectors.T)
 

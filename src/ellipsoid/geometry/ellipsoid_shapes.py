@@ -204,9 +204,7 @@ class DenseShape(FactorShape):
         rows, columns = self._matrix.shape
         if rows != columns:
             raise ValueError(f"P must be square, got shape {self._matrix.shape}")
-        if np.abs(self._matrix - self._matrix.T).max(initial=0.0) > 1e-8 * np.abs(self._matrix).max(
-            initial=0.0
-        ):
+        if np.abs(self._matrix - self._matrix.T).max(initial=0.0) > 1e-8 * np.abs(self._matrix).max(initial=0.0):
             raise ValueError("P must be symmetric; symmetrise it as (P + P.T) / 2 if that is what you mean")
         self._matrix = 0.5 * (self._matrix + self._matrix.T)
         eigenvalues, vectors = np.linalg.eigh(self._matrix)

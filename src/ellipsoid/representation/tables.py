@@ -58,6 +58,37 @@ class LinearTable:
     def _oriented(self, table: Floats) -> Floats:
         return table if self.by_class else table.T
 
+    def oriented_shape(self) -> tuple[int, int]:
+        """Capacity: functions, columns (the constant one included)."""
+        functions, columns = self._oriented(self.W).shape
+        return int(functions), int(columns)
+
+    def copy(self) -> "LinearTable":
+        """A table of its own with the same weights."""
+        other = LinearTable(by_class=self.by_class, average=self.average)
+        other.width, other.W, other.U = self.width, self.W.copy(), self.U.copy()
+        other._bind()
+        return other
+
+    def by_functions(self) -> "LinearTable":
+        """The same weights with each function's together."""
+        other = LinearTable(by_class=True, average=self.average)
+        other.width = self.width
+        other.W, other.U = (np.ascontiguousarray(self._oriented(table)) for table in (self.W, self.U))
+        other._bind()
+        return other
+
+    def clear(self) -> None:
+        """Forget all weights."""
+        self.W[:] = 0.0
+        self.U[:] = 0.0
+
+    def prepare(self) -> None:
+        """Nothing is left to choose before the first row."""
+
+    def settle(self) -> None:
+        """Nothing is left to do after a run."""
+
     def weights(self, scores: int, rounds: int) -> Floats:
         """The first ``scores`` functions as rows (constant first); the average over ``rounds`` where one is kept."""
         W = self._oriented(self.W)[:scores, : 1 + self.width]

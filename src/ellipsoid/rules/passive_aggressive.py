@@ -11,7 +11,9 @@ Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (JMLR 2006), sections 3 and 8.
 from math import inf
 from typing import NamedTuple
 
-from ellipsoid.engine.protocol import SCORES, TAU, WHO, share, step
+from ellipsoid.engine.protocol import share, step
+
+from .pairwise import against_highest_rival
 
 
 class PassiveAggressive(NamedTuple):
@@ -29,14 +31,4 @@ def _(rule, margin, energy):
 
 @share.register(PassiveAggressive)
 def _(rule, n, y, energy, work):
-    scores, tau, who = work[SCORES], work[TAU], work[WHO]
-    rival, highest = -1, -inf
-    for r in range(n):
-        better = scores[r] > highest and r != y
-        rival, highest = (r, scores[r]) if better else (rival, highest)
-    size = step(rule, scores[y] - highest, 2.0 * energy)
-    if size == 0.0:
-        return 0
-    who[0], tau[0] = y, size
-    who[1], tau[1] = rival, -size
-    return 2
+    return against_highest_rival(rule, n, y, energy, work)

@@ -1,0 +1,88 @@
+"""How a representation with an ellipsoid's metric absorbs a row, in every form of B.
+
+    w <- w + step Bz,   B <- B - kappa (Bz)(Bz)' / (z'Bz)
+
+The step and kappa come from the rule's cut; B is touched on updates only, never to score.
+"""
+
+from math import log
+
+from numba.extending import register_jitable
+
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, room, score
+from ellipsoid.engine.rows import CSR, Dense, energy
+from ellipsoid.engine.tally import ROUNDS
+
+from .flat import Column, Full, Product
+from .gram import Gram, SparseGram, length2
+from .protocol import cut, probe, push, shrink
+from .state import CUTS, DONE, HALT, LEAST_KEPT, LOG_KEPT, STORED
+
+LEAST = log(LEAST_KEPT)
+
+
+@absorb.register(Column)
+@absorb.register(Product)
+@absorb.register(Full)
+@absorb.register(Gram)
+@absorb.register(SparseGram)
+def _(rep, rule, rows, t, moves, work, tally):
+    margin = 0.0
+    for i in range(moves):
+        margin += work[TAU, i] * work[SCORES, int(work[WHO, i])]
+    quadratic = probe(rep, rows, t, moves, work)
+    norm2 = length2(moves, work, energy(rows, t))
+    step, kappa = cut(rule, margin, quadratic, norm2, rep.state, tally[ROUNDS])
+    if step == 0.0:
+        return False
+    push(rep, rows, t, moves, work, step, tally[ROUNDS])
+    if kappa > 0.0:
+        shrink(rep, rows, t, moves, work, kappa, quadratic)
+    rep.rounds[int(rep.state[CUTS])] = tally[ROUNDS] + 1.0
+    rep.state[CUTS] += 1.0
+    return True
+
+
+@score.register(Column, Dense)
+@score.register(Column, CSR)
+@score.register(Product, Dense)
+@score.register(Product, CSR)
+@score.register(Full, Dense)
+@score.register(Full, CSR)
+@score.register(Gram, Dense)
+@score.register(Gram, CSR)
+def _(rep, rows, t, n, scores):
+    score(rep.base, rows, t, n, scores)
+
+
+@register_jitable
+def open_for(rep, stored, capacity, accurate):
+    """May the loop go on? Not where a form is full or another has become better, nor where a rule says so."""
+    state = rep.state
+    fits = state[DONE] != 0.0 or (stored < capacity and accurate)
+    return fits and state[HALT] == 0.0 and state[CUTS] < rep.rounds.shape[0]
+
+
+@room.register(Column)
+def _(rep, rows, t):
+    return open_for(rep, rep.state[STORED], rep.H.shape[0], rep.state[LOG_KEPT] > LEAST)
+
+
+@room.register(Gram)
+def _(rep, rows, t):
+    return open_for(rep, rep.state[STORED], rep.S.shape[0], rep.state[LOG_KEPT] > LEAST)
+
+
+@room.register(Product)
+def _(rep, rows, t):
+    return open_for(rep, rep.state[STORED], rep.H.shape[0], True)
+
+
+@room.register(SparseGram)
+def _(rep, rows, t):
+    return open_for(rep, rep.state[STORED], rep.S.shape[0], True)
+
+
+@room.register(Full)
+def _(rep, rows, t):
+    return open_for(rep, 0, 1, True)

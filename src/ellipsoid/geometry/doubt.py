@@ -1,0 +1,65 @@
+"""Where the classifiers of an ellipsoid disagree.
+
+Every classifier of E gives row x the same label when the margin of the centre exceeds the width of E: binary |<w, x>| >
+sqrt(x'Px); multiclass, for every rival r of the winner, <w, z_r> > sqrt(z_r'P z_r) with z_r = (e_winner - e_r) (x) x.
+"""
+
+from math import exp, sqrt
+from typing import Any
+
+from numba.extending import register_jitable
+
+from ellipsoid.engine.compile import compiled
+from ellipsoid.engine.generic import generic
+from ellipsoid.engine.machine import borrowed
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, score, width, winner
+from ellipsoid.engine.rows import count
+from ellipsoid.engine.tasks import Binary, Multiclass, MultiLabel
+
+from .protocol import probe
+from .state import LOG_SCALE
+
+
+@generic(1)
+def disagreement(task: Any, rep: Any, rows: Any, t: int, work: Any) -> bool:
+    """Do two classifiers of the ellipsoid give the scored row t different labels?"""
+
+
+@disagreement.register(Binary)
+def _(task, rep, rows, t, work):
+    work[WHO, 0], work[TAU, 0] = 0.0, 1.0
+    return abs(work[SCORES, 0]) <= spread(rep, rows, t, 1, work)
+
+
+@disagreement.register(Multiclass)
+def _(task, rep, rows, t, work):
+    best = winner(task, work[SCORES])
+    for r in range(task.classes):
+        if r != best:
+            work[WHO, 0], work[TAU, 0] = best, 1.0
+            work[WHO, 1], work[TAU, 1] = r, -1.0
+            if work[SCORES, best] - work[SCORES, r] <= spread(rep, rows, t, 2, work):
+                return True
+    return False
+
+
+@disagreement.register(MultiLabel)
+def _(task, rep, rows, t, work):
+    # Ranking constraints leave no single label to agree on: every row is worth asking.
+    return True
+
+
+@register_jitable
+def spread(rep, rows, t, moves, work):
+    """sqrt(z'Pz) for the direction in ``work``."""
+    return exp(0.5 * rep.state[LOG_SCALE]) * sqrt(max(0.0, probe(rep, rows, t, moves, work)))
+
+
+@compiled
+def doubts(task, rep, rows, work, out):
+    """Write for each row whether the ellipsoid's classifiers disagree on it."""
+    task, rep, rows, work, out = borrowed(task), borrowed(rep), borrowed(rows), borrowed(work), borrowed(out)
+    for t in range(count(rows)):
+        score(rep, rows, t, width(task), work[SCORES])
+        out[t] = disagreement(task, rep, rows, t, work)
+    return True

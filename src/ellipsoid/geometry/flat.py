@@ -1,0 +1,205 @@
+"""Forms that keep vectors of the whole space, a block for each function: column, product and full.
+
+    column   B = I - sum_k h_k h_k'                  h = sqrt(kappa / z'Bz) Bz
+    product  B = J J', J = I - H' T H                T upper triangular ("WY"), h = J'z / |J'z|
+    full     B = J J', J a matrix                    J <- J - tau (J h) h',  tau = kappa / (1 + sqrt(1 - kappa))
+
+The column form costs 4 m dim flops an update and cancels when little of a direction is left; the product form costs
+twice that and never loses sign, z'Bz being a sum of squares; the full form is for m beyond dim / 2. Bischof & Van Loan
+(1987) for the aggregated product.
+"""
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from ellipsoid.engine.protocol import TAU, WHO
+from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.representation.linear import ClassMajor
+
+from .protocol import probe, push, shrink
+from .state import STORED
+from .unpack import unpack
+
+
+class Column(NamedTuple):
+    """``H[k, r]`` is the block of function r in column k."""
+
+    base: ClassMajor
+    H: np.ndarray
+    state: np.ndarray
+    rounds: np.ndarray
+    x: np.ndarray
+    Bz: np.ndarray
+
+
+class Product(NamedTuple):
+    """``H[k]`` unit vectors, ``T`` upper triangular; ``small`` is scratch for three vectors of m numbers."""
+
+    base: ClassMajor
+    H: np.ndarray
+    T: np.ndarray
+    state: np.ndarray
+    rounds: np.ndarray
+    x: np.ndarray
+    f: np.ndarray
+    Bz: np.ndarray
+    small: np.ndarray
+
+
+class Full(NamedTuple):
+    """``J[r, j, s, i]``: row (r, j), column (s, i)."""
+
+    base: ClassMajor
+    J: np.ndarray
+    state: np.ndarray
+    rounds: np.ndarray
+    x: np.ndarray
+    f: np.ndarray
+    Bz: np.ndarray
+
+
+@register_jitable
+def place(moves, work, x, z):
+    """z as a dense vector of blocks."""
+    z[:] = 0.0
+    for i in range(moves):
+        z[int(work[WHO, i])] += work[TAU, i] * x
+
+
+@register_jitable
+def against(vector, moves, work, x):
+    """<vector, z>, reading only the blocks of z."""
+    total = 0.0
+    for i in range(moves):
+        block, partial = vector[int(work[WHO, i])], 0.0
+        for j in range(x.shape[0]):
+            partial += block[j] * x[j]
+        total += work[TAU, i] * partial
+    return total
+
+
+@register_jitable
+def inner(left, right):
+    """<left, right> over all blocks."""
+    total = 0.0
+    for r in range(left.shape[0]):
+        for j in range(left.shape[1]):
+            total += left[r, j] * right[r, j]
+    return total
+
+
+@register_jitable
+def subtract(target, factor, vector):
+    """target -= factor vector."""
+    for r in range(target.shape[0]):
+        for j in range(target.shape[1]):
+            target[r, j] -= factor * vector[r, j]
+
+
+@register_jitable
+def forward(base, Bz, step, before):
+    """w += step Bz."""
+    for r in range(Bz.shape[0]):
+        for j in range(Bz.shape[1]):
+            base.W[r, j] += step * Bz[r, j]
+            if base.U.shape[0] > 0:
+                base.U[r, j] += step * before * Bz[r, j]
+
+
+@push.register(Column, Dense)
+@push.register(Column, CSR)
+@push.register(Product, Dense)
+@push.register(Product, CSR)
+@push.register(Full, Dense)
+@push.register(Full, CSR)
+def _(rep, rows, t, moves, work, step, before):
+    forward(rep.base, rep.Bz, step, before)
+
+
+@probe.register(Column, Dense)
+@probe.register(Column, CSR)
+def _(rep, rows, t, moves, work):
+    unpack(rows, t, rep.x)
+    place(moves, work, rep.x, rep.Bz)
+    for k in range(int(rep.state[STORED])):
+        subtract(rep.Bz, against(rep.H[k], moves, work, rep.x), rep.H[k])
+    return against(rep.Bz, moves, work, rep.x)
+
+
+@shrink.register(Column, Dense)
+@shrink.register(Column, CSR)
+def _(rep, rows, t, moves, work, kappa, quadratic):
+    rep.H[int(rep.state[STORED])] = sqrt(kappa / quadratic) * rep.Bz
+    rep.state[STORED] += 1.0
+
+
+@probe.register(Product, Dense)
+@probe.register(Product, CSR)
+def _(rep, rows, t, moves, work):
+    m = int(rep.state[STORED])
+    unpack(rows, t, rep.x)
+    place(moves, work, rep.x, rep.f)
+    seen, weight, back = rep.small[0], rep.small[1], rep.small[2]
+    for k in range(m):
+        seen[k] = against(rep.H[k], moves, work, rep.x)
+    for k in range(m):
+        weight[k] = 0.0
+        for i in range(k + 1):
+            weight[k] += rep.T[i, k] * seen[i]
+        subtract(rep.f, weight[k], rep.H[k])
+    rep.Bz[:] = rep.f
+    for k in range(m):
+        back[k] = inner(rep.H[k], rep.f)
+    for k in range(m):
+        total = 0.0
+        for i in range(k, m):
+            total += rep.T[k, i] * back[i]
+        subtract(rep.Bz, total, rep.H[k])
+    return inner(rep.f, rep.f)
+
+
+@shrink.register(Product, Dense)
+@shrink.register(Product, CSR)
+def _(rep, rows, t, moves, work, kappa, quadratic):
+    m = int(rep.state[STORED])
+    size, back = sqrt(quadratic), rep.small[2]
+    tau = kappa / (1.0 + sqrt(1.0 - kappa))
+    rep.H[m] = rep.f / size
+    for k in range(m):
+        total = 0.0
+        for i in range(k, m):
+            total += rep.T[k, i] * back[i]
+        rep.T[k, m] = -tau * total / size
+        rep.T[m, k] = 0.0
+    rep.T[m, m] = tau
+    rep.state[STORED] += 1.0
+
+
+@probe.register(Full, Dense)
+@probe.register(Full, CSR)
+def _(rep, rows, t, moves, work):
+    J, f = rep.J, rep.f
+    unpack(rows, t, rep.x)
+    f[:] = 0.0
+    for i in range(moves):
+        for j in range(rep.x.shape[0]):
+            weight = work[TAU, i] * rep.x[j]
+            if weight != 0.0:
+                subtract(f, -weight, J[int(work[WHO, i]), j])
+    for r in range(f.shape[0]):
+        for j in range(f.shape[1]):
+            rep.Bz[r, j] = inner(J[r, j], f)
+    return inner(f, f)
+
+
+@shrink.register(Full, Dense)
+@shrink.register(Full, CSR)
+def _(rep, rows, t, moves, work, kappa, quadratic):
+    factor = kappa / (1.0 + sqrt(1.0 - kappa)) / quadratic
+    for r in range(rep.f.shape[0]):
+        for j in range(rep.f.shape[1]):
+            subtract(rep.J[r, j], factor * rep.Bz[r, j], rep.f)
+    rep.state[STORED] += 1.0

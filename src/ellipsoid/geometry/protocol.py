@@ -1,0 +1,29 @@
+"""What a form of B must answer: three verbs, so that one ``absorb`` serves every form.
+
+A direction z = sum_i sign_i (e_{who_i} (x) x) has one block (binary) or two (the right label against a rival); its
+signs are the moves in ``work``.
+"""
+
+from typing import Any
+
+from ellipsoid.engine.generic import generic
+
+
+@generic(2)
+def probe(rep: Any, rows: Any, t: int, moves: int, work: Any) -> float:
+    """Form: z'Bz for the direction of row t; what Bz needs is left in the form's scratch."""
+
+
+@generic(2)
+def push(rep: Any, rows: Any, t: int, moves: int, work: Any, step: float, before: float) -> None:
+    """Form: w += step Bz for the direction just probed (and ``before`` times that for averages)."""
+
+
+@generic(2)
+def shrink(rep: Any, rows: Any, t: int, moves: int, work: Any, kappa: float, quadratic: float) -> None:
+    """Form: B -= kappa (Bz)(Bz)' / (z'Bz) for the direction just probed."""
+
+
+@generic(1)
+def cut(rule: Any, margin: float, quadratic: float, norm2: float, state: Any, rounds: float) -> tuple[float, float]:
+    """Rule: the step along Bz and the downdate kappa at signed score ``margin``; a zero step changes nothing."""

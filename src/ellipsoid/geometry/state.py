@@ -1,0 +1,20 @@
+"""The scalars of a running ellipsoid P = s B, kept in one float64 vector.
+
+Both ellipsoid methods shrink B by the same scale-free downdate B <- B - kappa (Bz)(Bz)' / (z'Bz) and multiply the scale s,
+so that log det P = dim log s + sum log(1 - kappa) is known in O(1), whatever form B is kept in.
+"""
+
+# LOG_SCALE log s; LOG_KEPT sum of log(1 - kappa) over the downdates; DIM the dimension; CUTS the number of updates;
+# STORED the number of downdates held by the form; DONE 1 when no further downdate will come.
+LOG_SCALE, LOG_KEPT, DIM, CUTS, STORED, DONE = range(6)
+# Certificates. WEIGHT sum of a_k (IELLIP); SLIM least (1 - alpha) sqrt(v) / (2 |z|) (CELLIP).
+WEIGHT, SLIM = range(6, 8)
+# CELLIP's flags. EMPTY counts empty intersections, EMPTY_ROUND is the round of the first one (counted from 1);
+# EXHAUSTED 1 when the ellipsoid is a point; HALT 1 when the loop must return to Python before the next row.
+EMPTY, EMPTY_ROUND, EXHAUSTED, HALT = range(8, 12)
+# Selective sampling: labels asked for.
+ASKED = 12
+SIZE = 16
+
+# Below this product of (1 - kappa) a difference I - U U' has lost three digits: a product form takes over.
+LEAST_KEPT = 1e-3

@@ -1,0 +1,386 @@
+"""Weights with an ellipsoid around them: which form B is kept in, when it changes, and how it grows.
+
+    sparse rows                               Gram over the examples, weights implicit
+    column count beyond dim / 2               full, where a dim x dim matrix is reasonable
+    prod(1 - kappa) can fall below 1e-3       product
+    one function (binary)                     column
+    several functions                         Gram
+
+The choice is made at the first row and again where the loop stops because a form is full or has become inaccurate.
+Features and classes may be added at any time: all earlier directions are zero there, so that B is the identity on them and
+the ellipsoid is the one that a start in the larger space would have given.
+"""
+
+from collections.abc import Callable
+from math import inf, log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.representation.tables import Floats, LinearTable
+
+from . import absorb as _absorb  # noqa: F401  (the bodies that make these forms learn)
+from .ellipsoid import Ellipsoid
+from .flat import Column, Full, Product
+from .gram import BETA, LATE, PAIR, Gram, SparseGram
+from .low_rank import expanded, square_root
+from .state import (
+    ASKED,
+    CUTS,
+    DIM,
+    DONE,
+    EMPTY,
+    EMPTY_ROUND,
+    EXHAUSTED,
+    HALT,
+    LEAST_KEPT,
+    LOG_KEPT,
+    LOG_SCALE,
+    SIZE,
+    SLIM,
+    STORED,
+)
+
+FORMS: dict[str, Any] = {"column": Column, "product": Product, "gram": Gram, "full": Full, "sparse": SparseGram}
+ARRAYS = {
+    "column": ("H",), "product": ("H", "T"), "gram": ("Z", "S", "pairs"), "full": ("J",),
+    "sparse": ("Z", "S", "pairs", "small"),
+}  # fmt: skip
+
+# A full matrix of more than this many rows is not made on our own account (134 MB).
+LARGEST_FULL = 4096
+
+
+class EmptyVersionSpace(ValueError):
+    """A proof that no classifier has the asked margin on the examples seen."""
+
+
+class EllipsoidTable:
+    """Linear functions and the ellipsoid {q : (q - w)' P^{-1} (q - w) <= 1} around them, P = s B.
+
+    ``columns`` is how many downdates will come (infinite: unknown), ``kept`` what they leave of a direction at the
+    least, ``log_scale`` the start's log s, ``constant`` whether the constant feature counts. ``form`` forces a form;
+    ``raises`` makes an empty intersection an error where the rule halts on it, instead of a restart.
+    """
+
+    def __init__(self, linear: LinearTable, *, columns: float, kept: float, log_scale: float, constant: bool,
+                 form: str | None = None, raises: bool = False) -> None:  # fmt: skip
+        self.linear = linear
+        self.raises = raises
+        self.columns, self.kept, self.start, self.constant = columns, kept, log_scale, constant
+        self.forced = form
+        self.form: str | None = None
+        self.numbers: Floats = np.zeros(SIZE)
+        self.numbers[LOG_SCALE], self.numbers[SLIM] = log_scale, inf
+        if columns == 0:
+            self.numbers[DONE] = 1.0
+        self.rounds: Floats = np.zeros(64)
+        self.parts: dict[str, Any] = {}
+        self.scores = 1
+        self.rep: Any = None
+
+    # -- shape -------------------------------------------------------------------------------------------------
+
+    @property
+    def by_class(self) -> bool:
+        """Are a function's weights together?"""
+        return self.linear.by_class
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return self.linear.width
+
+    @property
+    def average(self) -> bool:
+        """Are averages kept?"""
+        return self.linear.average
+
+    @property
+    def dim(self) -> int:
+        """Dimension of the space of hypotheses."""
+        return self.scores * (self.width + int(self.constant))
+
+    def reserve(self, scores: int, width: int) -> bool:
+        """Make room for this many functions and features; True if arrays moved."""
+        moved = self.linear.reserve(scores, width)
+        self.scores = max(self.scores, scores)
+        self.numbers[DIM] = self.dim
+        if moved and self.form is not None:
+            self._relay()
+        return moved
+
+    def prepare(self) -> None:
+        """Choose a form before the first row."""
+        if self.form is None:
+            self._adopt(self.forced or self._choose(), 8)
+
+    def _choose(self) -> str:
+        if not self.by_class:
+            return "sparse"
+        if 2 * self.columns > self.dim and self.columns < inf and self.dim <= LARGEST_FULL:
+            return "full"
+        if self.kept < LEAST_KEPT:
+            return "product"
+        return "column" if self.scores == 1 else "gram"
+
+    # -- arrays ------------------------------------------------------------------------------------------------
+
+    def _adopt(self, form: str, capacity: int) -> None:
+        """Start a form with B = I."""
+        self.form = form
+        functions, columns = self.linear.oriented_shape()
+        capacity = int(max(1, min(capacity, self.columns)))
+        make: dict[str, Callable[[], Floats]] = {
+            "H": lambda: np.zeros((capacity, functions, columns)),
+            "T": lambda: np.zeros((capacity, capacity)),
+            "S": lambda: np.zeros((capacity, capacity)),
+            "pairs": lambda: np.zeros((capacity, PAIR)),
+            "Z": lambda: np.zeros((capacity, columns) if form == "gram" else (columns, capacity)),
+            "J": lambda: np.eye(functions * columns).reshape(functions, columns, functions, columns),
+            "small": lambda: np.zeros((5, capacity)),
+        }
+        self.parts = {name: make[name]() for name in ARRAYS[form]}
+        self._bind()
+
+    def _bind(self) -> None:
+        functions, columns = self.linear.oriented_shape()
+        stored = {**self.parts, "base": self.linear.rep, "state": self.numbers, "rounds": self.rounds}
+        capacity = max(len(self.parts.get("S", ())), len(self.parts.get("T", ())), 1)
+        scratch = {"x": (columns,), "f": (functions, columns), "Bz": (functions, columns), "small": (3, capacity)}
+        kind = FORMS[self.form or "column"]
+        self.rep = kind(**{k: stored[k] if k in stored else np.zeros(scratch[k]) for k in kind._fields})
+
+    def _relay(self) -> None:
+        """Carry the arrays of the form over to the table's new shape."""
+        old, form, stored = self.parts, self.form or "column", int(self.numbers[STORED])
+        self._adopt(form, max(8, stored, *(len(a) for n, a in old.items() if n in ("S", "H", "T"))))
+        for name, array in old.items():
+            _copy_corner(array, self.parts[name])
+        self._bind()
+
+    def grow(self, rows: Any, t: int) -> None:
+        """What the loop stopped for: an empty intersection, more room, or another form."""
+        self.settle()
+        stored = int(self.numbers[STORED])
+        if self.numbers[CUTS] >= len(self.rounds):
+            self.rounds = np.concatenate([self.rounds, np.zeros(len(self.rounds))])
+        small = self.dim <= LARGEST_FULL
+        inaccurate = self.form in ("column", "gram") and self.numbers[LOG_KEPT] <= log(LEAST_KEPT)
+        full = self.form != "full" and stored >= self._capacity()
+        if self.forced is None and small and (full or inaccurate) and 2 * stored >= self.dim:
+            self._become_full()
+        elif inaccurate:
+            self._become_product()
+        elif full:
+            self._double()
+        self._bind()
+
+    def _capacity(self) -> int:
+        return len(self.parts["H"]) if "H" in self.parts else len(self.parts.get("S", ()))
+
+    def _double(self) -> None:
+        old = self.parts
+        self._adopt(self.form or "column", 2 * self._capacity())
+        for name, array in old.items():
+            _copy_corner(array, self.parts[name])
+
+    # -- other forms -------------------------------------------------------------------------------------------
+
+    def directions(self) -> tuple[Floats, Floats]:
+        """Orthonormal vectors h_k (m x functions x columns) and t_k with J = I - sum_k t_k h_k h_k' and B = J J'."""
+        stored = int(self.numbers[STORED])
+        functions, columns = self.linear.oriented_shape()
+        if self.form == "column":
+            vectors, middle = self.parts["H"][:stored], np.eye(stored)
+        else:
+            Z = self.parts["Z"][:stored] if self.form == "gram" else self.parts["Z"][:, :stored].T
+            vectors = expanded(self.parts["pairs"][:stored], Z, functions)
+            middle = self.parts["S"][:stored, :stored]
+        return square_root(vectors.reshape(stored, functions * columns), middle)
+
+    def _become_product(self) -> None:
+        vectors, weights = self.directions()
+        functions, columns = self.linear.oriented_shape()
+        stored = len(weights)
+        self._adopt("product", max(8, 2 * stored))
+        self.parts["H"][:stored] = vectors.reshape(stored, functions, columns)
+        self.parts["T"][:stored, :stored] = np.diag(weights)
+        self.numbers[STORED] = stored
+
+    def _become_full(self) -> None:
+        functions, columns = self.linear.oriented_shape()
+        if self.form == "product":
+            stored = int(self.numbers[STORED])
+            vectors = self.parts["H"][:stored].reshape(stored, functions * columns)
+            middle = self.parts["T"][:stored, :stored]
+        else:
+            vectors, weights = self.directions()
+            middle = np.diag(weights)
+        if not self.by_class:
+            self.linear = self._folded().by_functions()
+        self._adopt("full", 1)
+        J = self.parts["J"].reshape(functions * columns, functions * columns)
+        J -= vectors.T @ middle @ vectors
+
+    def split(self, factor: float) -> None:
+        """Turn a binary run into the same run with two opposite functions (z becomes (e_b - e_a) (x) x)."""
+        stored = int(self.numbers[STORED])
+        before = {name: np.array(array) for name, array in self.parts.items()}
+        self.linear.split(factor)
+        self.scores = 2
+        self.numbers[DIM] = self.dim
+        if self.form is None:
+            return
+        self._relay()
+        if "H" in self.parts:
+            half = before["H"][:stored, 0] / np.sqrt(2.0)
+            self.parts["H"][:stored, 0, : half.shape[1]] = -half
+            self.parts["H"][:stored, 1, : half.shape[1]] = half
+        if "pairs" in self.parts:
+            positive = before["pairs"][:stored, 1] > 0.0
+            pairs = self.parts["pairs"][:stored]
+            pairs[:, 0], pairs[:, 1] = positive, 1.0
+            pairs[:, 2], pairs[:, 3] = ~positive, -1.0
+            self.parts["S"] /= 2.0
+            if "small" in self.parts:
+                self.parts["small"] /= 2.0
+        if "J" in self.parts:
+            columns = before["J"].shape[1]
+            J, eye = before["J"][0, :, 0, :], np.eye(columns)
+            for r in (0, 1):
+                for s in (0, 1):
+                    self.parts["J"][r, :columns, s, :columns] = 0.5 * (eye + (J if r == s else -J))
+        self._bind()
+
+    def settle(self) -> None:
+        """Deal with an empty intersection that the rule halted on."""
+        if self.numbers[HALT]:
+            self.numbers[HALT] = 0.0
+            if self.raises:
+                raise EmptyVersionSpace(
+                    f"no classifier has the margin on all examples seen: round {int(self.numbers[EMPTY_ROUND])} left "
+                    "the version space empty; lower the margin, or choose on_infeasible='skip'"
+                )
+            self.restart()
+
+    def restart(self) -> None:
+        """Back to the start ball, with the flags of empty intersections kept."""
+        kept = {slot: self.numbers[slot] for slot in (DIM, EMPTY, EMPTY_ROUND, ASKED)}
+        self.numbers[:] = 0.0
+        self.numbers[LOG_SCALE], self.numbers[SLIM] = self.start, inf
+        for slot, value in kept.items():
+            self.numbers[slot] = value
+        self.linear.clear()
+        self.form = None
+        self.prepare()
+
+    # -- what was learned --------------------------------------------------------------------------------------
+
+    def _folded(self) -> LinearTable:
+        """The weights with the stored examples' coefficients added in (a copy where there are any)."""
+        if self.form != "sparse":
+            return self.linear
+        stored = int(self.numbers[STORED])
+        pairs, small = self.parts["pairs"][:stored], self.parts["small"]
+        folded = self.linear.copy()
+        for table, beta in ((folded.W, small[BETA]), (folded.U, small[LATE])):
+            if table.size:
+                for k in range(stored):
+                    for block, sign in ((pairs[k, 0], pairs[k, 1]), (pairs[k, 2], pairs[k, 3])):
+                        if sign != 0.0:
+                            table[:, int(block)] += beta[k] * sign * self.parts["Z"][:, k]
+        return folded
+
+    def weights(self, scores: int, rounds: int) -> Floats:
+        """Weights of the functions as rows, averaged over ``rounds`` where averages are kept."""
+        return self._folded().weights(scores, rounds)
+
+    def predictor(self, rounds: int) -> Any:
+        """What predictions are scored with."""
+        return self._folded().predictor(rounds) if self.average else self.rep
+
+    def log_det(self) -> float:
+        """log det P = dim log s + sum log(1 - kappa)."""
+        if self.numbers[EXHAUSTED]:
+            return -inf
+        return float(self.dim * self.numbers[LOG_SCALE] + self.numbers[LOG_KEPT])
+
+    def unshaped(self) -> Floats:
+        """B^{-1} w, without averages: the sum of the update examples with the weights that made w of them."""
+        functions, columns = self.linear.oriented_shape()
+        stored = int(self.numbers[STORED])
+        w = np.zeros((functions, columns))
+        w[:, : 1 + self.width] = self.weights(functions, 0)
+        flat = w.ravel()
+        if self.form == "full":
+            J = self.parts["J"].reshape(flat.size, flat.size)
+            flat = np.linalg.solve(J.T, np.linalg.solve(J, flat))
+        elif self.form == "product":
+            H, T = self.parts["H"][:stored].reshape(stored, flat.size), self.parts["T"][:stored, :stored]
+            J = np.eye(stored) - H @ H.T @ T
+            flat = flat + H.T @ (T @ np.linalg.solve(J, H @ flat))
+            flat = flat + H.T @ (T.T @ np.linalg.solve(np.eye(stored) - H @ H.T @ T.T, H @ flat))
+        elif stored:
+            vectors, weights = self.directions()
+            flat = flat + ((1.0 / (1.0 - weights) ** 2 - 1.0) * (vectors @ flat)) @ vectors
+        return flat.reshape(functions, columns)[: self.scores, : 1 + self.width]
+
+    def ellipsoid(self) -> Ellipsoid:
+        """The ellipsoid as an object of its own; coordinates without the constant feature where there is none."""
+        stored, scale = int(self.numbers[STORED]), float(self.numbers[LOG_SCALE])
+        functions, columns = self.scores, 1 + self.width
+        first = 0 if self.constant else 1
+        centre = self.weights(functions, 0)[:, first:]
+        if functions == 1:
+            centre = centre[0]
+        if scale == -inf or self.form is None or (stored == 0 and self.form != "full"):
+            return Ellipsoid.ball(centre, np.exp(0.5 * scale))
+        if self.form == "full":
+            J = self.parts["J"][:functions, first:columns, :functions, first:columns]
+            size = functions * (columns - first)
+            return Ellipsoid.from_factor(centre, J.reshape(size, size), scale)
+        if self.form in ("column", "product"):
+            H = self.parts["H"][:stored, :functions, first:columns].reshape(stored, -1)
+            if self.form == "column":
+                return Ellipsoid.from_columns(centre, H.T, scale)
+            return Ellipsoid.from_product(centre, H.T, self.parts["T"][:stored, :stored], scale)
+        Z = self.parts["Z"][:stored] if self.form == "gram" else self.parts["Z"][:, :stored].T
+        rows = expanded(self.parts["pairs"][:stored], Z[:, first:columns], functions)
+        return Ellipsoid.from_gram(centre, rows.reshape(stored, -1), self.parts["S"][:stored, :stored], scale)
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def state(self, scores: int) -> dict[str, NDArray[Any]]:
+        """Arrays that hold everything."""
+        cuts = int(self.numbers[CUTS])
+        arrays = {**self.linear.state(scores), "numbers": self.numbers.copy(), "rounds": self.rounds[:cuts].copy()}
+        return {**arrays, **{f"form_{name}": array.copy() for name, array in self.parts.items()}}
+
+    def restore(self, arrays: dict[str, NDArray[Any]], form: str | None = None) -> None:
+        """Take back what ``state`` gave."""
+        self.linear.restore(arrays)
+        self.numbers[:] = arrays["numbers"]
+        self.rounds = np.concatenate([arrays["rounds"], np.zeros(64)])
+        if form is not None:
+            if form not in FORMS:
+                raise ValueError(f"its shape has the unknown form {form!r}")
+            self._adopt(form, max([8, *(len(arrays[f"form_{n}"]) for n in ARRAYS[form] if n in ("H", "S", "T"))]))
+            for name in ARRAYS[form]:
+                _copy_corner(arrays[f"form_{name}"], self.parts[name])
+            self._bind()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "rep"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.rep = None
+        if self.form is not None:
+            self._bind()
+
+
+def _copy_corner(old: Floats, new: Floats) -> None:
+    common = tuple(slice(0, min(a, b)) for a, b in zip(old.shape, new.shape, strict=True))
+    new[common] = old[common]

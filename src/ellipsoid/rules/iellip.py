@@ -1,0 +1,120 @@
+"""IELLIP: the smallest move, in an ellipsoid's metric, that restores the margin; for data of any kind.
+
+    w <- w + ((goal - n) / z'Pz) Pz          (afterwards <w, z> = goal exactly)
+    P <- (P - c_t (Pz)(Pz)' / z'Pz) / (1 - c_t),     c_t = c b^k
+
+k counts earlier updates (decay "update") or earlier rounds (decay "round"). With P = s B the step is (goal - n) / z'Bz along
+Bz, and the scale s = 1 / prod(1 - c_t) matters for reports only. Once c_t <= 2^-54, fl(1 - c_t) = 1 and B stays as it is.
+
+Yang, Jin, Ye (ICML 2009), section 2.3, corrected: c < 1; the oldest updates weigh most; P only grows, so that this ellipsoid
+is no version space.
+"""
+
+from math import inf, log1p
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+
+from ellipsoid.engine.generic import generic
+from ellipsoid.engine.protocol import SCORES, curious, share, step
+from ellipsoid.engine.rows import TINY
+from ellipsoid.engine.tally import ROUNDS
+from ellipsoid.engine.tasks import Binary, Multiclass, MultiLabel
+from ellipsoid.geometry.protocol import cut
+from ellipsoid.geometry.state import ASKED, CUTS, DONE, LOG_KEPT, LOG_SCALE, WEIGHT
+
+from .pairwise import against_highest_rival
+
+NEGLIGIBLE = 2.0**-54
+
+
+class IELLIP(NamedTuple):
+    """``margin`` is where the rule becomes passive: 0 (mistakes only) or ``goal``.
+
+    ``smoothing`` > 0 asks for a label with probability smoothing / (smoothing + gap), gap the lead of the best score, in
+    units of ``goal``: Cesa-Bianchi, Gentile, Zaniboni (JMLR 2006). The draw depends on the seed and the round only.
+    """
+
+    margin: float = 0.0
+    goal: float = 1.0
+    c: float = 0.1
+    b: float = 0.3
+    by_round: bool = False
+    smoothing: float = 0.0
+    seed: int = 0
+
+
+@step.register(IELLIP)
+def _(rule, margin, energy):
+    return 1.0 if margin <= 0.0 or margin < rule.margin else 0.0
+
+
+@share.register(IELLIP)
+def _(rule, n, y, energy, work):
+    return against_highest_rival(rule, n, y, energy, work)
+
+
+@curious.register(IELLIP)
+def _(rule, task, rep, rows, t, work, tally):
+    if rule.smoothing > 0.0:
+        gap = lead(task, work[SCORES]) / rule.goal
+        if uniform(rule.seed, tally[ROUNDS]) * (rule.smoothing + gap) > rule.smoothing:
+            return False
+    rep.state[ASKED] += 1.0
+    return True
+
+
+@generic(1)
+def lead(task: Any, scores: Any) -> float:
+    """By how much the winner leads."""
+
+
+@lead.register(Binary)
+def _(task, scores):
+    return abs(scores[0])
+
+
+@lead.register(Multiclass)
+def _(task, scores):
+    best, second = -inf, -inf
+    for r in range(task.classes):
+        if scores[r] > best:
+            best, second = scores[r], best
+        elif scores[r] > second:
+            second = scores[r]
+    return best - second
+
+
+@lead.register(MultiLabel)
+def _(task, scores):
+    # The label nearest to the line between right and wrong.
+    gap = inf
+    for r in range(task.classes):
+        gap = min(gap, abs(scores[r]))
+    return gap
+
+
+@register_jitable
+def uniform(seed, rounds):
+    """A number in [0, 1) for a seed and a round: the finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
+    z = np.uint64(seed) + np.uint64(rounds + 1.0) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return np.float64(z >> np.uint64(11)) * 2.0**-53
+
+
+@cut.register(IELLIP)
+def _(rule, margin, quadratic, norm2, state, rounds):
+    if quadratic < TINY:
+        return 0.0, 0.0
+    shrinkage = rule.c * rule.b ** (rounds if rule.by_round else state[CUTS])
+    if shrinkage <= NEGLIGIBLE:
+        shrinkage = 0.0
+        state[DONE] = 1.0
+    state[LOG_SCALE] -= log1p(-shrinkage)
+    state[LOG_KEPT] += log1p(-shrinkage)
+    # a_k of the margin certificate, with v_k D_k = (z'Bz)(1 - c_k).
+    state[WEIGHT] += (rule.goal - (1.0 - shrinkage) * margin) / (quadratic * (1.0 - shrinkage))
+    return (rule.goal - margin) / quadratic, shrinkage
