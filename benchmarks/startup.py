@@ -1,0 +1,67 @@
+"""What it costs to begin: help, imports, and compilation when no machine code has been kept yet."""
+
+import tempfile
+from collections.abc import Iterator
+from statistics import median
+from typing import Any
+
+from ellipsoid.estimators import LEARNERS
+
+from .harness import Effort, Target, figure
+from .processes import answer, seconds
+
+HELP = "import sys; sys.argv = ['ellipsoid', '--help']; sys.stdout = open('/dev/null', 'w')\n" + (
+    "from ellipsoid.cli import main\nmain()"
+)
+BASE = "import numba, sklearn"
+# `import ellipsoid` alone loads next to nothing; a learner in hand is what a user waits for.
+LEARNER = BASE + "\nfrom ellipsoid import PassiveAggressive"
+PEER = BASE + "\nfrom sklearn.linear_model import SGDClassifier"
+
+FIRST_CALL = """
+import time, numpy as np, scipy.sparse as sp
+from ellipsoid import {learner}
+X, y = np.eye(4), np.array({labels})
+X = sp.csr_array(X) if {sparse} else X
+model = {learner}()
+began = time.perf_counter()
+model.partial_fit(X, y)
+if not {sparse}:
+    model.learn_one(np.ones(4), y[0]); model.predict_one(np.ones(4))
+print(time.perf_counter() - began)
+"""
+
+
+def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
+    """Help, imports, compilation."""
+    times = 3 if quick else effort.repeats
+    bare, helped, base, ours, peer = [], [], [], [], []
+    for _ in range(times + 1):
+        for code, kept in (("", bare), (HELP, helped), (BASE, base), (LEARNER, ours), (PEER, peer)):
+            kept.append(seconds(code))
+    # The first round fills the disk cache.
+    bare, helped, base, ours, peer = (median(kept[1:]) for kept in (bare, helped, base, ours, peer))
+    yield figure("ellipsoid --help", "a new process, all of it", helped, "s", Target(0.2, False), bare_python=bare)
+    yield figure(
+        "from ellipsoid import PassiveAggressive",
+        "beyond `import numba, sklearn`",
+        ours - base,
+        "s",
+        Target(0.3, False),
+        numba_and_sklearn=base,
+        sklearn_SGDClassifier_beyond_the_same=peer - base,
+    )
+    for learner in ("PassiveAggressive", "IELLIP"):
+        if learner in LEARNERS:
+            yield from compilation(learner)
+
+
+def compilation(learner: str) -> Iterator[dict[str, Any]]:
+    """Seconds of the first calls: compiled from nothing, then from the machine code kept on disk."""
+    for labels, sparse in (([0, 1, 0, 1], False), ([0, 1, 2, 3], False), ([0, 1, 2, 3], True)):
+        code = FIRST_CALL.format(learner=learner, labels=labels, sparse=sparse)
+        with tempfile.TemporaryDirectory() as folder:
+            cold = answer(code, NUMBA_CACHE_DIR=folder)
+            warm = answer(code, NUMBA_CACHE_DIR=folder)
+        kind = f"{'two' if len(set(labels)) == 2 else 'many'} classes, {'CSR' if sparse else 'dense and one row'}"
+        yield figure(f"first calls of {learner}, nothing kept", kind, cold, "s", next_process=warm)
