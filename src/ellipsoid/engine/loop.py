@@ -57,7 +57,7 @@ def learn(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (ev
         margin = judge(task, t, scores)
         if margin <= 0.0:
             tally[MISTAKES] += 1.0
-        moves, size = demand(task, rule, rows, t, margin, work, tally)
+        moves, size = demand(task, rule, rep, rows, t, margin, work, tally)
         if moves > 0 and absorb(rep, rule, rows, t, moves, work, tally):
             tally[UPDATES] += 1.0
             tally[RADIUS2] = max(tally[RADIUS2], size)

@@ -10,6 +10,7 @@ function ``work[WHO, k]``; few functions move, and nothing is done for the other
 from typing import Any
 
 from .generic import generic
+from .rows import energy
 
 SCORES, TAU, WHO, SPARE = range(4)
 WORK_ROWS = 4
@@ -18,6 +19,12 @@ WORK_ROWS = 4
 @generic(2)
 def score(rep: Any, rows: Any, t: int, n: int, scores: Any) -> None:
     """Representation: write the n scores of row t. Equal rows of weights must get equal scores, to the last bit."""
+
+
+@generic(2, default=True)
+def norm2(rep: Any, rows: Any, t: int) -> float:
+    """Representation: the squared norm of row t where the hypothesis lives: K(x, x) of a kernel; by default its own."""
+    return energy(rows, t)
 
 
 @generic(1)
@@ -62,5 +69,7 @@ def winner(task: Any, scores: Any) -> int:
 
 
 @generic(1)
-def demand(task: Any, rule: Any, rows: Any, t: int, margin: float, work: Any, tally: Any) -> tuple[int, float]:
+def demand(  # noqa: PLR0913 (every part of the protocol once)
+    task: Any, rule: Any, rep: Any, rows: Any, t: int, margin: float, work: Any, tally: Any
+) -> tuple[int, float]:
     """Task: ask the rule for a step; returns the number of moves (0: passive) and the squared norm of the row."""

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .generic import MAXIMUM
-from .protocol import SCORES, TAU, WHO, demand, judge, share, step, width, winner
-from .rows import TINY, energy
+from .protocol import SCORES, TAU, WHO, demand, judge, norm2, share, step, width, winner
+from .rows import TINY
 from .tally import LOSS2, PARTS, PUSH, ZEROS
 
 CODES, ASIDE = range(2)
@@ -44,7 +44,7 @@ class OneVsRest(NamedTuple):
 
 
 class MultiLabel(NamedTuple):
-    """Sets of labels: row t of ``Y`` is 1 where a label is right. The lowest right label meets the highest wrong one."""
+    """Sets of labels: ``Y[t]`` is 1 where a label is right. The lowest right label meets the highest wrong one."""
 
     ledger: np.ndarray
     mode: int
@@ -107,10 +107,10 @@ def _(task, scores):
 
 
 @demand.register(Binary)
-def _(task, rule, rows, t, margin, work, tally):
+def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     if margin > rule.margin:
         return 0, 0.0
-    size = energy(rows, t)
+    size = norm2(rep, rows, t)
     if size < TINY:
         tally[ZEROS] += 1.0
         return 0, 0.0
@@ -125,10 +125,10 @@ def _(task, rule, rows, t, margin, work, tally):
 
 
 @demand.register(Multiclass)
-def _(task, rule, rows, t, margin, work, tally):
+def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     if margin > rule.margin:
         return 0, 0.0
-    size = energy(rows, t)
+    size = norm2(rep, rows, t)
     if size < TINY:
         tally[ZEROS] += 1.0
         return 0, 0.0
@@ -140,7 +140,7 @@ def _(task, rule, rows, t, margin, work, tally):
 
 
 @demand.register(OneVsRest)
-def _(task, rule, rows, t, margin, work, tally):
+def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     y = task.ledger[CODES, t]
     size = -1.0
     moves = 0
@@ -150,7 +150,7 @@ def _(task, rule, rows, t, margin, work, tally):
         if own > rule.margin:
             continue
         if size < 0.0:
-            size = energy(rows, t)
+            size = norm2(rep, rows, t)
         tau = step(rule, own, size) if size >= TINY else 0.0
         if tau != 0.0:
             work[WHO, moves] = r
@@ -162,11 +162,11 @@ def _(task, rule, rows, t, margin, work, tally):
 
 
 @demand.register(MultiLabel)
-def _(task, rule, rows, t, margin, work, tally):
+def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     # With no right label, or no wrong one, the margin is infinite and nothing is asked.
     if margin > rule.margin or margin == np.inf:
         return 0, 0.0
-    size = energy(rows, t)
+    size = norm2(rep, rows, t)
     if size < TINY:
         tally[ZEROS] += 1.0
         return 0, 0.0
