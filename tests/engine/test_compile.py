@@ -1,0 +1,124 @@
+"""Compiled code: the same numbers without the compiler, never stale on disk, and deleted when asked."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ellipsoid
+
+PACKAGE = Path(ellipsoid.__file__).parent
+
+RUN_ALL = """
+import sys
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import clone
+from ellipsoid import MIRA, PassiveAggressive, Perceptron
+
+rng = np.random.default_rng(3)
+X = rng.normal(size=(40, 3))
+X[rng.random(X.shape) < 0.3] = 0.0
+y = rng.integers(0, 3, 40)
+models = [Perceptron(update=u) for u in ("uniform", "max", "prop", "ovr")] + [PassiveAggressive(), MIRA()]
+weights = {}
+for model in models:
+    for kind, rows in (("dense", X), ("csr", sp.csr_matrix(X)), ("single", X.astype(np.float32))):
+        learned = clone(model).partial_fit(rows, y)
+        # Counts stand beside the weights: a different run would show there first.
+        weights[f"{model} {kind}"] = np.append(learned.coef_.ravel(), [learned.mistakes_, learned.updates_])
+np.savez(sys.argv[1], **weights)
+"""
+
+
+def python(code, *args, **environment):
+    """Run code in a new interpreter; its standard output."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *map(str, args)],
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **{k: str(v) for k, v in environment.items()}},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_plain_python_learns_the_same(tmp_path):
+    """NUMBA_DISABLE_JIT=1 is what a debugger and a coverage run see."""
+    python(RUN_ALL, tmp_path / "plain.npz", NUMBA_DISABLE_JIT=1)
+    scope = {"sys": sys}
+    argv, sys.argv = sys.argv, ["", str(tmp_path / "compiled.npz")]
+    try:
+        exec(compile(RUN_ALL, "run", "exec"), scope)
+    finally:
+        sys.argv = argv
+    plain, fast = np.load(tmp_path / "plain.npz"), np.load(tmp_path / "compiled.npz")
+    assert set(plain) == set(fast)
+    for name in plain:
+        np.testing.assert_allclose(fast[name], plain[name], rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+LEARN_ONCE = """
+import numpy as np
+from numba.core import event
+
+# Count what the compiler does; reading the cache is not among it.
+with event.install_recorder("numba:compile") as compiling:
+    from ellipsoid import Perceptron
+    model = Perceptron(fit_intercept=False).partial_fit(np.array([[1.0, 2.0], [2.0, 1.0]]), [0, 1], classes=[0, 1])
+print(model.coef_.tolist(), len(compiling.buffer))
+"""
+
+
+@pytest.fixture
+def copied(tmp_path):
+    """A copy of the package that may be edited, with a cache of its own."""
+    home = tmp_path / "home" / "ellipsoid"
+    skip = shutil.ignore_patterns("__pycache__", "batch", "cli", "convex", "evaluate", "report", "streams")
+    shutil.copytree(PACKAGE, home, ignore=skip)
+
+    def run(code=LEARN_ONCE):
+        return python(code, PYTHONPATH=home.parent, NUMBA_CACHE_DIR=tmp_path / "cache").strip()
+
+    return home, tmp_path / "cache", run
+
+
+def test_cached_code_is_used_and_never_stale(copied):
+    home, cache, run = copied
+    first, compiled = run().rsplit(" ", 1)
+    assert first == "[[1.0, -1.0]]"
+    assert int(compiled) > 0
+    assert list(cache.rglob("*.nbc"))
+    assert run() == f"{first} 0", "a second identical run must load everything from the cache"
+
+    rule = home / "rules" / "perceptron.py"
+    text = rule.read_text("utf-8")
+    assert "return 1.0 if margin" in text
+    rule.write_text(text.replace("return 1.0 if margin", "return 5.0 if margin"), "utf-8")
+    second, compiled = run().rsplit(" ", 1)
+    assert second == "[[5.0, -5.0]]", "an edit in a rule's file must reach the compiled loop"
+    assert int(compiled) > 0
+
+    rule.write_text(text, "utf-8")
+    assert run() == f"{first} 0", "taking the edit back finds the first code again"
+
+    counted = run("from ellipsoid.engine import clear_cache; print(clear_cache(), clear_cache())")
+    deleted, again = map(int, counted.split())
+    assert deleted > 0
+    assert again == 0
+    assert not [path for path in cache.rglob("*.nb[ci]") if "engine" in str(path)]
+
+
+def test_without_the_compiler_there_is_nothing_to_clear():
+    code = """
+    from ellipsoid.engine import clear_cache, compiled, entry
+    def twice(x): return 2 * x
+    print(clear_cache(), compiled(twice) is twice is entry(twice, 1))
+    """
+    assert python(code, NUMBA_DISABLE_JIT=1).split() == ["0", "True"]
