@@ -1,5 +1,6 @@
 """Batch estimators: the ellipsoidal SVM (kernel, exact conic, online linear) and the Bayes point machine."""
 
 from ellipsoid.batch.esvc import EllipsoidalSVC
+from ellipsoid.batch.online_esvc import OnlineEllipsoidalSVC
 
-__all__ = ["EllipsoidalSVC"]
+__all__ = ["EllipsoidalSVC", "OnlineEllipsoidalSVC"]

@@ -1,0 +1,324 @@
+"""The ellipsoidal SVM of a stream: one point a step, O(n^2), with an exact lower bound on the optimum at hand.
+
+Two problems over the points so far, weights C_i = 1/(nu |x_i|):
+
+    "relaxed"  min  -r ln|B| + (1-r) tr B + (1/N) sum C_i (x_i'B x_i/|x_i| - y_i x_i.w)_+     |w| <= 1
+    "trace"    min  -ln|B|                + (1/N) sum C_i (x_i'B x_i - y_i x_i.w)_+           |w| <= 1,  tr B <= 1/R
+
+The first is Problem 6 of Momma, Hatano and Nakayama with nu_batch = N nu; the second is their Problem 14. Both keep the
+running mean S of the active points' outer products (exactly, with steps 1/t: the paper's 1/(2t) does not telescope), so
+B = r((1-r)I + S)^{-1} or (S + l I)^{-1} with the smallest l >= 0 that fits the trace, and move w by 0.3/sqrt(t).
+
+Instead of a projection a step, Z = t S and Q = (Z + rho I)^{-1} are kept: an active point is a rank-one change, and
+x'B_t x = (t-1) x'Qx up to the growth of t since rho was set, which is renewed every time t has grown by five per cent.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from scipy.linalg import cho_solve, cholesky, eigh, eigvalsh
+
+from ellipsoid.batch.problem import Matrix, Vector
+
+STEP = 0.3
+# How much t may grow before rho is renewed, and the fewest steps between two renewals.
+GROWTH, LEAST = 0.05, 10
+# Up to this width the eigenvalues that sharpen the skip test cost less than they save.
+EIGEN_WIDTH = 200
+
+CLOCK, RHO, TOP, RADIUS, WAITING, DUE, UPDATES = range(7)
+
+
+class Terms(NamedTuple):
+    """The problem's constants; r = 0 stands for the trace problem; ``bias`` is the size of the constant feature."""
+
+    nu: float
+    r: float
+    bias: float
+
+
+class State(NamedTuple):
+    """Arrays of one binary learner: Z's lower triangle, Q, w, the weighted sum of past w, sum C y x, and scalars."""
+
+    Z: np.ndarray
+    Q: np.ndarray
+    w: np.ndarray
+    past: np.ndarray
+    pull: np.ndarray
+    scalars: np.ndarray
+
+
+@njit(cache=True, error_model="numpy")
+def _load_dense(X, row, bias, x, which):
+    """Row ``row`` into the dense scratch x (constant feature first); returns its nonzeros' number and squared norm."""
+    count, norm2 = 0, 0.0
+    if bias != 0.0:
+        which[0] = 0
+        count = 1
+        norm2 = bias * bias
+    x[0] = bias
+    for j in range(X.shape[1]):
+        value = np.float64(X[row, j])
+        x[1 + j] = value
+        if value != 0.0:
+            which[count] = 1 + j
+            count += 1
+            norm2 += value * value
+    return count, norm2
+
+
+@njit(cache=True, error_model="numpy")
+def _load_csr(data, indices, indptr, row, bias, x, which):
+    count, norm2 = 0, 0.0
+    x[:] = 0.0
+    if bias != 0.0:
+        which[0] = 0
+        count = 1
+        norm2 = bias * bias
+    x[0] = bias
+    for k in range(indptr[row], indptr[row + 1]):
+        value = np.float64(data[k])
+        if value != 0.0:
+            j = 1 + indices[k]
+            x[j] = value
+            which[count] = j
+            count += 1
+            norm2 += value * value
+    return count, norm2
+
+
+@njit(cache=True, error_model="numpy")
+def _learn(x, which, count, norm2, y, state, terms, u):
+    """One step on the loaded point; returns its score before the step and whether it was active."""
+    Z, Q, w, past, pull, scalars = state
+    n = w.shape[0]
+    score = 0.0
+    for k in range(count):
+        score += w[which[k]] * x[which[k]]
+    scalars[CLOCK] += 1.0
+    t = scalars[CLOCK]
+    if norm2 < 1e-300:
+        scalars[WAITING] += t
+        return score, False
+    norm = np.sqrt(norm2)
+    scalars[RADIUS] = max(scalars[RADIUS], norm)
+    # Old S, so t - 1 points; the unit margin weight 1/|x| belongs to the relaxed problem only.
+    scale = max(t - 1.0, 1.0)
+    weight = 1.0 / (terms.nu * norm)
+    if terms.r > 0.0:
+        scale *= terms.r / norm
+        weight /= norm
+    active = False
+    if y * score <= scale * scalars[TOP] * norm2:
+        u[:] = 0.0
+        for k in range(count):
+            value = x[which[k]]
+            line = Q[which[k]]
+            for j in range(n):
+                u[j] += value * line[j]
+        quadratic = 0.0
+        for k in range(count):
+            quadratic += u[which[k]] * x[which[k]]
+        active = scale * quadratic - y * score >= 0.0
+    if active:
+        for k in range(count):
+            a = which[k]
+            value = weight * x[a]
+            line = Z[a]
+            for j in range(a + 1):
+                line[j] += value * x[j]
+        shrink = weight / (1.0 + weight * quadratic)
+        for a in range(n):
+            value = shrink * u[a]
+            line = Q[a]
+            for j in range(n):
+                line[j] -= value * u[j]
+        cost = y / (terms.nu * norm)
+        move = STEP / np.sqrt(t) * y / norm
+        waiting = scalars[WAITING]
+        total = 0.0
+        for j in range(n):
+            past[j] += waiting * w[j]
+            pull[j] += cost * x[j]
+            w[j] += move * x[j]
+            total += w[j] * w[j]
+        scalars[WAITING] = 0.0
+        if total > 1.0:
+            total = np.sqrt(total)
+            for j in range(n):
+                w[j] /= total
+        scalars[UPDATES] += 1.0
+    # Past vectors are averaged with weights 1, 2, 3, ...: a vector that stays gathers its weights and waits.
+    scalars[WAITING] += t
+    return score, active
+
+
+@njit(cache=True, error_model="numpy")
+def dense_steps(X, order, signs, state, terms, scores, moved, start):
+    """Learn rows order[start:], until rho is due; returns where it stopped."""
+    n = state.w.shape[0]
+    x, u, which = np.zeros(n), np.empty(n), np.empty(n, np.int64)
+    for p in range(start, order.shape[0]):
+        if state.scalars[CLOCK] >= state.scalars[DUE]:
+            return p
+        count, norm2 = _load_dense(X, order[p], terms.bias, x, which)
+        scores[p], active = _learn(x, which, count, norm2, signs[order[p]], state, terms, u)
+        moved[p] |= active
+    return order.shape[0]
+
+
+@njit(cache=True, error_model="numpy")
+def csr_steps(data, indices, indptr, order, signs, state, terms, scores, moved, start):
+    n = state.w.shape[0]
+    x, u, which = np.zeros(n), np.empty(n), np.empty(n, np.int64)
+    for p in range(start, order.shape[0]):
+        if state.scalars[CLOCK] >= state.scalars[DUE]:
+            return p
+        count, norm2 = _load_csr(data, indices, indptr, order[p], terms.bias, x, which)
+        scores[p], active = _learn(x, which, count, norm2, signs[order[p]], state, terms, u)
+        moved[p] |= active
+    return order.shape[0]
+
+
+def smallest_shift(values: Vector, radius: float) -> float:
+    """The smallest l >= 0 with sum 1/(values + l) <= 1/radius, by Newton on the concave 1/sum: monotone from below."""
+    values = np.maximum(values, 0.0)
+    shift = 0.0 if values.min() > 0 else 1e-12 * max(radius, 1e-300)
+    for _ in range(200):
+        inverse = 1.0 / (values + shift)
+        total = inverse.sum()
+        missing = radius - 1.0 / total
+        if missing <= 1e-14 * radius:
+            break
+        shift += missing * total**2 / float(inverse @ inverse)
+    return shift
+
+
+@dataclass
+class Machine:
+    """One binary learner: its arrays, and the renewals of rho between compiled stretches."""
+
+    terms: Terms
+    width: int
+    state: State = field(init=False)
+
+    def __post_init__(self) -> None:
+        n = self.width
+        scalars = np.zeros(UPDATES + 1)
+        self.state = State(np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n), scalars)
+
+    @property
+    def clock(self) -> int:
+        return int(self.state.scalars[CLOCK])
+
+    @property
+    def radius(self) -> float:
+        return float(self.state.scalars[RADIUS])
+
+    def mirrored(self) -> "Machine":
+        """The learner of the opposite class: activity does not depend on which class is called positive."""
+        twin = Machine(self.terms, self.width)
+        s = self.state
+        twin.state = State(s.Z.copy(), s.Q.copy(), -s.w, -s.past, -s.pull, s.scalars.copy())
+        return twin
+
+    def widen(self, width: int) -> None:
+        """Room for more features: until rho is renewed, Q is 1/rho on their diagonal."""
+        old, s = self.width, self.state
+        grown = Machine(self.terms, width)
+        g = grown.state
+        g.Z[:old, :old], g.Q[:old, :old] = s.Z, s.Q
+        for new, known in zip(g[2:5], s[2:5], strict=True):
+            new[:old] = known
+        g.scalars[:] = s.scalars
+        if s.scalars[RHO] > 0:
+            extra = np.arange(old, width)
+            g.Q[extra, extra] = 1.0 / s.scalars[RHO]
+            g.scalars[TOP] = max(s.scalars[TOP], 1.0 / s.scalars[RHO])
+        self.width, self.state = width, g
+
+    def mean_outer(self) -> Matrix:
+        """S, the mean over all steps of the active points' weighted outer products."""
+        lower = self.state.Z / max(self.clock, 1)
+        return lower + np.tril(lower, -1).T
+
+    def shift(self, S: Matrix, radius: float) -> float:
+        """What is added to S before it is inverted: 1 - r, or the projection's l."""
+        return 1.0 - self.terms.r if self.terms.r > 0 else smallest_shift(eigvalsh(S), radius)
+
+    def shape(self, radius: float | None = None) -> Matrix:
+        """B, exactly."""
+        S = self.mean_outer()
+        S[np.diag_indices_from(S)] += self.shift(S, self.radius if radius is None else radius)
+        factor = cholesky(S, lower=True, overwrite_a=True)
+        return (self.terms.r or 1.0) * cho_solve((factor, True), np.eye(self.width))
+
+    def renew(self, first_radius: float) -> None:
+        """rho, Q and the skip test's bound for the steps until t has grown by a twentieth."""
+        s = self.state.scalars
+        t = s[CLOCK]
+        ahead = max(float(LEAST), np.floor(GROWTH * t))
+        Z = self.state.Z + np.tril(self.state.Z, -1).T
+        narrow = self.width <= EIGEN_WIDTH
+        values, vectors = eigh(Z) if narrow and t > 0 else (np.zeros(self.width), np.eye(self.width))
+        if self.terms.r > 0:
+            rho = (1.0 - self.terms.r) * (max(t, 1.0) + ahead / 2.0)
+        elif t == 0:
+            rho = self.width * first_radius
+        else:
+            values_of_mean = values / t if narrow else eigvalsh(Z) / t
+            rho = smallest_shift(values_of_mean, self.radius) * (t + ahead / 2.0)
+        # Where the trace constraint is slack l = 0, and only rounding could make Z singular.
+        rho = max(rho, 1e-12 * max(float(np.trace(Z)), 1e-300))
+        if narrow:
+            self.state.Q[:] = (vectors / (np.maximum(values, 0.0) + rho)) @ vectors.T
+            s[TOP] = 1.0 / (max(values[0], 0.0) + rho)
+        else:
+            factor = cholesky(Z + rho * np.eye(self.width), lower=True)
+            self.state.Q[:] = cho_solve((factor, True), np.eye(self.width))
+            s[TOP] = 1.0 / rho
+        s[RHO], s[DUE] = rho, t + ahead
+
+    def learn(self, rows: Any, order: Any, signs: Vector, scores: Vector, moved: Any, first_radius: float) -> None:
+        """Learn the rows in the given order, renewing rho when it is due."""
+        reached = 0
+        while reached < len(order):
+            if self.state.scalars[CLOCK] >= self.state.scalars[DUE]:
+                self.renew(first_radius)
+            common = (order, signs, self.state, self.terms, scores, moved, reached)
+            if len(rows) == 1:
+                reached = dense_steps(rows[0], *common)
+            else:
+                reached = csr_steps(*rows, *common)
+
+    def mean_weights(self) -> Vector:
+        """The average of all w so far with weights 1, 2, 3, ..."""
+        t = self.clock
+        if t == 0:
+            return self.state.w.copy()
+        return (self.state.past + self.state.scalars[WAITING] * self.state.w) / (0.5 * t * (t + 1))
+
+    def dual(self, radius: float | None = None) -> float:
+        """A lower bound on the optimum over the points learned so far (each as often as it was seen)."""
+        S = self.mean_outer()
+        radius = self.radius if radius is None else radius
+        shift = self.shift(S, radius)
+        norm = float(np.linalg.norm(self.state.pull)) / max(self.clock, 1)
+        S[np.diag_indices_from(S)] += shift
+        log_determinant = 2.0 * float(np.log(np.diag(cholesky(S, lower=True, overwrite_a=True))).sum())
+        n, r = self.width, self.terms.r
+        if r > 0:
+            return r * (log_determinant - n * np.log(1.0 - r)) - norm
+        return log_determinant + n - shift / radius - norm
+
+    def gap(self, average_slack: float, B: Matrix) -> float:
+        """Primal minus dual, given (1/N) sum C_i (...)_+ of the same points at B and the weights to be judged."""
+        spent = float(np.einsum("ij,ij->", self.mean_outer(), B)) / 1.0
+        norm = float(np.linalg.norm(self.state.pull)) / max(self.clock, 1)
+        if self.terms.r == 0:
+            # tr(BS) = n - l tr B, and the dual charges l/R: they differ where the trace constraint is slack.
+            S = self.mean_outer()
+            spent = self.width - self.shift(S, self.radius) / self.radius
+        return average_slack - spent + norm
