@@ -1,6 +1,6 @@
 """Bounds of the ellipsoid learners, from a few sums and from the ellipsoid itself.
 
-CELLIP (threshold = a margin, start radius r, R the largest |z| of an update). With pi = prod(1 - alpha^2), P <= pi r^2 I
+CELLIP (threshold = a margin, start radius r, R largest |z| of an update). With pi = prod(1 - alpha^2), P <= pi r^2 I
 for the `paper` cut, and each mistake takes at least (threshold / (R r))^2 off pi: so while no intersection was empty
 
     mistakes <= R^2 (r^2 - v0^2) / threshold^2,    v0 = margin (r - a) / (R + margin) the radius of a ball inside E,
@@ -74,7 +74,7 @@ def best_margin(
 
 
 class Pull(NamedTuple):
-    """h and A of an IELLIP run against a comparator u: ``average`` <u, h> / A, ``size`` |u|, ``norm`` |h|, ``weight`` A."""
+    """h and A of an IELLIP run against a comparator u: ``mean`` <u, h> / A, ``size`` |u|, ``norm`` |h|, ``weight`` A."""
 
     average: float
     size: float

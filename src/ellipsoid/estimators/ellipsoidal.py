@@ -211,9 +211,8 @@ class CELLIP(EllipsoidClassifier):
 
     def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
         before = len(learner.labels) + len(known)
-        fresh = [
-            label for label in np.unique(labels).tolist() if label not in learner.labels.index and label not in known
-        ]
+        seen = {*learner.labels.values, *known}
+        fresh = [label for label in np.unique(labels).tolist() if label not in seen]
         if before <= 2 < before + len(fresh):
             raise ValueError(
                 f"y brings {before + len(fresh)} labels, but without classes= the version space would start as one of "
@@ -380,9 +379,10 @@ class IELLIP(EllipsoidClassifier):
         table, numbers, tally = learner.table, learner.table.numbers, learner.tally
         h, u = table.unshaped().ravel(), comparator.ravel()
         weight = float(numbers[slots.WEIGHT])
+        average = float(u @ h) / weight if weight else 0.0
+        pull = ellipsoidal.Pull(average, float(np.linalg.norm(u)), float(np.linalg.norm(h)), weight)
         return ellipsoidal.iellip(
-            mistakes=self.mistakes_, average=float(u @ h) / weight if weight else 0.0, size=float(np.linalg.norm(u)),
-            norm=float(np.linalg.norm(h)), weight=weight,
+            pull, mistakes=self.mistakes_,
             largest=float(np.sqrt(tally[tallies.RADIUS2] * (1.0 if learner.scores == 1 else 2.0))),
             log_kept=-float(numbers[slots.LOG_SCALE]), goal=learner.rule.goal, zeros=tally[tallies.ZEROS] > 0,
             always=self.trigger == "margin",

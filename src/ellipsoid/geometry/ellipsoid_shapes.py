@@ -70,7 +70,7 @@ def squared_norms(rows: Rows) -> Array:
 
 
 def densify(rows: Rows) -> Array:
-    return rows.toarray() if sp.issparse(rows) else rows  # type: ignore[no-any-return]
+    return rows.toarray() if sp.issparse(rows) else rows
 
 
 def product(rows: Rows, matrix: Rows) -> Array:

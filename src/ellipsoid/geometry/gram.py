@@ -3,8 +3,8 @@
     g = Z z,  coef = -S g,  z'Bz = z'z + g'coef,  Bz = z + Z' coef
     S <- [[S + (kappa/z'Bz) coef coef', (kappa/z'Bz) coef], [.., kappa/z'Bz]]
 
-An example z_k = (e_b - e_a) (x) x_k meets z in <x_k, x> ([b_k = b] + [a_k = a] - [b_k = a] - [a_k = b]), so neither cost nor
-memory depends on the number of classes, and w moves along stored examples only. Two ways to keep w:
+An example z_k = (e_b - e_a) (x) x_k meets z in <x_k, x> ([b_k = b] + [a_k = a] - [b_k = a] - [a_k = b]), so cost
+and memory do not depend on the number of classes, and w moves along stored examples only. Two ways to keep w:
 
 ``Gram`` adds all of Bz to an explicit table, for dense rows. ``SparseGram`` adds z alone and keeps the coefficients
 ``beta`` of the stored examples beside it; the scores then need <x_k, x> at every round, which are read off a table of
@@ -46,7 +46,7 @@ class Gram(NamedTuple):
 
 
 class SparseGram(NamedTuple):
-    """``Z[1 + j, k]`` is feature j of the stored row x_k; rows of ``small``: coef, g, <x_k, x>, beta, averages of beta."""
+    """``Z[1 + j, k]`` is feature j of stored row x_k; rows of ``small``: coef, g, <x_k, x>, beta and its averages."""
 
     base: FeatureMajor
     Z: np.ndarray

@@ -1,7 +1,7 @@
 """The scalars of a running ellipsoid P = s B, kept in one float64 vector.
 
-Both ellipsoid methods shrink B by the same scale-free downdate B <- B - kappa (Bz)(Bz)' / (z'Bz) and multiply the scale s,
-so that log det P = dim log s + sum log(1 - kappa) is known in O(1), whatever form B is kept in.
+Both ellipsoid methods shrink B by the same scale-free downdate B <- B - kappa (Bz)(Bz)' / (z'Bz) and multiply the scale
+s, so that log det P = dim log s + sum log(1 - kappa) is known in O(1), whatever form B is kept in.
 """
 
 # LOG_SCALE log s; LOG_KEPT sum of log(1 - kappa) over the downdates; DIM the dimension; CUTS the number of updates;

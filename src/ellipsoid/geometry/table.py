@@ -7,8 +7,8 @@
     several functions                         Gram
 
 The choice is made at the first row and again where the loop stops because a form is full or has become inaccurate.
-Features and classes may be added at any time: all earlier directions are zero there, so that B is the identity on them and
-the ellipsoid is the one that a start in the larger space would have given.
+Features and classes may be added at any time: all earlier directions are zero there, so that B is the identity on them
+and the ellipsoid is the one that a start in the larger space would have given.
 """
 
 from collections.abc import Callable

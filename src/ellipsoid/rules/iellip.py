@@ -3,11 +3,11 @@
     w <- w + ((goal - n) / z'Pz) Pz          (afterwards <w, z> = goal exactly)
     P <- (P - c_t (Pz)(Pz)' / z'Pz) / (1 - c_t),     c_t = c b^k
 
-k counts earlier updates (decay "update") or earlier rounds (decay "round"). With P = s B the step is (goal - n) / z'Bz along
-Bz, and the scale s = 1 / prod(1 - c_t) matters for reports only. Once c_t <= 2^-54, fl(1 - c_t) = 1 and B stays as it is.
+k counts earlier updates (decay "update") or earlier rounds (decay "round"). With P = s B the step is (goal - n) / z'Bz
+along Bz, and the scale s = 1 / prod(1 - c_t) matters for reports only. Once c_t <= 2^-54, fl(1 - c_t) = 1 and B stays.
 
-Yang, Jin, Ye (ICML 2009), section 2.3, corrected: c < 1; the oldest updates weigh most; P only grows, so that this ellipsoid
-is no version space.
+Yang, Jin, Ye (ICML 2009), section 2.3, corrected: c < 1; the oldest updates weigh most; P only grows, so that this
+ellipsoid is no version space.
 """
 
 from math import inf, log1p
@@ -32,7 +32,7 @@ NEGLIGIBLE = 2.0**-54
 class IELLIP(NamedTuple):
     """``margin`` is where the rule becomes passive: 0 (mistakes only) or ``goal``.
 
-    ``smoothing`` > 0 asks for a label with probability smoothing / (smoothing + gap), gap the lead of the best score, in
+    ``smoothing`` > 0 asks for a label with probability smoothing / (smoothing + gap), gap the lead of the best score in
     units of ``goal``: Cesa-Bianchi, Gentile, Zaniboni (JMLR 2006). The draw depends on the seed and the round only.
     """
 
