@@ -10,6 +10,7 @@ from typing import Any
 # An array of 64 kB or more gets pages of its own, and gives them back: memory freed before the job must not hide what
 # the job takes.
 GIVEN_BACK = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+PATIENCE = 300
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -49,9 +50,13 @@ def memory_of(code: str) -> dict[str, Any]:
     os.set_blocking(child.stdout.fileno(), False)
     child.stdin.write("go\n")
     child.stdin.flush()
+    deadline = time.monotonic() + PATIENCE
     while not (line := child.stdout.readline()) and child.poll() is None:
         peak = max(peak, _anonymous(child.pid))
         time.sleep(0.0005)
+        if time.monotonic() > deadline:
+            child.kill()
+            raise TimeoutError(f"a memory benchmark did not end within {PATIENCE} s")
     child.stdin.close()
     if child.wait() != 0 or not line:
         raise RuntimeError("a memory benchmark failed; its error is above")

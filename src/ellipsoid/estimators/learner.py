@@ -210,8 +210,12 @@ class Learner:
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         """Take back what a model file holds."""
         scores, columns = arrays["W"].shape
+        self.multilabel = bool(scalars["multilabel"])
         # Before any memory is asked for: a forged file must not ask for more than it holds.
-        if scores != (1 if len(labels) == 2 else len(labels)) or arrays["tally"].shape != self.tally.shape:
+        if (
+            scores != (1 if len(labels) == 2 and not self.multilabel else len(labels))
+            or arrays["tally"].shape != self.tally.shape
+        ):
             raise ValueError("its arrays have wrong shapes")
         if self.average and arrays["U"].shape != arrays["W"].shape:
             raise ValueError("its averages have another shape than its weights")

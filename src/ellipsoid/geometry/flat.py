@@ -64,9 +64,27 @@ class Full(NamedTuple):
 @register_jitable
 def place(moves, work, x, z):
     """z as a dense vector of blocks."""
-    z[:] = 0.0
+    zero(z)
     for i in range(moves):
-        z[int(work[WHO, i])] += work[TAU, i] * x
+        r = int(work[WHO, i])
+        for j in range(x.shape[0]):
+            z[r, j] += work[TAU, i] * x[j]
+
+
+@register_jitable
+def zero(target):
+    """target = 0."""
+    for r in range(target.shape[0]):
+        for j in range(target.shape[1]):
+            target[r, j] = 0.0
+
+
+@register_jitable
+def copy(target, factor, vector):
+    """target = factor vector."""
+    for r in range(target.shape[0]):
+        for j in range(target.shape[1]):
+            target[r, j] = factor * vector[r, j]
 
 
 @register_jitable
@@ -132,7 +150,7 @@ def _(rep, rows, t, moves, work):
 @shrink.register(Column, Dense)
 @shrink.register(Column, CSR)
 def _(rep, rows, t, moves, work, kappa, quadratic):
-    rep.H[int(rep.state[STORED])] = sqrt(kappa / quadratic) * rep.Bz
+    copy(rep.H[int(rep.state[STORED])], sqrt(kappa / quadratic), rep.Bz)
     rep.state[STORED] += 1.0
 
 
@@ -150,7 +168,7 @@ def _(rep, rows, t, moves, work):
         for i in range(k + 1):
             weight[k] += rep.T[i, k] * seen[i]
         subtract(rep.f, weight[k], rep.H[k])
-    rep.Bz[:] = rep.f
+    copy(rep.Bz, 1.0, rep.f)
     for k in range(m):
         back[k] = inner(rep.H[k], rep.f)
     for k in range(m):
@@ -167,7 +185,7 @@ def _(rep, rows, t, moves, work, kappa, quadratic):
     m = int(rep.state[STORED])
     size, back = sqrt(quadratic), rep.small[2]
     tau = kappa / (1.0 + sqrt(1.0 - kappa))
-    rep.H[m] = rep.f / size
+    copy(rep.H[m], 1.0 / size, rep.f)
     for k in range(m):
         total = 0.0
         for i in range(k, m):
@@ -183,7 +201,7 @@ def _(rep, rows, t, moves, work, kappa, quadratic):
 def _(rep, rows, t, moves, work):
     J, f = rep.J, rep.f
     unpack(rows, t, rep.x)
-    f[:] = 0.0
+    zero(f)
     for i in range(moves):
         for j in range(rep.x.shape[0]):
             weight = work[TAU, i] * rep.x[j]

@@ -155,7 +155,9 @@ def along(base, r, amount, x, before):
 @shrink.register(Gram, Dense)
 @shrink.register(Gram, CSR)
 def _(rep, rows, t, moves, work, kappa, quadratic):
-    rep.Z[int(rep.state[STORED])] = rep.x
+    k = int(rep.state[STORED])
+    for j in range(rep.x.shape[0]):
+        rep.Z[k, j] = rep.x[j]
     extend(rep, moves, work, kappa, quadratic)
 
 
