@@ -1,0 +1,37 @@
+"""What the tests of the shells share: all that a learner has learned, as one value that can be compared."""
+
+import numpy as np
+import pytest
+
+
+def everything(model):
+    """Labels, features, counts and every array of a learner, to the last bit; spare capacity is left out."""
+    if "_core" not in vars(model):
+        return None
+    core = model._core
+    arrays = {"tally": core.tally, **core.table.state(core.scores), "coef": model.coef_, "intercept": model.intercept_}
+    return {
+        "labels": list(core.labels.values),
+        "features": core.features,
+        "names": getattr(model, "feature_names_in_", np.array([])).tolist(),
+        "width": model.n_features_in_,
+        "counts": (model.t_, model.mistakes_, model.updates_),
+        "scalars": core.scalars(),
+        "arrays": {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in sorted(arrays.items())},
+    }
+
+
+@pytest.fixture(scope="session")
+def state():
+    return everything
+
+
+@pytest.fixture(scope="session")
+def blobs():
+    """120 examples of three classes, with values that float32 and CSR hold exactly, some of them zero."""
+    rng = np.random.default_rng(11)
+    y = rng.integers(0, 3, 120)
+    X = np.round(8.0 * (rng.normal(size=(120, 19)) + 1.5 * np.eye(3, 19)[y])) / 8.0
+    X[rng.random(X.shape) < 0.3] = 0.0
+    y[rng.random(120) < 0.1] = 1
+    return X, y
