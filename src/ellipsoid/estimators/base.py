@@ -373,9 +373,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             if core is not None and core.features is None:
                 raise ValueError("this learner was started on arrays; give x as an array, or start a new one on dicts")
             return row_of(x, {} if core is None else core.features)
-        if hasattr(x, "tocsr"):
+        if hasattr(x, "tocsr") and (x.ndim == 1 or x.shape[0] == 1):
             return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr(), {}
-        array = np.asarray(x)
+        array = x if hasattr(x, "tocsr") else np.asarray(x)
         if array.ndim != 1:
             raise ValueError(f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows")
         return array.reshape(1, -1), {}

@@ -92,7 +92,7 @@ class Learner:
         self.table.reserve(self.scores, self.width)
         if self.work.shape[1] < self.scores:
             self.work = np.zeros((WORK_ROWS, 2 * self.scores))
-        self.fast = None
+        self.fast = self._predictor = None
 
     def task(self, ledger: Codes, mode: int = PLAIN, Y: NDArray[np.uint8] = NO_LABELS) -> Task:
         """How the labels of a ledger, or the label sets Y, meet the scores."""

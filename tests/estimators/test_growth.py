@@ -1,0 +1,221 @@
+"""Classes and features that appear in mid-stream."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+
+from ellipsoid import MIRA, PassiveAggressive, Perceptron
+from ellipsoid.estimators import LEARNERS
+
+CLOSED = ("CELLIP",)
+OPEN = [name for name in LEARNERS if name not in CLOSED]
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("name", OPEN)
+def test_a_class_first_seen_at_row_5000(name, sparse):
+    rng = np.random.default_rng(1)
+    y = rng.integers(0, 4, 6000)
+    y[:5000] = np.where(y[:5000] == 3, 0, y[:5000])
+    y[5000] = 3
+    X = rng.normal(size=(6000, 4)) + 4.0 * np.eye(4)[y]
+    rows = sp.csr_matrix(X) if sparse else X
+    model = LEARNERS[name]().partial_fit(rows, y)
+    before = LEARNERS[name]().partial_fit(rows[:5000], y[:5000])
+    assert before.classes_.tolist() == [*dict.fromkeys(y[:5000].tolist())]
+    assert model.classes_.tolist() == [*before.classes_, 3]
+    assert model.coef_.shape == (4, 4)
+    assert model.t_ == 6000
+    assert (model.predict(rows[5500:]) == y[5500:]).mean() > 0.85
+    assert (model.predict(rows[5500:])[y[5500:] == 3] == 3).mean() > 0.8
+
+
+@pytest.mark.parametrize("name", CLOSED)
+def test_a_learner_that_cannot_take_a_third_class_says_so_and_keeps_its_state(name, blobs, state):
+    X, y = blobs
+    model = LEARNERS[name]().partial_fit(X[:40], y[:40] % 2)
+    before = state(model)
+    with pytest.raises(ValueError, match="classes="):
+        model.partial_fit(X, y)
+    assert state(model) == before
+
+
+@pytest.mark.parametrize("model", [Perceptron(), Perceptron(update="ovr"), PassiveAggressive(), MIRA()], ids=repr)
+@pytest.mark.parametrize("average", [False, True])
+def test_a_third_class_leaves_the_two_known_as_they_were(model, average, blobs):
+    """One vector becomes two opposite rows: the same label still leads by the same amount, the newcomer scores 0."""
+    X, y = blobs
+    model = clone(model).set_params(average=average).partial_fit(X[:60], y[:60] % 2)
+    lead = model.decision_function(X)
+    core = model._core
+    core.know("newcomer")
+    scores = model.decision_function(X)
+    assert scores.shape == (120, 3)
+    assert not scores[:, 2].any()
+    factor = 1.0 if isinstance(model, PassiveAggressive) else 2.0
+    np.testing.assert_allclose(scores[:, 1] - scores[:, 0], factor * lead, rtol=1e-12, atol=1e-12)
+
+
+def test_classes_fix_the_order_of_labels(blobs):
+    X, y = blobs
+    model = MIRA().partial_fit(X, y, classes=[2, 0, 1])
+    assert model.classes_.tolist() == [2, 0, 1]
+    plain = MIRA().partial_fit(X, y, classes=[0, 1, 2])
+    np.testing.assert_allclose(model.coef_[[1, 2, 0]], plain.coef_, rtol=1e-9, atol=1e-12)
+    model.partial_fit(X, y, classes=[0, 1, 2])
+
+
+def test_announced_and_open_labels_are_different_runs(blobs):
+    """An unseen label competes in nothing until it appears."""
+    X, y = blobs
+    y = np.sort(y)
+    announced, surprised = MIRA().partial_fit(X, y, classes=range(3)), MIRA().partial_fit(X, y)
+    alone = int((y == 0).sum())
+    assert announced.mistakes_ > surprised.mistakes_
+    assert MIRA().partial_fit(X[:alone], y[:alone]).updates_ == 0
+
+
+WORDS = ["rain", "wind", "sun", "snow", "hail", "fog"]
+
+
+def weather(n=300):
+    """Examples as dicts; a new word every fifty examples; some are empty."""
+    rng = np.random.default_rng(4)
+    for i in range(n):
+        known = WORDS[: 1 + i // 50]
+        example = {word: float(value) for word, value in zip(known, rng.normal(size=len(known)), strict=True)}
+        for word in known[:-1]:
+            if rng.random() < 0.3:
+                del example[word]
+        total = sum(value if word in ("rain", "snow", "fog") else -value for word, value in example.items())
+        yield example, "good" if total > 0.0 else "bad"
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_features_of_dicts_keep_appearing(name, state):
+    model, right = LEARNERS[name](fit_intercept=False), 0
+    for i, (example, label) in enumerate(weather()):
+        if i >= 250:
+            right += model.predict_one(example) == label
+        model.learn_one(example, label)
+        assert model.n_features_in_ == len(model._core.features) == 1 + i // 50
+    assert list(model._core.features) == WORDS
+    assert right > 35
+    assert model.predict_one({"rain": 1.0, "never heard of": 50.0}) == model.predict_one({"rain": 1.0})
+    assert model.n_features_in_ == len(WORDS)
+    assert model.predict_one({}) in ("good", "bad")
+    before = state(model)
+    with pytest.raises(ValueError, match="'wind'"):
+        model.learn_one({"rain": 1.0, "wind": "strong"}, "bad")
+    with pytest.raises(ValueError, match="row 0"):
+        model.learn_one({"rain": 1.0, "storm": np.inf}, "bad")
+    assert state(model) == before
+    model.learn_one({}, "bad")
+
+
+def test_dicts_learn_what_the_matrix_of_all_words_would():
+    """Features that appear later are zeros before."""
+    examples = list(weather())
+    X = np.array([[example.get(word, 0.0) for word in WORDS] for example, _ in examples])
+    whole = PassiveAggressive(average=True).partial_fit(sp.csr_matrix(X), [label for _, label in examples])
+    grown = PassiveAggressive(average=True)
+    for example, label in examples:
+        grown.learn_one(example, label)
+    np.testing.assert_allclose(grown.coef_, whole.coef_, rtol=1e-12)
+    assert (grown.mistakes_, grown.updates_) == (whole.mistakes_, whole.updates_)
+
+
+def test_order_of_names_within_an_example_does_not_matter(state):
+    one, other = (PassiveAggressive().learn_one({"a": 1.0, "b": 2.0, "c": 0.1}, 0) for _ in range(2))
+    one.learn_one({"a": 3.0, "b": -1.0, "c": 0.3}, 1)
+    other.learn_one({"c": 0.3, "b": -1.0, "a": 3.0}, 1)
+    assert state(one) == state(other)
+
+
+def test_arrays_and_dicts_do_not_mix(blobs):
+    X, y = blobs
+    model = MIRA().partial_fit(X, y)
+    for call in (lambda: model.learn_one({"a": 1.0}, 0), lambda: model.predict_one({"a": 1.0})):
+        with pytest.raises(ValueError, match="started on arrays"):
+            call()
+
+
+def widening(seed=3):
+    """Chunks of a sparse stream whose width grows from chunk to chunk, and the whole of it."""
+    rng = np.random.default_rng(seed)
+    X = sp.random(200, 64, density=0.2, random_state=rng, format="lil")
+    widths = [5, 5, 9, 30, 64]
+    for k, width in enumerate(widths):
+        X[40 * k : 40 * (k + 1), width:] = 0.0
+    X = X.tocsr()
+    X.eliminate_zeros()
+    y = np.asarray((X @ rng.normal(size=64)) > 0.0).astype(int)
+    return [X[40 * k : 40 * (k + 1), :width].tocsr() for k, width in enumerate(widths)], X, y
+
+
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_sparse_stream_may_grow_wider(name, average, state):
+    chunks, X, y = widening()
+    model = LEARNERS[name](grow_features=True, average=average)
+    for k, chunk in enumerate(chunks):
+        model.partial_fit(chunk, y[40 * k : 40 * (k + 1)])
+        assert model.n_features_in_ == model.coef_.shape[1] == chunk.shape[1]
+    whole = LEARNERS[name](average=average).partial_fit(X, y)
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
+    assert (model.mistakes_, model.updates_) == (whole.mistakes_, whole.updates_)
+    # Narrower rows lack the newest features; wider ones have features nobody knows.
+    narrow = chunks[0]
+    widened = sp.csr_matrix((narrow.data, narrow.indices, narrow.indptr), (40, 64))
+    assert (model.predict(narrow) == model.predict(widened)).all()
+    model.partial_fit(narrow, y[:40])
+    assert model.n_features_in_ == 64
+    wide = sp.csr_matrix((X.data, X.indices, X.indptr), shape=(200, 1000))
+    assert (model.predict(wide) == model.predict(X)).all()
+    assert model.n_features_in_ == 64
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_without_leave_to_grow_the_width_is_fixed(name, state):
+    chunks, _, y = widening()
+    model = LEARNERS[name]().partial_fit(chunks[2], y[80:120])
+    before = state(model)
+    for chunk in (chunks[0], chunks[4]):
+        message = rf"X has {chunk.shape[1]} features.*expecting 9.*grow_features"
+        with pytest.raises(ValueError, match=message):
+            model.partial_fit(chunk, y[:40])
+        with pytest.raises(ValueError, match=message):
+            model.predict(chunk)
+    assert state(model) == before
+
+
+def test_dense_rows_may_grow_wider_but_not_narrower(blobs):
+    X, y = blobs
+    model = MIRA(grow_features=True).partial_fit(X[:60, :7], y[:60], classes=range(3)).partial_fit(X[60:], y[60:])
+    masked = X.copy()
+    masked[:60, 7:] = 0.0
+    whole = MIRA().partial_fit(masked, y, classes=range(3))
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match="X has 7 features"):
+        model.partial_fit(X[:, :7], y)
+    assert (model.predict(np.column_stack([X, np.full(120, 1e6)])) == model.predict(X)).all()
+    wide = np.column_stack([X, np.full(120, np.nan)])
+    with pytest.raises(ValueError, match="row 0"):
+        model.predict(wide)
+
+
+def test_growth_one_by_one_keeps_everything(state):
+    """Capacity doubles behind the scenes; nothing may be lost or moved when it does."""
+    rng = np.random.default_rng(6)
+    model, width = Perceptron(grow_features=True, average=True, update="uniform"), 0
+    X, y = np.zeros((90, 90)), np.zeros(90, dtype=int)
+    for i in range(90):
+        width = i + 1
+        X[i, :width] = rng.integers(-3, 4, width)
+        y[i] = min(i // 10, 7) if rng.random() < 0.5 else rng.integers(0, 1 + min(i // 10, 7))
+        model.learn_one(X[i, :width], y[i])
+    whole = Perceptron(average=True, update="uniform").partial_fit(X, y)
+    assert model.classes_.tolist() == whole.classes_.tolist()
+    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
+    assert (model.mistakes_, model.updates_) == (whole.mistakes_, whole.updates_)
