@@ -21,15 +21,21 @@ from .base import OnlineClassifier
 from .learner import EMPTY, Learner
 from .linear import one_of, positive
 
+# Beyond every margin, and finite: the running sum of squared losses must stay a number.
+ALWAYS = 1e140
+
 SHAPES = {"auto": None, "column": "column", "product": "product", "gram": "gram", "dense": "full"}
 
 
 class EllipsoidLearner(Learner):
     """A learner whose table keeps an ellipsoid."""
 
-    def __init__(self, rule: Any, *, intercept: bool, average: bool, table: dict[str, Any]) -> None:
+    def __init__(
+        self, rule: Any, *, intercept: bool, average: bool, table: dict[str, Any], halts: bool = False
+    ) -> None:
         super().__init__(rule, intercept=intercept, average=average, half=0.5)
         self.table_options = table
+        self.halts = halts
 
     def new_table(self, by_class: bool) -> EllipsoidTable:
         """Linear weights with an ellipsoid around them."""
@@ -40,7 +46,7 @@ class EllipsoidLearner(Learner):
     @property
     def swift(self) -> bool:
         """A rule that halts wants to be looked after, row by row."""
-        return super().swift and not self.table_options["raises"]
+        return super().swift and not self.halts
 
     def scalars(self) -> dict[str, Any]:
         """What a model file must hold beside arrays and labels."""
@@ -178,7 +184,7 @@ class CELLIP(EllipsoidClassifier):
 
     def _start(self) -> EllipsoidLearner:
         _, _, radius, threshold = self._geometry()
-        passive = one_of("trigger", self.trigger, {"mistake": 0.0, "margin": threshold, "always": inf})
+        passive = one_of("trigger", self.trigger, {"mistake": 0.0, "margin": threshold, "always": ALWAYS})
         policies = {
             "skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE,
         }  # fmt: skip
@@ -191,7 +197,8 @@ class CELLIP(EllipsoidClassifier):
             "form": one_of("shape", self.shape, SHAPES),
             "raises": policy == cellip.RAISE,
         }
-        return EllipsoidLearner(rule, intercept=self.fit_intercept, average=self.average, table=table)
+        halts = policy >= cellip.RESTART
+        return EllipsoidLearner(rule, intercept=self.fit_intercept, average=self.average, table=table, halts=halts)
 
     @property
     def version_space_(self) -> Ellipsoid:

@@ -252,7 +252,8 @@ class OneRow:
         table, work = learner.table, learner.work
         self.learn_args = (learner.rule, task, table.rep, rows, learner.tally, work, 0, 1)
         self.learn = entry(learn, *self.learn_args)
-        self.decide_args = (task, table.rep, rows, work)
+        # Averaged weights may come in another representation than the one that learns.
+        self.decide_args = (task, learner.predictor(), rows, work)
         self.decide = entry(decide, *self.decide_args)
 
     def predict_averaged(self, learner: Learner) -> int:

@@ -131,7 +131,8 @@ class EllipsoidTable:
         """Start a form with B = I."""
         self.form = form
         functions, columns = self.linear.oriented_shape()
-        capacity = int(max(1, min(capacity, self.columns)))
+        # One place more than there will be downdates: the rule says that it is done at the first update that has none.
+        capacity = int(max(1, min(capacity, self.columns + 1)))
         make: dict[str, Callable[[], Floats]] = {
             "H": lambda: np.zeros((capacity, functions, columns)),
             "T": lambda: np.zeros((capacity, capacity)),
@@ -181,7 +182,7 @@ class EllipsoidTable:
         return len(self.parts["H"]) if "H" in self.parts else len(self.parts.get("S", ()))
 
     def _double(self) -> None:
-        old = self.parts
+        old, self.columns = self.parts, max(self.columns, self._capacity())
         self._adopt(self.form or "column", 2 * self._capacity())
         for name, array in old.items():
             _copy_corner(array, self.parts[name])

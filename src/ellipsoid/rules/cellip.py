@@ -33,7 +33,7 @@ TOLERANCE = 1e-9
 
 
 class CELLIP(NamedTuple):
-    """``margin`` is where the rule becomes passive: 0 (mistakes), ``threshold`` (margin), infinite (always)."""
+    """``margin`` is where the rule becomes passive: 0 (mistakes), ``threshold`` (margin), huge (always)."""
 
     margin: float = 0.0
     threshold: float = 0.1
