@@ -167,6 +167,8 @@ class EllipsoidTable:
         stored = int(self.numbers[STORED])
         if self.numbers[CUTS] >= len(self.rounds):
             self.rounds = np.concatenate([self.rounds, np.zeros(len(self.rounds))])
+        if stored >= self.columns:
+            self.numbers[DONE] = 1.0
         small = self.dim <= LARGEST_FULL
         inaccurate = self.form in ("column", "gram") and self.numbers[LOG_KEPT] <= log(LEAST_KEPT)
         full = self.form != "full" and stored >= self._capacity()
@@ -174,7 +176,7 @@ class EllipsoidTable:
             self._become_full()
         elif inaccurate:
             self._become_product()
-        elif full:
+        elif full and not self.numbers[DONE]:
             self._double()
         self._bind()
 
