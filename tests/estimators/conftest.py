@@ -31,7 +31,7 @@ def blobs():
     """120 examples of three classes, with values that float32 and CSR hold exactly, some of them zero."""
     rng = np.random.default_rng(11)
     y = rng.integers(0, 3, 120)
-    X = np.round(8.0 * (rng.normal(size=(120, 19)) + 1.5 * np.eye(3, 19)[y])) / 8.0
+    X = np.round(8.0 * (rng.normal(size=(120, 19)) + 3.0 * np.eye(3, 19)[y])) / 8.0
     X[rng.random(X.shape) < 0.3] = 0.0
     y[rng.random(120) < 0.1] = 1
     return X, y

@@ -1,0 +1,150 @@
+"""scikit-learn's contract: its own checks, pipelines, searches, copies, names of columns."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from ellipsoid import MIRA, PassiveAggressive, Perceptron
+from ellipsoid.estimators import LEARNERS
+
+SETTINGS = [
+    *(learner() for learner in LEARNERS.values()),
+    Perceptron(update="uniform", margin=0.1),
+    Perceptron(update="prop", margin=0.1, average=True),
+    Perceptron(update="ovr", fit_intercept=False),
+    PassiveAggressive(variant="hard", average=True, shuffle=False),
+    PassiveAggressive(variant="II", C=0.1, n_epochs=2),
+    MIRA(margin=1.0, fit_intercept=False),
+    MIRA(grow_features=True, average=True),
+]
+
+# Skipped by scikit-learn itself, where a check does not apply.
+MAY_SKIP = {
+    "check_array_api_input": "no array API is claimed",
+    "check_sample_weights_pandas_series": "no sample weights",
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("model", SETTINGS, ids=repr)
+def test_scikit_learn_finds_nothing(model, monkeypatch):
+    # Without this variable one check would be skipped; scikit-learn looks at it when it dispatches.
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    # With leave to grow a wider X is welcome; these checks want it refused.
+    wider = {"check_n_features_in_after_fitting": "takes a wider X", "check_classifiers_train": "takes a wider X"}
+    allowed = wider if model.grow_features else {}
+    results = check_estimator(model, expected_failed_checks=allowed, on_fail=None, on_skip=None)
+    assert len(results) > 40
+    failed = {r["check_name"]: r["exception"] for r in results if r["status"] == "failed"}
+    skipped = {r["check_name"]: str(r["exception"]) for r in results if r["status"] == "skipped"}
+    assert failed == {}
+    assert set(skipped) <= set(MAY_SKIP), skipped
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_in_a_pipeline_a_search_and_cross_validation(name, blobs):
+    X, y = blobs
+    labels = np.array(["red", "green", "blue"])[y]
+    pipeline = make_pipeline(StandardScaler(), LEARNERS[name](random_state=0))
+    assert pipeline.fit(X, labels).score(X, labels) > 0.7
+    assert cross_val_score(pipeline, X, labels, cv=3).mean() > 0.5
+    margin = f"{name.lower()}__margin"
+    search = GridSearchCV(pipeline, {margin: [0.01, 0.1]}, cv=2, n_jobs=1, error_score="raise").fit(X, labels)
+    assert search.best_params_[margin] in (0.01, 0.1)
+    assert set(search.predict(X)) <= set(labels)
+    assert is_classifier(pipeline)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))], ids=["deepcopy", "pickle"])
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_copy_is_equal_and_apart(name, average, copied, blobs, state):
+    X, y = blobs
+    model = LEARNERS[name](average=average).partial_fit(X[:60], y[:60], classes=range(3))
+    model.predict_one(X[0])
+    model.learn_one(X[60], y[60])
+    other = copied(model)
+    before = state(model)
+    assert state(other) == before
+    assert (other.predict(X) == model.predict(X)).all()
+    other.learn_one(X[61], y[61]).partial_fit(X[62:], y[62:])
+    assert state(model) == before, "learning on the copy must not reach the original"
+    model.partial_fit(X[61:], y[61:])
+    assert state(model) == state(other)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_clone_takes_parameters_and_nothing_learned(name, blobs):
+    X, y = blobs
+    model = LEARNERS[name](margin=0.5, n_epochs=3).fit(X, y)
+    fresh = clone(model)
+    assert fresh.get_params() == model.get_params()
+    for look in (lambda: fresh.predict(X), lambda: fresh.predict_one(X[0]), fresh.certificates):
+        with pytest.raises(NotFittedError, match="learned nothing yet"):
+            look()
+    for attribute in ("coef_", "classes_", "t_", "mistakes_", "updates_", "intercept_"):
+        assert not hasattr(fresh, attribute)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_columns_with_names(name, blobs):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed: data frames cannot be tested")
+    X, y = blobs
+    frame = pandas.DataFrame(X, columns=[f"feature {i}" for i in range(X.shape[1])])
+    model = LEARNERS[name](random_state=0).fit(frame, pandas.Series(y))
+    assert model.feature_names_in_.tolist() == frame.columns.tolist()
+    plain = LEARNERS[name](random_state=0).fit(X, y)
+    assert (model.coef_ == plain.coef_).all()
+    assert (model.predict(frame) == plain.predict(X)).all()
+    turned = frame[frame.columns[::-1]]
+    for call in (lambda: model.predict(turned), lambda: model.partial_fit(turned, y)):
+        with pytest.raises(ValueError, match="feature names should match"):
+            call()
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        model.predict(X)
+    stream = LEARNERS[name]().partial_fit(frame[:60], y[:60], classes=range(3)).partial_fit(frame[60:], y[60:])
+    assert stream.feature_names_in_.tolist() == frame.columns.tolist()
+    assert not hasattr(LEARNERS[name]().fit(frame, y).fit(X, y), "feature_names_in_")
+
+
+def test_two_labels_mean_one_vector(blobs):
+    X, y = blobs
+    for labels in (np.array(["no", "yes"])[y % 2], y % 2 == 1, np.where(y % 2, 1, -1)):
+        model = PassiveAggressive(random_state=0).fit(X, labels)
+        assert model.coef_.shape == (1, X.shape[1])
+        assert model.intercept_.shape == (1,)
+        scores = model.decision_function(X)
+        assert scores.shape == (len(y),)
+        np.testing.assert_allclose(scores, X @ model.coef_[0] + model.intercept_[0], rtol=1e-12, atol=1e-12)
+        assert (model.predict(X) == model.classes_[(scores > 0).astype(int)]).all()
+        assert model.predict(X).dtype == labels.dtype
+
+
+def test_scores_of_several_labels(blobs):
+    X, y = blobs
+    model = MIRA(random_state=0).fit(X, y)
+    scores = model.decision_function(X)
+    assert scores.shape == (len(y), 3)
+    np.testing.assert_allclose(scores, X @ model.coef_.T + model.intercept_, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(model.decision_function(sp.csr_matrix(X)), scores, rtol=1e-12, atol=1e-12)
+    assert (model.predict(X) == scores.argmax(axis=1)).all()
+    assert [model.predict_one(x) for x in X] == model.predict(X).tolist()
+
+
+def test_the_smallest_index_wins_a_tie(blobs):
+    X, _ = blobs
+    model = Perceptron(fit_intercept=False).partial_fit(np.zeros((1, X.shape[1])), [1], classes=[2, 0, 1])
+    assert (model.predict(X) == 2).all()
+    assert model.predict_one(X[0]) == 2
+    binary = Perceptron(fit_intercept=False).partial_fit(np.zeros((1, X.shape[1])), ["b"], classes=["b", "a"])
+    assert (binary.predict(X) == "b").all()
+    assert binary.predict_one(X[0]) == "b"
