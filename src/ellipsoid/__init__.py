@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "BayesPointMachine": "ellipsoid.batch",
     "CELLIP": "ellipsoid.estimators",
     "Certificate": "ellipsoid.certificates",
     "Ellipsoid": "ellipsoid.geometry",
+    "EllipsoidalSVC": "ellipsoid.batch",
     "IELLIP": "ellipsoid.estimators",
     "MIRA": "ellipsoid.estimators",
+    "OnlineEllipsoidalSVC": "ellipsoid.batch",
     "PassiveAggressive": "ellipsoid.estimators",
     "Perceptron": "ellipsoid.estimators",
     "datasets": "ellipsoid.streams",
@@ -26,6 +29,9 @@ _EXPORTS = {
 
 # Type checkers and editors do not run __getattr__: they read this block; a test holds it equal to _EXPORTS.
 if TYPE_CHECKING:
+    from ellipsoid.batch import BayesPointMachine as BayesPointMachine
+    from ellipsoid.batch import EllipsoidalSVC as EllipsoidalSVC
+    from ellipsoid.batch import OnlineEllipsoidalSVC as OnlineEllipsoidalSVC
     from ellipsoid.certificates import Certificate as Certificate
     from ellipsoid.convex import feasible_point as feasible_point
     from ellipsoid.convex import minimize as minimize

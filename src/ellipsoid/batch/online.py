@@ -32,10 +32,14 @@ CLOCK, RHO, TOP, RADIUS, WAITING, DUE, UPDATES = range(7)
 
 
 class Terms(NamedTuple):
-    """The problem's constants; r = 0 stands for the trace problem; ``bias`` is the size of the constant feature."""
+    """The problem's constants; r = 0 stands for the trace problem.
+
+    ``offset`` columns (0 or 1) in front belong to the constant feature, whose size is ``bias``.
+    """
 
     nu: float
     r: float
+    offset: int
     bias: float
 
 
@@ -51,37 +55,37 @@ class State(NamedTuple):
 
 
 @njit(cache=True, error_model="numpy")
-def _load_dense(X, row, bias, x, which):
+def _load_dense(X, row, terms, x, which):
     """Row ``row`` into the dense scratch x (constant feature first); returns its nonzeros' number and squared norm."""
     count, norm2 = 0, 0.0
-    if bias != 0.0:
+    if terms.offset:
         which[0] = 0
         count = 1
-        norm2 = bias * bias
-    x[0] = bias
+        norm2 = terms.bias * terms.bias
+        x[0] = terms.bias
     for j in range(X.shape[1]):
         value = np.float64(X[row, j])
-        x[1 + j] = value
+        x[terms.offset + j] = value
         if value != 0.0:
-            which[count] = 1 + j
+            which[count] = terms.offset + j
             count += 1
             norm2 += value * value
     return count, norm2
 
 
 @njit(cache=True, error_model="numpy")
-def _load_csr(data, indices, indptr, row, bias, x, which):
+def _load_csr(data, indices, indptr, row, terms, x, which):
     count, norm2 = 0, 0.0
     x[:] = 0.0
-    if bias != 0.0:
+    if terms.offset:
         which[0] = 0
         count = 1
-        norm2 = bias * bias
-    x[0] = bias
+        norm2 = terms.bias * terms.bias
+        x[0] = terms.bias
     for k in range(indptr[row], indptr[row + 1]):
         value = np.float64(data[k])
         if value != 0.0:
-            j = 1 + indices[k]
+            j = terms.offset + indices[k]
             x[j] = value
             which[count] = j
             count += 1
@@ -163,7 +167,7 @@ def dense_steps(X, order, signs, state, terms, scores, moved, start):
     for p in range(start, order.shape[0]):
         if state.scalars[CLOCK] >= state.scalars[DUE]:
             return p
-        count, norm2 = _load_dense(X, order[p], terms.bias, x, which)
+        count, norm2 = _load_dense(X, order[p], terms, x, which)
         scores[p], active = _learn(x, which, count, norm2, signs[order[p]], state, terms, u)
         moved[p] |= active
     return order.shape[0]
@@ -176,7 +180,7 @@ def csr_steps(data, indices, indptr, order, signs, state, terms, scores, moved, 
     for p in range(start, order.shape[0]):
         if state.scalars[CLOCK] >= state.scalars[DUE]:
             return p
-        count, norm2 = _load_csr(data, indices, indptr, order[p], terms.bias, x, which)
+        count, norm2 = _load_csr(data, indices, indptr, order[p], terms, x, which)
         scores[p], active = _learn(x, which, count, norm2, signs[order[p]], state, terms, u)
         moved[p] |= active
     return order.shape[0]
@@ -185,7 +189,8 @@ def csr_steps(data, indices, indptr, order, signs, state, terms, scores, moved, 
 def smallest_shift(values: Vector, radius: float) -> float:
     """The smallest l >= 0 with sum 1/(values + l) <= 1/radius, by Newton on the concave 1/sum: monotone from below."""
     values = np.maximum(values, 0.0)
-    shift = 0.0 if values.min() > 0 else 1e-12 * max(radius, 1e-300)
+    # The largest term alone asks for this much.
+    shift = max(0.0, radius - float(values.min()))
     for _ in range(200):
         inverse = 1.0 / (values + shift)
         total = inverse.sum()

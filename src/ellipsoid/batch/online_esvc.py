@@ -73,7 +73,7 @@ class EllipsoidLearner(Learner):
         if width > self.table.width:
             self.table.width = width
             for machine in self.table.machines:
-                machine.widen(1 + width)
+                machine.widen(self.terms.offset + width)
 
     def know(self, label: Any) -> None:
         """Add a class. The learner of two labels serves both; a third gives each its own, the first one mirrored."""
@@ -88,7 +88,7 @@ class EllipsoidLearner(Learner):
             machines.append(self._new())
 
     def _new(self) -> Machine:
-        return Machine(self.terms._replace(bias=self.bias), 1 + self.table.width)
+        return Machine(self.terms._replace(bias=self.bias), self.terms.offset + self.table.width)
 
     def settle(self, norm: float, radius: float) -> None:
         """Fix the size of the constant feature, and the radius that the first steps assume."""
@@ -150,7 +150,10 @@ class EllipsoidLearner(Learner):
 
     def _table_of(self, averaged: bool) -> Matrix:
         """One row a score; the first column is what is added to it, the constant feature's size included."""
-        table = np.vstack([m.mean_weights() if averaged else m.state.w for m in self.table.machines])
+        offset = self.terms.offset
+        table = np.zeros((len(self.table.machines), 1 + self.table.width))
+        for row, machine in zip(table, self.table.machines, strict=True):
+            row[1 - offset :] = machine.mean_weights() if averaged else machine.state.w
         table[:, 0] *= self.bias
         return table
 
@@ -174,8 +177,8 @@ class EllipsoidLearner(Learner):
         for k, machine in enumerate(self.table.machines):
             y = np.where(codes == (1 if len(self.labels) == 2 else k), 1.0, -1.0)
             B, w = machine.shape(), machine.mean_weights() if self.average else machine.state.w
-            width = _quadratic(X, self.bias, B)
-            value = y * (X @ w[1:] + self.bias * w[0])
+            width = _quadratic(X, self.bias if machine.terms.offset else None, B)
+            value = y * (X @ w[machine.terms.offset :] + (self.bias * w[0] if machine.terms.offset else 0.0))
             informative = norms > 0
             if machine.terms.r > 0:
                 width[informative] /= norms[informative]
@@ -196,7 +199,8 @@ class EllipsoidLearner(Learner):
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         width, count = int(scalars["width"]), 1 if len(labels) == 2 else len(labels)
-        if any(arrays[f"Q{k}"].shape != (1 + width, 1 + width) for k in range(count)):
+        full = self.terms.offset + width
+        if any(arrays[f"Q{k}"].shape != (full, full) for k in range(count)):
             raise ValueError("its arrays have wrong shapes")
         if arrays["tally"].shape != self.tally.shape:
             raise ValueError("its arrays have wrong shapes")
@@ -299,7 +303,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
             raise ValueError(f"tol must be positive, got {self.tol}")
         if self.intercept_scaling is not None and not self.intercept_scaling > 0:
             raise ValueError(f"intercept_scaling must be positive, got {self.intercept_scaling}")
-        terms = Terms(float(self.nu), float(self.r) if self.problem == "relaxed" else 0.0, 0.0)
+        terms = Terms(float(self.nu), float(self.r) if self.problem == "relaxed" else 0.0, int(bool(self.fit_intercept)), 0.0)
         return EllipsoidLearner(
             terms, intercept=self.fit_intercept, average=self.average, bias=self.intercept_scaling
         )
@@ -364,7 +368,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
 
     @property
     def shape_(self) -> Any:
-        """The matrix B, the constant feature first; one a class if there are more than two."""
+        """The matrix B, the constant feature (if any) first; one a class if there are more than two."""
         shapes = [machine.shape() for machine in self._fitted("shape_").table.machines]
         return shapes[0] if len(shapes) == 1 else np.array(shapes)
 
@@ -399,13 +403,15 @@ def _norms(rows: Dense | CSR, order: NDArray[np.int64]) -> Vector:
     return np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel())[order]
 
 
-def _quadratic(X: Any, bias: float, B: Matrix, chunk: int = 8192) -> Vector:
-    """x'Bx of the rows, the constant feature in front."""
+def _quadratic(X: Any, bias: float | None, B: Matrix, chunk: int = 8192) -> Vector:
+    """x'Bx of the rows, with a constant feature of size ``bias`` in front unless it is None."""
     out = np.empty(X.shape[0])
+    core = B if bias is None else B[1:, 1:]
     for start in range(0, X.shape[0], chunk):
         part = X[start : start + chunk]
-        image = part @ B[1:, 1:]
+        image = part @ core
         inner = part.multiply(image).sum(axis=1) if hasattr(part, "multiply") else np.einsum("ij,ij->i", part, image)
-        linear = part @ B[1:, 0]
-        out[start : start + chunk] = np.asarray(inner).ravel() + 2.0 * bias * linear + bias**2 * B[0, 0]
+        out[start : start + chunk] = np.asarray(inner).ravel()
+        if bias is not None:
+            out[start : start + chunk] += 2.0 * bias * (part @ B[1:, 0]) + bias**2 * B[0, 0]
     return out

@@ -1,0 +1,198 @@
+"""The Bayes point machine as a scikit-learn estimator: the yardstick of the ellipsoidal SVM."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ellipsoid.batch.billiard import billiard, perceptrons
+from ellipsoid.batch.features import incomplete_cholesky
+from ellipsoid.batch.kernels import KernelFunction, check_kernel, make_kernel
+from ellipsoid.batch.problem import Matrix, Vector
+
+
+class BayesPointMachine(ClassifierMixin, BaseEstimator):
+    """The centre of mass of the version space, found by billiards or by averaging perceptrons.
+
+    Points are scaled to length one in the kernel's feature space (a version space does not depend on their lengths).
+    The kernel matrix of the training points must fit into memory.
+
+    Parameters
+    ----------
+    kernel, gamma, degree, coef0
+        As in ``sklearn.svm.SVC``: "linear", "rbf", "poly", "precomputed" or a function of two matrices.
+    method : "billiard" or "perceptrons"
+        The kernel billiard, or the average of perceptrons trained on permutations of the data.
+    regularization : float
+        Added to the diagonal of the normalised kernel: a soft boundary. 0 is the hard version space, which exists only
+        for separable classes.
+    fit_intercept : bool
+        Add a constant feature, as long as the points themselves.
+    tol : float
+        The billiard ends when twice as many bounces turn the vector of training values by less than this angle.
+    max_bounces, n_perceptrons, max_epochs : int
+        Limits: bounces of the billiard, perceptrons to average, passes of a perceptron.
+    random_state : int, RandomState instance or None
+
+    Attributes
+    ----------
+    dual_coef_, support_, classes_
+    n_bounces_, change_
+        Per binary problem: bounces made, and how far (in radians) the last doubling turned the values.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ellipsoid import BayesPointMachine
+    >>> X = np.array([[0.0, 1.0], [1.0, 1.2], [1.0, 0.0], [2.0, 0.1]])
+    >>> model = BayesPointMachine(kernel="linear", random_state=0).fit(X, ["up", "up", "right", "right"])
+    >>> model.predict([[0.5, 3.0], [3.0, 0.5]]).tolist()
+    ['up', 'right']
+    """
+
+    def __init__(
+        self,
+        *,
+        kernel: str | KernelFunction = "rbf",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 0.0,
+        method: str = "billiard",
+        regularization: float = 0.1,
+        fit_intercept: bool = True,
+        tol: float = 0.01,
+        max_bounces: int = 500_000,
+        n_perceptrons: int = 100,
+        max_epochs: int = 1000,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.method = method
+        self.regularization = regularization
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_bounces = max_bounces
+        self.n_perceptrons = n_perceptrons
+        self.max_epochs = max_epochs
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Find the centre of the version space of every class against the rest."""
+        self._check_parameters()
+        accept = False if self.kernel == "precomputed" else "csr"
+        X, y = validate_data(self, X, y, accept_sparse=accept, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(y)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"a precomputed kernel must be square, got {X.shape[0]} rows and {X.shape[1]} columns")
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(f"y holds 1 class only ({self.classes_[0]!r}); a classifier needs at least two classes")
+        self.kernel_ = make_kernel(self.kernel, self.gamma, self.degree, self.coef0, X)
+        K = self.kernel_(X, X)
+        check_kernel(self.kernel_, K)
+        lengths = np.sqrt(np.diag(K))
+        kept = np.flatnonzero(lengths > 0)
+        if len(kept) < len(lengths):
+            first = int(np.argmin(lengths))
+            warnings.warn(
+                f"{len(lengths) - len(kept)} rows lie at the origin of the feature space (the first is row {first}): "
+                "they are left out of training",
+                stacklevel=2,
+            )
+        gram = self._normalised(K[np.ix_(kept, kept)], lengths[kept], lengths[kept])
+        gram[np.diag_indices_from(gram)] += self.regularization
+        phi, to_points = incomplete_cholesky(lambda j: gram[:, j], np.diag(gram).copy(), len(gram), tol=1e-14)
+        phi /= np.linalg.norm(phi, axis=1)[:, None]
+        rng = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31 - 1)))
+        self._fit_classes(phi, codes[kept], rng, to_points.transform)
+        # The points' lengths go into the coefficients, so that prediction needs the plain kernel only.
+        self.support_ = kept[to_points.landmarks]
+        self._lengths = lengths[self.support_]
+        if self.kernel_.name != "precomputed":
+            self.support_vectors_ = X[self.support_]
+        return self
+
+    def _fit_classes(
+        self, phi: Matrix, codes: NDArray[np.int64], rng: np.random.Generator, transform: Matrix
+    ) -> None:
+        positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
+        coefficients, bounces, changes = [], [], []
+        for positive in positives:
+            y = np.where(codes == positive, 1.0, -1.0)
+            centre, made, change = self._centre(phi * y[:, None], positive, rng)
+            coefficients.append(transform @ centre)
+            bounces.append(made)
+            changes.append(change)
+        self.dual_coef_ = np.array(coefficients)
+        self.n_bounces_ = bounces[0] if len(bounces) == 1 else np.array(bounces)
+        self.change_ = changes[0] if len(changes) == 1 else np.array(changes)
+
+    def _centre(self, signed: Matrix, positive: int, rng: np.random.Generator) -> tuple[Vector, int, float]:
+        count = self.n_perceptrons if self.method == "perceptrons" else 1
+        inside, separating = perceptrons(signed, count=count, max_epochs=self.max_epochs, rng=rng)
+        if separating == 0:
+            raise ValueError(
+                f"class {self.classes_[positive]!r}: no perceptron separated it from the rest in {self.max_epochs} "
+                "passes, so the hard version space may be empty; raise regularization (a soft boundary) or max_epochs"
+            )
+        if self.method == "perceptrons":
+            return inside / np.linalg.norm(inside), 0, float("nan")
+        centre, made, change = billiard(signed, inside, max_bounces=self.max_bounces, tol=self.tol, rng=rng)
+        if change > self.tol:
+            warnings.warn(
+                f"class {self.classes_[positive]!r}: the last of max_bounces={self.max_bounces} still turned the values "
+                f"by {change:.3g} radians; raise max_bounces or tol",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return centre, made, change
+
+    def _check_parameters(self) -> None:
+        if self.method not in ("billiard", "perceptrons"):
+            raise ValueError(f"method must be 'billiard' or 'perceptrons', got {self.method!r}")
+        if not (np.isfinite(self.regularization) and self.regularization >= 0):
+            raise ValueError(f"regularization must not be negative, got {self.regularization}")
+        if not self.tol > 0:
+            raise ValueError(f"tol must be positive, got {self.tol}")
+        for name in ("max_bounces", "n_perceptrons", "max_epochs"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+
+    def _normalised(self, K: Matrix, left: Vector, right: Vector) -> Matrix:
+        """Kernel values of points of length one, half of it from the constant feature if there is one."""
+        unit = K / np.maximum(left, 1e-300)[:, None] / right[None, :]
+        return 0.5 * (unit + 1.0) if self.fit_intercept else unit
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The product of a point, scaled to length one, with each centre of mass."""
+        check_is_fitted(self, "dual_coef_")
+        accept = False if self.kernel == "precomputed" else "csr"
+        X = validate_data(self, X, accept_sparse=accept, dtype=np.float64, reset=False)
+        if self.kernel_.name == "precomputed":
+            # k(x, x) is not at hand; the sign, and the order of the classes, do not need it without a constant.
+            cross, left = X[:, self.support_], np.ones(X.shape[0])
+        else:
+            cross, left = self.kernel_(X, self.support_vectors_), np.sqrt(self.kernel_.diagonal(X))
+        values = self._normalised(cross, left, self._lengths) @ self.dual_coef_.T
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class with the largest value, the first of equals; for two classes the sign, zero counting as the second."""
+        values = self.decision_function(X)
+        winners = (values >= 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        return self.classes_[winners]

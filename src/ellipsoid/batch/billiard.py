@@ -1,0 +1,142 @@
+"""The Bayes point by billiards: a ball that bounces inside the version space visits all of it equally.
+
+The version space of points phi_i (of length one) with labels y_i is the part of the unit sphere where every
+y_i w.phi_i >= 0; its centre of mass is the Bayes point. Herbrich, Graepel and Campbell, "Bayes Point Machines" (JMLR
+2001), section 4, let a ball fly and reflect it at the planes w.phi_i = 0. They fly along straight lines and project;
+here the ball stays on the sphere and flies along great circles, where the uniform measure is exactly invariant, no
+flight is endless, and the integral over an arc is known:
+
+    x(a) = p cos a + u sin a,    plane i is met at a_i = atan2(d_i, -e_i),  d_i = y_i p.phi_i,  e_i = y_i u.phi_i,
+    integral of x over [0, a] = p sin a + u (1 - cos a).
+
+Products with all points are carried along, so a bounce costs O(N): one column of the kernel matrix. At equal
+lengths of flight, so in mid-air, the direction is drawn anew, lest a regular orbit fools the average (at a wall the
+directions are not uniform, and a new one there would spoil the measure).
+
+A cheap alternative from the same paper, section 4.4: perceptrons trained on permutations of the data end at points all
+over the version space; their normalised average is near its centre.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ellipsoid.batch.problem import Matrix, Vector
+
+
+class Ball(NamedTuple):
+    """Position p and direction u in features, and their products with all signed points."""
+
+    p: np.ndarray
+    u: np.ndarray
+    d: np.ndarray
+    e: np.ndarray
+
+
+@njit(cache=True, error_model="numpy")
+def _fly(ball, phi, gram, total, reach, most):
+    """Fly for the length ``reach`` or ``most`` bounces; adds the integral to ``total``; returns length and bounces."""
+    p, u, d, e = ball
+    n, m = phi.shape
+    length = 0.0
+    last = -1
+    for bounce in range(most):
+        # The smallest angle has the largest cotangent, -e/d.
+        steepest, hit = -np.inf, -1
+        for i in range(n):
+            cotangent = -e[i] / max(d[i], 1e-300)
+            if cotangent > steepest and i != last:
+                steepest, hit = cotangent, i
+        if hit < 0:
+            return length, bounce
+        angle = np.arctan2(max(d[hit], 0.0), -e[hit])
+        final = length + angle >= reach
+        if final:
+            angle = reach - length
+        c, s = np.cos(angle), np.sin(angle)
+        bend = 0.0 if final else 2.0 * (e[hit] * c - d[hit] * s)
+        for j in range(m):
+            total[j] += s * p[j] + (1.0 - c) * u[j]
+            p[j], u[j] = c * p[j] + s * u[j], c * u[j] - s * p[j] - bend * phi[hit, j]
+        length += angle
+        if final:
+            return length, bounce
+        for i in range(n):
+            d[i], e[i] = c * d[i] + s * e[i], c * e[i] - s * d[i] - bend * gram[hit, i]
+        last = hit
+    return length, most
+
+
+def _aim(ball: Ball, phi: Matrix, rng: np.random.Generator) -> Ball:
+    """A new random direction, and p, u, d, e free of accumulated rounding."""
+    p = ball.p / np.linalg.norm(ball.p)
+    u = rng.standard_normal(len(p))
+    u -= (u @ p) * p
+    u /= np.linalg.norm(u)
+    return Ball(p, u, phi @ p, phi @ u)
+
+
+def billiard(
+    signed: Matrix, inside: Vector, *, max_bounces: int, tol: float, rng: np.random.Generator
+) -> tuple[Vector, int, float]:
+    """The centre of mass of {w : signed w >= 0, |w| = 1}, from a point inside; also the bounces and the last change.
+
+    ``signed`` has the rows y_i phi_i, of length one. The number of bounces doubles until its values at the points
+    turn by less than ``tol`` (an angle in radians): directions in which no point lies do not count.
+    """
+    if signed.shape[1] == 1:
+        # On a line the sphere is two points, and one of them is the version space.
+        return inside / np.linalg.norm(inside), 0, 0.0
+    gram = signed @ signed.T
+    ball = Ball(inside, inside, inside, inside)
+    total = np.zeros(signed.shape[1])
+    # A first stretch from the starting point measures the flights, and is not counted.
+    stretch = max(10, len(signed) // 2)
+    ball = _aim(ball, signed, rng)
+    reach = _fly(ball, signed, gram, np.zeros_like(total), np.inf, stretch)[0]
+    # Directions change a few hundred times before the first comparison, so that the orbits have mixed.
+    done, goal, change = 0, 256 * stretch, np.inf
+    before = np.zeros(len(signed))
+    while True:
+        while done < min(goal, max_bounces):
+            ball = _aim(ball, signed, rng)
+            done += 1 + _fly(ball, signed, gram, total, reach, 100 * stretch)[1]
+        values = signed @ total
+        values /= np.linalg.norm(values)
+        change = float(np.arccos(np.clip(before @ values, -1.0, 1.0)))
+        before = values
+        if change <= tol or done >= max_bounces:
+            return total / np.linalg.norm(total), done, change
+        goal *= 2
+
+
+@njit(cache=True, error_model="numpy")
+def _perceptron(gram, order, counts, max_epochs):
+    """Mistake counts of a perceptron in the order given, until a pass is clean; returns whether one was."""
+    n = gram.shape[0]
+    image = np.zeros(n)
+    for _ in range(max_epochs):
+        clean = True
+        for i in order:
+            if image[i] <= 0.0:
+                clean = False
+                counts[i] += 1.0
+                for j in range(n):
+                    image[j] += gram[i, j]
+        if clean:
+            return True
+    return False
+
+
+def perceptrons(signed: Matrix, *, count: int, max_epochs: int, rng: np.random.Generator) -> tuple[Vector, int]:
+    """The average of ``count`` normalised perceptrons on permutations of the data, and how many of them separate it."""
+    gram = signed @ signed.T
+    total, separating = np.zeros(signed.shape[1]), 0
+    for _ in range(count):
+        counts = np.zeros(len(signed))
+        if _perceptron(gram, rng.permutation(len(signed)), counts, max_epochs):
+            w = counts @ signed
+            total += w / np.linalg.norm(w)
+            separating += 1
+    return total, separating
