@@ -88,6 +88,10 @@ class Learner:
         if len(self.labels) == 2 and not self.multilabel:
             self.split = self.rounds > 0
             self.table.split(self.half)
+            # From here on the sums are those of a run that kept two rows from the start.
+            self.tally[tallies.PUSH] *= self.half
+            if self.one_vs_rest:
+                self.tally[tallies.PARTS] = 2.0 * self.tally[tallies.UPDATES]
         self.labels.add(label)
         self.table.reserve(self.scores, self.width)
         if self.work.shape[1] < self.scores:

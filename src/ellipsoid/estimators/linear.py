@@ -35,7 +35,7 @@ def one_of(name: str, value: Any, choices: dict[str, Any]) -> Any:
 
 def _run(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:
     weights = learner.table.weights(learner.scores, 0)
-    return additive.Run(learner.tally, weights, comparator, 1 if learner.scores == 1 else 2, not learner.split)
+    return additive.Run(learner.tally, weights, comparator, 1 if learner.scores == 1 else 2, learner.split)
 
 
 class Perceptron(OnlineClassifier):
