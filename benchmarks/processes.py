@@ -5,7 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 # An array of 64 kB or more gets pages of its own, and gives them back: memory freed before the job must not hide what
 # the job takes.
@@ -14,11 +14,20 @@ PATIENCE = 300
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def seconds(code: str, **environment: str) -> float:
-    """Wall time of ``python -c code``, start of the interpreter included."""
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env={**os.environ, **environment})
-    return time.perf_counter() - began
+class Seconds(NamedTuple):
+    """Time of a process on the wall and of the processor."""
+
+    wall: float
+    cpu: float
+
+
+def seconds(code: str) -> Seconds:
+    """The time of ``python -c code``, start of the interpreter included."""
+    before, began = os.times(), time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
+    wall, after = time.perf_counter() - began, os.times()
+    used = after.children_user + after.children_system - before.children_user - before.children_system
+    return Seconds(wall, used)
 
 
 def answer(code: str, **environment: str) -> float:

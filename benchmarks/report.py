@@ -132,7 +132,7 @@ def number(value: float) -> str:
 def duration(seconds: float) -> str:
     """A time with a unit that suits it."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
+        if abs(seconds) >= size:
             return f"{number(seconds / size)} {unit}"
     return f"{number(seconds / 1e-9)} ns"
 

@@ -2,13 +2,12 @@
 
 import tempfile
 from collections.abc import Iterator
-from statistics import median
 from typing import Any
 
 from ellipsoid.estimators import LEARNERS
 
 from .harness import Effort, Target, figure
-from .processes import answer, seconds
+from .processes import Seconds, answer, seconds
 
 HELP = "import sys; sys.argv = ['ellipsoid', '--help']; sys.stdout = open('/dev/null', 'w')\n" + (
     "from ellipsoid.cli import main\nmain()"
@@ -35,21 +34,30 @@ print(time.perf_counter() - began)
 def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
     """Help, imports, compilation."""
     times = 3 if quick else effort.repeats
-    bare, helped, base, ours, peer = [], [], [], [], []
+    kept: dict[str, list[Seconds]] = {code: [] for code in ("", HELP, BASE, LEARNER, PEER)}
     for _ in range(times + 1):
-        for code, kept in (("", bare), (HELP, helped), (BASE, base), (LEARNER, ours), (PEER, peer)):
-            kept.append(seconds(code))
-    # The first round fills the disk cache.
-    bare, helped, base, ours, peer = (median(kept[1:]) for kept in (bare, helped, base, ours, peer))
-    yield figure("ellipsoid --help", "a new process, all of it", helped, "s", Target(0.2, False), bare_python=bare)
+        for code, runs in kept.items():
+            runs.append(seconds(code))
+    # A process can only be slowed by its neighbours, and a difference of medians would hold the noise of both.
+    bare, helped, base, ours, peer = (Seconds(*map(min, zip(*runs, strict=True))) for runs in kept.values())
+    yield figure(
+        "ellipsoid --help",
+        "a new process, all of it, fastest run",
+        helped.wall,
+        "s",
+        Target(0.2, False),
+        bare_python=bare.wall,
+        processor_time=helped.cpu,
+    )
     yield figure(
         "from ellipsoid import PassiveAggressive",
-        "beyond `import numba, sklearn`",
-        ours - base,
+        "beyond `import numba, sklearn`, fastest runs",
+        ours.wall - base.wall,
         "s",
         Target(0.3, False),
-        numba_and_sklearn=base,
-        sklearn_SGDClassifier_beyond_the_same=peer - base,
+        numba_and_sklearn=base.wall,
+        processor_time=ours.cpu - base.cpu,
+        sklearn_SGDClassifier_beyond_the_same=peer.wall - base.wall,
     )
     for learner in ("PassiveAggressive", "IELLIP"):
         if learner in LEARNERS:
