@@ -108,7 +108,7 @@ def _linear(name: str, data: Data, quick: bool, effort: Effort) -> Iterator[dict
         seconds = found["ours"]["wall_median"]
         target = None if quick else Target(bound, at_least=False)
         yield figure(f"esvm-{name}-{kind}-time", setting, seconds, "s", target, least=found["ours"]["wall_min"])
-        paper = PAPER[name.split("-")[0]]
+        paper = PAPER[name.split("-", maxsplit=1)[0]]
         error = 100 * found["ours"]["error"]
         yield figure(f"esvm-{name}-{kind}-error", f"test error; the paper: {paper} %", error, "%")
 

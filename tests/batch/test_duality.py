@@ -28,7 +28,9 @@ def relaxed_by_cones(X, y, problem):
 
 
 @pytest.mark.parametrize("scaling", ["unit", "paper"])
-@pytest.mark.parametrize(("seed", "nu", "r"), [(0, 0.5, 0.9), (1, 0.05, 0.9), (2, 0.2, 0.5), (3, 2.0, 0.97), (4, 0.01, 0.8)])
+@pytest.mark.parametrize(
+    ("seed", "nu", "r"), [(0, 0.5, 0.9), (1, 0.05, 0.9), (2, 0.2, 0.5), (3, 2.0, 0.97), (4, 0.01, 0.8)]
+)
 def test_dual_value_is_the_conic_optimum(seed, nu, r, scaling):
     X, y = cloud(seed)
     problem = make_problem(y, (X**2).sum(1), nu=nu, r=r, rank=X.shape[1], scaling=scaling)

@@ -1,5 +1,7 @@
 """The online ellipsoidal SVM: its steps, its certificate, and streams in any pieces."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -112,7 +114,7 @@ def test_pieces_of_a_stream_do_not_matter(cuts, classes, csr):
     whole = OnlineEllipsoidalSVC(random_state=0).partial_fit(rows, y)
     pieces = OnlineEllipsoidalSVC(random_state=0)
     edges = [0, *sorted(set(cuts)), len(y)]
-    for start, stop in zip(edges, edges[1:], strict=False):
+    for start, stop in pairwise(edges):
         pieces.partial_fit(rows[start:stop], y[start:stop])
     assert (pieces.coef_ == whole.coef_).all()
     assert (pieces.intercept_ == whole.intercept_).all()

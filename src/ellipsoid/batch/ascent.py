@@ -7,7 +7,8 @@ can move. For coordinate i, u = P phi_i with P = M^{-1}, omega = r c_i phi_i.u, 
     gamma(s) = max(sqrt(q + 2 s y_i z + s^2 K_ii)/2, mu),     -alpha_i <= s <= C_i - alpha_i
 
 decreasing in s. Then alpha_i += s, v += s y_i phi_i, sig += s y_i and a rank-one change of P. For many features the
-O(m^2) work is done for a block of points at once, in BLAS-3 calls, and the coordinates move on the block's Gram matrices.
+O(m^2) work is done for a block of points at once, in BLAS-3 calls, and the coordinates move on the block's Gram
+matrices.
 
 The certificate recomputes everything from alpha, so sums may be reassociated here.
 """

@@ -66,8 +66,8 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         method: str = "billiard",
         regularization: float = 0.1,
         fit_intercept: bool = True,
-        tol: float = 0.01,
-        max_bounces: int = 500_000,
+        tol: float = 0.02,
+        max_bounces: int = 200_000,
         n_perceptrons: int = 100,
         max_epochs: int = 1000,
         random_state: Any = None,
@@ -127,9 +127,7 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
             self.support_vectors_ = X[self.support_]
         return self
 
-    def _fit_classes(
-        self, phi: Matrix, codes: NDArray[np.int64], rng: np.random.Generator, transform: Matrix
-    ) -> None:
+    def _fit_classes(self, phi: Matrix, codes: NDArray[np.int64], rng: np.random.Generator, transform: Matrix) -> None:
         positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
         coefficients, bounces, changes = [], [], []
         for positive in positives:
@@ -155,8 +153,8 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         centre, made, change = billiard(signed, inside, max_bounces=self.max_bounces, tol=self.tol, rng=rng)
         if change > self.tol:
             warnings.warn(
-                f"class {self.classes_[positive]!r}: the last of max_bounces={self.max_bounces} still turned the values "
-                f"by {change:.3g} radians; raise max_bounces or tol",
+                f"class {self.classes_[positive]!r}: the last of max_bounces={self.max_bounces} still turned the "
+                f"values by {change:.3g} radians; raise max_bounces or tol",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -192,7 +190,7 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest value, the first of equals; for two classes the sign, zero counting as the second."""
+        """The class of the largest value, the first of equals; of two classes by the sign, the second at zero."""
         values = self.decision_function(X)
         winners = (values >= 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
         return self.classes_[winners]

@@ -185,9 +185,7 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
             raise ValueError(f"n_components must be at least 1, got {self.n_components}")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         exact = self.formulation == "exact"
-        return Settings(
-            self.nu, r, self.hard_margin, self.margin_scaling, exact, self.tol, self.max_iter, seed
-        )
+        return Settings(self.nu, r, self.hard_margin, self.margin_scaling, exact, self.tol, self.max_iter, seed)
 
     def _informative(self, X: Any, weights: Vector | None) -> NDArray[np.int64]:
         """Rows to learn from: a point at the origin says nothing about w, a point of weight zero nothing at all."""
@@ -261,14 +259,14 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
             if hasattr(self, name):
                 delattr(self, name)
         if self.kernel_.name == "linear" and prepared.feature_map is None:
-            self.coef_ = np.vstack([model.w for model in models])
+            self.coef_ = np.vstack([model.weights for model in models])
             return
         if prepared.feature_map is not None:
             # w = sum_l (T w)_l phi(landmark_l): the features' model is a kernel expansion on the landmarks.
-            expansion = np.vstack([prepared.feature_map.transform @ model.w for model in models])
+            expansion = np.vstack([prepared.feature_map.transform @ model.weights for model in models])
             points = prepared.feature_map.landmarks
         else:
-            expansion = np.vstack([model.coef for model in models])
+            expansion = np.vstack([model.expansion for model in models])
             points = np.flatnonzero((expansion != 0).any(axis=0))
             expansion = expansion[:, points]
         self.dual_coef_ = expansion
@@ -299,7 +297,7 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class with the largest value, the first of equals; for two classes the sign, zero counting as the second."""
+        """The class of the largest value, the first of equals; of two classes by the sign, the second at zero."""
         values = self.decision_function(X)
         winners = (values >= 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
         return self.classes_[winners]
@@ -314,7 +312,7 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
         if self.kernel_.name == "precomputed" and prepared.feature_map is None:
             raise ValueError("ellipsoid_width needs k(x, x) of new points, which a precomputed kernel does not give")
         if prepared.feature_map is not None:
-            rows = Rows(prepared.feature_map(self._cross(X, prepared.feature_map.landmarks)))
+            rows: Rows | None = Rows(prepared.feature_map(self._cross(X, prepared.feature_map.landmarks)))
         else:
             rows = Rows(X) if self.kernel_.name == "linear" else None
         widths = []
@@ -323,7 +321,9 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
                 widths.append(feature_width(model, rows))
             else:
                 cross = self._cross(X, np.arange(training.shape[0]))
-                widths.append(kernel_width(model, prepared.kernel_matrix, cross, self.kernel_.diagonal(X)))
+                K = prepared.kernel_matrix
+                assert K is not None
+                widths.append(kernel_width(model, K, cross, self.kernel_.diagonal(X)))
         return widths[0] if len(widths) == 1 else np.column_stack(widths)
 
     def margin_ratio(self, X: Any) -> NDArray[np.float64]:

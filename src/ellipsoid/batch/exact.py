@@ -4,8 +4,8 @@
     s.t. y_i (x_i.w + b) + t_i zeta_i >= |E x_i|,   |w| <= 1,   zeta >= 0,   E positive semi-definite
 
 Momma, Hatano, Nakayama, Problem 5 (with t_i zeta_i where the paper prints t_i^2 zeta_i). The log-determinant needs
-exponential cones, the rest second-order and semi-definite ones, so the work grows with the sixth power of the dimension:
-the relaxation of ``problem`` is the everyday form, this one the yardstick.
+exponential cones, the rest second-order and semi-definite ones, so the work grows with the sixth power of the
+dimension: the relaxation of ``problem`` is the everyday form, this one the yardstick.
 """
 
 import warnings
@@ -42,9 +42,7 @@ def solve_exact(
     try:
         import cvxpy as cp
     except ImportError:
-        raise ImportError(
-            'formulation="exact" needs the conic solvers: pip install "ellipsoid[exact]"'
-        ) from None
+        raise ImportError('formulation="exact" needs the conic solvers: pip install "ellipsoid[exact]"') from None
     n, d = X.shape
     if d > LARGEST:
         raise ValueError(f'formulation="exact" is for at most {LARGEST} dimensions, got {d}; use "relaxed"')
@@ -83,9 +81,7 @@ def _separable(X: Matrix, y: Vector) -> bool:
     return bool(found.status == 0)
 
 
-def _certify(
-    X: Matrix, y: Vector, r: float, C: Vector, point: tuple[Vector, float, Matrix, Vector]
-) -> ExactSolution:
+def _certify(X: Matrix, y: Vector, r: float, C: Vector, point: tuple[Vector, float, Matrix, Vector]) -> ExactSolution:
     """Primal and dual values recomputed from a solver's answer, made feasible first.
 
     |E x| is the largest s'E x over unit vectors s, so any choice of s_i gives a lower bound on Problem 5:

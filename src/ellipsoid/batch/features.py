@@ -2,7 +2,8 @@
 
 The solver in features (``ascent``) needs five products with Phi and never the N x N kernel. For a kernel other than the
 linear one, Phi comes from a pivoted incomplete Cholesky factorisation (Fine and Scheinberg, JMLR 2001: greedy on the
-largest residual) or from Nystroem's method on random landmarks (Williams and Seeger, NIPS 2000); both give Phi Phi' ~ K.
+largest residual) or from Nystroem's method on random landmarks (Williams and Seeger, NIPS 2000); both give
+Phi Phi' ~ K.
 """
 
 from collections.abc import Callable

@@ -80,6 +80,18 @@ class BinaryModel:
     shape: Matrix | None = None
     norm_w: float = 1.0
 
+    @property
+    def weights(self) -> Vector:
+        """w, where it is known in features."""
+        assert self.w is not None
+        return self.w
+
+    @property
+    def expansion(self) -> Vector:
+        """w as a combination of the training points."""
+        assert self.coef is not None
+        return self.coef
+
 
 def choose_solver(asked: str, kernel: Kernel, n: int, width: int) -> str:
     if asked not in SOLVERS:
@@ -211,12 +223,10 @@ def _fit_features(
     rows = prepared.rows
     assert rows is not None
     start = None
-    if previous is not None and previous.w is not None and len(previous.alpha) <= len(problem.y):
-        if len(previous.w) == rows.shape[1]:
-            start = (_warm_alpha(previous, problem), previous.w, previous.bias)
-    found = solve_features(
-        rows, problem, Options(settings.tol, settings.max_iter, -1, settings.seed), start, report
-    )
+    old = None if previous is None else previous.w
+    if previous is not None and old is not None and len(old) == rows.shape[1] and len(previous.alpha) <= len(problem.y):
+        start = (_warm_alpha(previous, problem), old, previous.bias)
+    found = solve_features(rows, problem, Options(settings.tol, settings.max_iter, -1, settings.seed), start, report)
     return BinaryModel(
         found.alpha,
         found.bias,

@@ -292,11 +292,8 @@ class Machine:
         while reached < len(order):
             if self.state.scalars[CLOCK] >= self.state.scalars[DUE]:
                 self.renew(first_radius)
-            common = (order, signs, self.state, self.terms, scores, moved, reached)
-            if len(rows) == 1:
-                reached = dense_steps(rows[0], *common)
-            else:
-                reached = csr_steps(*rows, *common)
+            steps: Any = dense_steps if len(rows) == 1 else csr_steps
+            reached = steps(*rows, order, signs, self.state, self.terms, scores, moved, reached)
 
     def mean_weights(self) -> Vector:
         """The average of all w so far with weights 1, 2, 3, ..."""

@@ -126,4 +126,4 @@ class Posterior:
 
         right = self.r * scaled_times(direction)
         left = (1.0 - self.r) * image + scaled_times(alpha * image)
-        return float(np.linalg.norm(left - right) / max(np.linalg.norm(right), 1e-300))
+        return float(np.linalg.norm(left - right)) / max(float(np.linalg.norm(right)), 1e-300)

@@ -50,6 +50,4 @@ class GapBar:
         if self.first > target and 0 < gap < math.inf:
             closed = math.log(self.first / gap) / math.log(self.first / target)
         done = 1.0 if gap <= target else min(max(closed, 0.0), 1.0)
-        self.bar.update(
-            self.task, completed=done, gap=f"{gap:.2e}", target=f"{target:.2e}", iterations=iterations
-        )
+        self.bar.update(self.task, completed=done, gap=f"{gap:.2e}", target=f"{target:.2e}", iterations=iterations)

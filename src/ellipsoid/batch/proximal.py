@@ -203,7 +203,15 @@ def _solve(
         if best is None or gap.value < best.gap:
             norm_w = float(np.sqrt(max(work.q, 0.0))) / work.two_gamma
             best = Solution(
-                work.alpha.copy(), new_coef, gap.bias, gap.value, dual, gap.scale, norm_w, done, best is not None and best.converged
+                work.alpha.copy(),
+                new_coef,
+                gap.bias,
+                gap.value,
+                dual,
+                gap.scale,
+                norm_w,
+                done,
+                best is not None and best.converged,
             )
         if report is not None:
             report(best.gap, target, done)
@@ -214,7 +222,11 @@ def _solve(
         if best.gap <= target or done >= limit:
             break
         stuck = stale >= 3
-        if gap.value - slack <= max(slack, 0.3 * target) or stuck or (slack > 0.1 * target and done - begun >= INNER_STEPS * n):
+        if (
+            gap.value - slack <= max(slack, 0.3 * target)
+            or stuck
+            or (slack > 0.1 * target and done - begun >= INNER_STEPS * n)
+        ):
             spent, size = float(work.alpha @ work.diagonal), float(np.sqrt(work.q)) / work.two_gamma
             if size > 0:
                 mu = float(np.clip(KAPPA * spent / size**2, mu / GROW, GROW * mu))
@@ -236,4 +248,4 @@ def _norm(beta: Vector, image: Vector, rows: Rows | None) -> float:
     """|sum_i beta_i phi_i|, from K beta or, to the last digit, from the features."""
     if rows is not None:
         return float(np.linalg.norm(rows.combine(beta)))
-    return float(np.sqrt(max(beta @ image, 0.0)))
+    return float(np.sqrt(max(float(beta @ image), 0.0)))

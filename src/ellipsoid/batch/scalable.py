@@ -65,9 +65,7 @@ class _Ascent:
         order = self.rng.permutation(order)
         if self.plain:
             phi = self.rows.phi.toarray() if self.rows.sparse else self.rows.phi
-            point_pass(
-                order, phi, self.points, self.alpha, self.inverse, v, state, weights, self.resting, self.comfort
-            )
+            point_pass(order, phi, self.points, self.alpha, self.inverse, v, state, weights, self.resting, self.comfort)
         else:
             for start in range(0, len(order), self.size):
                 self._block(np.sort(order[start : start + self.size]), v, state, weights)
@@ -108,9 +106,7 @@ class _Ascent:
         norm = float(np.linalg.norm(self.rows.combine(beta)))
         gap = duality_gap(problem, alpha, omega, self.rows.times(self.w), norm)
         dual = problem.r * log_determinant - norm
-        solution = FeatureSolution(
-            alpha, self.w.copy(), gap.bias, inverse, gap.value, dual, gap.scale, 0, False
-        )
+        solution = FeatureSolution(alpha, self.w.copy(), gap.bias, inverse, gap.value, dual, gap.scale, 0, False)
         return solution, float(alpha @ omega)
 
 

@@ -1,6 +1,6 @@
 """Sequential minimal optimisation of the ellipsoidal SVM's dual: exact steps on pairs of multipliers.
 
-    max  r log|I + A^{1/2} Kc A^{1/2}/(1-r)| - h(q)    s.t. 0 <= alpha <= C,  y'alpha = 0,   q = |v0 + sum alpha y phi|^2
+    max  r log|I + A^{1/2} Kc A^{1/2}/(1-r)| - h(q)    s.t. 0 <= alpha <= C,  y'alpha = 0;  q = |v0 + sum alpha y phi|^2
 
 with ``h(q) = sqrt(q)`` where sqrt(q) >= 2 mu and ``q/(4 mu) + mu`` below: the dual of the proximal problem (see
 ``proximal``); mu = 0 is the plain dual. Moving alpha_i by s and alpha_j by -y_i y_j s changes the objective by
