@@ -115,6 +115,47 @@ def test_cached_code_is_used_and_never_stale(copied):
     assert not [path for path in cache.rglob("*.nb[ci]") if "engine" in str(path)]
 
 
+FOREIGN = """
+import numpy as np
+from typing import NamedTuple
+from ellipsoid.engine import Binary, Dense, entry, learn
+from ellipsoid.engine.protocol import WORK_ROWS, step
+from ellipsoid.engine.tally import SIZE
+from ellipsoid.representation.linear import ClassMajor
+
+class Perceptron(NamedTuple):
+    sharing: int
+    margin: float
+
+@step.register(Perceptron)
+def _(rule, margin, energy):
+    return {step}
+
+table = np.zeros((1, 3))
+parts = Perceptron(1, 0.0), Binary(np.array([[1]]), 0), ClassMajor(table, np.zeros((0, 0))), Dense(np.ones((1, 2)), 0.0)
+args = (*parts, np.zeros(SIZE), np.zeros((WORK_ROWS, 1)), 0, 1)
+entry(learn, *args)(*args)
+print(table.tolist())
+"""
+
+
+def test_rules_of_other_programs_share_the_cache_in_peace(copied):
+    """A rule from outside, even one with the name and the fields of ours, leaves our code alone; so does its loss."""
+    home, cache, run = copied
+    outside = home.parent / "outside.py"
+    outside.write_text(FOREIGN.replace("{step}", "7.0"), "utf-8")
+    assert run("import outside") == "[[0.0, 7.0, 7.0]]"
+    outside.unlink()
+    ours, compiled = run().rsplit(" ", 1)
+    assert ours == "[[1.0, -1.0]]"
+    assert int(compiled) > 0
+    outside.write_text(FOREIGN.replace("{step}", "8.0"), "utf-8")
+    assert run("import outside") == "[[0.0, 8.0, 8.0]]"
+    assert run() == f"{ours} 0"
+    # No index that two processes could rewrite at the same time.
+    assert not list(cache.rglob("*.nbi"))
+
+
 def test_without_the_compiler_there_is_nothing_to_clear():
     code = """
     from ellipsoid.engine import clear_cache, compiled, entry

@@ -4,19 +4,27 @@ numba's cache notices an edit only in the file of the outermost function, so tha
 go on running as it was. Here the key of every cached function also holds a digest of all source that it may inline:
 the compiled rooms of this package and every module that has registered a body of a generic function.
 
+numba's cache also keeps one index for each function, which two processes may rewrite at the same time, and which cannot
+be read where one entry names a module that only some other program has. Here each specialisation has a file of its own.
+
 A call through numba's dispatcher looks at the type of each argument anew (about 0.9 us a part); ``entry`` does so once
 and returns the compiled function itself. Its caller must pass arguments of the very same types ever after.
 """
 
 import hashlib
 import inspect
+import os
+import pickle
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numba
+from numba import types
 from numba.core import config
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.serialize import dumps
 
 from .generic import BODIES
 
@@ -65,10 +73,60 @@ def clear_cache() -> int:
 
 
 class _DigestCache(FunctionCache):
-    """numba's function cache with the digest of all inlinable source in its key."""
+    """numba's function cache with the digest of all inlinable source in its key, and a file for each key."""
 
-    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
-        return (*super()._index_key(sig, codegen), source_digest())
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        self._cache_file = _Files(Path(self.cache_path) / self._impl.filename_base)
+
+    def _index_key(self, sig: Any, codegen: Any) -> str:
+        _, *rest = super()._index_key(sig, codegen)
+        stamp = self._impl.locator.get_source_stamp()
+        return repr((_spelling(sig), rest, stamp, source_digest()))
+
+
+class _Files(IndexDataCacheFile):
+    """Machine code by key, a file each, written whole or not at all."""
+
+    def __init__(self, base: Path) -> None:
+        self._base = base
+
+    def _path(self, key: str) -> str:
+        return f"{self._base}.{hashlib.sha256(key.encode()).hexdigest()[:32]}.nbc"
+
+    def load(self, key: str) -> Any:
+        """What was saved under the key, or None."""
+        try:
+            with open(self._path(key), "rb") as file:
+                saved, data = pickle.load(file)
+        except FileNotFoundError:
+            return None
+        return data if saved == key else None
+
+    def save(self, key: str, data: Any) -> None:
+        """Keep data under the key."""
+        path = self._path(key)
+        temporary = f"{path}.{uuid.uuid4().hex[:16]}"
+        try:
+            with open(temporary, "wb") as file:
+                file.write(dumps((key, data)))
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+
+    def flush(self) -> None:
+        """Nothing waits to be written."""
+
+
+def _spelling(kind: Any) -> str:
+    """A type in full: numba's own name of a part leaves out the module, and another may have a part of that name."""
+    if isinstance(kind, tuple):
+        return f"({', '.join(map(_spelling, kind))})"
+    if isinstance(kind, types.BaseTuple):
+        part = getattr(kind, "instance_class", tuple)
+        return f"{part.__module__}.{part.__qualname__}{_spelling(tuple(kind.types))}"
+    return str(kind)
 
 
 _digests: dict[int, str] = {}
