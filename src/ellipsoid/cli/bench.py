@@ -30,7 +30,7 @@ def command(
 ) -> None:
     """Time this library and its peers on the same work, in turn, and show the ratios.
 
-    GROUP is startup, single, epochs, memory, growth or iellip [default: all]. Peers that are not installed and
+    GROUP is startup, single, epochs, memory, growth, iellip or esvm [default: all]. Peers that are not installed and
     data sets that are not at hand (see ELLIPSOID_DATA) are named and left out.
     """
     arguments = [*groups, *(["--quick"] if quick else [])]
