@@ -28,10 +28,7 @@ SETTINGS = [
 ]
 
 # Skipped by scikit-learn itself, where a check does not apply.
-MAY_SKIP = {
-    "check_array_api_input": "no array API is claimed",
-    "check_sample_weights_pandas_series": "no sample weights",
-}
+MAY_SKIP = {"check_classifiers_multilabel_output_format_predict_proba": "scores are no probabilities"}
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

@@ -129,7 +129,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
         if "_core" in self.__dict__ and self._learn_row(x, y):
             return self
-        if isinstance(y, np.ndarray | list | tuple) and not self._multilabel:
+        sets = self._multilabel and ("_core" not in self.__dict__ or self._core.multilabel)
+        if isinstance(y, np.ndarray | list | tuple) and not sets:
             raise ValueError(f"y must be one label, got {y!r}")
         X, fresh = self._one_row(x)
         self._pass(X, np.array([y]), None)
