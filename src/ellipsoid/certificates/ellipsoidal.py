@@ -73,6 +73,10 @@ def best_margin(
     return Certificate("best unit margin", 0.0, bound * SLACK, condition)
 
 
+def _exp(exponent: float) -> float:
+    return exp(exponent) if exponent < 700.0 else inf
+
+
 class Pull(NamedTuple):
     """h and A of an IELLIP run against a comparator u: ``mean`` <u, h> / A, ``size`` |u|, ``norm`` |h|, ``weight`` A."""
 
@@ -83,9 +87,12 @@ class Pull(NamedTuple):
 
 
 def iellip(
-    pull: Pull, *, mistakes: int, largest: float, log_kept: float, goal: float, zeros: bool, always: bool
+    pull: Pull, *, mistakes: int, largest: float, log_kept: float, goal: float, zeros: bool, always: bool, lifted: float
 ) -> list[Certificate]:
-    """``largest`` is R, ``log_kept`` log D; ``always`` says that narrow successes were learned from too."""
+    """``largest`` is R, ``log_kept`` log D; ``always`` says that narrow successes were learned from too.
+
+    h and A are those of the definition divided by exp(``lifted``).
+    """
     average, size, norm, weight = pull
     mean = average / size if size > 0.0 else 0.0
     margin = Certificate(
@@ -97,8 +104,8 @@ def iellip(
     elif average <= 0.0 or zeros:
         bound = inf
     elif always:
-        bound = largest**2 * size * norm / (goal * average)
+        bound = largest**2 * size * norm / (goal * average) * _exp(lifted)
     else:
-        bound = (largest * size / average) ** 2 * exp(-log_kept)
+        bound = (largest * size / average) ** 2 * _exp(-log_kept)
     condition = "U has a positive average margin on the updates; R is the largest |z| of an update; no zero row"
     return [Certificate("mistakes", mistakes, bound * SLACK, condition), margin]

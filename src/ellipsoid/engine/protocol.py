@@ -43,6 +43,11 @@ def curious(rule: Any, task: Any, rep: Any, rows: Any, t: int, work: Any, tally:
     return True
 
 
+@generic(1, default=True)
+def forgo(rule: Any, rep: Any, tally: Any) -> None:
+    """Rule: what a zero row means, which asks for a step that nobody can make; by default nothing."""
+
+
 @generic(1)
 def step(rule: Any, margin: float, energy: float) -> float:
     """Rule, binary: the size tau >= 0 of the step ``w += tau y x`` at signed score ``margin`` and ``energy`` > 0."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .generic import MAXIMUM
-from .protocol import SCORES, TAU, WHO, demand, judge, norm2, share, step, width, winner
+from .protocol import SCORES, TAU, WHO, demand, forgo, judge, norm2, share, step, width, winner
 from .rows import TINY
 from .tally import LOSS2, PARTS, PUSH, ZEROS
 
@@ -113,6 +113,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     size = norm2(rep, rows, t)
     if size < TINY:
         tally[ZEROS] += 1.0
+        forgo(rule, rep, tally)
         return 0, 0.0
     tau = step(rule, margin, size)
     if tau == 0.0:
@@ -131,6 +132,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     size = norm2(rep, rows, t)
     if size < TINY:
         tally[ZEROS] += 1.0
+        forgo(rule, rep, tally)
         return 0, 0.0
     moves = share(rule, task.classes, task.ledger[CODES, t], size, work)
     if moves > 0:
@@ -169,6 +171,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     size = norm2(rep, rows, t)
     if size < TINY:
         tally[ZEROS] += 1.0
+        forgo(rule, rep, tally)
         return 0, 0.0
     tau = step(rule, margin, 2.0 * size)
     if tau == 0.0:

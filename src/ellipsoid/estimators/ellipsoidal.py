@@ -208,8 +208,12 @@ class CELLIP(EllipsoidClassifier):
     @property
     def infeasible_(self) -> int:
         """Empty intersections met (zero rows count): more than 0 is a proof that no classifier has the margin."""
-        core = self._fitted("infeasible_")
-        return int(core.table.numbers[slots.EMPTY] + core.tally[tallies.ZEROS])
+        return int(self._fitted("infeasible_").table.numbers[slots.EMPTY])
+
+    @property
+    def infeasible_round_(self) -> int | None:
+        """The round (counted from 1) of the first empty intersection; with ``update_rounds_`` before it, a proof."""
+        return int(self._fitted("infeasible_round_").table.numbers[slots.EMPTY_ROUND]) or None
 
     @property
     def exhausted_(self) -> bool:
@@ -249,7 +253,7 @@ class CELLIP(EllipsoidClassifier):
         margin, a, radius, threshold = self._geometry()
         table, numbers, tally = learner.table, learner.table.numbers, learner.tally
         largest = float(np.sqrt(tally[tallies.RADIUS2] * (1.0 if learner.scores == 1 else 2.0)))
-        refuted = self.infeasible_ > 0 or bool(numbers[slots.EXHAUSTED])
+        refuted = self.infeasible_ > 0 or tally[tallies.ZEROS] > 0
         if self.cut == "minvol":
             bound, remaining = ellipsoidal.minvol_bound(
                 radius=radius, margin=margin, a=a, largest=largest, dim=table.dim, log_det=table.log_det()
@@ -385,6 +389,8 @@ class IELLIP(EllipsoidClassifier):
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         table, numbers, tally = learner.table, learner.table.numbers, learner.tally
         h, u = table.unshaped().ravel(), comparator.ravel()
+        # The bounds do not depend on the size of u, which may be anything.
+        u = u / (np.abs(u).max() or 1.0)
         weight = float(numbers[slots.WEIGHT])
         average = float(u @ h) / weight if weight else 0.0
         pull = ellipsoidal.Pull(average, float(np.linalg.norm(u)), float(np.linalg.norm(h)), weight)
@@ -392,7 +398,7 @@ class IELLIP(EllipsoidClassifier):
             pull, mistakes=self.mistakes_,
             largest=float(np.sqrt(tally[tallies.RADIUS2] * (1.0 if learner.scores == 1 else 2.0))),
             log_kept=-float(numbers[slots.LOG_SCALE]), goal=learner.rule.goal, zeros=tally[tallies.ZEROS] > 0,
-            always=self.trigger == "margin",
+            always=self.trigger == "margin", lifted=float(numbers[slots.LIFTED]),
         )  # fmt: skip
 
 

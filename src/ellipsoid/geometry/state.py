@@ -12,9 +12,12 @@ WEIGHT, SLIM = range(6, 8)
 # CELLIP's flags. EMPTY counts empty intersections, EMPTY_ROUND is the round of the first one (counted from 1);
 # EXHAUSTED 1 when the ellipsoid is a point; HALT 1 when the loop must return to Python before the next row.
 EMPTY, EMPTY_ROUND, EXHAUSTED, HALT = range(8, 12)
-# Selective sampling: labels asked for.
-ASKED = 12
-SIZE = 16
+# Selective sampling: labels asked for. USED: rows of the compact table of stored examples in use.
+ASKED, USED = range(12, 14)
+# A full matrix whose downdates never end is lifted before it underflows: it holds exp(LIFTED) B, and asks for the next
+# lift where LOG_KEPT falls to LIFT_AT.
+LIFTED, LIFT_AT = range(14, 16)
+SIZE = 20
 
 # Below this product of (1 - kappa) a difference I - U U' has lost three digits: a product form takes over.
 LEAST_KEPT = 1e-3

@@ -18,8 +18,11 @@ Yang, Jin, Ye (ICML 2009), section 2.2, with the start, the outcomes and the bou
 from math import exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 
-from ellipsoid.engine.protocol import curious, share, step
+from numba.extending import register_jitable
+
+from ellipsoid.engine.protocol import curious, forgo, share, step
 from ellipsoid.engine.rows import TINY
+from ellipsoid.engine.tally import ROUNDS
 from ellipsoid.geometry.doubt import disagreement
 from ellipsoid.geometry.protocol import cut
 from ellipsoid.geometry.state import ASKED, DIM, DONE, EMPTY, EMPTY_ROUND, EXHAUSTED, HALT, LOG_KEPT, LOG_SCALE, SLIM
@@ -60,6 +63,23 @@ def _(rule, task, rep, rows, t, work, tally):
     return True
 
 
+@forgo.register(CELLIP)
+def _(rule, rep, tally):
+    # Every classifier has margin 0 on a zero row.
+    if rule.threshold > 0.0 and not (rule.policy == FREEZE and rep.state[EMPTY] > 0.0):
+        refute(rule, rep.state, tally[ROUNDS])
+
+
+@register_jitable
+def refute(rule, state, rounds):
+    """Note an empty intersection."""
+    if state[EMPTY] == 0.0:
+        state[EMPTY_ROUND] = rounds + 1.0
+    state[EMPTY] += 1.0
+    if rule.policy >= RESTART:
+        state[HALT] = 1.0
+
+
 @cut.register(CELLIP)
 def _(rule, margin, quadratic, norm2, state, rounds):
     if rule.policy == FREEZE and state[EMPTY] > 0.0:
@@ -67,13 +87,10 @@ def _(rule, margin, quadratic, norm2, state, rounds):
     dim = state[DIM]
     root = exp(0.5 * state[LOG_SCALE]) * sqrt(max(quadratic, 0.0))
     short = rule.threshold - margin
-    alpha = short / root if root * root >= TINY else (inf if short > 0.0 else -inf)
+    # The point that is left has its margins to rounding only.
+    alpha = short / root if root * root >= TINY else (inf if short > TOLERANCE * rule.threshold else -inf)
     if alpha > 1.0 + TOLERANCE:
-        if state[EMPTY] == 0.0:
-            state[EMPTY_ROUND] = rounds + 1.0
-        state[EMPTY] += 1.0
-        if rule.policy >= RESTART:
-            state[HALT] = 1.0
+        refute(rule, state, rounds)
         return 0.0, 0.0
     if alpha <= (-1.0 / dim if rule.smallest else 0.0):
         return 0.0, 0.0
