@@ -14,9 +14,9 @@ from ellipsoid.engine.rows import CSR, Dense, energy
 from ellipsoid.engine.tally import ROUNDS
 
 from .flat import Column, Full, Product
-from .gram import Gram, SparseGram, length2
+from .gram import Gram, SparseGram, length, length2
 from .protocol import cut, probe, push, shrink
-from .state import CUTS, DONE, HALT, LEAST_KEPT, LOG_KEPT, STORED
+from .state import CUTS, DONE, HALT, LEAST_KEPT, LIFT_AT, LOG_KEPT, STORED, USED
 
 LEAST = log(LEAST_KEPT)
 
@@ -80,9 +80,10 @@ def _(rep, rows, t):
 
 @room.register(SparseGram)
 def _(rep, rows, t):
-    return open_for(rep, rep.state[STORED], rep.S.shape[0], True)
+    fits = rep.state[USED] + length(rows, t) < rep.Z.shape[0]
+    return open_for(rep, rep.state[STORED], rep.S.shape[0], fits)
 
 
 @room.register(Full)
 def _(rep, rows, t):
-    return open_for(rep, 0, 1, True)
+    return open_for(rep, 0, 1, rep.state[LOG_KEPT] > rep.state[LIFT_AT])

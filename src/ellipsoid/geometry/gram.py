@@ -7,8 +7,9 @@ An example z_k = (e_b - e_a) (x) x_k meets z in <x_k, x> ([b_k = b] + [a_k = a] 
 and memory do not depend on the number of classes, and w moves along stored examples only. Two ways to keep w:
 
 ``Gram`` adds all of Bz to an explicit table, for dense rows. ``SparseGram`` adds z alone and keeps the coefficients
-``beta`` of the stored examples beside it; the scores then need <x_k, x> at every round, which are read off a table of
-the stored examples laid out like the weights: an update touches only the non-zeros of its own row.
+``beta`` of the stored examples beside it; the scores then need <x_k, x> at every round. They are read off a compact
+table of the stored examples that has rows only for features occurring in them (``slot``) and so stays in the near
+caches: a round costs little more than its scores, and an update touches only the non-zeros of its own row.
 """
 
 from math import exp
@@ -18,18 +19,18 @@ import numpy as np
 from numba.extending import register_jitable
 
 from ellipsoid.engine.generic import FUSE, SUM, generic
-from ellipsoid.engine.machine import fetch
 from ellipsoid.engine.protocol import TAU, WHO, score
 from ellipsoid.engine.rows import CSR, Dense, energy
-from ellipsoid.representation.linear import AHEAD, LINE, ClassMajor, FeatureMajor, add
+from ellipsoid.representation.linear import ClassMajor, FeatureMajor, add
 
 from .protocol import probe, push, shrink
-from .state import LOG_KEPT, STORED
+from .state import LOG_KEPT, STORED, USED
 from .unpack import unpack
 
 # Columns of ``pairs``: the blocks of a stored example and their signs (sign 0: no second block), and its kappa.
 BLOCK, SIGN, RIVAL, RIVAL_SIGN, KAPPA = range(5)
 PAIR = 5
+PAD = 16
 
 
 class Gram(NamedTuple):
@@ -46,10 +47,15 @@ class Gram(NamedTuple):
 
 
 class SparseGram(NamedTuple):
-    """``Z[1 + j, k]`` is feature j of stored row x_k; rows of ``small``: coef, g, <x_k, x>, beta and its averages."""
+    """``Z[slot[1 + j], k]`` is feature j of stored row x_k; slot 0 is a row of zeros, for features of none.
+
+    Columns are padded to a multiple of ``PAD``, which lets the compiler sum them without a remainder. Rows of
+    ``small``: coef, g, <x_k, x>, beta and its averages.
+    """
 
     base: FeatureMajor
     Z: np.ndarray
+    slot: np.ndarray
     S: np.ndarray
     pairs: np.ndarray
     state: np.ndarray
@@ -173,43 +179,35 @@ def correct(rep, m, scores):
 
 @score.register(SparseGram, CSR, fast=FUSE)
 def _(rep, rows, t, n, scores):
-    W, Z, products = rep.base.W, rep.Z, rep.small[PRODUCTS]
+    Z, products = rep.Z, rep.small[PRODUCTS]
     m = int(rep.state[STORED])
-    for r in range(n):
-        scores[r] = W[0, r] * rows.constant
-    for k in range(m):
-        products[k] = Z[0, k] * rows.constant
+    score(rep.base, rows, t, n, scores)
+    for k in range(products.shape[0]):
+        products[k] = 0.0
+    meet_feature(Z, rep.slot[0], rows.constant, m, products)
     for q in range(rows.indptr[t], rows.indptr[t + 1]):
-        if q + AHEAD < rows.indices.shape[0]:
-            coming = 1 + np.uint64(rows.indices[q + AHEAD])
-            for r in range(0, n, LINE):
-                fetch(W, coming, r)
-            for k in range(0, m, LINE):
-                fetch(Z, coming, k)
-        j = 1 + np.uint64(rows.indices[q])
-        x = np.float64(rows.data[q])
-        for r in range(n):
-            scores[r] += W[j, r] * x
-        for k in range(m):
-            products[k] += Z[j, k] * x
+        meet_feature(Z, rep.slot[1 + np.uint64(rows.indices[q])], np.float64(rows.data[q]), m, products)
     correct(rep, m, scores)
 
 
 @score.register(SparseGram, Dense, fast=FUSE)
 def _(rep, rows, t, n, scores):
-    W, Z, products, X = rep.base.W, rep.Z, rep.small[PRODUCTS], rows.X
+    Z, products, X = rep.Z, rep.small[PRODUCTS], rows.X
     m = int(rep.state[STORED])
-    for r in range(n):
-        scores[r] = W[0, r] * rows.constant
-    for k in range(m):
-        products[k] = Z[0, k] * rows.constant
+    score(rep.base, rows, t, n, scores)
+    for k in range(products.shape[0]):
+        products[k] = 0.0
+    meet_feature(Z, rep.slot[0], rows.constant, m, products)
     for j in range(X.shape[1]):
-        x = np.float64(X[t, j])
-        for r in range(n):
-            scores[r] += W[1 + j, r] * x
-        for k in range(m):
-            products[k] += Z[1 + j, k] * x
+        meet_feature(Z, rep.slot[1 + j], np.float64(X[t, j]), m, products)
     correct(rep, m, scores)
+
+
+@register_jitable
+def meet_feature(Z, place, x, m, products):
+    """The part of one feature in <x_k, x>, up to the padding."""
+    for k in range(PAD * ((m + PAD - 1) // PAD)):
+        products[k] += Z[np.uint64(place), k] * x
 
 
 @probe.register(SparseGram, Dense)
@@ -239,26 +237,52 @@ def _(rep, rows, t, moves, work, step, before):
 @shrink.register(SparseGram, CSR)
 def _(rep, rows, t, moves, work, kappa, quadratic):
     k = int(rep.state[STORED])
-    store(rows, t, rep.Z, k)
+    store(rows, t, rep, k)
     rep.small[BETA, k] = 0.0
     rep.small[LATE, k] = 0.0
     extend(rep, moves, work, kappa, quadratic)
 
 
 @generic(1)
-def store(rows: Any, t: int, Z: Any, k: int) -> None:
-    """Write row t into column k of Z, which is zero."""
+def store(rows: Any, t: int, rep: Any, k: int) -> None:
+    """Write row t into column k of the compact table."""
 
 
 @store.register(Dense)
-def _(rows, t, Z, k):
-    Z[0, k] = rows.constant
+def _(rows, t, rep, k):
+    store_feature(rep, 0, rows.constant, k)
     for j in range(rows.X.shape[1]):
-        Z[1 + j, k] = rows.X[t, j]
+        store_feature(rep, 1 + j, np.float64(rows.X[t, j]), k)
 
 
 @store.register(CSR)
-def _(rows, t, Z, k):
-    Z[0, k] = rows.constant
+def _(rows, t, rep, k):
+    store_feature(rep, 0, rows.constant, k)
     for q in range(rows.indptr[t], rows.indptr[t + 1]):
-        Z[1 + np.uint64(rows.indices[q]), k] = rows.data[q]
+        store_feature(rep, 1 + np.uint64(rows.indices[q]), np.float64(rows.data[q]), k)
+
+
+@register_jitable
+def store_feature(rep, j, x, k):
+    """One feature of a stored example, with a row of its own where it is new."""
+    if x == 0.0:
+        return
+    if rep.slot[j] == 0:
+        rep.state[USED] += 1.0
+        rep.slot[j] = int(rep.state[USED])
+    rep.Z[np.uint64(rep.slot[j]), k] = x
+
+
+@generic(1)
+def length(rows: Any, t: int) -> int:
+    """How many entries row t may bring, the constant one included."""
+
+
+@length.register(Dense)
+def _(rows, t):
+    return 1 + rows.X.shape[1]
+
+
+@length.register(CSR)
+def _(rows, t):
+    return 1 + rows.indptr[t + 1] - rows.indptr[t]

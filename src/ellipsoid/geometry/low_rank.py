@@ -1,19 +1,23 @@
 """A square root of I - V' M V that is itself the identity less something of low rank."""
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
 
-def expanded(pairs: Floats, rows: Floats, functions: int) -> Floats:
-    """Stored examples as vectors of the whole space: the row in its blocks, with their signs."""
-    out = np.zeros((len(rows), functions, rows.shape[1]))
-    for k, (block, sign, rival, rival_sign) in enumerate(pairs[:, :4]):
-        out[k, int(block)] += sign * rows[k]
-        if rival_sign != 0.0:
-            out[k, int(rival)] += rival_sign * rows[k]
-    return out
+def in_blocks(pairs: Floats, rows: sp.csr_matrix, functions: int) -> sp.csr_matrix:
+    """Stored examples as vectors of the whole space: each row in its blocks, with their signs."""
+    coordinates = rows.tocoo()
+    k, width = coordinates.row, rows.shape[1]
+    parts = [(pairs[k, 0], pairs[k, 1]), (pairs[k, 2], pairs[k, 3])]
+    columns = np.concatenate([np.maximum(block, 0).astype(np.int64) * width + coordinates.col for block, _ in parts])
+    values = np.concatenate([sign * coordinates.data for _, sign in parts])
+    shape = (rows.shape[0], functions * width)
+    blocks = sp.csr_matrix((values, (np.concatenate([k, k]), columns)), shape)
+    blocks.eliminate_zeros()
+    return blocks
 
 
 def square_root(vectors: Floats, middle: Floats) -> tuple[Floats, Floats]:

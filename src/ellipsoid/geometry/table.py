@@ -12,10 +12,11 @@ and the ellipsoid is the one that a start in the larger space would have given.
 """
 
 from collections.abc import Callable
-from math import inf, log
+from math import ceil, exp, inf, log
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ellipsoid.representation.tables import Floats, LinearTable
@@ -23,8 +24,9 @@ from ellipsoid.representation.tables import Floats, LinearTable
 from . import absorb as _absorb  # noqa: F401  (the bodies that make these forms learn)
 from .ellipsoid import Ellipsoid
 from .flat import Column, Full, Product
-from .gram import BETA, LATE, PAIR, Gram, SparseGram
-from .low_rank import expanded, square_root
+from .gram import BETA, LATE, PAD, PAIR, Gram, SparseGram, length
+from .lift import lift
+from .low_rank import in_blocks, square_root
 from .state import (
     ASKED,
     CUTS,
@@ -35,17 +37,21 @@ from .state import (
     EXHAUSTED,
     HALT,
     LEAST_KEPT,
+    LIFT_AT,
+    LIFTED,
     LOG_KEPT,
     LOG_SCALE,
     SIZE,
     SLIM,
     STORED,
+    USED,
+    WEIGHT,
 )
 
 FORMS: dict[str, Any] = {"column": Column, "product": Product, "gram": Gram, "full": Full, "sparse": SparseGram}
 ARRAYS = {
     "column": ("H",), "product": ("H", "T"), "gram": ("Z", "S", "pairs"), "full": ("J",),
-    "sparse": ("Z", "S", "pairs", "small"),
+    "sparse": ("Z", "S", "pairs", "small", "slot"),
 }  # fmt: skip
 
 # A full matrix of more than this many rows is not made on our own account (134 MB).
@@ -77,6 +83,7 @@ class EllipsoidTable:
             self.numbers[DONE] = 1.0
         self.rounds: Floats = np.zeros(64)
         self.parts: dict[str, Any] = {}
+        self.compact = 256
         self.scores = 1
         self.rep: Any = None
 
@@ -115,6 +122,7 @@ class EllipsoidTable:
         """Choose a form before the first row."""
         if self.form is None:
             self._adopt(self.forced or self._choose(), 8)
+            self._watch()
 
     def _choose(self) -> str:
         if not self.by_class:
@@ -133,12 +141,15 @@ class EllipsoidTable:
         functions, columns = self.linear.oriented_shape()
         # One place more than there will be downdates: the rule says that it is done at the first update that has none.
         capacity = int(max(1, min(capacity, self.columns + 1)))
+        if form == "sparse":
+            capacity = PAD * ceil(capacity / PAD)
         make: dict[str, Callable[[], Floats]] = {
             "H": lambda: np.zeros((capacity, functions, columns)),
             "T": lambda: np.zeros((capacity, capacity)),
             "S": lambda: np.zeros((capacity, capacity)),
             "pairs": lambda: np.zeros((capacity, PAIR)),
-            "Z": lambda: np.zeros((capacity, columns) if form == "gram" else (columns, capacity)),
+            "Z": lambda: np.zeros((capacity, columns) if form == "gram" else (self.compact, capacity)),
+            "slot": lambda: np.zeros(columns, dtype=np.int64),
             "J": lambda: np.eye(functions * columns).reshape(functions, columns, functions, columns),
             "small": lambda: np.zeros((5, capacity)),
         }
@@ -169,6 +180,9 @@ class EllipsoidTable:
             self.rounds = np.concatenate([self.rounds, np.zeros(len(self.rounds))])
         if stored >= self.columns:
             self.numbers[DONE] = 1.0
+        if self.form == "sparse" and self.numbers[USED] + length(rows, t) >= self.compact:
+            self.compact = 2 * (self.compact + length(rows, t))
+            self._double(1)
         small = self.dim <= LARGEST_FULL
         inaccurate = self.form in ("column", "gram") and self.numbers[LOG_KEPT] <= log(LEAST_KEPT)
         full = self.form != "full" and stored >= self._capacity()
@@ -178,14 +192,28 @@ class EllipsoidTable:
             self._become_product()
         elif full and not self.numbers[DONE]:
             self._double()
+        elif self.form == "full" and self.numbers[LOG_KEPT] <= self.numbers[LIFT_AT]:
+            self._lift()
         self._bind()
+
+    def _watch(self) -> None:
+        """Say how far a full matrix may shrink before it is lifted: any distance where downdates come to an end."""
+        endless = self.columns == inf and self.kept < LEAST_KEPT
+        self.numbers[LIFT_AT] = self.numbers[LOG_KEPT] - (8.0 + self.dim if endless else inf)
+
+    def _lift(self) -> None:
+        first = 0 if self.constant else 1
+        factor = lift(self.parts["J"], slice(self.scores), slice(first, 1 + self.width))
+        self.numbers[LIFTED] += factor
+        self.numbers[WEIGHT] *= exp(-factor)
+        self._watch()
 
     def _capacity(self) -> int:
         return len(self.parts["H"]) if "H" in self.parts else len(self.parts.get("S", ()))
 
-    def _double(self) -> None:
+    def _double(self, factor: int = 2) -> None:
         old, self.columns = self.parts, max(self.columns, self._capacity())
-        self._adopt(self.form or "column", 2 * self._capacity())
+        self._adopt(self.form or "column", factor * self._capacity())
         for name, array in old.items():
             _copy_corner(array, self.parts[name])
 
@@ -198,10 +226,21 @@ class EllipsoidTable:
         if self.form == "column":
             vectors, middle = self.parts["H"][:stored], np.eye(stored)
         else:
-            Z = self.parts["Z"][:stored] if self.form == "gram" else self.parts["Z"][:, :stored].T
-            vectors = expanded(self.parts["pairs"][:stored], Z, functions)
+            vectors = self.examples(functions, columns).toarray()
             middle = self.parts["S"][:stored, :stored]
         return square_root(vectors.reshape(stored, functions * columns), middle)
+
+    def examples(self, functions: int, columns: int, first: int = 0) -> sp.csr_matrix:
+        """The stored examples as rows of the whole space, features from column ``first`` on."""
+        stored = int(self.numbers[STORED])
+        if self.form == "gram":
+            rows = sp.csr_matrix(self.parts["Z"][:stored, first:columns])
+        else:
+            slot = self.parts["slot"][first:columns]
+            used = np.flatnonzero(slot)
+            values = sp.csr_matrix(self.parts["Z"][slot[used], :stored].T)
+            rows = sp.csr_matrix((values.data, used[values.indices], values.indptr), (stored, columns - first))
+        return in_blocks(self.parts["pairs"][:stored], rows, functions)
 
     def _become_product(self) -> None:
         vectors, weights = self.directions()
@@ -226,6 +265,7 @@ class EllipsoidTable:
         self._adopt("full", 1)
         J = self.parts["J"].reshape(functions * columns, functions * columns)
         J -= vectors.T @ middle @ vectors
+        self._watch()
 
     def split(self, factor: float) -> None:
         """Turn a binary run into the same run with two opposite functions (z becomes (e_b - e_a) (x) x)."""
@@ -290,10 +330,12 @@ class EllipsoidTable:
         folded = self.linear.copy()
         for table, beta in ((folded.W, small[BETA]), (folded.U, small[LATE])):
             if table.size:
+                used = np.flatnonzero(self.parts["slot"])
+                Z = self.parts["Z"][self.parts["slot"][used]]
                 for k in range(stored):
                     for block, sign in ((pairs[k, 0], pairs[k, 1]), (pairs[k, 2], pairs[k, 3])):
                         if sign != 0.0:
-                            table[:, int(block)] += beta[k] * sign * self.parts["Z"][:, k]
+                            table[used, int(block)] += beta[k] * sign * Z[:, k]
         return folded
 
     def weights(self, scores: int, rounds: int) -> Floats:
@@ -325,14 +367,18 @@ class EllipsoidTable:
             J = np.eye(stored) - H @ H.T @ T
             flat = flat + H.T @ (T @ np.linalg.solve(J, H @ flat))
             flat = flat + H.T @ (T.T @ np.linalg.solve(np.eye(stored) - H @ H.T @ T.T, H @ flat))
-        elif stored:
+        elif self.form == "column":
             vectors, weights = self.directions()
             flat = flat + ((1.0 / (1.0 - weights) ** 2 - 1.0) * (vectors @ flat)) @ vectors
+        elif stored:
+            Z, S = self.examples(functions, columns), self.parts["S"][:stored, :stored]
+            gram = (Z @ Z.T).toarray()
+            flat = flat + Z.T @ (S @ np.linalg.solve(np.eye(stored) - gram @ S, Z @ flat))
         return flat.reshape(functions, columns)[: self.scores, : 1 + self.width]
 
     def ellipsoid(self) -> Ellipsoid:
         """The ellipsoid as an object of its own; coordinates without the constant feature where there is none."""
-        stored, scale = int(self.numbers[STORED]), float(self.numbers[LOG_SCALE])
+        stored, scale = int(self.numbers[STORED]), float(self.numbers[LOG_SCALE] - self.numbers[LIFTED])
         functions, columns = self.scores, 1 + self.width
         first = 0 if self.constant else 1
         centre = self.weights(functions, 0)[:, first:]
@@ -349,9 +395,8 @@ class EllipsoidTable:
             if self.form == "column":
                 return Ellipsoid.from_columns(centre, H.T, scale)
             return Ellipsoid.from_product(centre, H.T, self.parts["T"][:stored, :stored], scale)
-        Z = self.parts["Z"][:stored] if self.form == "gram" else self.parts["Z"][:, :stored].T
-        rows = expanded(self.parts["pairs"][:stored], Z[:, first:columns], functions)
-        return Ellipsoid.from_gram(centre, rows.reshape(stored, -1), self.parts["S"][:stored, :stored], scale)
+        rows = self.examples(functions, columns, first)
+        return Ellipsoid.from_gram(centre, rows, self.parts["S"][:stored, :stored], scale)
 
     # -- files -------------------------------------------------------------------------------------------------
 
@@ -369,6 +414,7 @@ class EllipsoidTable:
         if form is not None:
             if form not in FORMS:
                 raise ValueError(f"its shape has the unknown form {form!r}")
+            self.compact = max(256, len(arrays["form_Z"])) if form == "sparse" else 256
             self._adopt(form, max([8, *(len(arrays[f"form_{n}"]) for n in ARRAYS[form] if n in ("H", "S", "T"))]))
             for name in ARRAYS[form]:
                 _copy_corner(arrays[f"form_{name}"], self.parts[name])
