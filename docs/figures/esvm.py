@@ -10,11 +10,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from scipy.spatial import ConvexHull
 from sklearn.svm import SVC
+from style import BLUE, GREEN, GREY, INK, ORANGE, PALE, SKY, save, use
 
 from ellipsoid import EllipsoidalSVC
 from ellipsoid.batch.billiard import billiard
-
-from style import BLUE, GREEN, GREY, INK, ORANGE, PALE, SKY, save, use
 
 
 def mirrored(X, y):
