@@ -11,7 +11,7 @@ from functools import wraps
 from typing import Any
 
 from numba import types
-from numba.extending import overload
+from numba.extending import overload, register_jitable
 
 Body = Callable[..., Any]
 
@@ -85,6 +85,12 @@ def generic(arity: int, default: bool = False) -> Callable[[Body], Any]:
         return choose
 
     return decorate
+
+
+def helper(fast: Set[str] = frozenset()) -> Callable[[Body], Body]:
+    """A function that bodies call: plain Python to the interpreter, always inlined in compiled code."""
+    options: Any = {"forceinline": True, **({"fastmath": set(fast)} if fast else {})}
+    return register_jitable(**options)
 
 
 def _part(kind: Any) -> type:

@@ -7,8 +7,7 @@ The step and kappa come from the rule's cut; B is touched on updates only, never
 
 from math import log
 
-from numba.extending import register_jitable
-
+from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, room, score
 from ellipsoid.engine.rows import CSR, Dense, energy
 from ellipsoid.engine.tally import ROUNDS
@@ -55,7 +54,7 @@ def _(rep, rows, t, n, scores):
     score(rep.base, rows, t, n, scores)
 
 
-@register_jitable
+@helper()
 def open_for(rep, stored, capacity, accurate):
     """May the loop go on? Not where a form is full or another has become better, nor where a rule says so."""
     state = rep.state

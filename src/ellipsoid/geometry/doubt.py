@@ -7,10 +7,8 @@ sqrt(x'Px); multiclass, for every rival r of the winner, <w, z_r> > sqrt(z_r'P z
 from math import exp, sqrt
 from typing import Any
 
-from numba.extending import register_jitable
-
 from ellipsoid.engine.compile import compiled
-from ellipsoid.engine.generic import generic
+from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.machine import borrowed
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, score, width, winner
 from ellipsoid.engine.rows import count
@@ -49,7 +47,7 @@ def _(task, rep, rows, t, work):
     return True
 
 
-@register_jitable
+@helper()
 def spread(rep, rows, t, moves, work):
     """sqrt(z'Pz) for the direction in ``work``."""
     return exp(0.5 * rep.state[LOG_SCALE]) * sqrt(max(0.0, probe(rep, rows, t, moves, work)))

@@ -13,8 +13,8 @@ from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
+from ellipsoid.engine.generic import SUM, helper
 from ellipsoid.engine.protocol import TAU, WHO
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.linear import ClassMajor
@@ -61,7 +61,7 @@ class Full(NamedTuple):
     Bz: np.ndarray
 
 
-@register_jitable
+@helper()
 def place(moves, work, x, z):
     """z as a dense vector of blocks."""
     zero(z)
@@ -71,7 +71,7 @@ def place(moves, work, x, z):
             z[r, j] += work[TAU, i] * x[j]
 
 
-@register_jitable
+@helper()
 def zero(target):
     """target = 0."""
     for r in range(target.shape[0]):
@@ -79,7 +79,7 @@ def zero(target):
             target[r, j] = 0.0
 
 
-@register_jitable
+@helper()
 def copy(target, factor, vector):
     """target = factor vector."""
     for r in range(target.shape[0]):
@@ -87,7 +87,7 @@ def copy(target, factor, vector):
             target[r, j] = factor * vector[r, j]
 
 
-@register_jitable
+@helper(SUM)
 def against(vector, moves, work, x):
     """<vector, z>, reading only the blocks of z."""
     total = 0.0
@@ -99,7 +99,7 @@ def against(vector, moves, work, x):
     return total
 
 
-@register_jitable
+@helper(SUM)
 def inner(left, right):
     """<left, right> over all blocks."""
     total = 0.0
@@ -109,7 +109,7 @@ def inner(left, right):
     return total
 
 
-@register_jitable
+@helper()
 def subtract(target, factor, vector):
     """target -= factor vector."""
     for r in range(target.shape[0]):
@@ -117,7 +117,7 @@ def subtract(target, factor, vector):
             target[r, j] -= factor * vector[r, j]
 
 
-@register_jitable
+@helper()
 def forward(base, Bz, step, before):
     """w += step Bz."""
     for r in range(Bz.shape[0]):

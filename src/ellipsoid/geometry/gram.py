@@ -16,9 +16,8 @@ from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from ellipsoid.engine.generic import FUSE, SUM, generic
+from ellipsoid.engine.generic import FUSE, SUM, generic, helper
 from ellipsoid.engine.protocol import TAU, WHO, score
 from ellipsoid.engine.rows import CSR, Dense, energy
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor, add
@@ -66,7 +65,7 @@ class SparseGram(NamedTuple):
 COEF, MEET, PRODUCTS, BETA, LATE = range(5)
 
 
-@register_jitable
+@helper()
 def overlap(pair, moves, work):
     """Sum over common blocks of the product of signs."""
     total = 0.0
@@ -79,7 +78,7 @@ def overlap(pair, moves, work):
     return total
 
 
-@register_jitable
+@helper()
 def solve(rep, m, norm2):
     """coef = -S g and z'Bz, not below the least that the downdates can have left of |z|^2."""
     coef, meet = rep.small[COEF], rep.small[MEET]
@@ -93,7 +92,7 @@ def solve(rep, m, norm2):
     return max(quadratic, exp(rep.state[LOG_KEPT]) * norm2)
 
 
-@register_jitable
+@helper()
 def extend(rep, moves, work, kappa, quadratic):
     """The new row and column of S, and the pair of the new example."""
     m = int(rep.state[STORED])
@@ -111,7 +110,7 @@ def extend(rep, moves, work, kappa, quadratic):
     rep.state[STORED] += 1.0
 
 
-@register_jitable
+@helper()
 def length2(moves, work, norm2):
     """|z|^2 from |x|^2."""
     total = 0.0
@@ -148,7 +147,7 @@ def _(rep, rows, t, moves, work, step, before):
                 along(rep.base, int(pair[RIVAL]), amount * pair[RIVAL_SIGN], rep.Z[k], before)
 
 
-@register_jitable
+@helper()
 def along(base, r, amount, x, before):
     """w_r += amount x."""
     for j in range(x.shape[0]):
@@ -167,7 +166,7 @@ def _(rep, rows, t, moves, work, kappa, quadratic):
     extend(rep, moves, work, kappa, quadratic)
 
 
-@register_jitable
+@helper()
 def correct(rep, m, scores):
     """Add the stored examples' share to the scores."""
     for k in range(m):
@@ -203,7 +202,7 @@ def _(rep, rows, t, n, scores):
     correct(rep, m, scores)
 
 
-@register_jitable
+@helper()
 def meet_feature(Z, place, x, m, products):
     """The part of one feature in <x_k, x>, up to the padding."""
     for k in range(PAD * ((m + PAD - 1) // PAD)):
@@ -262,7 +261,7 @@ def _(rows, t, rep, k):
         store_feature(rep, 1 + np.uint64(rows.indices[q]), np.float64(rows.data[q]), k)
 
 
-@register_jitable
+@helper()
 def store_feature(rep, j, x, k):
     """One feature of a stored example, with a row of its own where it is new."""
     if x == 0.0:

@@ -9,9 +9,8 @@ average of all hypotheses after each of T rounds is ``W - U / T``.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from ellipsoid.engine.generic import FUSE, SUM, generic
+from ellipsoid.engine.generic import FUSE, SUM, generic, helper
 from ellipsoid.engine.machine import fetch
 from ellipsoid.engine.protocol import TAU, WHO, absorb, room, score
 from ellipsoid.engine.rows import CSR, Dense
@@ -133,13 +132,22 @@ def _(rep, rows, t, moves, work, before):
 
 @add.register(FeatureMajor, CSR)
 def _(rep, rows, t, moves, work, before):
-    for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        add_feature(rep, 1 + np.uint64(rows.indices[k]), np.float64(rows.data[k]), moves, work, before)
+    start, stop = rows.indptr[t], rows.indptr[t + 1]
+    if moves == 2 and rep.U.shape[0] == 0:
+        # The usual case, with nothing left to look up for each feature.
+        W, a, b, up, down = rep.W, int(work[WHO, 0]), int(work[WHO, 1]), work[TAU, 0], work[TAU, 1]
+        for k in range(start, stop):
+            j = 1 + np.uint64(rows.indices[k])
+            W[j, a] += up * rows.data[k]
+            W[j, b] += down * rows.data[k]
+    else:
+        for k in range(start, stop):
+            add_feature(rep, 1 + np.uint64(rows.indices[k]), np.float64(rows.data[k]), moves, work, before)
     add_feature(rep, 0, rows.constant, moves, work, before)
 # fmt: on
 
 
-@register_jitable
+@helper()
 def add_feature(rep, j, x, moves, work, before):
     """The part of one feature in a step."""
     for m in range(moves):

@@ -18,8 +18,7 @@ Yang, Jin, Ye (ICML 2009), section 2.2, with the start, the outcomes and the bou
 from math import exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 
-from numba.extending import register_jitable
-
+from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import curious, forgo, share, step
 from ellipsoid.engine.rows import TINY
 from ellipsoid.engine.tally import ROUNDS
@@ -70,7 +69,7 @@ def _(rule, rep, tally):
         refute(rule, rep.state, tally[ROUNDS])
 
 
-@register_jitable
+@helper()
 def refute(rule, state, rounds):
     """Note an empty intersection."""
     if state[EMPTY] == 0.0:

@@ -14,9 +14,8 @@ from math import inf, log1p
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.extending import register_jitable
 
-from ellipsoid.engine.generic import generic
+from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.protocol import SCORES, curious, share, step
 from ellipsoid.engine.rows import TINY
 from ellipsoid.engine.tally import ROUNDS
@@ -95,7 +94,7 @@ def _(task, scores):
     return gap
 
 
-@register_jitable
+@helper()
 def uniform(seed, rounds):
     """A number in [0, 1) for a seed and a round: the finaliser of SplitMix64 (Steele, Lea, Flood 2014)."""
     z = np.uint64(seed) + np.uint64(rounds + 1.0) * np.uint64(0x9E3779B97F4A7C15)

@@ -16,8 +16,7 @@ Crammer & Singer (JMLR 2003), section 5.
 
 from typing import NamedTuple
 
-from numba.extending import register_jitable
-
+from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, share, step
 
 
@@ -54,7 +53,7 @@ def _(rule, n, y, energy, work):
     return moves if moved > 0.0 else 0
 
 
-@register_jitable
+@helper()
 def _threshold(heap, size, energy):
     """phi of the exact solution; ``heap[:size]`` holds the positive excesses and is used up."""
     for node in range(size // 2 - 1, -1, -1):
@@ -81,7 +80,7 @@ def _threshold(heap, size, energy):
     return phi
 
 
-@register_jitable
+@helper()
 def _sift(heap, node, size):
     while 2 * node + 1 < size:
         child = 2 * node + 1

@@ -5,12 +5,11 @@ With z = (e_y - e_s) (x) x a binary rule sees the margin B_y - B_s and the energ
 
 from math import inf
 
-from numba.extending import register_jitable
-
+from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, step
 
 
-@register_jitable
+@helper()
 def against_highest_rival(rule, n, y, energy, work):
     """Write the two moves of the step; the number of moves, 0 where the rule is passive."""
     scores, tau, who = work[SCORES], work[TAU], work[WHO]
