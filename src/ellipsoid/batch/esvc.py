@@ -70,7 +70,7 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
     ----------
     dual_objective_, duality_gap_, norm_, n_iter_
         Per binary problem (a number if there is one only): the dual value (in kernel form, without the constant
-        r d (1 + log((1-r)/r))), the certified distance of the objective from its optimum, |w|, passes used.
+        r d (1 + log((1-r)/r))), the certified distance of the objective from its optimum, ``|w|``, passes used.
     intercept_, coef_ (linear kernel), support_, dual_coef_ (kernel expansion)
 
     Examples
@@ -285,7 +285,7 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
         return validate_data(self, X, accept_sparse=accept, dtype=np.float64, reset=False)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """w.phi(x) + b for every binary problem; |w| <= 1 in each, so the values are comparable."""
+        """w.phi(x) + b for every binary problem; ``|w| <= 1`` in each, so the values are comparable."""
         X = self._check(X)
         if hasattr(self, "coef_"):
             values = np.asarray(X @ self.coef_.T)
@@ -327,7 +327,7 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
         return widths[0] if len(widths) == 1 else np.column_stack(widths)
 
     def margin_ratio(self, X: Any) -> NDArray[np.float64]:
-        """|f(x)| over the margin that the ellipsoid asks for at x: above one, the whole ellipsoid agrees."""
+        """``|f(x)|`` over the margin that the ellipsoid asks for at x: above one, the whole ellipsoid agrees."""
         X = self._check(X)
         values, widths = np.abs(self.decision_function(X)), self.ellipsoid_width(X)
         diagonal = self.kernel_.diagonal(X)

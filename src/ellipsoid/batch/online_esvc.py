@@ -225,7 +225,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     Parameters
     ----------
     nu : float
-        The price of a slack is 1/(N nu |x|): the batch estimator's ``nu`` divided by the number of points. Search
+        The price of a slack is ``1/(N nu |x|)``: the batch estimator's ``nu`` divided by the number of points. Search
         ``nu * n`` (n the number of features) on a grid from 1e-4 to 0.3.
     r : float in (0, 1)
         The weight of the ellipsoid's volume against its size ("relaxed" problem).
