@@ -317,10 +317,11 @@ class Machine:
 
     def gap(self, average_slack: float, B: Matrix) -> float:
         """Primal minus dual, given (1/N) sum C_i (...)_+ of the same points at B and the weights to be judged."""
-        spent = float(np.einsum("ij,ij->", self.mean_outer(), B)) / 1.0
+        S = self.mean_outer()
         norm = float(np.linalg.norm(self.state.pull)) / max(self.clock, 1)
-        if self.terms.r == 0:
+        if self.terms.r > 0:
+            spent = float(np.einsum("ij,ij->", S, B))
+        else:
             # tr(BS) = n - l tr B, and the dual charges l/R: they differ where the trace constraint is slack.
-            S = self.mean_outer()
             spent = self.width - self.shift(S, self.radius) / self.radius
         return average_slack - spent + norm

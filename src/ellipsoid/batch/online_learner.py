@@ -1,0 +1,255 @@
+"""The state of a stream of the online ellipsoidal SVM: labels, features and one binary learner a class."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.batch.online import Machine, Terms
+from ellipsoid.batch.problem import Matrix, Vector
+from ellipsoid.engine import CSR, Dense
+from ellipsoid.engine import tally as tallies
+from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, WATCHED
+from ellipsoid.estimators.inputs import Source
+from ellipsoid.estimators.learner import NO_LABELS, Learner
+
+FIELDS = ("Z", "Q", "w", "past", "pull", "scalars")
+# Q and Z are dense n x n matrices, one pair a class.
+WIDEST = 4000
+
+
+class _Machines:
+    """The binary learners of all classes: one for two labels, else one a class."""
+
+    by_class = True
+
+    def __init__(self) -> None:
+        self.machines: list[Machine] = []
+        self.width = 0
+
+    def state(self, scores: int) -> dict[str, NDArray[np.float64]]:
+        """The arrays of a model file."""
+        return {f"{name}{k}": getattr(m.state, name) for k, m in enumerate(self.machines) for name in FIELDS}
+
+
+class _Not:
+    """Stands where single rows have no faster way."""
+
+    shape = (-1,)
+
+
+class EllipsoidLearner(Learner):
+    """Labels, features and binary learners of one stream."""
+
+    table: _Machines
+
+    def __init__(self, terms: Terms, *, intercept: bool, average: bool, bias: float | None) -> None:
+        super().__init__(None, intercept=intercept, average=average, one_vs_rest=True)
+        self.terms = terms
+        self.bias_given = bias
+        self.bias = 0.0
+        self.first_radius = 0.0
+
+    @property
+    def swift(self) -> bool:
+        return False
+
+    def one(self) -> Any:
+        return _Not
+
+    def open(self, width: int, *, by_class: bool, classes: int = 0) -> None:
+        if width + 1 > WIDEST:
+            raise ValueError(
+                f"OnlineEllipsoidalSVC keeps dense matrices of the width of X: at most {WIDEST - 1} features, got "
+                f"{width}; reduce X first, or use a linear learner"
+            )
+        if self.table is None:
+            self.table = _Machines()
+        if width > self.table.width:
+            self.table.width = width
+            for machine in self.table.machines:
+                machine.widen(self.terms.offset + width)
+
+    def know(self, label: Any) -> None:
+        """Add a class. The learner of two labels serves both; a third gives each its own, the first one mirrored."""
+        machines = self.table.machines
+        self.labels.add(label)
+        if len(self.labels) == 2:
+            machines[0] = machines[0].mirrored()
+        elif len(self.labels) == 3:
+            self.split = self.rounds > 0
+            machines.insert(0, machines[0].mirrored())
+        if len(self.labels) != 2:
+            machines.append(self._new())
+
+    def _new(self) -> Machine:
+        return Machine(self.terms._replace(bias=self.bias), self.terms.offset + self.table.width)
+
+    def settle(self, norm: float, radius: float) -> None:
+        """Fix the size of the constant feature, and the radius that the first steps assume."""
+        if self.bias == 0.0 and self.constant:
+            self.bias = self.bias_given if self.bias_given is not None else norm
+        self.first_radius = float(np.hypot(radius, self.bias))
+        for machine in self.table.machines:
+            machine.terms = machine.terms._replace(bias=self.bias)
+
+    def run(
+        self,
+        rows: Dense | CSR,
+        ledger: NDArray[np.int64],
+        mode: int,
+        start: int,
+        stop: int,
+        Y: NDArray[np.uint8] = NO_LABELS,
+    ) -> None:
+        """Every binary learner over the rows start..stop, then the counts of the rows."""
+        order = ledger[ASIDE, start:stop] if mode == ORDERED else np.arange(start, stop)
+        if self.first_radius == 0.0:
+            norms = row_lengths(rows, order)
+            first = norms[norms > 0][:1]
+            if len(first):
+                self.settle(float(first[0]), float(first[0]))
+        codes = ledger[CODES]
+        parts = _parts(rows)
+        machines = self.table.machines
+        scores = np.empty((len(machines), len(order)))
+        moved = np.zeros(len(order), dtype=np.bool_)
+        for k, machine in enumerate(machines):
+            positive = 1 if len(self.labels) == 2 else k
+            signs = np.where(codes == positive, 1.0, -1.0)
+            machine.learn(parts, np.ascontiguousarray(order), signs, scores[k], moved, self.first_radius)
+        right = codes[order]
+        if len(self.labels) == 2:
+            mistakes, predicted = np.where(right == 1, scores[0], -scores[0]) <= 0.0, scores[0] > 0.0
+        else:
+            rivals = scores.copy()
+            rivals[right, np.arange(len(order))] = -np.inf
+            mistakes = scores[right, np.arange(len(order))] <= rivals.max(axis=0)
+            predicted = scores.argmax(axis=0)
+        if mode == WATCHED:
+            ledger[ASIDE, start:stop] = predicted
+        self.tally[tallies.ROUNDS] += len(order)
+        self.tally[tallies.MISTAKES] += np.count_nonzero(mistakes)
+        self.tally[tallies.UPDATES] += np.count_nonzero(moved)
+
+    def foresee(self, source: Source, row: int) -> Any:
+        if len(self.labels) == 0:
+            return None
+        rows = source.rows(row, row + 1)
+        scores = self._scores(rows, self._table_of(averaged=False))[0]
+        code = int(scores[0] > 0.0) if len(self.labels) == 2 else int(scores.argmax())
+        return self.labels.values[code]
+
+    def weights(self) -> NDArray[np.float64]:
+        return self._table_of(averaged=self.average)
+
+    def _table_of(self, averaged: bool) -> Matrix:
+        """One row a score; the first column is what is added to it, the constant feature's size included."""
+        offset = self.terms.offset
+        table = np.zeros((len(self.table.machines), 1 + self.table.width))
+        for row, machine in zip(table, self.table.machines, strict=True):
+            row[1 - offset :] = machine.mean_weights() if averaged else machine.state.w
+        table[:, 0] *= self.bias
+        return table
+
+    def decision(self, source: Source) -> NDArray[np.float64]:
+        table = self.weights()
+        blocks = [self._scores(source.rows(start, stop), table) for start, stop in source.blocks()]
+        return np.vstack(blocks)
+
+    @staticmethod
+    def _scores(rows: Dense | CSR, table: Matrix) -> Matrix:
+        product = _matrix(rows) @ table[:, 1:][:, : _matrix(rows).shape[1]].T
+        return np.asarray(product, dtype=np.float64) + table[:, 0]
+
+    # -- the certificate ---------------------------------------------------------------------------------------
+
+    def gaps(self, rows: Dense | CSR, codes: NDArray[np.int64]) -> list[tuple[float, float]]:
+        """(gap, dual) of every binary learner over points that it has seen equally often."""
+        X = _matrix(rows)
+        norms = np.sqrt(row_lengths(rows, np.arange(len(codes))) ** 2 + self.bias**2)
+        found = []
+        for k, machine in enumerate(self.table.machines):
+            y = np.where(codes == (1 if len(self.labels) == 2 else k), 1.0, -1.0)
+            B, w = machine.shape(), machine.mean_weights() if self.average else machine.state.w
+            width = _quadratic(X, self.bias if machine.terms.offset else None, B)
+            value = y * (X @ w[machine.terms.offset :] + (self.bias * w[0] if machine.terms.offset else 0.0))
+            informative = norms > 0
+            if machine.terms.r > 0:
+                width[informative] /= norms[informative]
+            slack = np.maximum(width - value, 0.0)[informative] / (machine.terms.nu * norms[informative])
+            found.append((machine.gap(float(slack.sum()) / len(codes), B), machine.dual()))
+        return found
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def scalars(self) -> dict[str, Any]:
+        return {
+            "closed": self.closed,
+            "split": self.split,
+            "bias": self.bias,
+            "first_radius": self.first_radius,
+            "width": self.table.width,
+        }
+
+    def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
+        width, count = int(scalars["width"]), 1 if len(labels) == 2 else len(labels)
+        full = self.terms.offset + width
+        if any(arrays[f"Q{k}"].shape != (full, full) for k in range(count)):
+            raise ValueError("its arrays have wrong shapes")
+        if arrays["tally"].shape != self.tally.shape:
+            raise ValueError("its arrays have wrong shapes")
+        if not all(np.isfinite(array).all() for array in arrays.values()):
+            raise ValueError("it holds NaN or inf")
+        self.open(width, by_class=True)
+        for label in labels:
+            self.know(label)
+        self.bias, self.first_radius = float(scalars["bias"]), float(scalars["first_radius"])
+        self.settle(self.bias, 0.0)
+        self.first_radius = float(scalars["first_radius"])
+        for k, machine in enumerate(self.table.machines):
+            for mine, name in zip(machine.state, FIELDS, strict=True):
+                mine[...] = arrays[f"{name}{k}"]
+        self.tally[:] = arrays["tally"]
+        self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
+
+
+def _parts(rows: Dense | CSR) -> tuple[NDArray[Any], ...]:
+    """The arrays of the rows in one type for all inputs: the loop is compiled once, and O(n^2) a row hides the copy."""
+    if isinstance(rows, Dense):
+        return (np.ascontiguousarray(rows.X, dtype=np.float64),)
+    kinds = (np.float64, np.int64, np.int64)
+    arrays = (rows.data, rows.indices, rows.indptr)
+    return tuple(np.ascontiguousarray(array, dtype=kind) for array, kind in zip(arrays, kinds, strict=True))
+
+
+def _matrix(rows: Dense | CSR) -> Any:
+    if isinstance(rows, Dense):
+        return rows.X
+    from scipy.sparse import csr_array
+
+    base = rows.indptr[0]
+    parts = (rows.data[base : rows.indptr[-1]], rows.indices[base : rows.indptr[-1]], rows.indptr - base)
+    return csr_array(parts, shape=(len(rows.indptr) - 1, rows.width))
+
+
+def row_lengths(rows: Dense | CSR, order: NDArray[np.int64]) -> Vector:
+    """Lengths of rows, the constant feature left out."""
+    X = _matrix(rows)
+    if isinstance(rows, Dense):
+        return np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))[order]
+    return np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel())[order]
+
+
+def _quadratic(X: Any, bias: float | None, B: Matrix, chunk: int = 8192) -> Vector:
+    """x'Bx of the rows, with a constant feature of size ``bias`` in front unless it is None."""
+    out = np.empty(X.shape[0])
+    core = B if bias is None else B[1:, 1:]
+    for start in range(0, X.shape[0], chunk):
+        part = X[start : start + chunk]
+        image = part @ core
+        inner = part.multiply(image).sum(axis=1) if hasattr(part, "multiply") else np.einsum("ij,ij->i", part, image)
+        out[start : start + chunk] = np.asarray(inner).ravel()
+        if bias is not None:
+            out[start : start + chunk] += 2.0 * bias * (part @ B[1:, 0]) + bias**2 * B[0, 0]
+    return out
