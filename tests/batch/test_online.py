@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ellipsoid.batch import OnlineEllipsoidalSVC
 from ellipsoid.batch.online import Machine, Terms, smallest_shift
+from ellipsoid.estimators import LEARNERS, load
 
 
 def cloud(seed, n=120, d=4, classes=2):
@@ -177,6 +178,26 @@ def test_gap_of_a_stream_is_certified_on_its_data():
     assert model.certified_gap(X, y) >= 0
     with pytest.raises(ValueError, match="never learned"):
         model.certified_gap(X[:1], [9])
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_a_saved_stream_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch, classes):
+    monkeypatch.setitem(LEARNERS, "OnlineEllipsoidalSVC", OnlineEllipsoidalSVC)
+    X, y = cloud(9, classes=classes)
+    model = OnlineEllipsoidalSVC(nu=0.01).partial_fit(X[:70], y[:70])
+    model.save(tmp_path / "stream.model")
+    back = load(tmp_path / "stream.model")
+    assert (back.decision_function(X) == model.decision_function(X)).all()
+    for stream in (model, back):
+        stream.partial_fit(X[70:], y[70:])
+    assert (back.coef_ == model.coef_).all()
+    assert (back.t_, back.updates_) == (model.t_, model.updates_)
+
+
+def test_the_papers_error_on_adult_is_reached(dataset):
+    adult = dataset("a9a")
+    model = OnlineEllipsoidalSVC(nu=3e-3, problem="trace").partial_fit(adult.X_train, adult.y_train)
+    assert 1 - model.score(adult.X_test, adult.y_test) < 0.156
 
 
 @pytest.mark.parametrize(
