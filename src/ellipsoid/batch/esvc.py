@@ -226,9 +226,12 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
 
     def _warn(self, model: BinaryModel, y: Vector, positive: int) -> None:
         if not model.converged:
+            exact = model.shape is not None
+            worker = "the conic solver" if exact else f"max_iter={self.max_iter} passes"
+            remedy = "rescale X, or raise tol" if exact else "raise max_iter or tol"
             warnings.warn(
-                f"class {self.classes_[positive]!r}: max_iter={self.max_iter} passes left a duality gap of "
-                f"{model.gap:.3g} (dual objective {model.dual:.6g}); raise max_iter or tol",
+                f"class {self.classes_[positive]!r}: {worker} left a duality gap of {model.gap:.3g} (dual objective "
+                f"{model.dual:.6g}); {remedy}",
                 ConvergenceWarning,
                 stacklevel=4,
             )

@@ -165,7 +165,7 @@ def fit_binary(
         weights=weights,
     )
     if settings.exact:
-        return _fit_exact(prepared, problem, nu, weights)
+        return _fit_exact(prepared, problem, nu, settings.tol, weights)
     fit = _fit_features if prepared.solver == "features" else _fit_kernel
     model = fit(prepared, problem, settings, previous, report)
     if problem.hard and np.isinf(model.gap):
@@ -242,7 +242,7 @@ def _fit_features(
     )
 
 
-def _fit_exact(prepared: Prepared, problem: Problem, nu: float, weights: Vector | None) -> BinaryModel:
+def _fit_exact(prepared: Prepared, problem: Problem, nu: float, tol: float, weights: Vector | None) -> BinaryModel:
     rows = prepared.rows
     assert rows is not None
     X = rows.block(np.arange(rows.shape[0]))
@@ -254,7 +254,7 @@ def _fit_exact(prepared: Prepared, problem: Problem, nu: float, weights: Vector 
         found.dual - problem.constant,
         1.0,
         0,
-        True,
+        found.gap <= tol * max(1.0, abs(found.dual)),
         problem,
         w=found.w,
         shape=found.shape,
