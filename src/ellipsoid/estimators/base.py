@@ -61,7 +61,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         random = check_random_state(self.random_state)
         source = self._source(X, None)
         labels = self._check_labels(y, source)
-        source.check()
+        learner.check(source)
         known = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
         if len(known) < 2:
             raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
@@ -107,7 +107,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         learner = core if core is not None else self._start()
         source = self._source(X, core)
         labels = self._check_labels(y, source)
-        source.check()
+        learner.check(source)
         if labels.ndim == 2 or learner.multilabel:
             known = self._check_sets(learner, labels, watch)
         else:
@@ -174,7 +174,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """Scores: shape (n,) for two classes (positive means ``classes_[1]``), else (n, classes)."""
         core = self._learned()
         source = self._source(X, core, learning=False)
-        source.check()
+        core.check(source)
         self._note_names(X, reset=False)
         scores = core.decision(source)
         return scores[:, 0] if len(core.labels) == 2 and not core.multilabel else scores

@@ -13,16 +13,22 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.geometry import Ellipsoid
 from ellipsoid.geometry import state as slots
 from ellipsoid.geometry.doubt import doubts
+from ellipsoid.geometry.kernel_table import KernelTable
 from ellipsoid.geometry.table import EllipsoidTable
+from ellipsoid.representation.kernels import KERNELS
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip, iellip
 
 from .base import OnlineClassifier
+from .inputs import Source
 from .learner import EMPTY, Learner
 from .linear import one_of, positive
 
 # Beyond every margin, and finite: the running sum of squared losses must stay a number.
 ALWAYS = 1e140
+
+# Kernel values beyond this could overflow a score.
+HUGE = 1e150
 
 SHAPES = {"auto": None, "column": "column", "product": "product", "gram": "gram", "dense": "full"}
 
@@ -48,19 +54,72 @@ class EllipsoidLearner(Learner):
         """A rule that halts wants to be looked after, row by row."""
         return super().swift and not self.halts
 
+    def greet(self, rows: Any, ledger: Any, mode: int, row: int) -> None:
+        """A label cannot be new to a learner that did not ask for it."""
+        rule = self.rule
+        self.rule = rule._replace(**({"selective": False} if isinstance(rule, cellip.CELLIP) else {"smoothing": 0.0}))
+        try:
+            super().greet(rows, ledger, mode, row)
+        finally:
+            self.rule = rule
+
     def scalars(self) -> dict[str, Any]:
         """What a model file must hold beside arrays and labels."""
-        return {**super().scalars(), "form": self.table.form}
+        # The seed is drawn when learning starts; what follows must not depend on whether a file lies between.
+        return {**super().scalars(), "form": self.table.form, "seed": getattr(self.rule, "seed", 0)}
 
     def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Take back the representation."""
         self.table.restore(arrays, scalars["form"])
+        if isinstance(self.rule, iellip.IELLIP):
+            self.rule = self.rule._replace(seed=int(scalars["seed"]))
 
     @property
     def numbers(self) -> NDArray[np.float64]:
         """The scalars of the ellipsoid."""
         numbers: NDArray[np.float64] = self.table.numbers
         return numbers
+
+
+class KernelLearner(EllipsoidLearner):
+    """The same in the feature space of a kernel."""
+
+    def new_table(self, by_class: bool) -> KernelTable:  # type: ignore[override]
+        """A kernel expansion with an ellipsoid around it."""
+        return KernelTable(
+            self.table_options["kernel"], columns=self.table_options["columns"], average=self.average,
+            constant=self.constant != 0.0,
+        )  # fmt: skip
+
+    def weights(self) -> NDArray[np.float64]:
+        """There is no weight vector to hand out."""
+        raise AttributeError("a kernel model has no coef_; use support_vectors_ and dual_coef_")
+
+    def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
+        """Take back what a model file holds."""
+        if not all(np.isfinite(arrays[name]).all() for name in ("SV", "coef", "S", "tally")):
+            raise ValueError("it holds NaN or inf")
+        self.multilabel = bool(scalars["multilabel"])
+        self.open(arrays["SV"].shape[1] - 1, by_class=True, classes=len(labels))
+        for label in labels:
+            self.know(label)
+        self.table.restore(arrays)
+        self.tally[:] = arrays["tally"]
+        self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
+
+    def check(self, source: Source) -> None:
+        """Refuse also a row whose kernel value with itself overflows."""
+        super().check(source)
+        kind = self.new_table(True)
+        kind.width = source.width
+        kernel = kind.make_kernel()
+        for start, stop in source.blocks():
+            with np.errstate(over="ignore"):
+                own = np.abs(kernel.gamma * source.squared_norms(start, stop) + kernel.coef0) ** max(kernel.degree, 1.0)
+            large = np.flatnonzero(~(own < HUGE))
+            if len(large):
+                row = start + int(large[0])
+                raise ValueError(f"row {row} of X is too large (inf): its kernel value overflows; rescale the features")
 
 
 class EllipsoidClassifier(OnlineClassifier):
@@ -242,7 +301,7 @@ class CELLIP(EllipsoidClassifier):
     def _doubtful(self, X: Any) -> NDArray[np.bool_]:
         core = self._learned()
         source = self._source(X, core, learning=False)
-        source.check()
+        core.check(source)
         core.table.prepare()
         out = np.zeros(source.n, dtype=np.bool_)
         for start, stop in source.blocks():
@@ -292,6 +351,11 @@ class IELLIP(EllipsoidClassifier):
         margin, and learn from asked labels only.
     smoothing : float
         Of that rule.
+    kernel : {"linear", "rbf", "poly"}
+        The space in which the ellipsoid lives; other kernels than the linear one keep the update examples
+        (``support_vectors_``, ``dual_coef_``) and need the Gram form.
+    gamma, degree, coef0 : float
+        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
     shape : {"auto", "column", "product", "gram", "dense"}
         The form in which the ellipsoid is kept.
     fit_intercept, average, n_epochs, shuffle, random_state, grow_features
@@ -322,6 +386,10 @@ class IELLIP(EllipsoidClassifier):
         trigger: str = "mistake",
         selective: bool = False,
         smoothing: float = 1.0,
+        kernel: str = "linear",
+        gamma: float | str = "auto",
+        degree: float = 3,
+        coef0: float = 0.0,
         shape: str = "auto",
         fit_intercept: bool = True,
         average: bool = False,
@@ -337,6 +405,10 @@ class IELLIP(EllipsoidClassifier):
         self.trigger = trigger
         self.selective = selective
         self.smoothing = smoothing
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.shape = shape
         self.fit_intercept = fit_intercept
         self.average = average
@@ -358,6 +430,13 @@ class IELLIP(EllipsoidClassifier):
         seed = int(check_random_state(self.random_state).randint(2**31)) if self.selective else 0
         rule = iellip.IELLIP(passive, margin, c, b, by_round, smoothing, seed)
         columns = downdates(c, b)
+        one_of("kernel", self.kernel, KERNELS)
+        if self.kernel != "linear":
+            one_of("shape", self.shape, {"auto": None, "gram": None})
+            gamma = None if self.gamma == "auto" else positive("gamma", self.gamma)
+            spec = (self.kernel, gamma, positive("degree", self.degree), positive("coef0", self.coef0, zero=True))
+            options = {"kernel": spec, "columns": columns}
+            return KernelLearner(rule, intercept=self.fit_intercept, average=self.average, table=options)
         table = {
             "columns": columns,
             "kept": prod(1.0 - c * b**k for k in range(int(min(columns, 10_000)))) if b < 1.0 else float(c == 0.0),
@@ -369,8 +448,42 @@ class IELLIP(EllipsoidClassifier):
 
     @property
     def ellipsoid_(self) -> Ellipsoid:
-        """The current ellipsoid; the intercept is its first coordinate."""
-        return self._fitted("ellipsoid_").table.ellipsoid()
+        """The current ellipsoid; the intercept is its first coordinate. A kernel's feature space has no coordinates."""
+        table = self._fitted("ellipsoid_").table
+        if isinstance(table, KernelTable):
+            raise AttributeError("the ellipsoid of a kernel model has no coordinates")
+        return table.ellipsoid()
+
+    @property
+    def support_vectors_(self) -> NDArray[np.float64]:
+        """Kernel models: the examples of the updates."""
+        return self._kernel_table("support_vectors_").patterns()
+
+    @property
+    def dual_coef_(self) -> NDArray[np.float64]:
+        """Kernel models: coefficients of the update examples, one row a score."""
+        return self._kernel_table("dual_coef_").coefficients(self.t_).T
+
+    def _kernel_table(self, name: str) -> KernelTable:
+        table = self._fitted(name).table
+        if not isinstance(table, KernelTable):
+            raise AttributeError(f"{name} belongs to kernel models; a linear one has coef_ and intercept_")
+        return table
+
+    @property
+    def log_volume_(self) -> float:
+        """log det P of the current ellipsoid; infinite in a kernel's feature space, where only its ratios mean something."""
+        return inf if isinstance(self._fitted("log_volume_").table, KernelTable) else super().log_volume_
+
+    def certificates(self, comparator: Any = None) -> list[Certificate]:
+        """The bounds that hold for this run so far; a kernel model is its own comparator."""
+        core = self._learned()
+        if not isinstance(core.table, KernelTable):
+            return super().certificates(comparator)
+        if comparator is not None:
+            raise ValueError("a kernel model has no coordinates to compare with; comparator must be None")
+        size2, inner, norm2 = core.table.pulled()
+        return self._from_pull(core, np.sqrt(max(0.0, size2)), inner, np.sqrt(max(0.0, norm2)))
 
     def query(self, X: Any, random_state: Any = None) -> NDArray[np.bool_]:
         """True, at random, where a label is worth asking for: likelier the smaller the lead of the best score."""
@@ -388,13 +501,15 @@ class IELLIP(EllipsoidClassifier):
         return asked
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
-        table, numbers, tally = learner.table, learner.table.numbers, learner.tally
-        h, u = table.unshaped().ravel(), comparator.ravel()
+        h, u = learner.table.unshaped().ravel(), comparator.ravel()
         # The bounds do not depend on the size of u, which may be anything.
         u = u / (np.abs(u).max() or 1.0)
+        return self._from_pull(learner, float(np.linalg.norm(u)), float(u @ h), float(np.linalg.norm(h)))
+
+    def _from_pull(self, learner: Learner, size: float, inner: float, norm: float) -> list[Certificate]:
+        numbers, tally = learner.table.numbers, learner.tally
         weight = float(numbers[slots.WEIGHT])
-        average = float(u @ h) / weight if weight else 0.0
-        pull = ellipsoidal.Pull(average, float(np.linalg.norm(u)), float(np.linalg.norm(h)), weight)
+        pull = ellipsoidal.Pull(inner / weight if weight else 0.0, float(size), float(norm), weight)
         return ellipsoidal.iellip(
             pull, mistakes=self.mistakes_,
             largest=float(np.sqrt(tally[tallies.RADIUS2] * (1.0 if learner.scores == 1 else 2.0))),

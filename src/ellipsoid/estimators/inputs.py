@@ -89,6 +89,16 @@ class Source:
         for start in range(0, self.n, size):
             yield start, min(self.n, start + size)
 
+    def squared_norms(self, start: int, stop: int) -> NDArray[np.float64]:
+        """Squared norms of rows start..stop, without the constant feature."""
+        X = self._X
+        if not self.sparse:
+            block = np.asarray(X[start:stop], dtype=np.float64)
+            norms: NDArray[np.float64] = np.einsum("ij,ij->i", block, block)
+            return norms
+        ends = np.concatenate([[0.0], np.cumsum(np.asarray(X.data, dtype=np.float64) ** 2)])
+        return ends[X.indptr[start + 1 : stop + 1]] - ends[X.indptr[start:stop]]
+
     def check(self) -> None:
         """Raise ``ValueError`` naming the first bad row."""
         for start, stop in self.blocks():

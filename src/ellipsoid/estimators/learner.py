@@ -106,6 +106,10 @@ class Learner:
             return Binary(ledger, mode)
         return (OneVsRest if self.one_vs_rest else Multiclass)(ledger, mode, len(self.labels))
 
+    def check(self, source: Source) -> None:
+        """Raise ``ValueError`` naming the first row that cannot be learned from."""
+        source.check()
+
     # -- learning ----------------------------------------------------------------------------------------------
 
     def learn(
@@ -141,7 +145,7 @@ class Learner:
                     if predictions is not None:
                         surprise = self.foresee(source, start + row)
                     self.know(label)
-                    self.run(rows, ledger, mode, row, row + 1)
+                    self.greet(rows, ledger, mode, row)
                     if predictions is not None:
                         predictions[start + row] = surprise
                     begin = row + 1
@@ -173,6 +177,10 @@ class Learner:
         self.table.settle()
         if self.table.rep is not rep:
             self.fast = None
+
+    def greet(self, rows: Dense | CSR, ledger: Codes, mode: int, row: int) -> None:
+        """Learn the row that brought a new label."""
+        self.run(rows, ledger, mode, row, row + 1)
 
     def one(self) -> "OneRow":
         """The prepared call for single dense rows."""

@@ -8,12 +8,14 @@ The step and kappa come from the rule's cut; B is touched on updates only, never
 from math import log
 
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, room, score
-from ellipsoid.engine.rows import CSR, Dense, energy
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2, room, score
+from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS
 
 from .flat import Column, Full, Product
-from .gram import Gram, SparseGram, length, length2
+from .gram import Gram, SparseGram, length2
+from .gram import length as row_length
+from .kernel_gram import KernelGram
 from .protocol import cut, probe, push, shrink
 from .state import CUTS, DONE, HALT, LEAST_KEPT, LIFT_AT, LOG_KEPT, STORED, USED
 
@@ -25,13 +27,14 @@ LEAST = log(LEAST_KEPT)
 @absorb.register(Full)
 @absorb.register(Gram)
 @absorb.register(SparseGram)
+@absorb.register(KernelGram)
 def _(rep, rule, rows, t, moves, work, tally):
     margin = 0.0
     for i in range(moves):
         margin += work[TAU, i] * work[SCORES, int(work[WHO, i])]
     quadratic = probe(rep, rows, t, moves, work)
-    norm2 = length2(moves, work, energy(rows, t))
-    step, kappa = cut(rule, margin, quadratic, norm2, rep.state, tally[ROUNDS])
+    length = length2(moves, work, norm2(rep, rows, t))
+    step, kappa = cut(rule, margin, quadratic, length, rep.state, tally[ROUNDS])
     if step == 0.0:
         return False
     push(rep, rows, t, moves, work, step, tally[ROUNDS])
@@ -79,7 +82,7 @@ def _(rep, rows, t):
 
 @room.register(SparseGram)
 def _(rep, rows, t):
-    fits = rep.state[USED] + length(rows, t) < rep.Z.shape[0]
+    fits = rep.state[USED] + row_length(rows, t) < rep.Z.shape[0]
     return open_for(rep, rep.state[STORED], rep.S.shape[0], fits)
 
 

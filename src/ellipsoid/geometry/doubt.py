@@ -31,6 +31,9 @@ def _(task, rep, rows, t, work):
 
 @disagreement.register(Multiclass)
 def _(task, rep, rows, t, work):
+    # One label known is no reason to be certain of it: others may exist.
+    if task.classes < 2:
+        return True
     best = winner(task, work[SCORES])
     for r in range(task.classes):
         if r != best:

@@ -1,8 +1,8 @@
 """A full root J of B that shrinks for ever, kept within the range of float64.
 
 With a constant kappa every direction that is met shrinks geometrically, and so does B = J J'. Steps do not feel a
-factor of B, so B may be multiplied. Directions never met stay where they are meanwhile: they run ahead of the others, and by
-how much makes no difference once it is far enough.
+factor of B, so B may be multiplied. Directions never met stay where they are meanwhile: they run ahead of the others,
+and by how much makes no difference once it is far enough.
 """
 
 from math import log

@@ -274,6 +274,8 @@ class EllipsoidTable:
         self.linear.split(factor)
         self.scores = 2
         self.numbers[DIM] = self.dim
+        # a_k = (goal - (1 - c_k) n_k) / (v_k D_k), and |z|^2 doubles.
+        self.numbers[WEIGHT] /= 2.0
         if self.form is None:
             return
         self._relay()
