@@ -1,5 +1,6 @@
 """Draw an ellipsoid of classifiers closing in on the true one: version_space.png, and version_space.gif that moves."""
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import matplotlib.pyplot as plt
@@ -77,10 +78,10 @@ def draw_rows(axes, stage, X, y):
     axes.contourf(SIDE, SIDE, doubt, levels=[0.5, 1.5], colors=[PALE])
     axes.add_patch(plt.Circle((0, 0), 1.0, fill=False, ec=GREY, lw=0.9, ls=(0, (4, 3))))
     quiet = np.setdiff1d(np.arange(stage.rows), stage.asked)
-    axes.scatter(*X[quiet].T, s=4, color=GREY, lw=0)
+    axes.scatter(*X[quiet].T, s=3, color=GREY, lw=0)
     for sign, mark in ((1, "o"), (-1, "s")):
         own = [t for t in stage.asked if y[t] == sign]
-        axes.scatter(*X[own].T, s=38, marker=mark, color=INK if sign < 0 else ORANGE, ec="white", lw=0.6, zorder=4)
+        axes.scatter(*X[own].T, s=28, marker=mark, color=INK if sign < 0 else ORANGE, ec="white", lw=0.6, zorder=4)
     frame(axes, (-1.08, 1.08))
 
 
@@ -99,20 +100,20 @@ def caption(stage):
 def picture(stages, X, y):
     """Five stages side by side."""
     chosen = [stages[k] for k in (0, 2, 4, 8)] + [stages[-1]]
-    figure, axes = plt.subplots(2, len(chosen), figsize=(12.0, 5.3), layout="constrained")
+    figure, axes = plt.subplots(2, len(chosen), figsize=(9.6, 4.3), layout="constrained")
     for column, stage in zip(axes.T, chosen, strict=True):
         draw_classifiers(column[0], stage, X, y)
         draw_rows(column[1], stage, X, y)
-        column[0].set_title(caption(stage) if stage.rows else "before the first row")
+        column[0].set_title(caption(stage) if stage.rows else "before any row")
     for axes_, name in zip(axes[:, 0], ("classifiers", "rows"), strict=True):
         axes_.set_ylabel(name, fontsize=12)
-    style.save(figure, "version_space.png")
+    style.save(figure, "version_space.png", dpi=160)
 
 
 def animation(stages, X, y):
     """For each asked label two frames: the cut, and what it leaves."""
     frames = [(stages[0], None)] * 2
-    for before, after in zip(stages, stages[1:-1], strict=False):
+    for before, after in pairwise(stages[:-1]):
         fresh = after.asked[-1]
         shown = before._replace(rows=after.rows, asked=after.asked)
         frames += [(shown, fresh), (after, None)]
