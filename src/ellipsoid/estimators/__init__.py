@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from .ellipsoidal import CELLIP, IELLIP
+from .cellip import CELLIP
+from .iellip import IELLIP
 from .linear import MIRA, PassiveAggressive, Perceptron
 from .persist import load
 

@@ -1,0 +1,206 @@
+"""CELLIP: a version space held as an ellipsoid."""
+
+from math import inf, log
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.certificates import Certificate, ellipsoidal
+from ellipsoid.engine import entry
+from ellipsoid.engine import tally as tallies
+from ellipsoid.geometry import Ellipsoid
+from ellipsoid.geometry import state as slots
+from ellipsoid.geometry.doubt import doubts
+from ellipsoid.rules import cellip
+
+from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner
+from .learner import EMPTY, Learner
+from .linear import one_of, positive
+
+# Beyond every margin, and finite: the running sum of squared losses must stay a number.
+ALWAYS = 1e140
+
+
+class CELLIP(EllipsoidClassifier):
+    """Classical ellipsoid method online: a version space held as an ellipsoid, for separable data.
+
+    Every classifier of norm at most ``radius`` that has margin ``a * margin`` on the examples used lies in
+    ``version_space_``. So where all of it agrees (``certain``), so does every such classifier; and where it has become
+    empty, none exists.
+
+    Parameters
+    ----------
+    margin : float
+        The margin gamma that some classifier of norm 1 is hoped to have.
+    a : float
+        Share of the margin that is asked, in (0, 1].
+    radius : float or None
+        Radius of the start ball; None is ``1 + (1 - a) * margin``. Only ``a * margin / radius`` matters.
+    cut : {"paper", "minvol"}
+        The cut whose mistake bound is free of the dimension, or the one of least volume.
+    trigger : {"mistake", "margin", "always"}
+        Which rounds cut: mistakes, margins below ``a * margin``, or any cut that shrinks the volume.
+    on_infeasible : {"skip", "freeze", "restart", "raise"}
+        After a proof that the version space is empty: skip such cuts, cut no more, start again, or raise
+        :class:`EmptyVersionSpace`.
+    selective : bool
+        Ask for a label only where the version space disagrees, and learn from asked labels only.
+    shape : {"auto", "column", "product", "gram", "dense"}
+        The form in which the ellipsoid is kept.
+    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
+        As for every learner here, see :class:`Perceptron`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ellipsoid import CELLIP
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(2000, 3)); X /= np.linalg.norm(X, axis=1, keepdims=True)
+    >>> X = X[abs(X[:, 0]) > 0.1]; y = X[:, 0] > 0
+    >>> model = CELLIP(margin=0.1, cut="minvol", trigger="always", selective=True, fit_intercept=False)
+    >>> model = model.partial_fit(X, y, classes=[False, True])
+    >>> model.asked_ < 0.2 * model.t_, model.version_space_.contains([[1.0, 0.0, 0.0]])
+    (True, array([ True]))
+    >>> sure = model.certain(X)
+    >>> bool((model.predict(X[sure]) == y[sure]).all())
+    True
+
+    References
+    ----------
+    Yang, Jin and Ye, "Online learning by ellipsoid method", ICML 2009; corrected as the errata page says.
+    """
+
+    def __init__(
+        self,
+        margin: float = 0.1,
+        a: float = 1.0,
+        radius: float | None = None,
+        cut: str = "paper",
+        trigger: str = "mistake",
+        on_infeasible: str = "skip",
+        selective: bool = False,
+        shape: str = "auto",
+        fit_intercept: bool = True,
+        average: bool = False,
+        n_epochs: int = 5,
+        shuffle: bool = True,
+        random_state: Any = None,
+        grow_features: bool = False,
+    ) -> None:
+        self.margin = margin
+        self.a = a
+        self.radius = radius
+        self.cut = cut
+        self.trigger = trigger
+        self.on_infeasible = on_infeasible
+        self.selective = selective
+        self.shape = shape
+        self.fit_intercept = fit_intercept
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.grow_features = grow_features
+
+    def _geometry(self) -> tuple[float, float, float, float]:
+        """margin, a, radius, threshold, checked."""
+        smallest = one_of("cut", self.cut, {"paper": False, "minvol": True})
+        margin = positive("margin", self.margin, zero=True)
+        a = positive("a", self.a, zero=True)
+        if a > 1.0:
+            raise ValueError(f"a must lie in (0, 1], got {self.a!r}")
+        if a * margin == 0.0 and not smallest:
+            raise ValueError(
+                f"a * margin must be positive for cut='paper', which never moves otherwise; got a={a:g}, "
+                f"margin={margin:g}"
+            )
+        radius = 1.0 + (1.0 - a) * margin if self.radius is None else positive("radius", self.radius)
+        return margin, a, radius, a * margin
+
+    def _start(self) -> EllipsoidLearner:
+        _, _, radius, threshold = self._geometry()
+        passive = one_of("trigger", self.trigger, {"mistake": 0.0, "margin": threshold, "always": ALWAYS})
+        policies = {
+            "skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE,
+        }  # fmt: skip
+        policy = one_of("on_infeasible", self.on_infeasible, policies)
+        rule = cellip.CELLIP(passive, threshold, self.cut == "minvol", policy, bool(self.selective))
+        table = {
+            "columns": inf,
+            "kept": 1.0,
+            "log_scale": 2.0 * log(radius),
+            "form": one_of("shape", self.shape, SHAPES),
+            "raises": policy == cellip.RAISE,
+        }
+        halts = policy >= cellip.RESTART
+        return EllipsoidLearner(rule, intercept=self.fit_intercept, average=self.average, table=table, halts=halts)
+
+    @property
+    def version_space_(self) -> Ellipsoid:
+        """The ellipsoid that covers every classifier with the asked margin; the intercept is its first coordinate."""
+        return self._fitted("version_space_").table.ellipsoid()
+
+    @property
+    def infeasible_(self) -> int:
+        """Empty intersections met (zero rows count): more than 0 is a proof that no classifier has the margin."""
+        return int(self._fitted("infeasible_").table.numbers[slots.EMPTY])
+
+    @property
+    def infeasible_round_(self) -> int | None:
+        """The round (counted from 1) of the first empty intersection; with ``update_rounds_`` before it, a proof."""
+        return int(self._fitted("infeasible_round_").table.numbers[slots.EMPTY_ROUND]) or None
+
+    @property
+    def exhausted_(self) -> bool:
+        """Has the version space become a single point?"""
+        return bool(self._fitted("exhausted_").table.numbers[slots.EXHAUSTED])
+
+    def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
+        before = len(learner.labels) + len(known)
+        seen = {*learner.labels.values, *known}
+        fresh = [label for label in np.unique(labels).tolist() if label not in seen]
+        if before <= 2 < before + len(fresh):
+            raise ValueError(
+                f"y brings {before + len(fresh)} labels, but without classes= the version space would start as one of "
+                "binary classifiers, which cannot become one of multiclass classifiers; pass classes= with all labels"
+            )
+
+    def certain(self, X: Any) -> NDArray[np.bool_]:
+        """True where every classifier of the version space gives the row the same label."""
+        return ~self._doubtful(X)
+
+    def query(self, X: Any) -> NDArray[np.bool_]:
+        """True where a label is worth asking for: where the version space disagrees."""
+        return self._doubtful(X)
+
+    def _doubtful(self, X: Any) -> NDArray[np.bool_]:
+        core = self._learned()
+        source = self._source(X, core, learning=False)
+        core.check(source)
+        core.table.prepare()
+        out = np.zeros(source.n, dtype=np.bool_)
+        for start, stop in source.blocks():
+            args = (core.task(EMPTY), core.table.rep, source.rows(start, stop), core.work, out[start:stop])
+            entry(doubts, *args)(*args)
+        return out
+
+    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+        margin, a, radius, threshold = self._geometry()
+        table, numbers, tally = learner.table, learner.table.numbers, learner.tally
+        largest = float(np.sqrt(tally[tallies.RADIUS2] * (1.0 if learner.scores == 1 else 2.0)))
+        refuted = self.infeasible_ > 0 or tally[tallies.ZEROS] > 0
+        if self.cut == "minvol":
+            bound, remaining = ellipsoidal.minvol_bound(
+                radius=radius, margin=margin, a=a, largest=largest, dim=table.dim, log_det=table.log_det()
+            )
+        else:
+            pi = float(np.exp(numbers[slots.LOG_SCALE])) / radius**2
+            bound, remaining = ellipsoidal.cellip_bound(
+                radius=radius, threshold=threshold, margin=margin, a=a, largest=largest, pi=pi
+            )
+        best = ellipsoidal.best_margin(
+            radius=radius, threshold=threshold, largest=largest, slim=float(numbers[slots.SLIM]),
+            log_det=table.log_det(), dim=table.dim, empty=self.infeasible_ > 0,
+        )  # fmt: skip
+        return [*ellipsoidal.cellip_mistakes(self.mistakes_, remaining, bound, refuted), best]
