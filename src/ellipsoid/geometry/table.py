@@ -27,6 +27,7 @@ from .flat import Column, Full, Product
 from .gram import BETA, LATE, PAD, PAIR, Gram, SparseGram, length
 from .lift import lift
 from .low_rank import in_blocks, square_root
+from .reading import as_ellipsoid, unshaped
 from .state import (
     ASKED,
     CUTS,
@@ -356,49 +357,11 @@ class EllipsoidTable:
 
     def unshaped(self) -> Floats:
         """B^{-1} w, without averages: the sum of the update examples with the weights that made w of them."""
-        functions, columns = self.linear.oriented_shape()
-        stored = int(self.numbers[STORED])
-        w = np.zeros((functions, columns))
-        w[:, : 1 + self.width] = self.weights(functions, 0)
-        flat = w.ravel()
-        if self.form == "full":
-            J = self.parts["J"].reshape(flat.size, flat.size)
-            flat = np.linalg.solve(J.T, np.linalg.solve(J, flat))
-        elif self.form == "product":
-            H, T = self.parts["H"][:stored].reshape(stored, flat.size), self.parts["T"][:stored, :stored]
-            J = np.eye(stored) - H @ H.T @ T
-            flat = flat + H.T @ (T @ np.linalg.solve(J, H @ flat))
-            flat = flat + H.T @ (T.T @ np.linalg.solve(np.eye(stored) - H @ H.T @ T.T, H @ flat))
-        elif self.form == "column":
-            vectors, weights = self.directions()
-            flat = flat + ((1.0 / (1.0 - weights) ** 2 - 1.0) * (vectors @ flat)) @ vectors
-        elif stored:
-            Z, S = self.examples(functions, columns), self.parts["S"][:stored, :stored]
-            gram = (Z @ Z.T).toarray()
-            flat = flat + Z.T @ (S @ np.linalg.solve(np.eye(stored) - gram @ S, Z @ flat))
-        return flat.reshape(functions, columns)[: self.scores, : 1 + self.width]
+        return unshaped(self)
 
     def ellipsoid(self) -> Ellipsoid:
         """The ellipsoid as an object of its own; coordinates without the constant feature where there is none."""
-        stored, scale = int(self.numbers[STORED]), float(self.numbers[LOG_SCALE] - self.numbers[LIFTED])
-        functions, columns = self.scores, 1 + self.width
-        first = 0 if self.constant else 1
-        centre = self.weights(functions, 0)[:, first:]
-        if functions == 1:
-            centre = centre[0]
-        if scale == -inf or self.form is None or (stored == 0 and self.form != "full"):
-            return Ellipsoid.ball(centre, np.exp(0.5 * scale))
-        if self.form == "full":
-            J = self.parts["J"][:functions, first:columns, :functions, first:columns]
-            size = functions * (columns - first)
-            return Ellipsoid.from_factor(centre, J.reshape(size, size), scale)
-        if self.form in ("column", "product"):
-            H = self.parts["H"][:stored, :functions, first:columns].reshape(stored, -1)
-            if self.form == "column":
-                return Ellipsoid.from_columns(centre, H.T, scale)
-            return Ellipsoid.from_product(centre, H.T, self.parts["T"][:stored, :stored], scale)
-        rows = self.examples(functions, columns, first)
-        return Ellipsoid.from_gram(centre, rows, self.parts["S"][:stored, :stored], scale)
+        return as_ellipsoid(self)
 
     # -- files -------------------------------------------------------------------------------------------------
 

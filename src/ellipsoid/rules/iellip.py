@@ -82,7 +82,7 @@ def _(task, scores):
             best, second = scores[r], best
         elif scores[r] > second:
             second = scores[r]
-    return best - second
+    return best - second if task.classes > 1 else 0.0
 
 
 @lead.register(MultiLabel)
