@@ -26,8 +26,9 @@ from .harness import Case, Contender, Effort, Target, compare, exponent, figure
 RESULTS = Path(__file__).resolve().parent / "results"
 # The paper's test errors (per cent) with the online algorithm, binary as it has them.
 PAPER = {"adult": 15.6, "covtype": 23.4}
-# nu/N of the batch machine, and nu of the paper's online problem.
-RATES = {"adult-raw": (1e-3, 1e-2), "adult-onehot": (1e-4, 3e-3), "adult-123": (3e-4, 3e-3), "covtype": (1e-4, 1e-2)}
+# nu/N of the batch machine, and nu of the paper's online problem: of the grid 1e-2, 3e-3, ..., 3e-5 the largest whose
+# error on a held-out fifth of the training rows is within one standard error of the least. The test rows had no say.
+RATES = {"adult-raw": (1e-2, 1e-2), "adult-onehot": (1e-3, 1e-2), "adult-123": (3e-4, 1e-2), "covtype": (3e-4, 1e-2)}
 
 
 def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
@@ -77,7 +78,7 @@ def _kernel(n: int, features: int, target: Target | None) -> Case:
         nu = 0.05 * n / min(n, features)
         return EllipsoidalSVC(nu=nu, gamma=0.1, solver=solver, n_components=features, random_state=0)
 
-    # The larger nu of NuSVC that serves these labels best; a smaller one takes longer and errs more.
+    # Of the two tried, 0.3 and 0.5, the one that takes NuSVC less time: the harder opponent.
     peer = _fitted("scikit-learn NuSVC", lambda: NuSVC(nu=0.5, gamma=0.1, cache_size=1000), data, target)
     how = "exact kernel" if exact else f"{features} features against NuSVC's exact kernel"
     return Case(
