@@ -56,12 +56,13 @@ class Rows:
         """sum_i weights_i phi_i phi_i'."""
         total = np.zeros((self.shape[1], self.shape[1]))
         for rows in self._chunks():
-            part = self.phi[rows]
+            used = np.flatnonzero(weights[rows])
+            part, share = self.phi[rows][used], weights[rows][used]
             if self.sparse:
-                scaled = part.multiply(weights[rows][:, None]).tocsr()
+                scaled = part.multiply(share[:, None]).tocsr()
                 total += (part.T @ scaled).toarray()
             else:
-                total += part.T @ (part * weights[rows][:, None])
+                total += part.T @ (part * share[:, None])
         return total
 
     def quadratic(self, form: Matrix) -> Vector:
