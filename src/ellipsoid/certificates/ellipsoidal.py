@@ -78,22 +78,23 @@ def _exp(exponent: float) -> float:
 
 
 class Pull(NamedTuple):
-    """h and A of an IELLIP run against a comparator u: ``mean`` <u, h> / A, ``size`` |u|, ``norm`` |h|, ``weight`` A."""
+    """h and A of an IELLIP run against a comparator u, both divided by exp(``lifted``).
+
+    ``average`` is <u, h> / A, ``size`` |u|, ``norm`` |h|, ``weight`` A.
+    """
 
     average: float
     size: float
     norm: float
     weight: float
+    lifted: float = 0.0
 
 
 def iellip(
-    pull: Pull, *, mistakes: int, largest: float, log_kept: float, goal: float, zeros: bool, always: bool, lifted: float
+    pull: Pull, *, mistakes: int, largest: float, log_kept: float, goal: float, zeros: bool, always: bool
 ) -> list[Certificate]:
-    """``largest`` is R, ``log_kept`` log D; ``always`` says that narrow successes were learned from too.
-
-    h and A are those of the definition divided by exp(``lifted``).
-    """
-    average, size, norm, weight = pull
+    """``largest`` is R, ``log_kept`` log D; ``always`` says that narrow successes were learned from too."""
+    average, size, norm, weight, lifted = pull
     mean = average / size if size > 0.0 else 0.0
     margin = Certificate(
         "average margin of the unit comparator on the updates", mean, norm / weight * SLACK if weight > 0.0 else inf,

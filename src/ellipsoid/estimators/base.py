@@ -188,7 +188,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         scores = self.decision_function(X)
         if self._core.multilabel:
             return (scores > 0.0).astype(np.int64)
-        codes = (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self._labels_of(scores)
+
+    def _labels_of(self, scores: NDArray[np.float64]) -> Labelled:
+        binary = len(self._core.labels) == 2
+        codes = (scores.ravel() > 0.0).astype(np.int64) if binary else scores.argmax(axis=1)
         labels: Labelled = self.classes_[codes]
         return labels
 

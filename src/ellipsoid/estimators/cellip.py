@@ -167,8 +167,15 @@ class CELLIP(EllipsoidClassifier):
             )
 
     def certain(self, X: Any) -> NDArray[np.bool_]:
-        """True where every classifier of the version space gives the row the same label."""
-        return ~self._doubtful(X)
+        """True where every classifier of the version space gives the row the same label, the one that is predicted.
+
+        An averaged model predicts with the mean of all centres, which need not lie in the version space itself.
+        """
+        sure = ~self._doubtful(X)
+        if self._core.average:
+            source = self._source(X, self._core, learning=False)
+            sure &= self._labels_of(self._core.decision(source, self._core.table.rep)) == self.predict(X)
+        return sure
 
     def query(self, X: Any) -> NDArray[np.bool_]:
         """True where a label is worth asking for: where the version space disagrees."""

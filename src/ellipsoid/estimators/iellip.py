@@ -198,13 +198,13 @@ class IELLIP(EllipsoidClassifier):
 
     def _from_pull(self, learner: Learner, size: float, inner: float, norm: float) -> list[Certificate]:
         numbers, tally = learner.table.numbers, learner.tally
-        weight = float(numbers[slots.WEIGHT])
-        pull = ellipsoidal.Pull(inner / weight if weight else 0.0, float(size), float(norm), weight)
+        weight, lifted = float(numbers[slots.WEIGHT]), float(numbers[slots.LIFTED])
+        pull = ellipsoidal.Pull(inner / weight if weight else 0.0, float(size), float(norm), weight, lifted)
         return ellipsoidal.iellip(
             pull, mistakes=self.mistakes_,
             largest=float(np.sqrt(tally[tallies.RADIUS2] * (1.0 if learner.scores == 1 else 2.0))),
             log_kept=-float(numbers[slots.LOG_SCALE]), goal=learner.rule.goal, zeros=tally[tallies.ZEROS] > 0,
-            always=self.trigger == "margin", lifted=float(numbers[slots.LIFTED]),
+            always=self.trigger == "margin",
         )  # fmt: skip
 
 

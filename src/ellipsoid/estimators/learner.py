@@ -85,8 +85,8 @@ class Learner:
 
     def know(self, label: Any) -> None:
         """Add a class: a zero row; a third class first splits the binary vector into two opposite rows."""
-        if len(self.labels) == 2 and not self.multilabel:
-            self.split = self.rounds > 0
+        if len(self.labels) == 2 and not self.multilabel and self.rounds > 0:
+            self.split = True
             self.table.split(self.half)
             # From here on the sums are those of a run that kept two rows from the start.
             self.tally[tallies.PUSH] *= self.half
@@ -191,10 +191,10 @@ class Learner:
 
     # -- prediction --------------------------------------------------------------------------------------------
 
-    def decision(self, source: Source) -> NDArray[np.float64]:
-        """Scores of every row, one column for two classes."""
+    def decision(self, source: Source, rep: Any = None) -> NDArray[np.float64]:
+        """Scores of every row, one column for two classes; of the predictor, or of another ``rep``."""
         out = np.empty((source.n, self.scores))
-        rep = self.predictor()
+        rep = self.predictor() if rep is None else rep
         for start, stop in source.blocks():
             args = (rep, source.rows(start, stop), self.scores, out[start:stop])
             entry(scores_of, *args)(*args)

@@ -25,7 +25,7 @@ from .unpack import unpack
 
 
 class Column(NamedTuple):
-    """``H[k, r]`` is the block of function r in column k."""
+    """``H[k, r]`` is the block of function r in column k; ``small`` is scratch for vectors of m numbers."""
 
     base: ClassMajor
     H: np.ndarray
@@ -33,6 +33,7 @@ class Column(NamedTuple):
     rounds: np.ndarray
     x: np.ndarray
     Bz: np.ndarray
+    small: np.ndarray
 
 
 class Product(NamedTuple):
@@ -118,6 +119,21 @@ def subtract(target, factor, vector):
 
 
 @helper()
+def combine(target, weights, H, m):
+    """target -= sum_k weights_k H_k, four vectors at a time: the target travels through memory once for all four."""
+    k = 0
+    while k + 4 <= m:
+        a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        for r in range(target.shape[0]):
+            for j in range(target.shape[1]):
+                target[r, j] -= (a * H[k, r, j] + b * H[k + 1, r, j]) + (c * H[k + 2, r, j] + d * H[k + 3, r, j])
+        k += 4
+    while k < m:
+        subtract(target, weights[k], H[k])
+        k += 1
+
+
+@helper()
 def forward(base, Bz, step, before):
     """w += step Bz."""
     for r in range(Bz.shape[0]):
@@ -142,8 +158,10 @@ def _(rep, rows, t, moves, work, step, before):
 def _(rep, rows, t, moves, work):
     unpack(rows, t, rep.x)
     place(moves, work, rep.x, rep.Bz)
-    for k in range(int(rep.state[STORED])):
-        subtract(rep.Bz, against(rep.H[k], moves, work, rep.x), rep.H[k])
+    m, seen = int(rep.state[STORED]), rep.small[0]
+    for k in range(m):
+        seen[k] = against(rep.H[k], moves, work, rep.x)
+    combine(rep.Bz, seen, rep.H, m)
     return against(rep.Bz, moves, work, rep.x)
 
 
@@ -167,7 +185,7 @@ def _(rep, rows, t, moves, work):
         weight[k] = 0.0
         for i in range(k + 1):
             weight[k] += rep.T[i, k] * seen[i]
-        subtract(rep.f, weight[k], rep.H[k])
+    combine(rep.f, weight, rep.H, m)
     copy(rep.Bz, 1.0, rep.f)
     for k in range(m):
         back[k] = inner(rep.H[k], rep.f)
@@ -175,7 +193,8 @@ def _(rep, rows, t, moves, work):
         total = 0.0
         for i in range(k, m):
             total += rep.T[k, i] * back[i]
-        subtract(rep.Bz, total, rep.H[k])
+        weight[k] = total
+    combine(rep.Bz, weight, rep.H, m)
     return inner(rep.f, rep.f)
 
 

@@ -160,7 +160,7 @@ class EllipsoidTable:
     def _bind(self) -> None:
         functions, columns = self.linear.oriented_shape()
         stored = {**self.parts, "base": self.linear.rep, "state": self.numbers, "rounds": self.rounds}
-        capacity = max(len(self.parts.get("S", ())), len(self.parts.get("T", ())), 1)
+        capacity = max(1, *(len(self.parts.get(name, ())) for name in ("S", "T", "H")))
         scratch = {"x": (columns,), "f": (functions, columns), "Bz": (functions, columns), "small": (3, capacity)}
         kind = FORMS[self.form or "column"]
         self.rep = kind(**{k: stored[k] if k in stored else np.zeros(scratch[k]) for k in kind._fields})
