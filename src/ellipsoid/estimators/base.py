@@ -1,7 +1,4 @@
-"""One scikit-learn shell for every online learner: fit, partial_fit, learn_one, predict.
-
-A subclass names its parameters and gives the rule they stand for; all the rest is here.
-"""
+"""One scikit-learn shell for every online learner; a subclass names parameters and gives the rule they stand for."""
 
 from collections.abc import Iterator
 from typing import Any, Self
@@ -191,10 +188,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return self._labels_of(scores)
 
     def _labels_of(self, scores: NDArray[np.float64]) -> Labelled:
-        binary = len(self._core.labels) == 2
-        codes = (scores.ravel() > 0.0).astype(np.int64) if binary else scores.argmax(axis=1)
-        labels: Labelled = self.classes_[codes]
-        return labels
+        two = len(self._core.labels) == 2
+        return self.classes_[(scores.ravel() > 0.0).astype(np.int64) if two else scores.argmax(axis=1)]
 
     # -- what was learned --------------------------------------------------------------------------------------
 

@@ -174,7 +174,7 @@ class CELLIP(EllipsoidClassifier):
         sure = ~self._doubtful(X)
         if self._core.average:
             source = self._source(X, self._core, learning=False)
-            sure &= self._labels_of(self._core.decision(source, self._core.table.rep)) == self.predict(X)
+            sure &= self._labels_of(self._core.scored(source, self._core.table.rep)) == self.predict(X)
         return sure
 
     def query(self, X: Any) -> NDArray[np.bool_]:

@@ -191,10 +191,13 @@ class Learner:
 
     # -- prediction --------------------------------------------------------------------------------------------
 
-    def decision(self, source: Source, rep: Any = None) -> NDArray[np.float64]:
-        """Scores of every row, one column for two classes; of the predictor, or of another ``rep``."""
+    def decision(self, source: Source) -> NDArray[np.float64]:
+        """Scores of every row, one column for two classes."""
+        return self.scored(source, self.predictor())
+
+    def scored(self, source: Source, rep: Any) -> NDArray[np.float64]:
+        """Scores of every row by some representation of the hypothesis."""
         out = np.empty((source.n, self.scores))
-        rep = self.predictor() if rep is None else rep
         for start, stop in source.blocks():
             args = (rep, source.rows(start, stop), self.scores, out[start:stop])
             entry(scores_of, *args)(*args)
