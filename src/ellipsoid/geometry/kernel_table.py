@@ -12,7 +12,7 @@ from ellipsoid.representation.tables import Floats
 from . import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
 from .gram import PAIR, overlap
 from .kernel_gram import KernelGram
-from .state import CUTS, DONE, LOG_SCALE, SIZE, SLIM, STORED
+from .state import CUTS, DONE, LOG_SCALE, SIZE, SLIM, STORED, WEIGHT
 
 KernelSpec = tuple[str, float | None, float, float]
 
@@ -104,6 +104,7 @@ class KernelTable:
         positive = pairs[:, 1] > 0.0
         pairs[:, 0], pairs[:, 1], pairs[:, 2], pairs[:, 3] = positive, 1.0, ~positive, -1.0
         self.arrays["S"] /= 2.0
+        self.numbers[WEIGHT] /= 2.0
         self._bind()
 
     def patterns(self) -> Floats:
