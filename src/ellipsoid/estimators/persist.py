@@ -71,14 +71,17 @@ def load(path: Any) -> Any:
     >>> str(load(path).predict_one([0.0, 2.0]))
     'north'
     """
+    from ellipsoid.batch import OnlineEllipsoidalSVC
+
     from . import LEARNERS
 
     header, arrays = _read(Path(path))
     kind = header.get("class")
-    if not isinstance(kind, str) or kind not in LEARNERS:
-        raise DamagedModel(f"{path} holds a {kind!r}, which this version does not know; it knows {', '.join(LEARNERS)}")
+    known = {**LEARNERS, "OnlineEllipsoidalSVC": OnlineEllipsoidalSVC}
+    if not isinstance(kind, str) or kind not in known:
+        raise DamagedModel(f"{path} holds a {kind!r}, which this version does not know; it knows {', '.join(known)}")
     try:
-        model = LEARNERS[kind](**{name: _value(value) for name, value in header["params"].items()})
+        model = known[kind](**{name: _value(value) for name, value in header["params"].items()})
         core = model._start()
         core.restore(header["state"], arrays, _listed(_labels(header["labels"]["values"])["values"]))
         if header["features"] is not None:
