@@ -25,7 +25,7 @@ from .unpack import unpack
 
 
 class Column(NamedTuple):
-    """``H[k, r]`` is the block of function r in column k; ``small`` is scratch for vectors of m numbers."""
+    """``H[k, r]`` is the block of function r in column k."""
 
     base: ClassMajor
     H: np.ndarray
@@ -33,7 +33,6 @@ class Column(NamedTuple):
     rounds: np.ndarray
     x: np.ndarray
     Bz: np.ndarray
-    small: np.ndarray
 
 
 class Product(NamedTuple):
@@ -119,6 +118,14 @@ def subtract(target, factor, vector):
 
 
 @helper()
+def subtract_two(target, a, first, b, second):
+    """target -= a first + b second."""
+    for r in range(target.shape[0]):
+        for j in range(target.shape[1]):
+            target[r, j] -= a * first[r, j] + b * second[r, j]
+
+
+@helper()
 def combine(target, weights, H, m):
     """target -= sum_k weights_k H_k, four vectors at a time: the target travels through memory once for all four."""
     k = 0
@@ -158,10 +165,14 @@ def _(rep, rows, t, moves, work, step, before):
 def _(rep, rows, t, moves, work):
     unpack(rows, t, rep.x)
     place(moves, work, rep.x, rep.Bz)
-    m, seen = int(rep.state[STORED]), rep.small[0]
-    for k in range(m):
-        seen[k] = against(rep.H[k], moves, work, rep.x)
-    combine(rep.Bz, seen, rep.H, m)
+    # Each column is read once from the far cache: its product and its share of Bz are made together.
+    m, k = int(rep.state[STORED]), 0
+    while k + 2 <= m:
+        first, second = against(rep.H[k], moves, work, rep.x), against(rep.H[k + 1], moves, work, rep.x)
+        subtract_two(rep.Bz, first, rep.H[k], second, rep.H[k + 1])
+        k += 2
+    if k < m:
+        subtract(rep.Bz, against(rep.H[k], moves, work, rep.x), rep.H[k])
     return against(rep.Bz, moves, work, rep.x)
 
 

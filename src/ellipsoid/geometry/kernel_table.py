@@ -111,6 +111,12 @@ class KernelTable:
         """Support patterns as rows, without the constant feature."""
         return self.arrays["SV"][: int(self.numbers[CUTS]), 1:].copy()
 
+    @property
+    def rounds(self) -> Floats:
+        """Rounds of the updates, counted from 1, and room for more."""
+        rounds: Floats = self.arrays["rounds"]
+        return rounds
+
     def coefficients(self, rounds: int) -> Floats:
         """A row of coefficients for each pattern, averaged over ``rounds`` where averages are kept."""
         cuts = int(self.numbers[CUTS])

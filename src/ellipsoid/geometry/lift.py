@@ -5,7 +5,7 @@ factor of B, so B may be multiplied. Directions never met stay where they are me
 and by how much makes no difference once it is far enough.
 """
 
-from math import log
+from math import exp, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,11 @@ Floats = NDArray[np.float64]
 
 # Roots beyond this multiple of the least one change no step that float64 could tell.
 WIDEST = 1e7
+
+
+def ahead(lifted: float) -> float:
+    """The root that a direction never met has by now, where B was multiplied by exp(lifted)."""
+    return min(WIDEST, exp(min(0.5 * lifted, 700.0)))
 
 
 def lift(J: Floats, rows: slice, columns: slice) -> float:

@@ -7,27 +7,45 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ellipsoid.representation.tables import Floats
+from ellipsoid.representation.tables import Floats, LinearTable
 
 from .ellipsoid import Ellipsoid
+from .gram import BETA, LATE
 from .state import LIFTED, LOG_SCALE, STORED
 
 if TYPE_CHECKING:
     from .table import EllipsoidTable
 
 
+def folded(table: EllipsoidTable) -> LinearTable:
+    """The weights with the stored examples' coefficients added in (a copy where there are any)."""
+    if table.form != "sparse":
+        return table.linear
+    stored = int(table.numbers[STORED])
+    pairs, small = table.parts["pairs"][:stored], table.parts["small"]
+    linear = table.linear.copy()
+    used = np.flatnonzero(table.parts["slot"])
+    Z = table.parts["Z"][table.parts["slot"][used]]
+    for target, beta in ((linear.W, small[BETA]), (linear.U, small[LATE])):
+        if target.size:
+            for k in range(stored):
+                for block, sign in ((pairs[k, 0], pairs[k, 1]), (pairs[k, 2], pairs[k, 3])):
+                    if sign != 0.0:
+                        target[used, int(block)] += beta[k] * sign * Z[:, k]
+    return linear
+
+
 def unshaped(table: EllipsoidTable) -> Floats:
     """B^{-1} w, without averages: the sum of the update examples with the weights that made w of them."""
-    functions, columns = table.linear.oriented_shape()
+    functions, columns = table.scores, 1 + table.width
     stored = int(table.numbers[STORED])
-    w = np.zeros((functions, columns))
-    w[:, : 1 + table.width] = table.weights(functions, 0)
-    flat = w.ravel()
+    flat = table.weights(functions, 0).ravel()
     if table.form == "full":
-        J = table.parts["J"].reshape(flat.size, flat.size)
+        J = table.parts["J"][:functions, :columns, :functions, :columns].reshape(flat.size, flat.size)
         flat = np.linalg.solve(J.T, np.linalg.solve(J, flat))
     elif table.form == "product":
-        H, T = table.parts["H"][:stored].reshape(stored, flat.size), table.parts["T"][:stored, :stored]
+        H = table.parts["H"][:stored, :functions, :columns].reshape(stored, flat.size)
+        T = table.parts["T"][:stored, :stored]
         J = np.eye(stored) - H @ H.T @ T
         flat = flat + H.T @ (T @ np.linalg.solve(J, H @ flat))
         flat = flat + H.T @ (T.T @ np.linalg.solve(np.eye(stored) - H @ H.T @ T.T, H @ flat))
@@ -38,7 +56,7 @@ def unshaped(table: EllipsoidTable) -> Floats:
         Z, S = table.examples(functions, columns), table.parts["S"][:stored, :stored]
         gram = (Z @ Z.T).toarray()
         flat = flat + Z.T @ (S @ np.linalg.solve(np.eye(stored) - gram @ S, Z @ flat))
-    return flat.reshape(functions, columns)[: table.scores, : 1 + table.width]
+    return flat.reshape(functions, columns)
 
 
 def as_ellipsoid(table: EllipsoidTable) -> Ellipsoid:

@@ -24,10 +24,10 @@ from ellipsoid.representation.tables import Floats, LinearTable
 from . import absorb as _absorb  # noqa: F401  (the bodies that make these forms learn)
 from .ellipsoid import Ellipsoid
 from .flat import Column, Full, Product
-from .gram import BETA, LATE, PAD, PAIR, Gram, SparseGram, length
-from .lift import lift
+from .gram import PAD, PAIR, Gram, SparseGram, length
+from .lift import ahead, lift
 from .low_rank import in_blocks, square_root
-from .reading import as_ellipsoid, unshaped
+from .reading import as_ellipsoid, folded, unshaped
 from .state import (
     ASKED,
     CUTS,
@@ -112,17 +112,28 @@ class EllipsoidTable:
 
     def reserve(self, scores: int, width: int) -> bool:
         """Make room for this many functions and features; True if arrays moved."""
+        before = self.rep is not None and self._extent()
         moved = self.linear.reserve(scores, width)
         self.scores = max(self.scores, scores)
         self.numbers[DIM] = self.dim
+        moved |= self.form is not None and before != self._extent()
         if moved and self.form is not None:
             self._relay()
         return moved
 
+    def _extent(self) -> tuple[int, int]:
+        """Functions and columns of the form's arrays.
+
+        Only the Gram form of sparse rows has room to spare there: the others regroup their sums, which must not depend
+        on how much of it there is.
+        """
+        return self.linear.oriented_shape() if self.form == "sparse" else (self.scores, 1 + self.width)
+
     def prepare(self) -> None:
         """Choose a form before the first row."""
         if self.form is None:
-            self._adopt(self.forced or self._choose(), 8)
+            # Room at once for all downdates where they are few, for some where their number is unknown.
+            self._adopt(self.forced or self._choose(), 8 if self.columns == inf else 32)
             self._watch()
 
     def _choose(self) -> str:
@@ -139,7 +150,7 @@ class EllipsoidTable:
     def _adopt(self, form: str, capacity: int) -> None:
         """Start a form with B = I."""
         self.form = form
-        functions, columns = self.linear.oriented_shape()
+        functions, columns = self._extent()
         # One place more than there will be downdates: the rule says that it is done at the first update that has none.
         capacity = int(max(1, min(capacity, self.columns + 1)))
         if form == "sparse":
@@ -151,14 +162,17 @@ class EllipsoidTable:
             "pairs": lambda: np.zeros((capacity, PAIR)),
             "Z": lambda: np.zeros((capacity, columns) if form == "gram" else (self.compact, capacity)),
             "slot": lambda: np.zeros(columns, dtype=np.int64),
-            "J": lambda: np.eye(functions * columns).reshape(functions, columns, functions, columns),
+            "J": lambda: (
+                ahead(self.numbers[LIFTED])
+                * np.eye(functions * columns).reshape(functions, columns, functions, columns)
+            ),
             "small": lambda: np.zeros((5, capacity)),
         }
         self.parts = {name: make[name]() for name in ARRAYS[form]}
         self._bind()
 
     def _bind(self) -> None:
-        functions, columns = self.linear.oriented_shape()
+        functions, columns = self._extent()
         stored = {**self.parts, "base": self.linear.rep, "state": self.numbers, "rounds": self.rounds}
         capacity = max(1, *(len(self.parts.get(name, ())) for name in ("S", "T", "H")))
         scratch = {"x": (columns,), "f": (functions, columns), "Bz": (functions, columns), "small": (3, capacity)}
@@ -221,11 +235,11 @@ class EllipsoidTable:
     # -- other forms -------------------------------------------------------------------------------------------
 
     def directions(self) -> tuple[Floats, Floats]:
-        """Orthonormal vectors h_k (m x functions x columns) and t_k with J = I - sum_k t_k h_k h_k' and B = J J'."""
+        """Orthonormal vectors h_k and t_k with J = I - sum_k t_k h_k h_k' and B = J J'."""
         stored = int(self.numbers[STORED])
-        functions, columns = self.linear.oriented_shape()
+        functions, columns = self.scores, 1 + self.width
         if self.form == "column":
-            vectors, middle = self.parts["H"][:stored], np.eye(stored)
+            vectors, middle = self.parts["H"][:stored, :functions, :columns], np.eye(stored)
         else:
             vectors = self.examples(functions, columns).toarray()
             middle = self.parts["S"][:stored, :stored]
@@ -245,27 +259,27 @@ class EllipsoidTable:
 
     def _become_product(self) -> None:
         vectors, weights = self.directions()
-        functions, columns = self.linear.oriented_shape()
+        functions, columns = self.scores, 1 + self.width
         stored = len(weights)
         self._adopt("product", max(8, 2 * stored))
-        self.parts["H"][:stored] = vectors.reshape(stored, functions, columns)
+        self.parts["H"][:stored, :functions, :columns] = vectors.reshape(stored, functions, columns)
         self.parts["T"][:stored, :stored] = np.diag(weights)
         self.numbers[STORED] = stored
 
     def _become_full(self) -> None:
-        functions, columns = self.linear.oriented_shape()
+        functions, columns = self.scores, 1 + self.width
         if self.form == "product":
             stored = int(self.numbers[STORED])
-            vectors = self.parts["H"][:stored].reshape(stored, functions * columns)
+            vectors = self.parts["H"][:stored, :functions, :columns].reshape(stored, functions * columns)
             middle = self.parts["T"][:stored, :stored]
         else:
             vectors, weights = self.directions()
             middle = np.diag(weights)
         if not self.by_class:
-            self.linear = self._folded().by_functions()
+            self.linear = folded(self).by_functions()
         self._adopt("full", 1)
-        J = self.parts["J"].reshape(functions * columns, functions * columns)
-        J -= vectors.T @ middle @ vectors
+        block = (vectors.T @ middle @ vectors).reshape(functions, columns, functions, columns)
+        self.parts["J"][:functions, :columns, :functions, :columns] -= block
         self._watch()
 
     def split(self, factor: float) -> None:
@@ -324,30 +338,13 @@ class EllipsoidTable:
 
     # -- what was learned --------------------------------------------------------------------------------------
 
-    def _folded(self) -> LinearTable:
-        """The weights with the stored examples' coefficients added in (a copy where there are any)."""
-        if self.form != "sparse":
-            return self.linear
-        stored = int(self.numbers[STORED])
-        pairs, small = self.parts["pairs"][:stored], self.parts["small"]
-        folded = self.linear.copy()
-        for table, beta in ((folded.W, small[BETA]), (folded.U, small[LATE])):
-            if table.size:
-                used = np.flatnonzero(self.parts["slot"])
-                Z = self.parts["Z"][self.parts["slot"][used]]
-                for k in range(stored):
-                    for block, sign in ((pairs[k, 0], pairs[k, 1]), (pairs[k, 2], pairs[k, 3])):
-                        if sign != 0.0:
-                            table[used, int(block)] += beta[k] * sign * Z[:, k]
-        return folded
-
     def weights(self, scores: int, rounds: int) -> Floats:
         """Weights of the functions as rows, averaged over ``rounds`` where averages are kept."""
-        return self._folded().weights(scores, rounds)
+        return folded(self).weights(scores, rounds)
 
     def predictor(self, rounds: int) -> Any:
         """What predictions are scored with."""
-        return self._folded().predictor(rounds) if self.average else self.rep
+        return folded(self).predictor(rounds) if self.average else self.rep
 
     def log_det(self) -> float:
         """log det P = dim log s + sum log(1 - kappa)."""
