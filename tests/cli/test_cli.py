@@ -262,10 +262,7 @@ def test_saved_model_is_not_changed_by_parameters(tmp_path):
     MIRA().fit(*rows(50)).save(tmp_path / "m")
     result = run("learn", "digits", "--resume", tmp_path / "m", "--param", "margin=1", code=2)
     assert "--param cannot change a saved model" in result.stderr
-    assert (
-        "contradicts"
-        in run("learn", "digits", "--resume", tmp_path / "m", "--model", "Perceptron", code=2).stderr
-    )
+    assert "contradicts" in run("learn", "digits", "--resume", tmp_path / "m", "--model", "Perceptron", code=2).stderr
 
 
 def test_progress_bar_moves_on_a_terminal(monkeypatch):

@@ -74,9 +74,7 @@ def test_empty_means_that_the_cuts_exclude_each_other(seed, dim, cut):
 
 def test_set_without_interior_is_proven_small():
     # Central cuts do not look at offsets, so that the volume has to do the work.
-    result = feasible_point(
-        polyhedron([[1, 0], [-1, 0]], [0.3, -0.3]), [0, 0], 1.0, cut="central", inner_radius=1e-4
-    )
+    result = feasible_point(polyhedron([[1, 0], [-1, 0]], [0.3, -0.3]), [0, 0], 1.0, cut="central", inner_radius=1e-4)
     assert result.status == "small"
     assert result.x is None
     assert "0.0001" in result.message

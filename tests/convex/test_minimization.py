@@ -123,9 +123,7 @@ def test_central_cuts_prove_the_gap_within_the_bound_of_the_theory(seed, dim):
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((3 * dim, dim))
     target = rng.uniform(-0.2, 0.2, size=dim)
-    rows = np.vstack(
-        [rows, -rows]
-    )  # a norm, so that the minimum is at the target and every cut is on the objective
+    rows = np.vstack([rows, -rows])  # a norm, so that the minimum is at the target and every cut is on the objective
     result = minimize(largest(rows, -rows @ target), np.zeros(dim), 1.0, cut="central", tol=1e-6)
     steepest = max(np.linalg.norm(rows, axis=1))
     assert result.success
@@ -147,9 +145,7 @@ def test_random_linear_programs(seed, dim, cut):
     rows, offsets = np.vstack([rows, box]), np.append(offsets, np.ones(2 * dim))
     reference = linprog(cost, A_ub=rows, b_ub=offsets, bounds=(None, None))
     constraints = [affine(row, offset) for row, offset in zip(rows, offsets, strict=True)]
-    result = minimize(
-        linear(cost), rng.uniform(-0.5, 0.5, size=dim), 4.0, constraints=constraints, cut=cut, tol=1e-6
-    )
+    result = minimize(linear(cost), rng.uniform(-0.5, 0.5, size=dim), 4.0, constraints=constraints, cut=cut, tol=1e-6)
     assert result.success
     assert result.lower_bound <= reference.fun + 1e-9
     assert result.fun >= reference.fun - 1e-9

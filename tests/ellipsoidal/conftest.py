@@ -1,6 +1,6 @@
 """Another route to every number: the dense ellipsoid methods, written from their formulas with P itself.
 
-The learners keep P factored, in five forms; here P is a dim x dim matrix, and no step knows of forms. ``plain`` runs the
+The learners keep P factored, in five forms; here P is a dim x dim matrix and no step knows of forms. ``plain`` runs the
 learners' compiled bodies as Python, so that every form meets every task and every kind of row without being compiled.
 """
 
@@ -12,7 +12,8 @@ import pytest
 import scipy.sparse as sp
 
 import ellipsoid
-from ellipsoid.estimators import ellipsoidal, learner
+from ellipsoid.estimators import cellip as cellip_estimator
+from ellipsoid.estimators import learner
 
 TOL = 1e-9
 FORMS = ("auto", "column", "product", "gram", "dense")
@@ -169,7 +170,7 @@ def plain(monkeypatch):
     def python(function, *args):
         return function.py_func
 
-    for module in (learner, ellipsoidal):
+    for module in (learner, cellip_estimator):
         monkeypatch.setattr(module, "entry", python)
 
 

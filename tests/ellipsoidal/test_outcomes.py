@@ -323,7 +323,7 @@ def test_hull_distance_is_the_best_margin():
     """The checker itself, against a linear program over directions in the plane."""
     rng = np.random.default_rng(9)
     for _ in range(20):
-        Z = rng.normal(size=(6, 2)) + [2.0, 0.0]
+        Z = rng.normal(size=(6, 2)) + np.array([2.0, 0.0])
         angles = np.linspace(-np.pi, np.pi, 20001)
         best = (np.column_stack([np.cos(angles), np.sin(angles)]) @ Z.T).min(axis=1).max()
         separable = linprog([0, 0], A_ub=-Z, b_ub=-np.ones(6), bounds=[(None, None)] * 2).status == 0

@@ -115,9 +115,7 @@ def test_results_survive_strict_json(digits, parrot):
 
 
 def test_test_part_of_the_data_is_used_before_holding_out(digits):
-    split = datasets.Dataset(
-        "split", X_train=digits.X, y_train=digits.y, X_test=digits.X[:7], y_test=digits.y[:7]
-    )
+    split = datasets.Dataset("split", X_train=digits.X, y_train=digits.y, X_test=digits.X[:7], y_test=digits.y[:7])
     setting = compare({"a": Perceptron()}, split, Protocol(hold_out=0.5)).setting
     assert (setting["rows"], setting["test_rows"], setting["held_out"]) == (400, 7, False)
 

@@ -72,9 +72,7 @@ def test_windowed_error_is_the_mean_of_the_last_flags(parrot):
     y = np.random.default_rng(0).integers(2, size=5000)
     wrong = np.concatenate([[True], y[1:] != y[:-1]])
     run = prequential(parrot(), (np.zeros((5000, 1)), y), window=300, chunk_size=111)
-    for row, cumulative, windowed in zip(
-        run.checkpoints, run.cumulative_error, run.windowed_error, strict=True
-    ):
+    for row, cumulative, windowed in zip(run.checkpoints, run.cumulative_error, run.windowed_error, strict=True):
         assert cumulative == pytest.approx(wrong[:row].mean())
         assert windowed == pytest.approx(wrong[max(0, row - 300) : row].mean())
 
@@ -124,9 +122,7 @@ def test_a_run_goes_on_from_what_the_model_knows(parrot):
 
 def test_progress_is_told_after_each_chunk(parrot):
     calls = []
-    prequential(
-        parrot(), (np.zeros((5, 1)), np.zeros(5)), chunk_size=2, progress=lambda *told: calls.append(told)
-    )
+    prequential(parrot(), (np.zeros((5, 1)), np.zeros(5)), chunk_size=2, progress=lambda *told: calls.append(told))
     assert calls == [(2, 5), (4, 5), (5, 5)]
 
 

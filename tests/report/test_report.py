@@ -49,9 +49,7 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        self.references += [
-            v for k, v in attributes if k in ("src", "href", "xlink:href", "data", "srcset", "action")
-        ]
+        self.references += [v for k, v in attributes if k in ("src", "href", "xlink:href", "data", "srcset", "action")]
         if tag not in self.VOID:
             self.open.append(tag)
         if tag == "td":
@@ -182,6 +180,4 @@ def test_several_orders_show_deviations(several):
 def test_lowest_errors_are_marked(comparison):
     found = table(comparison)
     errors = [float(line[1]) for line in found.lines]
-    assert {i for i, column in found.best if column == 1} == {
-        i for i, e in enumerate(errors) if e == min(errors)
-    }
+    assert {i for i, column in found.best if column == 1} == {i for i, e in enumerate(errors) if e == min(errors)}

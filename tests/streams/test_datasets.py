@@ -49,9 +49,7 @@ def test_chess_board_follows_its_published_recipe():
 
 
 def test_seed_draws_another_board_and_suits_no_other_set():
-    assert not np.array_equal(
-        datasets.load("chess-board", seed=1).X_train, datasets.load("chess-board").X_train
-    )
+    assert not np.array_equal(datasets.load("chess-board", seed=1).X_train, datasets.load("chess-board").X_train)
     with pytest.raises(ValueError, match="only 'chess-board'"):
         datasets.load("digits", seed=1)
 
@@ -73,9 +71,7 @@ def test_folder_without_reader_is_named(tmp_path, monkeypatch):
 
 
 def test_unknown_name_lists_the_known_ones(no_folder):
-    with pytest.raises(
-        ValueError, match=r"no data set 'nonesuch'; there are digits, chess-board.*ELLIPSOID_DATA"
-    ):
+    with pytest.raises(ValueError, match=r"no data set 'nonesuch'; there are digits, chess-board.*ELLIPSOID_DATA"):
         datasets.load("nonesuch")
 
 

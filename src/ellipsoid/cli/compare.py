@@ -16,9 +16,7 @@ import click
     metavar="A,B,…",
     help="Learners, each as NAME or NAME:key=value:key=value [default: a line-up].",
 )
-@click.option(
-    "--passes", type=click.IntRange(min=1), default=1, show_default=True, help="Passes over the rows."
-)
+@click.option("--passes", type=click.IntRange(min=1), default=1, show_default=True, help="Passes over the rows.")
 @click.option("--seed", type=int, help="Shuffle the rows by this seed [default: the data's own order].")
 @click.option(
     "--shuffles", type=click.IntRange(min=1), help="Run this many orders, by the seeds from --seed (or 0) on."
@@ -31,9 +29,7 @@ import click
     "--hold-out", type=click.FloatRange(0, 1, max_open=True), default=0.2, show_default=True,
     help="Share of the rows, the last ones, kept for testing where the data has no test part.",
 )  # fmt: skip
-@click.option(
-    "--label", metavar="COLUMN", help="The label's column of a CSV file with a header [default: the last]."
-)
+@click.option("--label", metavar="COLUMN", help="The label's column of a CSV file with a header [default: the last].")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes to share the work.")
 @click.option(
     "--output", type=click.Path(file_okay=False, path_type=Path),

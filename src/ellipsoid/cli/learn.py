@@ -10,27 +10,19 @@ import click
 
 @click.command(name="learn")
 @click.argument("data")
-@click.option(
-    "--model", "name", metavar="NAME", help="The learner's class, such as MIRA; a wrong name lists all."
-)
+@click.option("--model", "name", metavar="NAME", help="The learner's class, such as MIRA; a wrong name lists all.")
 @click.option("--param", "settings", metavar="KEY=VALUE", multiple=True, help="A parameter of the learner.")
-@click.option(
-    "--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Passes over the data."
-)
+@click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Passes over the data.")
 @click.option("--shuffle", is_flag=True, help="A new random order in every pass, instead of the data's own.")
 @click.option("--seed", type=int, default=0, show_default=True, help="What the random orders are drawn from.")
-@click.option(
-    "--label", metavar="COLUMN", help="The label's column of a CSV file with a header [default: the last]."
-)
+@click.option("--label", metavar="COLUMN", help="The label's column of a CSV file with a header [default: the last].")
 @click.option(
     "--classes",
     metavar="A,B,…",
     help="Announce the labels of a file beforehand; bounds may need it [default: none].",
 )
 @click.option("--save", "target", type=click.Path(dir_okay=False), help="Write the model to this file.")
-@click.option(
-    "--resume", type=click.Path(exists=True, dir_okay=False), help="Go on with the model in this file."
-)
+@click.option("--resume", type=click.Path(exists=True, dir_okay=False), help="Go on with the model in this file.")
 def command(**options: Any) -> None:
     """Learn DATA online: predict each row, then learn it.
 
@@ -44,9 +36,7 @@ def command(**options: Any) -> None:
     from ellipsoid.streams.datasets import plain_labels
     from ellipsoid.streams.files import open_data
 
-    source = open_data(
-        options["data"], label=options["label"], n_features=getattr(model, "n_features_in_", None)
-    )
+    source = open_data(options["data"], label=options["label"], n_features=getattr(model, "n_features_in_", None))
     classes = source.classes
     if options["classes"]:
         classes = plain_labels([label.strip() for label in options["classes"].split(",")])
@@ -80,9 +70,7 @@ def _model(name: str | None, settings: tuple[str, ...], resume: str | None) -> A
         raise click.UsageError("--param cannot change a saved model: leave it out with --resume.")
     model = load(resume)
     if name not in (None, type(model).__name__):
-        raise click.UsageError(
-            f"--model {name} contradicts --resume {resume}, which holds a {type(model).__name__}."
-        )
+        raise click.UsageError(f"--model {name} contradicts --resume {resume}, which holds a {type(model).__name__}.")
     return model
 
 

@@ -12,9 +12,7 @@ import click
 @click.command(name="predict")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.argument("data")
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False), help="Write the labels to this file, not to stdout."
-)
+@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the labels to this file, not to stdout.")
 @click.option("--label", metavar="COLUMN", help="The column of a CSV file to leave out [default: the last].")
 @click.option("--no-label", is_flag=True, help="DATA has no labels: every column of a CSV file is a feature.")
 def command(model: str, data: str, output: str | None, label: str | None, no_label: bool) -> None:

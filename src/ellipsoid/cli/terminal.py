@@ -8,9 +8,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(
-    description: str, *, quiet: bool = False
-) -> Iterator[Callable[[int, int | None], None] | None]:
+def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Callable[[int, int | None], None] | None]:
     """A bar on stderr, moved by calling what the block is given with rows done and rows in all.
 
     Nothing is shown, and None given, where stderr is no terminal.
@@ -46,9 +44,7 @@ def show_table(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(titles))
     for i, title in enumerate(titles):
         heading = title.replace(" ", "\n", 1) if terminal and i not in words else title
-        table.add_column(
-            heading, justify="left" if i in words else "right", no_wrap=i not in words, overflow="fold"
-        )
+        table.add_column(heading, justify="left" if i in words else "right", no_wrap=i not in words, overflow="fold")
     for i, line in enumerate(lines):
         table.add_row(*(Text(text, style="bold" if (i, j) in bold else "") for j, text in enumerate(line)))
     console.print(table)

@@ -87,9 +87,7 @@ def feasible_point(
         offset = number(answer[1], "the offset of the oracle", iteration)
         if not normal.any():
             if offset >= 0.0:
-                raise ValueError(
-                    f"the oracle's half-space 0 <= {offset} at iteration {iteration} separates nothing"
-                )
+                raise ValueError(f"the oracle's half-space 0 <= {offset} at iteration {iteration} separates nothing")
             cuts.append(Cut(normal, offset, np.inf))
             return finish("empty", f"the oracle asks for 0 <= {offset}", iteration + 1)
         along = ellipsoid.along(normal)

@@ -72,9 +72,7 @@ class _Linearisation(NamedTuple):
 class _Search:
     """The state of one run: the ellipsoid, the best point, the best bound."""
 
-    def __init__(
-        self, objective: Oracle, constraints: Sequence[Oracle], centre: Array, radius: float
-    ) -> None:
+    def __init__(self, objective: Oracle, constraints: Sequence[Oracle], centre: Array, radius: float) -> None:
         self.objective, self.constraints = objective, constraints
         self.start, self.radius = centre, radius
         self.ellipsoid = CuttingEllipsoid(centre, radius)
@@ -114,9 +112,7 @@ class _Search:
             value, normal = evaluate(constraint, x, f"constraint {which}", iteration)
             if value > 0.0:
                 along = self._along(normal)
-                violated.append(
-                    _Linearisation("constraint", which, value, value, 4.0 * EPS * value, normal, along)
-                )
+                violated.append(_Linearisation("constraint", which, value, value, 4.0 * EPS * value, normal, along))
                 self._check(violated[-1], 0.0)
         return max(violated, key=lambda cut: cut.depth, default=None)
 
@@ -124,9 +120,7 @@ class _Search:
         value, normal = evaluate(self.objective, x, "the objective", iteration)
         known = self.best if self.x is not None else value
         rounding = 4.0 * EPS * (abs(value) + abs(known))
-        found = _Linearisation(
-            "objective", None, value, max(0.0, value - known), rounding, normal, self._along(normal)
-        )
+        found = _Linearisation("objective", None, value, max(0.0, value - known), rounding, normal, self._along(normal))
         self._check(found, self.best)
         if value < self.best:
             self.best, self.x = value, x.copy()
@@ -212,9 +206,7 @@ def minimize(  # noqa: PLR0913 - one optional part of the problem an argument
         found = search.probe()
         stopped = callback is not None and bool(callback(search.history[-1], search.ellipsoid.snapshot()))
         if search.x is not None and search.gap <= tol * max(1.0, abs(search.best)):
-            return _finish(
-                search, tol, "optimal", f"the best value is within {search.gap:.3g} of the minimum"
-            )
+            return _finish(search, tol, "optimal", f"the best value is within {search.gap:.3g} of the minimum")
         if found.depth > 1.0 and search.x is None:
             message = f"no point of the ball is feasible: {found.name} cuts off all that the others left"
             return _finish(search, tol, "infeasible", message, "ball" if found.which is None else found.which)
@@ -247,8 +239,6 @@ def _finish(
         message=message,
         witness=witness,
         ellipsoid=search.ellipsoid.snapshot(),
-        iteration_bound=iteration_bound(
-            search.start.size, 2.0 * search.steepest * search.radius / max(tol, EPS)
-        ),
+        iteration_bound=iteration_bound(search.start.size, 2.0 * search.steepest * search.radius / max(tol, EPS)),
         history=search.history,
     )

@@ -78,8 +78,7 @@ class Cell:
             passes=tuple(Prequential.from_dict(run) for run in record["passes"]),
             test_errors=tuple(record["test_errors"]),
             certificates=tuple(
-                Certificate(**{**c, "bound": inf if c["bound"] is None else c["bound"]})
-                for c in record["certificates"]
+                Certificate(**{**c, "bound": inf if c["bound"] is None else c["bound"]}) for c in record["certificates"]
             ),
         )
 

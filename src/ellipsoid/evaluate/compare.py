@@ -109,18 +109,13 @@ class Comparison:
         except ImportError as error:
             raise ImportError("to_frame needs pandas; install pandas, or use table() or to_dict()") from error
         return pd.DataFrame(
-            {k: v.mean if isinstance(v, Spread) else v for k, v in row._asdict().items()}
-            for row in self.table()
+            {k: v.mean if isinstance(v, Spread) else v for k, v in row._asdict().items()} for row in self.table()
         ).set_index("learner")
 
     def to_dict(self) -> dict[str, Any]:
         """The raw results of every cell with the setting, ready for JSON."""
-        parameters = {
-            name: {k: _plain(v) for k, v in found.items()} for name, found in self.parameters.items()
-        }
-        learners = {
-            name: {"class": self.kinds[name], "parameters": parameters[name]} for name in self.learners
-        }
+        parameters = {name: {k: _plain(v) for k, v in found.items()} for name, found in self.parameters.items()}
+        learners = {name: {"class": self.kinds[name], "parameters": parameters[name]} for name in self.learners}
         return {
             "setting": self.setting,
             "learners": learners,
@@ -183,9 +178,7 @@ def compare(
         "date": f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
     }
     kinds = {label: type(model).__name__ for label, model in models.items()}
-    return Comparison(
-        setting, kinds, {label: model.get_params() for label, model in models.items()}, tuple(cells)
-    )
+    return Comparison(setting, kinds, {label: model.get_params() for label, model in models.items()}, tuple(cells))
 
 
 def _prepare(source: Source, protocol: Protocol) -> tuple[Pair, Pair | None]:
@@ -200,9 +193,7 @@ def _prepare(source: Source, protocol: Protocol) -> tuple[Pair, Pair | None]:
     return (X, y), None if test is None else (X_test, test[1])
 
 
-def _cells(
-    tasks: Sequence[Task], n_jobs: int, store: str | Path | None, progress: Progress | None
-) -> list[Cell]:
+def _cells(tasks: Sequence[Task], n_jobs: int, store: str | Path | None, progress: Progress | None) -> list[Cell]:
     total = sum(task.rows for task in tasks)
     data = ""
     if store is not None:
@@ -218,9 +209,7 @@ def _cells(
         return cells
     from joblib import Parallel, delayed
 
-    found = Parallel(n_jobs=n_jobs, return_as="generator")(
-        delayed(_cell)(task, store, data) for task in tasks
-    )
+    found = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_cell)(task, store, data) for task in tasks)
     for task, cell in zip(tasks, found, strict=True):
         cells.append(cell)
         done += task.rows

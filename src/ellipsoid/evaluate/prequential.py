@@ -132,9 +132,7 @@ class _Recorder:
         return int(self.model.updates_ - self.updates_before)
 
     def result(self, compile_seconds: float) -> Prequential:
-        last = _Mark(
-            self.rows, self.errors / self.rows, float(self.recent.mean()), self.updates(), self.seconds
-        )
+        last = _Mark(self.rows, self.errors / self.rows, float(self.recent.mean()), self.updates(), self.seconds)
         marks = [*(mark for mark in self.marks if mark.row < self.rows), last]
         row, error, windowed, updates, seconds = zip(*marks, strict=True)
         return Prequential(

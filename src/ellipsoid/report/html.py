@@ -109,9 +109,7 @@ def _results(comparison: Comparison) -> str:
     lines = []
     for i, line in enumerate(found.lines):
         cells = (
-            f'<td class="best">{_typeset(text)}</td>'
-            if (i, j) in found.best
-            else f"<td>{_typeset(text)}</td>"
+            f'<td class="best">{_typeset(text)}</td>' if (i, j) in found.best else f"<td>{_typeset(text)}</td>"
             for j, text in enumerate(line)
         )
         lines.append(f"<tr>{''.join(cells)}</tr>")

@@ -63,9 +63,7 @@ def svg(comparison: Comparison) -> str:
     drawing = drawing[drawing.index("<svg") :]
     drawing = re.sub(r"<metadata>.*?</metadata>", "", drawing, flags=re.DOTALL)
     drawing = re.sub(r'\s(xmlns(:\w+)?="[^"]*"|(width|height)="[^"]*pt")', "", drawing)
-    drawing = drawing.replace("xlink:href", "href").replace(
-        "<svg", '<svg role="img" aria-label="learning curves"', 1
-    )
+    drawing = drawing.replace("xlink:href", "href").replace("<svg", '<svg role="img" aria-label="learning curves"', 1)
     return drawing.replace(PLACEHOLDERS.ink, "currentColor").replace(PLACEHOLDERS.grid, "var(--grid)")
 
 

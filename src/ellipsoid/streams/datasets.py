@@ -53,9 +53,7 @@ class Dataset(dict[str, Any]):
         """The rows to learn from: the training part, or all of them where there is no split."""
         pair = self._pair("_train") or self._pair("")
         if pair is None:
-            raise ValueError(
-                f"data set {self.name!r} has neither X, y nor X_train, y_train, only {', '.join(self)}"
-            )
+            raise ValueError(f"data set {self.name!r} has neither X, y nor X_train, y_train, only {', '.join(self)}")
         return pair
 
     @property
@@ -156,9 +154,7 @@ def plain_labels(y: Any) -> Any:
         numbers = y.astype(np.float64)
     except ValueError:
         return y.astype(np.str_)
-    whole = (
-        np.isfinite(numbers).all() and (numbers == np.round(numbers)).all() and (abs(numbers) < 2**53).all()
-    )
+    whole = np.isfinite(numbers).all() and (numbers == np.round(numbers)).all() and (abs(numbers) < 2**53).all()
     return numbers.astype(np.int64) if whole else numbers
 
 

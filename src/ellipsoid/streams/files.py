@@ -22,9 +22,7 @@ from ellipsoid.streams.source import Source, as_source, from_arrays
 SVMLIGHT = (".svm", ".libsvm", ".svmlight", ".txt")
 
 
-def open_data(
-    spec: str, *, label: str | None = None, labelled: bool = True, n_features: int | None = None
-) -> Source:
+def open_data(spec: str, *, label: str | None = None, labelled: bool = True, n_features: int | None = None) -> Source:
     """The data set or file ``spec`` as chunks in file order.
 
     ``label`` names the label's column of a CSV file; ``labelled=False`` says that there is none (y is then
@@ -42,13 +40,9 @@ def open_data(
     if not known and not path.exists():
         return as_source(load(spec))
     if not known:
-        raise ValueError(
-            f"{spec}: the name must end in {', '.join((*SVMLIGHT, '.csv', '.npz'))} to tell the format"
-        )
+        raise ValueError(f"{spec}: the name must end in {', '.join((*SVMLIGHT, '.csv', '.npz'))} to tell the format")
     if not path.is_file():
-        raise FileNotFoundError(
-            f"no file {spec!r}, and no data set of that name (there are {', '.join(names())})"
-        )
+        raise FileNotFoundError(f"no file {spec!r}, and no data set of that name (there are {', '.join(names())})")
     if suffix == ".csv":
         X, y = _csv(path, label, labelled)
     elif suffix == ".npz":
@@ -79,9 +73,7 @@ def _npz(path: Path, labelled: bool) -> Pair:
     with archive:
         missing = [key for key in ("X", "y")[: 1 + labelled] if key not in archive]
         if missing:
-            raise ValueError(
-                f"{path} must hold the array {missing[0]!r}; it has {', '.join(archive) or 'none'}"
-            )
+            raise ValueError(f"{path} must hold the array {missing[0]!r}; it has {', '.join(archive) or 'none'}")
         X = archive["X"]
         return X, archive["y"] if labelled else _no_labels(len(X))
 
@@ -91,9 +83,7 @@ def _csv(path: Path, label: str | None, labelled: bool) -> Pair:
         lines = [(number, row) for number, row in enumerate(csv.reader(file), start=1) if row]
     if not lines:
         raise ValueError(f"{path} has no rows")
-    header = (
-        None if all(_is_number(cell) for cell in lines[0][1][: -1 if labelled else None]) else lines[0][1]
-    )
+    header = None if all(_is_number(cell) for cell in lines[0][1][: -1 if labelled else None]) else lines[0][1]
     width = len(lines[0][1])
     column = _label_column(path, header, label, width) if labelled else None
     rows, labels = [], []
@@ -111,9 +101,7 @@ def _label_column(path: Path, header: list[str] | None, label: str | None, width
     if label is None:
         return width - 1
     if header is None:
-        raise ValueError(
-            f"{path} has no header line, so no column is called {label!r}; the last one is the default"
-        )
+        raise ValueError(f"{path} has no header line, so no column is called {label!r}; the last one is the default")
     titles = [title.strip() for title in header]
     if label not in titles:
         raise ValueError(f"{path} has no column {label!r}; it has {', '.join(titles)}")
