@@ -155,15 +155,19 @@ def nearly_parallel(n=150, d=6, seed=8):
     return X, rng.choice([-1, 1], n).tolist()
 
 
-@pytest.mark.parametrize(("form", "sparse"), [("auto", False), ("auto", True), ("product", False), ("dense", False)])
-def test_nearly_parallel_rows(dense, form, sparse):
+@pytest.mark.parametrize(
+    ("form", "sparse", "tolerance"),
+    [("auto", False, 1e-9), ("auto", True, 1e-8), ("product", False, 1e-9), ("dense", False, 1e-9)],
+)
+def test_nearly_parallel_rows(dense, form, sparse, tolerance):
+    """The Gram form of sparse rows keeps a digit less than the others."""
     X, Y = nearly_parallel()
     w, mistakes = exactly(X, Y, 0.9, 0.9, 1.0)
     model = IELLIP(c=0.9, b=0.9, fit_intercept=False, shape=form)
     for _ in dense.feed(model, X, Y, sparse=sparse):
         pass
     assert model.mistakes_ == mistakes > 60
-    assert np.linalg.norm(dense.weights(model) - w) <= 1e-9 * np.linalg.norm(w)
+    assert np.linalg.norm(dense.weights(model) - w) <= tolerance * np.linalg.norm(w)
 
 
 @pytest.mark.parametrize("form", ["column", "gram"])
