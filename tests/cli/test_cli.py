@@ -119,11 +119,20 @@ def test_resuming_equals_one_long_run(tmp_path):
     np.testing.assert_array_equal(load(tmp_path / "whole").coef_, MIRA().partial_fit(X, y).coef_)
 
 
-def test_announced_labels_make_bounds_finite(tmp_path):
+def test_bounds_are_finite_whether_labels_are_announced_or_not(tmp_path):
     data = write_csv(tmp_path / "rows.csv", *rows(100))
-    assert "infinite  " in run("learn", data, "--model", "MIRA").stdout
-    announced = run("learn", data, "--model", "MIRA", "--classes", "0,1,2,3,4,5,6,7,8,9").stdout
-    assert "infinite  " not in announced
+    announced = ("--classes", "0,1,2,3,4,5,6,7,8,9")
+    for extra in ((), announced):
+        output = run("learn", data, "--model", "MIRA", *extra).stdout
+        assert "mistakes" in output
+        assert "infinite  " not in output
+
+
+def test_a_version_space_of_many_classes_wants_its_labels_announced(tmp_path):
+    data = write_csv(tmp_path / "rows.csv", *rows(100))
+    refused = run("learn", data, "--model", "CELLIP", code=1)
+    assert "pass classes=" in refused.stderr
+    assert "online error" in run("learn", data, "--model", "CELLIP", "--classes", "0,1,2,3,4,5,6,7,8,9").stdout
 
 
 def test_epochs_and_shuffle_are_repeatable(tmp_path):

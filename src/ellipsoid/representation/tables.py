@@ -18,7 +18,7 @@ class LinearTable:
     """Weights of ``scores`` linear functions over ``width`` features and the constant one.
 
     >>> table = LinearTable(by_class=True, average=False)
-    >>> table.reserve(3, 4)
+    >>> _ = table.reserve(3, 4)
     >>> table.weights(0, rounds=0).shape, table.weights(3, rounds=0).shape
     ((0, 5), (3, 5))
     """
