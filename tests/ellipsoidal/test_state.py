@@ -195,6 +195,20 @@ def test_new_features_after_a_long_run():
     assert float(model.coef_[0] @ x) == pytest.approx(2.0 * wrong - 1.0)
 
 
+@pytest.mark.parametrize("kind", [IELLIP, ellipsoid.Perceptron])
+def test_rows_narrower_than_before_are_refused_one_by_one_too(kind):
+    """Also where the wider row fitted into spare room."""
+    model = kind(grow_features=True).partial_fit(sp.csr_matrix(np.ones((2, 3))), [0, 1])
+    for width in (4, 5):
+        model.partial_fit(np.ones((1, width)), [0])
+        model.learn_one(np.ones(width), 1)
+    for row in (np.ones(4), np.ones(3)):
+        with pytest.raises(ValueError, match="is expecting 5 features"):
+            model.learn_one(row, 1)
+        with pytest.raises(ValueError, match="is expecting 5 features"):
+            model.partial_fit([row, row], [0, 1])
+
+
 def test_growth_in_files_and_chunks_changes_nothing(state, tmp_path):
     """Rows of growing width, several classes: capacity differs, the bits do not."""
     X, y = stream(d=29)

@@ -80,7 +80,8 @@ class Learner:
         """Make room for rows of this width and so many classes; the first call settles the layout."""
         if self.table is None:
             self.table = self.new_table(by_class)
-        if self.table.reserve(max(1, self.scores, classes if classes > 2 else 1), width):
+        before = self.width
+        if self.table.reserve(max(1, self.scores, classes if classes > 2 else 1), width) or self.width != before:
             self.fast = None
 
     def know(self, label: Any) -> None:

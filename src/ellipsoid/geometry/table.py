@@ -132,7 +132,7 @@ class EllipsoidTable:
     def prepare(self) -> None:
         """Choose a form before the first row."""
         if self.form is None:
-            # Room at once for all downdates where they are few; otherwise a form that fills up makes way for a better one.
+            # Room at once for all downdates where they are few; elsewhere a full form makes way for a better one.
             few = self.columns < inf and self.kept >= LEAST_KEPT
             self._adopt(self.forced or self._choose(), 32 if few else 8)
             self._watch()
