@@ -7,9 +7,9 @@ import numpy as np
 
 from .compile import compiled
 from .machine import borrowed
-from .protocol import SCORES, TAU, WHO, absorb, curious, demand, judge, room, score, width, winner
+from .protocol import SCORES, absorb, curious, demand, judge, room, score, width, winner
 from .rows import count, flaw
-from .tally import ENERGY, MISTAKES, PULL, RADIUS2, ROUNDS, UPDATES
+from .tally import MISTAKES, RADIUS2, ROUNDS, UPDATES
 from .tasks import ASIDE, ORDERED, WATCHED
 
 
@@ -61,10 +61,6 @@ def learn(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (ev
         if moves > 0 and absorb(rep, rule, rows, t, moves, work, tally):
             tally[UPDATES] += 1.0
             tally[RADIUS2] = max(tally[RADIUS2], size)
-            for k in range(moves):
-                tau = work[TAU, k]
-                tally[PULL] += tau * scores[int(work[WHO, k])]
-                tally[ENERGY] += tau * tau * size
         tally[ROUNDS] += 1.0
     return stop
 

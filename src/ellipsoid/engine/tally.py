@@ -2,10 +2,9 @@
 
 ``ROUNDS`` counts examples seen, ``MISTAKES`` those with margin <= 0, ``UPDATES`` those that changed the hypothesis,
 ``PARTS`` the single learners that moved (one-vs-rest). The rest feeds the certificates; sums run over updates:
-``RADIUS2`` largest squared norm, ``PUSH`` sum of tau_y, ``LOSS2`` sum of squared hinge losses, ``PULL`` sum of
-tau . scores before the step, ``ENERGY`` sum of |x|^2 |tau|^2.
+``RADIUS2`` largest squared norm, ``PUSH`` sum of tau_y, ``LOSS2`` sum of squared hinge losses.
 ``ZEROS`` counts zero rows that asked for an update in vain.
 """
 
-ROUNDS, MISTAKES, UPDATES, PARTS, RADIUS2, PUSH, LOSS2, PULL, ENERGY, ZEROS = range(10)
+ROUNDS, MISTAKES, UPDATES, PARTS, RADIUS2, PUSH, LOSS2, ZEROS = range(8)
 SIZE = 16
