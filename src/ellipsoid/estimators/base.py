@@ -1,6 +1,5 @@
 """One scikit-learn shell for every online learner; a subclass names parameters and gives the rule they stand for."""
 
-from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
 
 from . import persist
 from .inputs import Source, flaw_message
-from .labels import Labels, label_sets
+from .labels import label_sets, tidy, unseen
 from .learner import NO_LABELS, Learner
 from .named import row_of
 
@@ -81,6 +80,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _install(self, learner: Learner) -> None:
         self._core = learner
+        learner.started = learner.started or self.get_params(deep=False)
         self.n_features_in_ = learner.width
 
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
@@ -120,7 +120,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         predictions = np.empty(source.n, dtype=object) if watch else None
         learner.learn(source, labels, predictions=predictions)
         self._install(learner)
-        return labels if predictions is None else _tidy(predictions, self.classes_.dtype)
+        return labels if predictions is None else tidy(predictions, self.classes_.dtype)
 
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
@@ -353,7 +353,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def _check_known(self, learner: Learner, known: list[Any], labels: Labelled) -> None:
         """Refuse labels outside a closed set, or of another kind than those known."""
         known = known or learner.labels.values
-        for row, label in _unseen(known, labels) if known else ():
+        for row, label in unseen(known, labels) if known else ():
             if learner.closed or known is not learner.labels.values:
                 raise ValueError(f"row {row} of y holds the label {label!r}, which is not in classes={known}")
             if isinstance(label, str) != isinstance(known[0], str):
@@ -385,15 +385,3 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = self._multilabel
         return tags
-
-
-def _unseen(known: list[Any], labels: Labelled) -> Iterator[tuple[int, Any]]:
-    """Rows that bring a label not known, in blocks: a pass over much input must not need memory for all its labels."""
-    for start in range(0, len(labels), 1 << 16):
-        for row, label in Labels(known).encode(labels[start : start + (1 << 16)])[1]:
-            yield start + row, label
-
-
-def _tidy(predictions: NDArray[Any], kind: Any) -> Labelled:
-    """Predictions in the type of ``classes_`` where every row has one: the first row of all has none."""
-    return predictions if predictions[0] is None else predictions.astype(kind)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.geometry import state as slots
 from ellipsoid.geometry.kernel_table import KernelTable
+from ellipsoid.geometry.sound import check_form, check_patterns
 from ellipsoid.geometry.table import EllipsoidTable
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip, iellip
@@ -58,6 +59,7 @@ class EllipsoidLearner(Learner):
 
     def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Take back the representation."""
+        check_form(self.table, arrays, scalars["form"])
         self.table.restore(arrays, scalars["form"])
         if isinstance(self.rule, iellip.IELLIP):
             self.rule = self.rule._replace(seed=int(scalars["seed"]))
@@ -85,8 +87,7 @@ class KernelLearner(EllipsoidLearner):
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         """Take back what a model file holds."""
-        if not all(np.isfinite(arrays[name]).all() for name in ("SV", "coef", "S", "tally")):
-            raise ValueError("it holds NaN or inf")
+        check_patterns(arrays, 1 if len(labels) == 2 and not scalars["multilabel"] else len(labels))
         self.multilabel = bool(scalars["multilabel"])
         self.open(arrays["SV"].shape[1] - 1, by_class=True, classes=len(labels))
         for label in labels:

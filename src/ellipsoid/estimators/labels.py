@@ -1,6 +1,6 @@
 """Labels of any kind, as indices in the order in which they became known."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -90,3 +90,15 @@ def label_sets(y: NDArray[Any], rows: int) -> NDArray[np.uint8]:
     if len(wrong):
         raise ValueError(f"row {wrong[0]} of y holds something other than 0 and 1; a matrix y is one column a label")
     return np.ascontiguousarray(y, dtype=np.uint8)
+
+
+def unseen(known: list[Any], labels: NDArray[Any]) -> Iterator[tuple[int, Any]]:
+    """Rows that bring a label not known, in blocks: a pass over much input must not need memory for all its labels."""
+    for start in range(0, len(labels), 1 << 16):
+        for row, label in Labels(known).encode(labels[start : start + (1 << 16)])[1]:
+            yield start + row, label
+
+
+def tidy(predictions: NDArray[Any], kind: Any) -> NDArray[Any]:
+    """Predictions in the type of ``classes_`` where every row has one: the first row of all has none."""
+    return predictions if predictions[0] is None else predictions.astype(kind)

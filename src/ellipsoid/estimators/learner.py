@@ -44,6 +44,8 @@ class Learner:
         self.split = False
         self.multilabel = False
         self.features: dict[Any, int] | None = None
+        # The shell's parameters when learning started; they may be set anew for the next start at any time.
+        self.started: dict[str, Any] = {}
         self.table: Any = None
         self.tally = np.zeros(tallies.SIZE)
         self.work = np.zeros((WORK_ROWS, 1))
@@ -138,8 +140,8 @@ class Learner:
                 if row > begin:
                     self.run(rows, ledger, mode, begin, row)
                 if predictions is not None:
-                    known = self.labels.values
-                    predictions[start + begin : start + row] = [known[k] for k in ledger[ASIDE, begin:row].tolist()]
+                    known = np.array([*self.labels.values, None], dtype=object)
+                    predictions[start + begin : start + row] = known[ledger[ASIDE, begin:row]]
                 begin = row
                 if row < stop - start:
                     # The row that brings a new label is predicted without it and learned with it.
@@ -229,14 +231,13 @@ class Learner:
         self.multilabel = bool(scalars["multilabel"])
         # Before any memory is asked for: a forged file must not ask for more than it holds.
         if (
-            scores != (1 if len(labels) == 2 and not self.multilabel else len(labels))
+            columns < 1
+            or scores != (1 if len(labels) == 2 and not self.multilabel else len(labels))
             or arrays["tally"].shape != self.tally.shape
         ):
             raise ValueError("its arrays have wrong shapes")
         if self.average and arrays["U"].shape != arrays["W"].shape:
             raise ValueError("its averages have another shape than its weights")
-        if not all(np.isfinite(arrays[name]).all() for name in ("W", "U", "tally") if name in arrays):
-            raise ValueError("it holds NaN or inf")
         self.open(columns - 1, by_class=bool(scalars["by_class"]), classes=len(labels))
         for label in labels:
             self.know(label)

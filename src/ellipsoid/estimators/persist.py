@@ -1,63 +1,41 @@
-"""Model files: safetensors arrays beside one JSON header, versioned and checksummed; loading never runs code.
+"""Learners as model files: what is written of one, and how a file is made a learner again. No code is ever run.
 
-The header (the ``ellipsoid`` entry of the safetensors metadata) is a JSON object:
+`container` says how a file is laid out. Its header is a JSON object:
 
-    format      1
-    class       name of the learner, one of a fixed list
-    params      constructor parameters (JSON values; inf as "inf")
-    labels      known labels and their kind
-    features    names of dict features, or null
-    state       scalars of the learner
-    checksum    SHA-256 over the arrays (name, type, shape, bytes) and the rest of the header
+    class       the learner, one of a fixed list
+    params      its parameters (JSON values; inf as "inf")
+    started     the parameters it was started with, null where they are the same
+    labels      the known labels, in the order of their indices
+    features    names of dict features in the order of their columns, or null
+    names       names of the columns of a data frame, or null
+    state       scalars of what was learned
+    scaler      the scaler in front of the learner, or null
+    stream      where in which input a command stopped, or null
+
+A file is believed only if the learner made from it would be written as the very same header and arrays. That one test
+refuses arrays of wrong names, shapes or types and contradictory headers for every learner, those to come included; what
+compiled code relies on beyond that (indices within bounds) each learner checks before it takes an array.
 """
 
-import hashlib
-import json
-import os
-import tempfile
-from math import inf
-from pathlib import Path
+from math import inf, isfinite
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-FORMAT = 1
+from . import container
+from .container import Arrays, DamagedModel
+
+# Arrays in which infinities have a meaning; NaN has one nowhere.
+MAY_BE_INFINITE = ("numbers",)
+
+KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
 
 
-class DamagedModel(ValueError):
-    """A file that is not a whole, untampered model of a version this library reads."""
-
-
-def save(model: Any, path: Any) -> None:
+def save(model: Any, path: Any, stream: dict[str, Any] | None = None) -> None:
     """Write a learner to ``path``, atomically: a crash leaves the old file whole."""
-    from safetensors.numpy import save as serialise
-
-    core = model._learned()
-    header: dict[str, Any] = {
-        "format": FORMAT,
-        "class": type(model).__name__,
-        "params": {name: _plain(name, value) for name, value in model.get_params(deep=False).items()},
-        "labels": _labels(core.labels.values),
-        "features": None if core.features is None else [_name(name) for name in core.features],
-        "names": None if not hasattr(model, "feature_names_in_") else [str(n) for n in model.feature_names_in_],
-        "state": core.scalars(),
-    }
-    arrays = {"tally": core.tally, **core.table.state(core.scores)}
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    header["checksum"] = _checksum(header, arrays)
-    blob = serialise(arrays, metadata={"ellipsoid": json.dumps(header, sort_keys=True)})
-    target = Path(path)
-    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(blob)
-            out.flush()
-            os.fsync(out.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, target)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    header, arrays = describe(model)
+    container.write(path, {**header, "stream": stream}, arrays)
 
 
 def load(path: Any) -> Any:
@@ -71,70 +49,125 @@ def load(path: Any) -> Any:
     >>> str(load(path).predict_one([0.0, 2.0]))
     'north'
     """
+    return open_model(path)[0]
+
+
+def open_model(path: Any) -> tuple[Any, container.Content]:
+    """The learner of a file, and the file's content."""
+    content = container.read(path)
+    try:
+        return READERS[content.version](content.header, content.arrays), content
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
+        raise DamagedModel(f"{path} is not a sound model: {_words(error)}") from error
+    except MemoryError as error:
+        raise DamagedModel(f"{path} asks for more memory than there is") from error
+
+
+def describe(model: Any) -> tuple[dict[str, Any], Arrays]:
+    """The header and the arrays of a model; None stands for the stream."""
+    core = model._learned()
+    params, started = _params(model.get_params(deep=False)), _params(core.started)
+    header: dict[str, Any] = {
+        "class": type(model).__name__,
+        "params": params,
+        "started": None if started == params else started,
+        "labels": [_label(value) for value in core.labels.values],
+        "features": None if core.features is None else [_name(name) for name in core.features],
+        "names": None if not hasattr(model, "feature_names_in_") else [str(n) for n in model.feature_names_in_],
+        "state": core.scalars(),
+        "scaler": None,
+        "stream": None,
+    }
+    return header, {"tally": core.tally, **core.table.state(core.scores)}
+
+
+def _version_1(header: dict[str, Any], arrays: Arrays) -> Any:
+    """The model of a file of version 1. This reader stays when another version comes."""
+    if sorted(header) != sorted(KEYS):
+        raise ValueError(f"its header must hold {', '.join(KEYS)}, and holds {', '.join(map(str, header))}")
+    if not isinstance(header["stream"], dict | None):
+        raise ValueError("its stream is no JSON object")
+    _check_values(arrays)
+    model = _learner(header, arrays)
+    agrees({**header, "stream": None}, arrays, describe(model))
+    return model
+
+
+READERS = {1: _version_1}
+
+
+def _learner(header: dict[str, Any], arrays: Arrays) -> Any:
     from ellipsoid.batch import OnlineEllipsoidalSVC
 
     from . import LEARNERS
 
-    header, arrays = _read(Path(path))
-    kind = header.get("class")
+    kind = header["class"]
     known = {**LEARNERS, "OnlineEllipsoidalSVC": OnlineEllipsoidalSVC}
     if not isinstance(kind, str) or kind not in known:
-        raise DamagedModel(f"{path} holds a {kind!r}, which this version does not know; it knows {', '.join(known)}")
-    try:
-        model = known[kind](**{name: _value(value) for name, value in header["params"].items()})
-        core = model._start()
-        core.restore(header["state"], arrays, _listed(_labels(header["labels"]["values"])["values"]))
-        if header["features"] is not None:
-            core.features = {_name(name): column for column, name in enumerate(_listed(header["features"]))}
-        names = header.get("names")
-        for columns in (core.features, names):
-            if columns is not None and len(columns) > core.width:
-                raise ValueError(f"it names {len(columns)} features and has {core.width}")
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:
-        raise DamagedModel(f"{path} is not a sound {kind} model: {error}") from error
+        raise ValueError(f"it holds a {kind!r}, which this version does not know; it knows {', '.join(known)}")
+    params, started = _values(header["params"]), header["started"]
+    model = known[kind](**(params if started is None else _values(started)))
+    core = model._start()
+    labels = [_label(value) for value in _listed(header["labels"])]
+    if not labels or len({isinstance(label, str) for label in labels}) > 1:
+        raise ValueError(f"labels must be strings or numbers, at least one of them and not both, got {labels[:5]}")
+    if header["state"].get("multilabel") and not model._multilabel:
+        raise ValueError(f"a {kind} does not learn label sets")
+    core.restore(header["state"], arrays, labels)
+    core.started = model.get_params(deep=False)
+    if header["features"] is not None:
+        core.features = {_name(name): column for column, name in enumerate(_listed(header["features"]))}
+    for columns in (core.features, header["names"]):
+        if columns is not None and len(columns) > core.width:
+            raise ValueError(f"it names {len(columns)} features and has {core.width}")
     model._install(core)
-    if names is not None:
-        model.feature_names_in_ = np.array([str(name) for name in names], dtype=object)
+    model.set_params(**params)
+    if header["names"] is not None:
+        model.feature_names_in_ = np.array([str(name) for name in _listed(header["names"])], dtype=object)
     return model
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    from safetensors import SafetensorError, safe_open
-
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no model file {path}")
-    try:
-        with safe_open(path, framework="numpy") as file:
-            header = json.loads((file.metadata() or {})["ellipsoid"])
-            version = header["format"]
-            if version != FORMAT:
-                raise DamagedModel(
-                    f"{path} has format {version!r}; this version of ellipsoid reads format {FORMAT}. Update ellipsoid"
-                )
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        if isinstance(error, DamagedModel):
-            raise
-        raise DamagedModel(f"{path} is not a model file of ellipsoid, or is damaged: {error}") from error
-    if header.pop("checksum", None) != _checksum(header, arrays):
-        raise DamagedModel(f"{path} is damaged: its checksum does not agree with its content")
-    return header, arrays
+def agrees(header: dict[str, Any], arrays: Arrays, made: tuple[dict[str, Any], Arrays]) -> None:
+    """Raise ``ValueError`` where a file differs from what the model made from it would be written as."""
+    for key, value in made[0].items():
+        if header[key] != value:
+            raise ValueError(f"its {key} contradict what else it holds")
+    if set(arrays) != set(made[1]):
+        odd = sorted(set(arrays) ^ set(made[1]))[0]
+        raise ValueError(f"its array {odd!r} is {'superfluous' if odd in arrays else 'missing'}")
+    for name, array in made[1].items():
+        if not _same(arrays[name], array):
+            raise ValueError(f"its array {name!r} contradicts what else it holds")
 
 
-def _checksum(header: dict[str, Any], arrays: dict[str, Any]) -> str:
-    digest = hashlib.sha256(json.dumps(header, sort_keys=True).encode())
-    for name in sorted(arrays):
-        array = arrays[name]
-        digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(array.tobytes())
-    return digest.hexdigest()
+def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    """Equal, apart from zeros at the end of an axis: a table keeps room to grow."""
+    if one.ndim != other.ndim or one.dtype != other.dtype:
+        return False
+    common = tuple(slice(0, min(a, b)) for a, b in zip(one.shape, other.shape, strict=True))
+    if not np.array_equal(one[common], other[common]):
+        return False
+    return one.shape == other.shape or all(
+        np.count_nonzero(array) == np.count_nonzero(array[common]) for array in (one, other)
+    )
 
 
-def _labels(values: list[Any]) -> dict[str, Any]:
-    for label in values:
-        if not isinstance(label, str | int | float):
-            raise ValueError(f"a model file holds labels that are strings or numbers, not {label!r}")
-    return {"values": values}
+def _check_values(arrays: Arrays) -> None:
+    for name, array in arrays.items():
+        if array.dtype.kind == "f" and not np.isfinite(array).all():
+            if name in MAY_BE_INFINITE and not np.isnan(array).any():
+                continue
+            raise ValueError(f"its array {name!r} holds NaN or inf")
+
+
+def _words(error: Exception) -> str:
+    return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
+
+
+def _label(label: Any) -> Any:
+    if not isinstance(label, str | int | float) or (isinstance(label, float) and not isfinite(label)):
+        raise ValueError(f"a model file holds labels that are strings or numbers, not {label!r}")
+    return label
 
 
 def _listed(value: Any) -> list[Any]:
@@ -149,6 +182,10 @@ def _name(name: Any) -> Any:
     return name
 
 
+def _params(params: dict[str, Any]) -> dict[str, Any]:
+    return {name: _plain(name, value) for name, value in params.items()}
+
+
 def _plain(name: str, value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
@@ -161,11 +198,7 @@ def _plain(name: str, value: Any) -> Any:
     raise ValueError(f"the parameter {name}={value!r} cannot be written to a model file")
 
 
-def _value(value: Any) -> Any:
-    return inf if value == "inf" else value
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
+def _values(params: Any) -> dict[str, Any]:
+    if not isinstance(params, dict):
+        raise ValueError(f"it holds {type(params).__name__} where parameters are due")
+    return {name: inf if value == "inf" else value for name, value in params.items()}

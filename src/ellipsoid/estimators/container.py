@@ -1,0 +1,142 @@
+"""The container of a model file: a version, a header and arrays under one checksum. Nothing here knows a learner.
+
+A model file is a safetensors file: a length, a JSON table of contents, raw little-endian arrays. Its metadata hold
+
+    ellipsoid   the version of the layout, "1"
+    header      a JSON object that says what the arrays are
+    sha256      of the header's text and of every array in the order of their names: for each the line
+                "\\n<name> <type> <n1>,<n2>,...\\n" (type as safetensors spells it: F64, I64), then its bytes
+
+The checksum finds damage, not malice: who forges a file can forge it too. What a forger may declare is bounded here
+(types, shapes of arrays without entries); whether the arrays make a model is for `persist` to judge.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.streams.atomic import atomic_write
+
+VERSION = 1
+
+# An array without entries costs a forger nothing, whatever shape it claims.
+WIDEST_EMPTY = 1 << 24
+
+FLOATS = {"F64": np.float64, "F32": np.float32, "F16": np.float16}
+INTEGERS = {"I64": np.int64, "I32": np.int32, "I16": np.int16, "I8": np.int8, "U8": np.uint8}
+SPELLINGS = {np.dtype(kind): name for name, kind in (FLOATS | INTEGERS).items()}
+
+Arrays = dict[str, NDArray[Any]]
+
+
+class DamagedModel(ValueError):
+    """A file that is not a whole, untampered model of a version this library reads."""
+
+
+class Content(NamedTuple):
+    """What a model file holds: floats as float64, integers as int64, whatever they were stored as."""
+
+    version: int
+    header: dict[str, Any]
+    arrays: Arrays
+    sha256: str
+
+
+def write(path: Any, header: dict[str, Any], arrays: Arrays) -> None:
+    """Write a file of the current version, atomically: a crash or a kill leaves the old one whole."""
+    with atomic_write(path, "wb") as file:
+        file.write(encode(header, arrays))
+
+
+def encode(header: dict[str, Any], arrays: Arrays) -> bytes:
+    """The bytes of a file."""
+    from safetensors.numpy import save
+
+    text = json.dumps(header, sort_keys=True)
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    metadata = {"ellipsoid": str(VERSION), "header": text, "sha256": checksum(text, arrays)}
+    blob: bytes = save(arrays, metadata=metadata)
+    return blob
+
+
+def read(path: Any) -> Content:
+    """Read a file of any version so far, or raise `DamagedModel` (`OSError` where there is no file)."""
+    from safetensors import SafetensorError, safe_open
+
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no model file {path}")
+    _measure(path)
+    try:
+        with safe_open(path, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            version = _version(path, metadata)
+            text, sha256 = metadata["header"], metadata["sha256"]
+            arrays = {name: _array(file, name) for name in file.keys()}  # noqa: SIM118
+        if checksum(text, arrays) != sha256:
+            raise ValueError("its checksum does not agree with its content")
+        header = json.loads(text)
+        if not isinstance(header, dict):
+            raise ValueError("its header is no JSON object")
+    except DamagedModel:
+        raise
+    except KeyError as error:
+        raise DamagedModel(f"{path} is no model file of ellipsoid: it has no {error}") from error
+    except (SafetensorError, TypeError, ValueError, AttributeError, OverflowError, RecursionError) as error:
+        raise DamagedModel(f"{path} is no model file of ellipsoid, or is damaged: {error}") from error
+    except MemoryError as error:
+        raise DamagedModel(f"{path} asks for more memory than there is") from error
+    return Content(version, header, {name: _wide(array) for name, array in arrays.items()}, sha256)
+
+
+def checksum(text: str, arrays: Arrays) -> str:
+    """SHA-256 over the header's text and the arrays, the same on every platform."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(arrays):
+        array = arrays[name]
+        kind = SPELLINGS[array.dtype.newbyteorder("=")]
+        digest.update(f"\n{name} {kind} {','.join(map(str, array.shape))}\n".encode())
+        flat = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1)
+        digest.update(flat.view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _measure(path: Path) -> None:
+    """Say in plain words that a file is cut short; the library below would speak of its header."""
+    size = os.path.getsize(path)
+    with open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+    if size < 8 or 8 + length > size:
+        raise DamagedModel(f"{path} is no model file of ellipsoid, or is cut short: it has only {size} bytes")
+
+
+def _version(path: Path, metadata: dict[str, str]) -> int:
+    version = int(metadata["ellipsoid"])
+    if version > VERSION:
+        raise DamagedModel(
+            f"{path} has version {version} of the layout of model files; this ellipsoid reads versions up to "
+            f"{VERSION}. Update ellipsoid"
+        )
+    if version < 1:
+        raise ValueError(f"there is no version {version}")
+    return version
+
+
+def _array(file: Any, name: str) -> NDArray[Any]:
+    part = file.get_slice(name)
+    kind, shape = part.get_dtype(), part.get_shape()
+    if kind not in FLOATS and kind not in INTEGERS:
+        raise ValueError(f"its array {name!r} is of type {kind}; it may be one of {', '.join(FLOATS | INTEGERS)}")
+    if 0 in shape and max(shape) > WIDEST_EMPTY:
+        raise ValueError(f"its array {name!r} has no entries but claims the shape {tuple(shape)}")
+    array: NDArray[Any] = file.get_tensor(name)
+    return array
+
+
+def _wide(array: NDArray[Any]) -> NDArray[Any]:
+    return array.astype(np.float64 if array.dtype.kind == "f" else np.int64, copy=False)
