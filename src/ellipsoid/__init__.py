@@ -20,6 +20,7 @@ _EXPORTS = {
     "OnlineEllipsoidalSVC": "ellipsoid.batch",
     "PassiveAggressive": "ellipsoid.estimators",
     "Perceptron": "ellipsoid.estimators",
+    "QuasiAdditive": "ellipsoid.estimators",
     "datasets": "ellipsoid.streams",
     "feasible_point": "ellipsoid.convex",
     "load": "ellipsoid.estimators",
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import MIRA as MIRA
     from ellipsoid.estimators import PassiveAggressive as PassiveAggressive
     from ellipsoid.estimators import Perceptron as Perceptron
+    from ellipsoid.estimators import QuasiAdditive as QuasiAdditive
     from ellipsoid.estimators import load as load
     from ellipsoid.evaluate import prequential as prequential
     from ellipsoid.geometry import Ellipsoid as Ellipsoid

@@ -87,9 +87,11 @@ def generic(arity: int, default: bool = False) -> Callable[[Body], Any]:
     return decorate
 
 
-def helper(fast: Set[str] = frozenset()) -> Callable[[Body], Body]:
-    """A function that bodies call: plain Python to the interpreter, always inlined in compiled code."""
-    options: Any = {"forceinline": True, **({"fastmath": set(fast)} if fast else {})}
+def helper(fast: Set[str] = frozenset(), inline: bool = True) -> Callable[[Body], Body]:
+    """A function that bodies call: plain Python to the interpreter; always inlined in compiled code, unless it is long
+    and seldom called, where a call costs less than compiling it in several places.
+    """
+    options: Any = {"forceinline": inline, **({"fastmath": set(fast)} if fast else {})}
     return register_jitable(**options)
 
 

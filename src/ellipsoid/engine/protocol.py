@@ -48,6 +48,11 @@ def forgo(rule: Any, rep: Any, tally: Any) -> None:
     """Rule: what a zero row means, which asks for a step that nobody can make; by default nothing."""
 
 
+@generic(1, default=True)
+def account(rule: Any, margin: float, tau: float, energy: float, tally: Any) -> None:
+    """Rule: keep the sums of its own for a step of size ``tau`` that is about to be made; by default none."""
+
+
 @generic(1)
 def step(rule: Any, margin: float, energy: float) -> float:
     """Rule, binary: the size tau >= 0 of the step ``w += tau y x`` at signed score ``margin`` and ``energy`` > 0."""

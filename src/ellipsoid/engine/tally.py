@@ -4,7 +4,9 @@
 ``PARTS`` the single learners that moved (one-vs-rest). The rest feeds the certificates; sums run over updates:
 ``RADIUS2`` largest squared norm, ``PUSH`` sum of tau_y, ``LOSS2`` sum of squared hinge losses.
 ``ZEROS`` counts zero rows that asked for an update in vain.
+
+Dual ascent: ``WEIGHT`` sum of all alphas, ``LARGEST`` the largest, ``GAIN`` what mistakes have added to the dual.
 """
 
-ROUNDS, MISTAKES, UPDATES, PARTS, RADIUS2, PUSH, LOSS2, ZEROS = range(8)
+ROUNDS, MISTAKES, UPDATES, PARTS, RADIUS2, PUSH, LOSS2, ZEROS, WEIGHT, LARGEST, GAIN = range(11)
 SIZE = 16

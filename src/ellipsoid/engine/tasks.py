@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .generic import MAXIMUM
-from .protocol import SCORES, TAU, WHO, demand, forgo, judge, norm2, share, step, width, winner
+from .protocol import SCORES, TAU, WHO, account, demand, forgo, judge, norm2, share, step, width, winner
 from .rows import TINY
 from .tally import LOSS2, PARTS, PUSH, ZEROS
 
@@ -122,6 +122,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     work[TAU, 0] = tau if task.ledger[CODES, t] == 1 else -tau
     tally[PUSH] += tau
     tally[LOSS2] += (rule.margin - margin) ** 2
+    account(rule, margin, tau, size, tally)
     return 1, size
 
 
@@ -138,6 +139,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     if moves > 0:
         tally[PUSH] += work[TAU, 0]
         tally[LOSS2] += (rule.margin - margin) ** 2
+        account(rule, margin, work[TAU, 0], 2.0 * size, tally)
     return moves, size
 
 
@@ -153,12 +155,16 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
             continue
         if size < 0.0:
             size = norm2(rep, rows, t)
-        tau = step(rule, own, size) if size >= TINY else 0.0
+        if size < TINY:
+            forgo(rule, rep, tally)
+            continue
+        tau = step(rule, own, size)
         if tau != 0.0:
             work[WHO, moves] = r
             work[TAU, moves] = sign * tau
             moves += 1
             tally[LOSS2] += (rule.margin - own) ** 2
+            account(rule, own, tau, size, tally)
     tally[PARTS] += moves
     return moves, size
 

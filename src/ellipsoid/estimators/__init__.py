@@ -3,13 +3,14 @@
 from typing import Any
 
 from .cellip import CELLIP
+from .dual import QuasiAdditive
 from .iellip import IELLIP
 from .linear import MIRA, PassiveAggressive, Perceptron
 from .persist import load
 
 # The explicit list of learners: the command line, the model files and the shared tests read it.
 LEARNERS: dict[str, Any] = {
-    learner.__name__: learner for learner in (Perceptron, PassiveAggressive, MIRA, IELLIP, CELLIP)
+    learner.__name__: learner for learner in (Perceptron, PassiveAggressive, MIRA, QuasiAdditive, IELLIP, CELLIP)
 }
 
-__all__ = ["CELLIP", "IELLIP", "LEARNERS", "MIRA", "PassiveAggressive", "Perceptron", "load"]
+__all__ = ["CELLIP", "IELLIP", "LEARNERS", "MIRA", "PassiveAggressive", "Perceptron", "QuasiAdditive", "load"]

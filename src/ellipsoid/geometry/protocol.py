@@ -27,3 +27,14 @@ def shrink(rep: Any, rows: Any, t: int, moves: int, work: Any, kappa: float, qua
 @generic(1)
 def cut(rule: Any, margin: float, quadratic: float, norm2: float, state: Any, rounds: float) -> tuple[float, float]:
     """Rule: the step along Bz and the downdate kappa at signed score ``margin``; a zero step changes nothing."""
+
+
+@generic(1, default=True)
+def search(rule: Any) -> tuple[float, float]:
+    """Rule of a link: prolong a step until the margin is the first number, to the second at most; 0: leave it."""
+    return 0.0, 0.0
+
+
+@generic(1, default=True)
+def risen(rule: Any, margin: float, alpha: float, rise: float, tally: Any) -> None:
+    """Rule of a link: keep sums for a step ``alpha`` taken at ``margin`` that raised G by ``rise``; by default none."""

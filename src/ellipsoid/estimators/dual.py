@@ -1,0 +1,233 @@
+"""Learners that climb the dual: QuasiAdditive, one template with a link and a size of step."""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.certificates import Certificate, dual
+from ellipsoid.engine import tally as tallies
+from ellipsoid.geometry.link_table import LinkTable
+from ellipsoid.geometry.links import BALANCED, NORM, SIMPLEX, Link
+from ellipsoid.representation.tables import LinearTable
+from ellipsoid.rules import dual_ascent
+
+from .base import OnlineClassifier
+from .learner import Learner
+from .linear import one_of, positive
+
+LINKS = {"euclidean": NORM, "entropy": SIMPLEX, "balanced": BALANCED, "p-norm": NORM}
+PUSHES = {
+    "fixed": dual_ascent.FIXED, "adaptive": dual_ascent.ADAPTIVE, "curvature": dual_ascent.CURVATURE,
+    "exact": dual_ascent.EXACT,
+}  # fmt: skip
+
+
+class DualLearner(Learner):
+    """A learner whose table holds theta, the sum of alpha z, and what the link makes of it."""
+
+    def __init__(self, rule: Any, link: Link, *, intercept: bool, average: bool, one_vs_rest: bool) -> None:
+        # One vector becomes two opposite rows: for `fixed` by the same steps, otherwise by steps that keep the margins.
+        half = 1.0 if one_vs_rest or rule.push == dual_ascent.FIXED else 1.0 / link.pair
+        super().__init__(rule, intercept=intercept, average=average, one_vs_rest=one_vs_rest, half=half)
+        self.link = link
+
+    def new_table(self, by_class: bool) -> Any:
+        """Where G is half a squared Euclidean norm, theta is the hypothesis."""
+        if self.link.quadratic and self.link.p == 2.0:
+            return LinearTable(by_class=by_class, average=self.average)
+        return LinkTable(self.link, average=self.average, constant=self.constant != 0.0)
+
+    def know(self, label: Any) -> None:
+        """Add a class; the dual of the binary run becomes that of the run with two rows from the start."""
+        before = self.split
+        super().know(label)
+        if self.split and not before:
+            # One-vs-rest had two binary learners all the time, of which the second is the first with its sign turned.
+            many = 2.0 if self.one_vs_rest else self.half
+            self.tally[tallies.WEIGHT] *= many
+            self.tally[tallies.GAIN] *= many
+            self.tally[tallies.LARGEST] *= self.half
+
+    def theta(self) -> NDArray[np.float64]:
+        """The dual vector, a row a function; without an intercept the constant feature has no column."""
+        if isinstance(self.table, LinkTable):
+            theta = self.table.theta(self.scores)
+        else:
+            theta = self.table.weights(self.scores, 0)
+        found: NDArray[np.float64] = theta if self.constant else theta[:, 1:]
+        return found
+
+    def solution(self) -> dual.Dual:
+        """The dual solution so far."""
+        theta, rule, tally = self.theta(), self.rule, self.tally
+        return dual.Dual(
+            margin=rule.goal, C=rule.cap, weight=float(tally[tallies.WEIGHT]), largest=float(tally[tallies.LARGEST]),
+            conjugate=self.link.conjugate(theta), norm=self.link.dual_norm(theta),
+        )  # fmt: skip
+
+    def compared(self, w: NDArray[np.float64]) -> dual.Comparator:
+        """A comparator, a row a function, against this run."""
+        # A comparator may have any size: its largest entry and the rest of it.
+        scale = float(np.abs(w).max(initial=0.0))
+        shape = w / scale if scale else w
+        length = self.link.size(shape)
+        along = float(np.vdot(shape, self.theta())) / length if 0.0 < length < inf else 0.0
+        return dual.Comparator(scale * length if scale else 0.0, along, self.link.complexity(w))
+
+
+class QuasiAdditive(OnlineClassifier):
+    """Dual ascent with a link: one template for the Perceptron, Winnow, p-norm and passive-aggressive algorithms.
+
+    Every example gets a multiplier alpha in [0, C] when it is seen; theta is the sum of alpha y x, the weights are the
+    link's image of theta, and ``dual_objective_`` is a lower bound, at any time, of what any weights could have
+    reached on the examples so far: complexity plus C times the sum of their losses max(0, margin - y <w, x>).
+
+    Parameters
+    ----------
+    link : {"euclidean", "entropy", "balanced", "p-norm"}
+        Complexity of weights: half their squared norm, relative entropy to uniform weights (a distribution, so never
+        negative), the same over features and their negatives (signed weights with absolute sum at most 1), half the
+        squared q-norm with 1/p + 1/q = 1.
+    p : float
+        Of the p-norm, at least 2. About 2 log(number of features) makes it behave like the entropies.
+    update : {"fixed", "adaptive", "curvature", "exact"}
+        alpha = C on mistakes only; min(C, loss); min(C, loss / curvature of the dual along x); the alpha that raises
+        the dual most. The last two need no scaling of the examples, the first two want curvature at most 1.
+    C : float
+        The largest multiplier. Infinite (a hard margin) with the euclidean and p-norm links, except for ``fixed``.
+    margin : float
+        The margin asked of every example.
+    multiclass : {"rival", "ovr"}
+        More than two classes: the right label against its highest rival, all weights under one link; or a learner
+        for each class against the rest, with a link each.
+    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
+        As for every learner here, see :class:`Perceptron`.
+
+    Notes
+    -----
+    With the euclidean link, ``fixed`` is the :class:`Perceptron` (its weights times C), ``exact`` and ``curvature`` are
+    :class:`PassiveAggressive` of variant I. The entropies start from uniform weights over the classes and features
+    known: they refuse a third label that was not announced.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from ellipsoid import QuasiAdditive
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = QuasiAdditive(link="balanced", update="exact", margin=0.1).partial_fit(X / 16, y, classes=range(10))
+    >>> 0 < model.dual_objective_ < model.t_
+    True
+    >>> all(c.observed <= c.bound for c in model.certificates())
+    True
+
+    References
+    ----------
+    Shalev-Shwartz and Singer, "Online learning meets optimization in the dual", COLT 2006.
+    """
+
+    _core: DualLearner
+
+    def __init__(
+        self,
+        link: str = "euclidean",
+        p: float = 4.0,
+        update: str = "exact",
+        C: float = 1.0,
+        margin: float = 1.0,
+        multiclass: str = "rival",
+        fit_intercept: bool = True,
+        average: bool = False,
+        n_epochs: int = 5,
+        shuffle: bool = True,
+        random_state: Any = None,
+        grow_features: bool = False,
+    ) -> None:
+        self.link = link
+        self.p = p
+        self.update = update
+        self.C = C
+        self.margin = margin
+        self.multiclass = multiclass
+        self.fit_intercept = fit_intercept
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.grow_features = grow_features
+
+    def _start(self) -> DualLearner:
+        kind, push = one_of("link", self.link, LINKS), one_of("update", self.update, PUSHES)
+        ovr = one_of("multiclass", self.multiclass, {"rival": False, "ovr": True})
+        p = positive("p", self.p)
+        if p < 2.0:
+            raise ValueError(f"p must be at least 2, got {self.p!r}")
+        link = Link(kind, p if self.link == "p-norm" else 2.0, not ovr)
+        margin, cap = positive("margin", self.margin), positive("C", self.C, infinite=True)
+        if cap == inf and (not link.quadratic or push == dual_ascent.FIXED):
+            where = f"link={self.link!r}" if not link.quadratic else "update='fixed'"
+            raise ValueError(f"C must be finite with {where}: no margin can be made to hold by a finite step")
+        passive = 0.0 if push == dual_ascent.FIXED else margin
+        if link.quadratic and link.p == 2.0:
+            rule: Any = dual_ascent.DualAscent(passive, margin, cap, push)
+        else:
+            rule = dual_ascent.LinkedAscent(passive, margin, cap, push, link.pair)
+        return DualLearner(rule, link, intercept=self.fit_intercept, average=self.average, one_vs_rest=ovr)
+
+    def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
+        if one_of("link", self.link, LINKS) != NORM:
+            refuse_third_label(learner, known, labels)
+
+    @property
+    def dual_objective_(self) -> float:
+        """D: whatever the weights, their complexity and C times their loss on all examples so far are no less."""
+        core: Any = self._fitted("dual_objective_")
+        return float(core.solution().objective)
+
+    def least_loss(self, norm: float = 1.0) -> float:
+        """All weights of at most this norm (dual to the link's) have suffered at least this much loss so far."""
+        core: Any = self._learned()
+        return dual.least_loss(core.solution(), positive("norm", norm, zero=True))
+
+    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+        assert isinstance(learner, DualLearner)
+        w = comparator if learner.constant else comparator[:, 1:]
+        run, link, theta = learner.solution(), learner.link, learner.theta()
+        along_ray = None if link.quadratic else lambda s: link.conjugate(s * theta)
+        found = dual.running(run, learner.compared(w), along_ray)
+        return [*found, *self._of_mistakes(learner, run, learner.compared(link.fitted(w)))]
+
+    def _of_mistakes(self, learner: DualLearner, run: dual.Dual, fitted: dual.Comparator) -> list[Certificate]:
+        rule, tally, link = learner.rule, learner.tally, learner.link
+        rival = learner.scores > 1 and not learner.one_vs_rest
+        curvature = float(tally[tallies.RADIUS2]) * (link.pair if rival else 1.0)
+        fixed = rule.push == dual_ascent.FIXED
+        never_falls = rule.push != dual_ascent.ADAPTIVE or curvature <= 2.0
+        gain = run.objective if fixed else float(tally[tallies.GAIN])
+        kind = "fixed" if fixed else "adaptive" if rule.push == dual_ascent.ADAPTIVE else "best"
+        if link.quadratic:
+            fitted = fitted._replace(size=max(0.0, fitted.along), complexity=0.5 * max(0.0, fitted.along) ** 2)
+        increase = dual.increase_on_mistake(kind, rule.goal, rule.cap, curvature)
+        if learner.split and rival and not fixed:
+            # The binary rounds were rounds of two rows with a smaller cap, all their increases times `half`.
+            early = dual.increase_on_mistake(kind, rule.goal, rule.cap, float(tally[tallies.RADIUS2]))
+            increase = min(increase, learner.half * early)
+        if tally[tallies.ZEROS] > 0.0 and rule.cap == inf:
+            increase = 0.0
+        condition = "kappa(x) at most the largest one of an update; finite where that promises an increase a mistake"
+        bound = dual.mistakes(run, fitted, self.mistakes_, increase, condition)
+        if fixed:
+            bound = bound._replace(bound=min(bound.bound, dual.fixed_mistakes(run, fitted, curvature, link.quadratic)))
+        return [dual.gains(run, gain, self.mistakes_, never_falls=never_falls), bound]
+
+
+def refuse_third_label(learner: Learner, known: list[Any], labels: Any) -> None:
+    """Uniform weights over k classes cannot become uniform weights over more in mid-stream."""
+    before = len(learner.labels) + len(known)
+    fresh = [label for label in np.unique(labels).tolist() if label not in {*learner.labels.values, *known}]
+    if fresh and before + len(fresh) > 2:
+        raise ValueError(
+            f"y brings the label {fresh[-1]!r}, number {before + len(fresh)}, but multiplicative weights start uniform "
+            "over the classes that are known; pass classes= with all labels at the first call"
+        )

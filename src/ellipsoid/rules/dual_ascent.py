@@ -1,0 +1,119 @@
+"""Dual ascent: a new example may raise the dual of the problem of all examples so far, by a multiplier of its own.
+
+    D(alpha) = margin sum_i alpha_i - G(sum_i alpha_i z_i),   0 <= alpha_t <= C,   loss = max(0, margin - <w, z>)
+
+    fixed      on a mistake, alpha = C                      (the Perceptron; Winnow in the entropies' geometry)
+    adaptive   alpha = min(C, loss)
+    curvature  alpha = min(C, loss / kappa(x)), kappa a bound of the curvature of G along x
+    exact      the alpha in [0, C] that raises D most; where G is half a squared Euclidean norm that is `curvature`,
+               the passive-aggressive step PA-I
+
+A zero row has loss `margin` under every w: it moves nothing, and its multiplier is worth alpha margin to the dual.
+
+Shalev-Shwartz and Singer (COLT 2006), equations 16 and 28, section 4.
+"""
+
+from math import inf
+from typing import NamedTuple
+
+from ellipsoid.engine.generic import helper
+from ellipsoid.engine.protocol import account, forgo, share, step
+from ellipsoid.engine.tally import GAIN, LARGEST, WEIGHT
+from ellipsoid.geometry.protocol import risen, search
+
+from .pairwise import against_highest_rival
+
+FIXED, ADAPTIVE, CURVATURE, EXACT = range(4)
+
+
+class DualAscent(NamedTuple):
+    """The Euclidean rule: ``margin`` is the margin beyond which it is passive, ``goal`` that of the loss."""
+
+    margin: float = 1.0
+    goal: float = 1.0
+    cap: float = inf
+    push: int = EXACT
+
+
+@helper()
+def multiplier(rule, margin, curvature):
+    """The new alpha for a signed score, at positive curvature."""
+    if rule.push == FIXED:
+        return rule.cap
+    return min(rule.cap, max(0.0, rule.goal - margin) / (1.0 if rule.push == ADAPTIVE else curvature))
+
+
+@helper()
+def enter(tally, alpha, gain, mistake):
+    """Keep the sums of the certificates for one new multiplier."""
+    tally[WEIGHT] += alpha
+    tally[LARGEST] = max(tally[LARGEST], alpha)
+    if mistake:
+        tally[GAIN] += gain
+
+
+@helper()
+def enter_zero(rule, tally):
+    """A zero row: with no cap its multiplier would be infinite, and is left at zero instead."""
+    alpha = min(rule.cap, rule.goal) if rule.push == ADAPTIVE else rule.cap
+    if alpha < inf:
+        enter(tally, alpha, alpha * rule.goal, True)
+
+
+@step.register(DualAscent)
+def _(rule, margin, energy):
+    return multiplier(rule, margin, energy)
+
+
+@share.register(DualAscent)
+def _(rule, n, y, energy, work):
+    return against_highest_rival(rule, n, y, energy, work)
+
+
+@account.register(DualAscent)
+def _(rule, margin, tau, energy, tally):
+    enter(tally, tau, tau * (rule.goal - margin) - 0.5 * tau * tau * energy, margin <= 0.0)
+
+
+@forgo.register(DualAscent)
+def _(rule, rep, tally):
+    enter_zero(rule, tally)
+
+
+class LinkedAscent(NamedTuple):
+    """The same in the geometry of a link, whose curvature along a row stands in for its squared norm.
+
+    ``pair`` is the curvature along (e_y - e_s) (x) x in units of that along x.
+    """
+
+    margin: float = 1.0
+    goal: float = 1.0
+    cap: float = 1.0
+    push: int = EXACT
+    pair: float = 1.0
+
+
+@step.register(LinkedAscent)
+def _(rule, margin, energy):
+    # The exact step is at least as long as this one; it is found when the row is absorbed.
+    return multiplier(rule, margin, energy)
+
+
+@share.register(LinkedAscent)
+def _(rule, n, y, energy, work):
+    return against_highest_rival(rule, n, y, 0.5 * rule.pair * energy, work)
+
+
+@forgo.register(LinkedAscent)
+def _(rule, rep, tally):
+    enter_zero(rule, tally)
+
+
+@search.register(LinkedAscent)
+def _(rule):
+    return rule.goal, rule.cap if rule.push == EXACT else 0.0
+
+
+@risen.register(LinkedAscent)
+def _(rule, margin, alpha, rise, tally):
+    enter(tally, alpha, alpha * rule.goal - rise, margin <= 0.0)
