@@ -7,8 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+import ellipsoid
 from ellipsoid import MIRA, PassiveAggressive, Perceptron
 from ellipsoid.estimators import LEARNERS
+from ellipsoid.estimators.learner import Learner
 
 LINEAR = {
     "uniform": Perceptron(update="uniform", margin=0.2),
@@ -216,3 +218,30 @@ def test_parameters_are_read_when_learning_starts(blobs, state):
         runs.append(state(model))
     assert runs[0] == runs[1]
     assert runs[0] == state(PassiveAggressive().partial_fit(X, y, classes=range(3)))
+
+
+@pytest.mark.parametrize("name", ["PA", "MIRA"])
+def test_short_rows_with_many_classes(name, state, tmp_path, monkeypatch):
+    # Their weights lie feature by feature, and are read in blocks of classes: 18 is no whole number of blocks.
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 18, 300)
+    X = rng.standard_normal((18, 6))[y] + 0.3 * rng.standard_normal((300, 6))
+    classes = range(18)
+    whole = in_chunks(LINEAR[name], X, y, len(y), classes)
+    assert whole._core.table.by_class is False
+    assert state(in_chunks(LINEAR[name], X, y, 7, classes)) == state(whole)
+    half = in_chunks(LINEAR[name], X[:150], y[:150], 150, classes)
+    half.save(tmp_path / "half")
+    assert state(one_by_one_after(ellipsoid.load(tmp_path / "half"), X[150:], y[150:])) == state(whole)
+    monkeypatch.setattr(Learner, "by_class", lambda *_: True)
+    usual = in_chunks(LINEAR[name], X, y, len(y), classes)
+    assert usual._core.table.by_class is True
+    assert (usual.mistakes_, usual.updates_) == (whole.mistakes_, whole.updates_)
+    np.testing.assert_allclose(usual.coef_, whole.coef_, rtol=1e-10, atol=1e-12)
+    assert (usual.predict(X) == whole.predict(X)).all()
+
+
+def one_by_one_after(model, X, y):
+    for row, label in zip(X, y, strict=True):
+        model.learn_one(row, label)
+    return model

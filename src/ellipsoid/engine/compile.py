@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba import types
 from numba.core import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile
@@ -47,13 +48,21 @@ def entry(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
     """The machine code of a compiled function for arguments of these types, compiled or loaded if need be."""
     if config.DISABLE_JIT:
         return function
-    kinds = tuple(numba.typeof(arg) for arg in args)
-    key = (function, kinds)
+    key = (function, *map(_likeness, args))
     found = _entries.get(key)
     if found is None:
+        kinds = tuple(numba.typeof(arg) for arg in args)
         function.compile(kinds)
         found = _entries[key] = function.overloads[kinds].entry_point
     return found
+
+
+def _likeness(arg: Any) -> Any:
+    """Equal for arguments of one numba type, and much cheaper to find."""
+    kind = type(arg)
+    if kind is np.ndarray:
+        return arg.dtype, arg.ndim, arg.flags.num
+    return (kind, *map(_likeness, arg)) if issubclass(kind, tuple) else kind
 
 
 def clear_cache() -> int:

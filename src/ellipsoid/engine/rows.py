@@ -55,7 +55,8 @@ def _(rows, t):
 def _(rows, t):
     total = 0.0
     for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        total += np.float64(rows.data[k]) * np.float64(rows.data[k])
+        x = np.float64(rows.data[np.uint64(k)])  # an unsigned index is never counted from the end
+        total += x * x
     return total + rows.constant * rows.constant
 
 
@@ -77,10 +78,10 @@ def _(rows, t):
 @flaw.register(CSR)
 def _(rows, t):
     start, stop = rows.indptr[t], rows.indptr[t + 1]
-    falls = 0
-    for k in range(start + 1, stop):
-        falls += rows.indices[k] <= rows.indices[k - 1]
-    if stop > start and (falls > 0 or rows.indices[start] < 0 or rows.indices[stop - 1] >= rows.width):
+    rising = True
+    for k in range(start, stop - 1):
+        rising &= rows.indices[np.uint64(k + 1)] > rows.indices[np.uint64(k)]
+    if stop > start and (not rising or rows.indices[start] < 0 or rows.indices[stop - 1] >= rows.width):
         return BAD_INDEX
     if energy(rows, t) <= HUGE:
         return FINE

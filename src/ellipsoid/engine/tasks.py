@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .generic import MAXIMUM
+from .lanes import foremost
 from .protocol import SCORES, TAU, WHO, account, demand, forgo, judge, norm2, share, step, width, winner
 from .rows import TINY
 from .tally import LOSS2, PARTS, PUSH, ZEROS
@@ -69,14 +70,12 @@ def _(task, t, scores):
     return scores[0] if task.ledger[CODES, t] == 1 else -scores[0]
 
 
-@judge.register(Multiclass, fast=MAXIMUM)
-@judge.register(OneVsRest, fast=MAXIMUM)
+@judge.register(Multiclass)
+@judge.register(OneVsRest)
 def _(task, t, scores):
     y = task.ledger[CODES, t]
-    rival = -np.inf
-    for r in range(task.classes):
-        rival = max(rival, scores[r] if r != y else -np.inf)
-    return scores[y] - rival
+    _, highest = foremost(scores, task.classes, y)
+    return scores[y] - highest
 
 
 @judge.register(MultiLabel, fast=MAXIMUM)
@@ -99,10 +98,7 @@ def _(task, scores):
 @winner.register(OneVsRest)
 @winner.register(MultiLabel)
 def _(task, scores):
-    best = 0
-    for r in range(1, task.classes):
-        if scores[r] > scores[best]:
-            best = r
+    best, _ = foremost(scores, task.classes, -1)
     return best
 
 

@@ -63,7 +63,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
         learner.multilabel = labels.ndim == 2
         self._note_names(X, reset=True)
-        learner.open(source.width, by_class=not source.sparse, classes=len(known))
+        learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
         for label in known.tolist():
             learner.know(label)
         ledger = np.empty((2 if self.shuffle else 1, source.n), dtype=np.int64)
@@ -113,7 +113,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             self._check_growth(learner, known, labels)
         self._note_names(X, reset=core is None)
         learner.multilabel = labels.ndim == 2
-        learner.open(source.width, by_class=not source.sparse, classes=len(known))
+        learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
         for label in known:
             learner.know(label)
         learner.closed |= bool(known)

@@ -32,6 +32,10 @@ class EllipsoidLearner(Learner):
         self.table_options = table
         self.halts = halts
 
+    def by_class(self, source: Source, classes: int = 0) -> bool:
+        """The shapes of dense rows lie beside class-wise weights."""
+        return not source.sparse
+
     def new_table(self, by_class: bool) -> EllipsoidTable:
         """Linear weights with an ellipsoid around them."""
         forced = self.table_options["form"]

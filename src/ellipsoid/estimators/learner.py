@@ -14,7 +14,7 @@ from ellipsoid.engine import CSR, Binary, Dense, Multiclass, MultiLabel, OneVsRe
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
-from ellipsoid.representation.tables import LinearTable
+from ellipsoid.representation.tables import LinearTable, whole_blocks
 
 from .inputs import Source, flaw_message
 from .labels import Labels
@@ -23,6 +23,9 @@ Task = Binary | Multiclass | OneVsRest | MultiLabel
 Codes = NDArray[np.int64]
 
 EMPTY: Codes = np.zeros((1, 0), dtype=np.int64)
+# Up to so many features, and from so many classes on, a dense row is scored faster for all classes at once.
+SHORT_ROW, MANY_CLASSES = 256, 16
+
 NO_LABELS = np.zeros((0, 0), dtype=np.uint8)
 
 
@@ -78,6 +81,10 @@ class Learner:
         """The representation this learner keeps its hypothesis in."""
         return LinearTable(by_class=by_class, average=self.average)
 
+    def by_class(self, source: Source, classes: int = 0) -> bool:
+        """Should a class's weights lie together? Not for sparse rows, nor for short rows with many classes."""
+        return not source.sparse and not (classes >= MANY_CLASSES and source.width <= SHORT_ROW)
+
     def open(self, width: int, *, by_class: bool, classes: int = 0) -> None:
         """Make room for rows of this width and so many classes; the first call settles the layout."""
         if self.table is None:
@@ -98,7 +105,7 @@ class Learner:
         self.labels.add(label)
         self.table.reserve(self.scores, self.width)
         if self.work.shape[1] < self.scores:
-            self.work = np.zeros((WORK_ROWS, 2 * self.scores))
+            self.work = np.zeros((WORK_ROWS, whole_blocks(2 * self.scores)))
         self.fast = self._predictor = None
 
     def task(self, ledger: Codes, mode: int = PLAIN, Y: NDArray[np.uint8] = NO_LABELS) -> Task:
@@ -124,7 +131,7 @@ class Learner:
         advance: Callable[[int], None] | None = None,
     ) -> None:
         """One pass in the given order over examples already checked."""
-        self.open(source.width, by_class=not source.sparse)
+        self.open(source.width, by_class=self.by_class(source))
         for start, stop in source.blocks():
             if self.multilabel:
                 ledger = np.empty((1, stop - start), dtype=np.int64)

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import FUSE, SUM, generic, helper
+from ellipsoid.engine.lanes import LANES, blank, deliver, gather
 from ellipsoid.engine.machine import fetch
 from ellipsoid.engine.protocol import TAU, WHO, absorb, room, score
 from ellipsoid.engine.rows import CSR, Dense
@@ -51,17 +52,6 @@ def _(rep, rows, t, n, scores):
         scores[r] = total + W[r, 0] * rows.constant
 
 
-@score.register(FeatureMajor, Dense, fast=FUSE)
-def _(rep, rows, t, n, scores):
-    W, X = rep.W, rows.X
-    for r in range(n):
-        scores[r] = W[0, r] * rows.constant
-    for j in range(X.shape[1]):
-        x = np.float64(X[t, j])
-        for r in range(n):
-            scores[r] += W[1 + j, r] * x
-
-
 @score.register(ClassMajor, CSR)
 def _(rep, rows, t, n, scores):
     W = rep.W
@@ -72,20 +62,87 @@ def _(rep, rows, t, n, scores):
         scores[r] = total
 
 
+@score.register(FeatureMajor, Dense, fast=FUSE)
 @score.register(FeatureMajor, CSR, fast=FUSE)
 def _(rep, rows, t, n, scores):
-    W = rep.W
-    for r in range(n):
-        scores[r] = W[0, r] * rows.constant
+    # The table and the scores have spare places: whole blocks may reach into them.
+    reach = min(rep.W.shape[1], scores.shape[0])
+    first = 0
+    while first < n:
+        blocks = min((n - first + LANES - 1) // LANES, (reach - first) // LANES)
+        if blocks == 0:
+            for r in range(first, n):
+                scores[r] = score_alone(rep, rows, t, r)
+            first = n
+        elif blocks == 1:
+            first = score_block(rep, rows, t, first, blank(1), scores)
+        elif blocks == 2:
+            first = score_block(rep, rows, t, first, blank(2), scores)
+        elif blocks == 3:
+            first = score_block(rep, rows, t, first, blank(3), scores)
+        elif blocks == 4:
+            first = score_block(rep, rows, t, first, blank(4), scores)
+        elif blocks == 5:
+            first = score_block(rep, rows, t, first, blank(5), scores)
+        elif blocks == 6:
+            first = score_block(rep, rows, t, first, blank(6), scores)
+        elif blocks == 7:
+            first = score_block(rep, rows, t, first, blank(7), scores)
+        else:
+            first = score_block(rep, rows, t, first, blank(8), scores)
+
+
+@generic(2)
+def score_block(rep: Any, rows: Any, t: int, first: int, sums: Any, scores: Any) -> int:
+    """Write as many scores as ``sums`` holds, from ``first`` on; returns where the next block begins."""
+
+
+@score_block.register(FeatureMajor, Dense)
+def _(rep, rows, t, first, sums, scores):
+    X = rows.X
+    sums = gather(sums, rep.W, 0, first, rows.constant)
+    for j in range(X.shape[1]):
+        sums = gather(sums, rep.W, 1 + j, first, X[np.uint64(t), np.uint64(j)])
+    deliver(sums, scores, first)
+    return first + LANES * len(sums)
+
+
+@score_block.register(FeatureMajor, CSR)
+def _(rep, rows, t, first, sums, scores):
+    W, indices, data = rep.W, rows.indices, rows.data
+    last = indices.shape[0] - 1
+    sums = gather(sums, W, 0, first, rows.constant)
     for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        if k + AHEAD < rows.indices.shape[0]:
-            coming = 1 + np.uint64(rows.indices[k + AHEAD])
-            for r in range(0, n, LINE):
-                fetch(W, coming, r)
-        j = 1 + np.uint64(rows.indices[k])
-        x = np.float64(rows.data[k])
-        for r in range(n):
-            scores[r] += W[j, r] * x
+        coming = 1 + np.uint64(indices[np.uint64(min(k + AHEAD, last))])
+        for r in range(first, first + LANES * len(sums), LINE):
+            fetch(W, coming, r)
+        sums = gather(sums, W, 1 + np.uint64(indices[np.uint64(k)]), first, data[np.uint64(k)])
+    deliver(sums, scores, first)
+    return first + LANES * len(sums)
+
+
+@generic(2)
+def score_alone(rep: Any, rows: Any, t: int, r: int) -> float:
+    """One score, summed in the order of the blocks."""
+
+
+@score_alone.register(FeatureMajor, Dense, fast=FUSE)
+def _(rep, rows, t, r):
+    total = rep.W[0, r] * rows.constant
+    for j in range(rows.X.shape[1]):
+        total += rep.W[1 + j, r] * np.float64(rows.X[t, j])
+    return total
+
+
+@score_alone.register(FeatureMajor, CSR, fast=FUSE)
+def _(rep, rows, t, r):
+    W, indices = rep.W, rows.indices
+    last = indices.shape[0] - 1
+    total = W[0, r] * rows.constant
+    for k in range(rows.indptr[t], rows.indptr[t + 1]):
+        fetch(W, 1 + np.uint64(indices[np.uint64(min(k + AHEAD, last))]), r)
+        total += W[1 + np.uint64(indices[np.uint64(k)]), r] * np.float64(rows.data[np.uint64(k)])
+    return total
 
 
 @generic(2)
@@ -110,8 +167,17 @@ def _(rep, rows, t, moves, work, before):
 
 @add.register(FeatureMajor, Dense)
 def _(rep, rows, t, moves, work, before):
-    for j in range(rows.X.shape[1]):
-        add_feature(rep, 1 + j, np.float64(rows.X[t, j]), moves, work, before)
+    X = rows.X
+    if moves == 2 and rep.U.shape[0] == 0:
+        # The usual case, with nothing left to look up for each feature.
+        W, a, b, up, down = rep.W, np.uint64(work[WHO, 0]), np.uint64(work[WHO, 1]), work[TAU, 0], work[TAU, 1]
+        for j in range(X.shape[1]):
+            x = np.float64(X[np.uint64(t), np.uint64(j)])
+            W[np.uint64(1 + j), a] += up * x
+            W[np.uint64(1 + j), b] += down * x
+    else:
+        for j in range(X.shape[1]):
+            add_feature(rep, 1 + j, np.float64(X[t, j]), moves, work, before)
     add_feature(rep, 0, rows.constant, moves, work, before)
 
 
@@ -135,11 +201,11 @@ def _(rep, rows, t, moves, work, before):
     start, stop = rows.indptr[t], rows.indptr[t + 1]
     if moves == 2 and rep.U.shape[0] == 0:
         # The usual case, with nothing left to look up for each feature.
-        W, a, b, up, down = rep.W, int(work[WHO, 0]), int(work[WHO, 1]), work[TAU, 0], work[TAU, 1]
+        W, a, b, up, down = rep.W, np.uint64(work[WHO, 0]), np.uint64(work[WHO, 1]), work[TAU, 0], work[TAU, 1]
         for k in range(start, stop):
-            j = 1 + np.uint64(rows.indices[k])
-            W[j, a] += up * rows.data[k]
-            W[j, b] += down * rows.data[k]
+            j, x = 1 + np.uint64(rows.indices[np.uint64(k)]), np.float64(rows.data[np.uint64(k)])
+            W[j, a] += up * x
+            W[j, b] += down * x
     else:
         for k in range(start, stop):
             add_feature(rep, 1 + np.uint64(rows.indices[k]), np.float64(rows.data[k]), moves, work, before)

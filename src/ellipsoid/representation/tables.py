@@ -9,9 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.engine.lanes import LANES
+
 from .linear import ClassMajor, FeatureMajor
 
 Floats = NDArray[np.float64]
+
+
+def whole_blocks(scores: int) -> int:
+    """Room for so many neighbouring scores that are read in blocks; one alone needs none."""
+    return scores if scores == 1 else -(-scores // LANES) * LANES
 
 
 class LinearTable:
@@ -30,7 +37,7 @@ class LinearTable:
         self._allocate(1, 1)
 
     def _allocate(self, scores: int, columns: int) -> None:
-        shape = (scores, columns) if self.by_class else (columns, scores)
+        shape = (scores, columns) if self.by_class else (columns, whole_blocks(scores))
         self.W: Floats = np.zeros(shape)
         self.U: Floats = np.zeros(shape if self.average else (0, 0))
         self._bind()

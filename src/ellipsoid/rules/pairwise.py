@@ -3,9 +3,8 @@
 With z = (e_y - e_s) (x) x a binary rule sees the margin B_y - B_s and the energy |z|^2 = 2 |x|^2.
 """
 
-from math import inf
-
 from ellipsoid.engine.generic import helper
+from ellipsoid.engine.lanes import foremost
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, step
 
 
@@ -13,10 +12,7 @@ from ellipsoid.engine.protocol import SCORES, TAU, WHO, step
 def against_highest_rival(rule, n, y, energy, work):
     """Write the two moves of the step; the number of moves, 0 where the rule is passive."""
     scores, tau, who = work[SCORES], work[TAU], work[WHO]
-    rival, highest = -1, -inf
-    for r in range(n):
-        better = scores[r] > highest and r != y
-        rival, highest = (r, scores[r]) if better else (rival, highest)
+    rival, highest = foremost(scores, n, y)
     size = step(rule, scores[y] - highest, 2.0 * energy)
     if size == 0.0:
         return 0

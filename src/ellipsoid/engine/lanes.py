@@ -1,0 +1,195 @@
+"""Sums of neighbouring numbers that stay in the machine's vector registers while a row is read.
+
+``scores[r] += W[j, r] * x``, feature after feature, would load and store every score once a feature; a compiler cannot
+keep them in registers, because it does not know how many there are. Here ``SUMS`` vectors of ``LANES`` neighbouring
+scores are one value, as wide as its type says:
+
+    sums = blank(3)                         # 3 x LANES zeros
+    sums = gather(sums, W, j, first, x)     # += W[j, first : first + 3 * LANES] * x
+    deliver(sums, scores, first)
+
+Every lane does the same operations in the same order, so that equal columns of weights get equal sums. To the
+interpreter a value of sums is a tuple of arrays.
+"""
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.datamodel import PrimitiveModel
+from numba.extending import intrinsic, overload, register_model
+from numba.np.arrayobj import make_array
+
+LANES = 4
+
+Sums = tuple[Any, ...]
+
+_WORD = ir.IntType(32)
+_VECTOR = ir.VectorType(ir.DoubleType(), LANES)
+# Fused where the machine can, as plain loops are; never regrouped.
+_FLAGS = ("contract",)
+
+
+class _Vector(types.Type):
+    def __init__(self) -> None:
+        super().__init__(name=f"{LANES} float64")
+
+
+_vector = _Vector()
+
+
+@register_model(_Vector)
+class _VectorModel(PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, _VECTOR)
+
+
+def blank(count: int) -> Sums:
+    """``count`` x LANES zeros; in compiled code the count must be written as a number."""
+    return (np.zeros(LANES),) * count
+
+
+def gather(sums: Sums, table: Any, i: int, first: int, x: float) -> Sums:
+    """The sums, with as many numbers of row i of the table, times x, added."""
+    return tuple(own + table[i, first + LANES * k : first + LANES * (k + 1)] * x for k, own in enumerate(sums))
+
+
+def deliver(sums: Sums, out: Any, first: int) -> None:
+    """Write the sums to ``out[first:]``."""
+    for k, own in enumerate(sums):
+        out[first + LANES * k : first + LANES * (k + 1)] = own
+
+
+def foremost(scores: Any, n: int, but: int) -> tuple[int, float]:
+    """Index and value of the highest of the first n scores, leaving out ``but``; ties go to the smallest index.
+
+    Nothing left: index 0 and -inf.
+    """
+    place, highest = 0, -np.inf
+    for r in range(n):
+        if r != but and scores[r] > highest:
+            place, highest = r, scores[r]
+    return place, highest
+
+
+@overload(blank, prefer_literal=True)
+def _blank(count):
+    if isinstance(count, types.IntegerLiteral):
+        return lambda count: _zeros(count)  # noqa: PLW0108 (numba wants a plain function here)
+    return None
+
+
+@intrinsic(prefer_literal=True)
+def _zeros(typingctx, count):
+    kind = types.UniTuple(_vector, count.literal_value)
+
+    def codegen(context, builder, signature, args):
+        return cgutils.pack_array(builder, [ir.Constant(_VECTOR, [0.0] * LANES)] * kind.count)
+
+    return kind(count), codegen
+
+
+@overload(gather, inline="never")
+def _gather(sums, table, i, first, x):
+    return lambda sums, table, i, first, x: _gathered(sums, table, np.int64(i), np.int64(first), np.float64(x))
+
+
+@intrinsic
+def _gathered(typingctx, sums, table, i, first, x):
+    def codegen(context, builder, signature, args):
+        own, rows, row, column, x = args
+        kind = signature.args[1]
+        place = _place(context, builder, kind, rows, [row, column])
+        multiplier = _everywhere(builder, x)
+        added = []
+        for k in range(signature.args[0].count):
+            weights = builder.load(builder.gep(place, [ir.Constant(_WORD, k)]), align=8)
+            product = builder.fmul(weights, multiplier, flags=_FLAGS)
+            added.append(builder.fadd(builder.extract_value(own, k), product, flags=_FLAGS))
+        return cgutils.pack_array(builder, added)
+
+    return sums(sums, table, i, first, x), codegen
+
+
+@overload(deliver)
+def _deliver(sums, out, first):
+    return lambda sums, out, first: _delivered(sums, out, np.int64(first))
+
+
+@intrinsic
+def _delivered(typingctx, sums, out, first):
+    def codegen(context, builder, signature, args):
+        kind = signature.args[1]
+        place = _place(context, builder, kind, args[1], [args[2]])
+        for k in range(signature.args[0].count):
+            builder.store(builder.extract_value(args[0], k), builder.gep(place, [ir.Constant(_WORD, k)]), align=8)
+        return context.get_dummy_value()
+
+    return types.void(sums, out, first), codegen
+
+
+@overload(foremost)
+def _foremost(scores, n, but):
+    return lambda scores, n, but: _highest(scores, np.int64(n), np.int64(but))
+
+
+@intrinsic
+def _highest(typingctx, scores, n, but):
+    kind = types.Tuple((types.int64, types.float64))
+    index, value = ir.IntType(64), ir.DoubleType()
+    indices = ir.VectorType(index, LANES)
+    steps = ir.Constant(indices, list(range(LANES)))
+
+    def codegen(context, builder, signature, args):
+        scores, n, but = args
+        array = make_array(signature.args[0])(context, builder, value=scores)
+        lowest = ir.Constant(_VECTOR, [float("-inf")] * LANES)
+        top, who = cgutils.alloca_once_value(builder, lowest), cgutils.alloca_once_value(builder, steps)
+        skip = _everywhere(builder, but)
+        whole = builder.and_(n, ir.Constant(index, -LANES))
+        with cgutils.for_range_slice(builder, ir.Constant(index, 0), whole, ir.Constant(index, LANES), index) as (r, _):
+            place = builder.bitcast(builder.gep(array.data, [r]), _VECTOR.as_pointer())
+            names = builder.add(_everywhere(builder, r), steps)
+            found = builder.select(builder.icmp_signed("==", names, skip), lowest, builder.load(place, align=8))
+            best = builder.load(top)
+            higher = builder.fcmp_ordered(">", found, best)
+            builder.store(builder.select(higher, found, best), top)
+            builder.store(builder.select(higher, names, builder.load(who)), who)
+        ends, names = builder.load(top), builder.load(who)
+        height, name = cgutils.alloca_once(builder, value), cgutils.alloca_once(builder, index)
+        builder.store(builder.extract_element(ends, ir.Constant(_WORD, 0)), height)
+        builder.store(builder.extract_element(names, ir.Constant(_WORD, 0)), name)
+
+        def prefer(candidate, place, wins):
+            builder.store(builder.select(wins, candidate, builder.load(height)), height)
+            builder.store(builder.select(wins, place, builder.load(name)), name)
+
+        for k in range(1, LANES):
+            candidate = builder.extract_element(ends, ir.Constant(_WORD, k))
+            place = builder.extract_element(names, ir.Constant(_WORD, k))
+            level = builder.fcmp_ordered("==", candidate, builder.load(height))
+            earlier = builder.and_(level, builder.icmp_signed("<", place, builder.load(name)))
+            prefer(candidate, place, builder.or_(builder.fcmp_ordered(">", candidate, builder.load(height)), earlier))
+        with cgutils.for_range_slice(builder, whole, n, ir.Constant(index, 1), index) as (r, _):
+            candidate = builder.load(builder.gep(array.data, [r]))
+            higher = builder.fcmp_ordered(">", candidate, builder.load(height))
+            prefer(candidate, r, builder.and_(higher, builder.icmp_signed("!=", r, but)))
+        return context.make_tuple(builder, signature.return_type, [builder.load(name), builder.load(height)])
+
+    return kind(scores, n, but), codegen
+
+
+def _place(context, builder, kind, array, where):
+    """Pointer to the vector that begins at this place of an array."""
+    array = make_array(kind)(context, builder, value=array)
+    place = cgutils.get_item_pointer(context, builder, kind, array, where, wraparound=False)
+    return builder.bitcast(place, _VECTOR.as_pointer())
+
+
+def _everywhere(builder, x):
+    """A vector of one number."""
+    undefined = ir.Constant(ir.VectorType(x.type, LANES), ir.Undefined)
+    one = builder.insert_element(undefined, x, ir.Constant(_WORD, 0))
+    return builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_WORD, LANES), [0] * LANES))

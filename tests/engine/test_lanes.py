@@ -1,0 +1,55 @@
+"""Blocks of sums in registers: what compiled code computes is what the interpreter does."""
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ellipsoid.engine.lanes import LANES, blank, deliver, foremost, gather
+
+
+@numba.njit
+def compiled_foremost(scores, n, but):
+    return foremost(scores, n, but)
+
+
+@numba.njit
+def three_blocks(table, rows, xs, first, out):
+    sums = blank(3)
+    for k in range(len(rows)):
+        sums = gather(sums, table, rows[k], first, xs[k])
+    deliver(sums, out, first)
+
+
+@settings(deadline=None, max_examples=300)
+@given(st.data())
+def test_the_highest_score_but_one_is_found_with_ties_to_the_smallest_index(data):
+    n = data.draw(st.integers(1, 40))
+    # few values, so that ties are common within a block and across blocks
+    values = st.sampled_from([-2.0, -1.0, 0.0, 1.0, 2.0])
+    scores = np.array(data.draw(st.lists(values, min_size=n, max_size=n)) + [9.0] * 5)
+    but = data.draw(st.integers(-1, n - 1))
+    place, highest = compiled_foremost(scores, n, but)
+    rest = [(value, -r) for r, value in enumerate(scores[:n]) if r != but]
+    if rest:
+        value, place_of_it = max(rest)
+        assert (place, highest) == (-place_of_it, value)
+    else:
+        assert (place, highest) == (0, -np.inf)
+    assert foremost(scores, n, but) == (place, highest)
+
+
+@pytest.mark.parametrize("first", [0, 1, 5])
+def test_sums_of_blocks_are_the_products_added_in_order(first):
+    rng = np.random.default_rng(1)
+    table, out = rng.standard_normal((9, 20)), np.full(20, 7.0)
+    rows, xs = rng.integers(0, 9, 50), rng.standard_normal(50)
+    three_blocks(table, rows, xs, first, out)
+    inside = slice(first, first + 3 * LANES)
+    np.testing.assert_allclose(out[inside], xs @ table[rows][:, inside], rtol=1e-12, atol=1e-13)
+    untouched = np.delete(out, np.r_[inside])
+    assert np.array_equal(untouched, np.full(len(untouched), 7.0))
+    interpreted = np.full(20, 7.0)
+    three_blocks.py_func(table, rows, xs, first, interpreted)
+    np.testing.assert_allclose(interpreted, out, rtol=1e-12, atol=1e-13)
