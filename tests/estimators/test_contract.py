@@ -25,6 +25,8 @@ SETTINGS = [
     PassiveAggressive(variant="II", C=0.1, n_epochs=2),
     MIRA(margin=1.0, fit_intercept=False),
     MIRA(grow_features=True, average=True),
+    MIRA(margin=0.1, kernel="rbf"),
+    Perceptron(kernel="poly", degree=2, coef0=1.0, average="vote"),
 ]
 
 # Skipped by scikit-learn itself, where a check does not apply.

@@ -17,6 +17,7 @@ import os
 import pickle
 import uuid
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -35,9 +36,14 @@ _entries: dict[Any, Callable[..., Any]] = {}
 _dispatchers: list[Any] = []
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile ``function`` at its first call for each combination of argument types, and keep the result on disk."""
-    dispatcher = numba.njit(function)
+def compiled(function: Callable[..., Any] | None = None, *, nogil: bool = False) -> Any:
+    """Compile ``function`` at its first call for each combination of argument types, and keep the result on disk.
+
+    ``@compiled(nogil=True)`` lets other threads run meanwhile: for what touches only the arrays it is given.
+    """
+    if function is None:
+        return partial(compiled, nogil=nogil)
+    dispatcher = numba.njit(function, nogil=nogil)
     if not config.DISABLE_JIT:
         dispatcher._cache = _DigestCache(function)
         _dispatchers.append(dispatcher)

@@ -28,7 +28,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example."""
 
     fit_intercept: bool
-    average: bool
+    average: Any
     n_epochs: Any
     shuffle: bool
     random_state: Any

@@ -16,7 +16,7 @@ from ellipsoid.rules import cellip
 
 from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner
 from .learner import EMPTY, Learner
-from .linear import one_of, positive
+from .parameters import one_of, positive
 
 # Beyond every margin, and finite: the running sum of squared losses must stay a number.
 ALWAYS = 1e140

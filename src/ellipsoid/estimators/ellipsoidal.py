@@ -13,11 +13,9 @@ from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip, iellip
 
 from .base import OnlineClassifier
+from .expansion import check_values
 from .inputs import Source
 from .learner import Learner
-
-# Kernel values beyond this could overflow a score.
-HUGE = 1e150
 
 SHAPES = {"auto": None, "column": "column", "product": "product", "gram": "gram", "dense": "full"}
 
@@ -103,16 +101,7 @@ class KernelLearner(EllipsoidLearner):
     def check(self, source: Source) -> None:
         """Refuse also a row whose kernel value with itself overflows."""
         super().check(source)
-        kind = self.new_table(True)
-        kind.width = source.width
-        kernel = kind.make_kernel()
-        for start, stop in source.blocks():
-            with np.errstate(over="ignore"):
-                own = np.abs(kernel.gamma * source.squared_norms(start, stop) + kernel.coef0) ** max(kernel.degree, 1.0)
-            large = np.flatnonzero(~(own < HUGE))
-            if len(large):
-                row = start + int(large[0])
-                raise ValueError(f"row {row} of X is too large (inf): its kernel value overflows; rescale the features")
+        check_values(self.new_table(True), source)
 
 
 class EllipsoidClassifier(OnlineClassifier):

@@ -17,7 +17,7 @@ from ellipsoid.rules import iellip
 
 from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, KernelLearner
 from .learner import Learner
-from .linear import one_of, positive
+from .parameters import one_of, positive
 
 
 class IELLIP(EllipsoidClassifier):

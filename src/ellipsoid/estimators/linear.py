@@ -1,6 +1,6 @@
-"""The linear learners that add multiples of an example: Perceptron, PassiveAggressive, MIRA."""
+"""The learners that add multiples of an example, linear or with a kernel: Perceptron, PassiveAggressive, MIRA."""
 
-from math import inf, isfinite
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -10,27 +10,9 @@ from ellipsoid.certificates import Certificate, additive
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import mira, passive_aggressive, perceptron
 
-from .base import OnlineClassifier
+from .kernelized import KernelClassifier
 from .learner import Learner
-
-
-def positive(name: str, value: Any, *, zero: bool = False, infinite: bool = False) -> float:
-    """A positive number, or the sentence that says what is wrong with a parameter."""
-    kind = "non-negative" if zero else "positive"
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a {kind} number, got {value!r}") from None
-    if not (number > 0.0 or (zero and number == 0.0)) or not (isfinite(number) or (infinite and number == inf)):
-        raise ValueError(f"{name} must be {kind}{'' if infinite else ' and finite'}, got {value!r}")
-    return number
-
-
-def one_of(name: str, value: Any, choices: dict[str, Any]) -> Any:
-    """The meaning of a named choice."""
-    if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
-    return choices[value]
+from .parameters import one_of, positive
 
 
 def _run(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:
@@ -38,7 +20,7 @@ def _run(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:
     return additive.Run(learner.tally, weights, comparator, 1 if learner.scores == 1 else 2, learner.split)
 
 
-class Perceptron(OnlineClassifier):
+class Perceptron(KernelClassifier):
     """Perceptron, and its ultraconservative multiclass family.
 
     On a round in which some wrong label scores at least the right one's score less ``margin``, the right row gains the
@@ -51,8 +33,17 @@ class Perceptron(OnlineClassifier):
         Perceptron for each class against the rest. With two labels all are the binary Perceptron.
     margin : float
         0 updates on mistakes only (ties are mistakes); more updates on narrow successes too.
-    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
-        As for every learner here: a constant feature 1 that is part of x; predict with the average of all hypotheses;
+    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
+        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
+        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
+        kernel values, a column for each training example in the order in which they are learned.
+    gamma, degree, coef0
+        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
+    average : bool or "vote"
+        Predict with the average of all hypotheses; "vote" (kernels only) lets them vote, one vote for each round that
+        a hypothesis survived.
+    fit_intercept, n_epochs, shuffle, random_state, grow_features
+        As for every learner here: a constant feature 1 that is part of x (with a kernel, of its feature space);
         passes of ``fit``; a new order for each; its seed; whether a wider X adds columns.
 
     Examples
@@ -75,8 +66,12 @@ class Perceptron(OnlineClassifier):
         self,
         update: str = "max",
         margin: float = 0.0,
+        kernel: Any = "linear",
+        gamma: float | str = "auto",
+        degree: int = 3,
+        coef0: float = 0.0,
         fit_intercept: bool = True,
-        average: bool = False,
+        average: bool | str = False,
         n_epochs: int = 5,
         shuffle: bool = True,
         random_state: Any = None,
@@ -84,6 +79,10 @@ class Perceptron(OnlineClassifier):
     ) -> None:
         self.update = update
         self.margin = margin
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.fit_intercept = fit_intercept
         self.average = average
         self.n_epochs = n_epochs
@@ -100,7 +99,7 @@ class Perceptron(OnlineClassifier):
         }
         sharing = one_of("update", self.update, choices)
         rule = perceptron.Perceptron(sharing, positive("margin", self.margin, zero=True))
-        return Learner(rule, intercept=self.fit_intercept, average=self.average, one_vs_rest=self.update == "ovr")
+        return self._learner(rule, one_vs_rest=self.update == "ovr")
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         run = _run(learner, comparator)
@@ -110,7 +109,7 @@ class Perceptron(OnlineClassifier):
         return additive.perceptron(run, learner.rule.margin, run.updates)
 
 
-class PassiveAggressive(OnlineClassifier):
+class PassiveAggressive(KernelClassifier):
     """Passive-aggressive: the smallest move that restores the margin, multiclass against the highest rival.
 
     Parameters
@@ -121,7 +120,9 @@ class PassiveAggressive(OnlineClassifier):
         Aggressiveness of variants I and II.
     margin : float
         The margin asked of every example.
-    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
+    kernel, gamma, degree, coef0, average
+        A kernel for weights, averages and votes, see :class:`Perceptron`.
+    fit_intercept, n_epochs, shuffle, random_state, grow_features
         As for every learner here, see :class:`Perceptron`.
 
     Examples
@@ -144,8 +145,12 @@ class PassiveAggressive(OnlineClassifier):
         variant: str = "I",
         C: float = 1.0,
         margin: float = 1.0,
+        kernel: Any = "linear",
+        gamma: float | str = "auto",
+        degree: int = 3,
+        coef0: float = 0.0,
         fit_intercept: bool = True,
-        average: bool = False,
+        average: bool | str = False,
         n_epochs: int = 5,
         shuffle: bool = True,
         random_state: Any = None,
@@ -154,6 +159,10 @@ class PassiveAggressive(OnlineClassifier):
         self.variant = variant
         self.C = C
         self.margin = margin
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.fit_intercept = fit_intercept
         self.average = average
         self.n_epochs = n_epochs
@@ -167,20 +176,22 @@ class PassiveAggressive(OnlineClassifier):
         rule = passive_aggressive.PassiveAggressive(
             positive("margin", self.margin), *one_of("variant", self.variant, slack)
         )
-        return Learner(rule, intercept=self.fit_intercept, average=self.average, half=0.5)
+        return self._learner(rule, half=0.5)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         return additive.passive_aggressive(_run(learner, comparator), *learner.rule)
 
 
-class MIRA(OnlineClassifier):
+class MIRA(KernelClassifier):
     """MIRA, solved exactly: the smallest move of all prototypes together that corrects the example, up to a cap.
 
     Parameters
     ----------
     margin : float
         By how much the right label must lead; what matters is its size beside the squared norms of the examples.
-    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
+    kernel, gamma, degree, coef0, average
+        A kernel for weights, averages and votes, see :class:`Perceptron`.
+    fit_intercept, n_epochs, shuffle, random_state, grow_features
         As for every learner here, see :class:`Perceptron`.
 
     Examples
@@ -200,14 +211,22 @@ class MIRA(OnlineClassifier):
     def __init__(
         self,
         margin: float = 0.01,
+        kernel: Any = "linear",
+        gamma: float | str = "auto",
+        degree: int = 3,
+        coef0: float = 0.0,
         fit_intercept: bool = True,
-        average: bool = False,
+        average: bool | str = False,
         n_epochs: int = 5,
         shuffle: bool = True,
         random_state: Any = None,
         grow_features: bool = False,
     ) -> None:
         self.margin = margin
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.fit_intercept = fit_intercept
         self.average = average
         self.n_epochs = n_epochs
@@ -217,7 +236,7 @@ class MIRA(OnlineClassifier):
 
     def _start(self) -> Learner:
         rule = mira.MIRA(positive("margin", self.margin))
-        return Learner(rule, intercept=self.fit_intercept, average=self.average)
+        return self._learner(rule)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         return additive.mira(_run(learner, comparator), learner.rule.margin)

@@ -1,15 +1,22 @@
-"""Kernels of two dense vectors, with the parameters of ``sklearn.svm.SVC``.
+"""Kernels, with the parameters of ``sklearn.svm.SVC``: of two vectors in compiled code, and of blocks of rows.
 
 linear  <a, b>        poly  (gamma <a, b> + coef0)^degree        rbf  exp(-gamma |a - b|^2)
+
+A block of values is made from one matrix product, in place. Integer powers are products of squares, since a call of
+``pow`` for each value would cost more than the product of two rows of MNIST.
 """
 
+from collections.abc import Callable
 from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.engine.compile import compiled, entry
 from ellipsoid.engine.generic import SUM, generic
+
+Floats = NDArray[np.float64]
 
 
 class Linear(NamedTuple):
@@ -37,6 +44,25 @@ class RBF(NamedTuple):
 
 
 KERNELS: dict[str, Any] = {"linear": Linear, "poly": Poly, "rbf": RBF}
+
+
+class Function(NamedTuple):
+    """A function of two matrices, rows against rows."""
+
+    function: Callable[[Any, Any], Any]
+
+    def values(self, A: Any, B: Any) -> Floats:
+        """K(a, b) for all rows of A and B, or an error if the function gives anything else."""
+        K = np.ascontiguousarray(self.function(A, B), dtype=np.float64)
+        if K.shape != (A.shape[0], B.shape[0]):
+            raise ValueError(f"kernel must return a matrix of shape {(A.shape[0], B.shape[0])}, got {K.shape}")
+        if not np.isfinite(K).all():
+            raise ValueError("kernel returned NaN or inf; its values must be finite")
+        return K
+
+
+class Precomputed(NamedTuple):
+    """The values themselves are the input."""
 
 
 @generic(1)
@@ -68,17 +94,53 @@ def _(kernel, a, b):
     return exp(-kernel.gamma * total)
 
 
-def kernel_matrix(kernel: Any, A: NDArray[np.float64], B: NDArray[np.float64]) -> NDArray[np.float64]:
+def from_products(kernel: Any, products: Floats, left: Floats, right: Floats) -> None:
+    """Turn inner products of rows, of squared norms ``left`` and ``right``, into kernel values, in place."""
+    if isinstance(kernel, RBF):
+        args: tuple[Any, ...] = (products, left, right, kernel.gamma)
+        entry(_exponents, *args)(*args)
+        np.exp(products, out=products)
+    elif isinstance(kernel, Poly) and kernel.degree == int(kernel.degree):
+        args = (products, kernel.gamma, kernel.coef0, int(kernel.degree))
+        entry(_powers, *args)(*args)
+    elif isinstance(kernel, Poly):
+        products *= kernel.gamma
+        products += kernel.coef0
+        np.power(products, kernel.degree, out=products)
+
+
+def kernel_matrix(kernel: Any, A: Floats, B: Floats) -> Floats:
     """K(a, b) for all rows of A and B.
 
     >>> kernel_matrix(Poly(1.0, 2.0, 1.0), np.array([[1.0, 2.0]]), np.array([[3.0, 0.0]]))
     array([[16.]])
     """
-    products = A @ B.T
-    if isinstance(kernel, RBF):
-        distances = (A * A).sum(axis=1)[:, None] + (B * B).sum(axis=1) - 2.0 * products
-        return np.exp(-kernel.gamma * np.maximum(distances, 0.0))
-    if isinstance(kernel, Poly):
-        powers: NDArray[np.float64] = (kernel.gamma * products + kernel.coef0) ** kernel.degree
-        return powers
+    products = np.ascontiguousarray(A @ B.T)
+    from_products(kernel, products, np.einsum("ij,ij->i", A, A), np.einsum("ij,ij->i", B, B))
     return products
+
+
+@compiled(nogil=True)
+def _exponents(products, left, right, gamma):
+    for b in range(products.shape[0]):
+        for i in range(products.shape[1]):
+            distance = left[b] + right[i] - 2.0 * products[b, i]
+            products[b, i] = -gamma * distance if distance > 0.0 else 0.0
+
+
+@compiled(nogil=True)
+def _powers(products, gamma, coef0, degree):
+    base = np.empty(products.shape[1])
+    for b in range(products.shape[0]):
+        row = products[b]
+        for i in range(row.shape[0]):
+            base[i] = gamma * row[i] + coef0
+            row[i] = base[i] if degree & 1 else 1.0
+        left = degree >> 1
+        while left > 0:
+            for i in range(row.shape[0]):
+                base[i] *= base[i]
+            if left & 1:
+                for i in range(row.shape[0]):
+                    row[i] *= base[i]
+            left >>= 1

@@ -1,0 +1,93 @@
+"""Shells of learners that are linear in some feature space: of the inputs themselves, or of a kernel."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.certificates import Certificate
+from ellipsoid.representation.expansion import KernelSpec
+from ellipsoid.representation.kernels import KERNELS
+
+from .base import OnlineClassifier
+from .expansion import ExpansionLearner
+from .learner import Learner
+from .parameters import one_of, positive
+
+
+def kernel_spec(kernel: Any, gamma: Any, degree: Any, coef0: Any) -> KernelSpec:
+    """A kernel's name or function with its parameters, or the sentence that says what is wrong with one."""
+    if not callable(kernel):
+        one_of("kernel", kernel, {**KERNELS, "precomputed": None})
+    width = None if isinstance(gamma, str) and gamma == "auto" else positive("gamma", gamma)
+    if positive("degree", degree) != int(degree):
+        raise ValueError(f"degree must be a positive integer, got {degree!r}")
+    return kernel, width, float(degree), positive("coef0", coef0, zero=True)
+
+
+class KernelClassifier(OnlineClassifier):
+    """A learner that keeps weights, or with a kernel support patterns and their coefficients."""
+
+    kernel: Any
+    gamma: Any
+    degree: Any
+    coef0: Any
+
+    def _learner(self, rule: Any, *, one_vs_rest: bool = False, half: float = 1.0) -> Learner:
+        """A learner for the rule, in the space that the parameters name."""
+        kernel = kernel_spec(self.kernel, self.gamma, self.degree, self.coef0)
+        vote = isinstance(self.average, str)
+        if vote:
+            one_of("average", self.average, {"vote": None})
+        if kernel[0] == "linear":
+            if vote:
+                raise ValueError('average="vote" needs a kernel; kernel="poly", degree=1, gamma=1 is the linear one')
+            return Learner(rule, intercept=self.fit_intercept, average=self.average, one_vs_rest=one_vs_rest, half=half)
+        return ExpansionLearner(
+            rule, kernel, intercept=self.fit_intercept, average=bool(self.average) and not vote, vote=vote,
+            one_vs_rest=one_vs_rest, half=half,
+        )  # fmt: skip
+
+    @property
+    def support_vectors_(self) -> Any:
+        """Kernel models: the examples that carry the hypothesis, in the order of their first update."""
+        core = self._expansion("support_vectors_")
+        if core.kernel[0] == "precomputed":
+            raise AttributeError("a model of a precomputed kernel knows its support patterns by column: see support_")
+        return core.table.support()
+
+    @property
+    def support_(self) -> NDArray[np.int64]:
+        """Models of a precomputed kernel: the columns of their support patterns."""
+        core = self._expansion("support_")
+        if core.kernel[0] != "precomputed":
+            raise AttributeError("support_ belongs to precomputed kernels; see support_vectors_")
+        columns: NDArray[np.int64] = core.table.support()
+        return columns
+
+    @property
+    def dual_coef_(self) -> NDArray[np.float64]:
+        """Kernel models: the coefficients that predictions use, one row a score, one column a support pattern."""
+        core = self._expansion("dual_coef_")
+        coefficients: NDArray[np.float64] = core.table.coefficients(core.scores, core.rounds).T
+        return coefficients
+
+    def _expansion(self, name: str) -> ExpansionLearner:
+        core = self._fitted(name)
+        if not isinstance(core, ExpansionLearner):
+            raise AttributeError(f"{name} belongs to kernel models; a linear one has coef_ and intercept_")
+        return core
+
+    def certificates(self, comparator: Any = None) -> list[Certificate]:
+        """The bounds that hold for this run so far, see the base class; a kernel model is its own comparator."""
+        core = self._learned()
+        if not isinstance(core, ExpansionLearner):
+            return super().certificates(comparator)
+        if comparator is not None:
+            raise ValueError("a kernel model has no coordinates to compare with; comparator must be None")
+        return self._bounds(core, core.table.weights(core.scores, 0))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        return tags

@@ -1,0 +1,253 @@
+"""A kernel expansion: support patterns with one coefficient row each; the Python side of the look-ahead.
+
+    M_r = sum_i coef[i, r] phi(x_i),    B_r(x) = sum_i coef[i, r] K(x_i, x)
+
+Kernel values are made tile by tile, so that memory stays bounded whatever the number of patterns, and every score is
+summed by the same compiled code in the same order: BLAS would give equal columns of coefficients unequal scores. A
+constant feature of the rows is one of the feature space and adds its square to every kernel value.
+
+Averages: with U collecting (sum of the scales of the rounds before) x (the update), the mean of the hypotheses after
+each of T rounds is (S_T coef - U) / T, S_T the sum of all scales; without rescaling S_T = T.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.engine.compile import compiled, entry
+from ellipsoid.engine.generic import SUM as REGROUPED
+from ellipsoid.engine.generic import helper
+from ellipsoid.engine.rows import CSR, Dense
+
+from .history import History
+from .kernels import KERNELS, Function, Precomputed
+from .lookahead import KEEP, NORM2, PENDING, SCALE, SIZE, Lookahead, elapsed
+from .patterns import Block, Columns, DensePatterns, Patterns, Picks, SparsePatterns, doubled
+from .threads import in_parts
+
+Floats = NDArray[np.float64]
+KernelSpec = tuple[str | Callable[[Any, Any], Any], float | None, float, float]
+
+# Patterns whose kernel values with a block are made at once: with 512 rows, 4 MB that stay in the near caches.
+TILE = 1024
+NOBODY: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+
+class ExpansionTable:
+    """Support patterns, coefficients and the numbers of a hypothesis in the feature space of a kernel.
+
+    ``kernel`` is a name or a function with its parameters, gamma None for one over the number of features.
+    """
+
+    by_class = True
+
+    def __init__(self, kernel: KernelSpec, *, average: bool, constant: float, sparse: bool) -> None:
+        self.kernel, self.average, self.constant2 = kernel, average, constant * constant
+        self.width = 0
+        self.patterns: Patterns = (
+            Columns(0) if kernel[0] == "precomputed" else SparsePatterns(0) if sparse else DensePatterns(0)
+        )
+        self.coef: Floats = np.zeros((0, 1))
+        self.late: Floats = np.zeros((0, 1))
+        self.numbers: Floats = np.zeros(SIZE)
+        self.numbers[SCALE] = 1.0
+        self.history: History | None = None
+
+    def make_kernel(self) -> Any:
+        """The kernel for rows of the current width."""
+        name, gamma, degree, coef0 = self.kernel
+        if callable(name):
+            return Function(name)
+        if name == "precomputed":
+            return Precomputed()
+        return KERNELS[name](1.0 / max(1, self.width) if gamma is None else gamma, degree, coef0)
+
+    # -- shape -------------------------------------------------------------------------------------------------
+
+    @property
+    def used(self) -> int:
+        """Number of support patterns."""
+        return self.patterns.used
+
+    def reserve(self, scores: int, width: int) -> bool:
+        """Make room for this many functions and features; True if arrays moved."""
+        wider, more = width > self.width, scores > self.coef.shape[1]
+        if wider:
+            self.patterns.widen(width)
+            self.width = width
+        if more:
+            self.coef, self.late = (_columns(array, scores) for array in (self.coef, self.late))
+            if self.history is not None:
+                self.history.widen(self.coef.shape[1])
+        return wider or more
+
+    def prepare(self) -> None:
+        """Nothing is left to choose before the first row."""
+
+    def settle(self) -> None:
+        """Nothing is left to do after a run."""
+
+    def split(self, factor: float) -> None:
+        """Turn one binary function into two opposite ones: ``-factor w`` and ``factor w``."""
+        self.reserve(2, self.width)
+        for array in (self.coef, self.late):
+            array[:, 1] = factor * array[:, 0]
+            array[:, 0] = 0.0 - array[:, 1]  # never -0.0
+        if self.history is not None:
+            self.history.split(factor)
+        self.numbers[NORM2] *= 2.0 * factor * factor
+
+    # -- scores ------------------------------------------------------------------------------------------------
+
+    def block(self, rows: Dense | CSR, picks: Picks, columns: NDArray[np.int64] = NOBODY) -> Block:
+        """Rows of a chunk, ready for kernel values."""
+        return self.patterns.block(rows, picks, columns)
+
+    def add_scores(self, block: Block, coef: Floats, out: Floats, slots: NDArray[np.int64] | None = None) -> None:
+        """Add ``sum_i coef[i, r] K(x_i, x)`` to ``out[:, r]`` for the rows x of a block, over the given patterns."""
+        kernel, count = self.make_kernel(), self.used if slots is None else len(slots)
+
+        def job(start: int, stop: int) -> None:
+            part = block if stop - start == len(out) else block.part(slice(start, stop))
+            buffer = np.empty((stop - start) * min(count, TILE))
+            for begin in range(0, count, TILE):
+                tile = slice(begin, min(count, begin + TILE))
+                values = self.patterns.values(kernel, part, tile if slots is None else slots[tile], buffer)
+                args = (values, np.ascontiguousarray(coef[tile].T), self.constant2, out[start:stop])
+                entry(_accumulate, *args)(*args)
+
+        if count:
+            in_parts(job, len(out), float(len(out)) * count * (self.width + out.shape[1]))
+
+    def scores(self, block: Block, coef: Floats) -> Floats:
+        """Scores of a block by an expansion over all patterns."""
+        out = np.zeros((len(block.norms), coef.shape[1]))
+        self.add_scores(block, coef, out)
+        return out
+
+    def look_ahead(self, block: Block, scores: Floats, *, keep: bool = False) -> Lookahead:
+        """What the loop runs on: a block, its scores by the kept coefficients, its Gram matrix."""
+        gram = self.patterns.gram(self.make_kernel(), block)
+        gram += self.constant2
+        self.numbers[KEEP], self.numbers[PENDING] = float(keep), 0.0
+        late = np.zeros_like(scores) if self.average else np.zeros((0, 0))
+        return Lookahead(scores, gram, np.zeros_like(scores), late, np.zeros(len(scores)), self.numbers)
+
+    def commit(self, block: Block, ahead: Lookahead) -> None:
+        """Store what the block's updates made."""
+        scores, updates = ahead.moved.shape[1], np.flatnonzero(ahead.when).tolist()
+        slots = np.zeros(len(updates), dtype=np.int64)
+        for i, t in enumerate(updates):
+            slot, _ = self.patterns.place(block, t)
+            self.coef = doubled(self.coef, slot + 1)
+            self.coef[slot, :scores] += ahead.moved[t]
+            if self.average:
+                self.late = doubled(self.late, slot + 1)
+                self.late[slot, :scores] += ahead.late[t]
+            slots[i] = slot
+        if self.history is not None:
+            self.history.extend(slots, ahead.when[updates], ahead.moved[updates])
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def coefficients(self, scores: int, rounds: int) -> Floats:
+        """A row for each pattern, averaged over the rounds where averages are kept."""
+        kept = self.coef[: self.used, :scores]
+        if self.average and rounds:
+            total = elapsed(self.numbers, float(rounds))
+            mean: Floats = (total / rounds) * kept - self.late[: self.used, :scores] / rounds
+            return mean
+        return float(self.numbers[SCALE]) * kept
+
+    def votes(self, block: Block, labels: int, rounds: int, scores: int) -> Floats:
+        """Each label's share of the votes of all hypotheses so far."""
+        assert self.history is not None
+        values = np.empty((len(block.norms), self.used))
+        kernel = self.make_kernel()
+        for begin in range(0, self.used, TILE):
+            tile = slice(begin, min(self.used, begin + TILE))
+            values[:, tile] = self.patterns.values(kernel, block, tile, np.empty(len(values) * TILE))
+        values += self.constant2
+        return self.history.votes(values, labels, rounds, scores) / max(1, rounds)
+
+    def support(self) -> Any:
+        """The support patterns as rows."""
+        return self.patterns.rows(slice(0, self.used)).copy()
+
+    def weights(self, scores: int, rounds: int) -> Floats:
+        """The hypothesis in the one coordinate that a bound asks for: along itself."""
+        return np.array([[np.sqrt(max(0.0, self.numbers[NORM2]))]])
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def state(self, scores: int) -> dict[str, NDArray[Any]]:
+        """Arrays that hold everything, trimmed of spare capacity."""
+        arrays: dict[str, NDArray[Any]] = {
+            "coef": self.coef[: self.used, :scores].copy(),
+            "numbers": self.numbers.copy(),
+        }
+        if self.average:
+            arrays["late"] = self.late[: self.used, :scores].copy()
+        if self.history is not None:
+            end = self.history.count
+            arrays["history_slots"], arrays["history_when"] = self.history.slots[:end], self.history.when[:end]
+            arrays["history_moved"] = self.history.moved[:end, :scores]
+        return {**arrays, **self.patterns.arrays()}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what ``state`` gave; classes and features must be known."""
+        names = ("coef", "late", "numbers") if self.average else ("coef", "numbers")
+        if not all(np.isfinite(arrays[name]).all() for name in names):
+            raise ValueError("it holds NaN or inf")
+        self.patterns.restore(arrays)
+        if arrays["numbers"].shape != self.numbers.shape or not arrays["numbers"][SCALE] > 0.0:
+            raise ValueError("its numbers are damaged")
+        self.numbers[:] = arrays["numbers"]
+        for name in names[:-1]:
+            if arrays[name].ndim != 2 or len(arrays[name]) != self.used or arrays[name].shape[1] > self.coef.shape[1]:
+                raise ValueError("its coefficients have a wrong shape")
+            array = np.zeros((self.used, self.coef.shape[1]))
+            array[:, : arrays[name].shape[1]] = arrays[name]
+            setattr(self, name, array)
+        if self.history is not None:
+            slots, when, moved = (arrays[f"history_{name}"] for name in ("slots", "when", "moved"))
+            inside = ((slots >= 0) & (slots < self.used)).all() and np.isfinite(moved).all()
+            if not inside or len(moved) != len(slots) or len(when) != len(slots):
+                raise ValueError("its history is damaged")
+            self.history.extend(slots, when, moved)
+
+
+def _columns(array: Floats, columns: int) -> Floats:
+    """The array with room for more columns: twice as many, if it had some."""
+    wider = np.zeros((len(array), max(columns, 2 * array.shape[1] if array.shape[1] > 1 else 0)))
+    wider[:, : array.shape[1]] = array
+    return wider
+
+
+@helper(REGROUPED)
+def _inner(values, coef, b, r):
+    total = 0.0
+    for i in range(values.shape[1]):
+        total += values[b, i] * coef[r, i]
+    return total
+
+
+@helper(REGROUPED)
+def _total(coef, r):
+    total = 0.0
+    for i in range(coef.shape[1]):
+        total += coef[r, i]
+    return total
+
+
+@compiled(nogil=True)
+def _accumulate(values, coef, constant2, out):
+    for r in range(coef.shape[0]):
+        shift = constant2 * _total(coef, r) if constant2 != 0.0 else 0.0
+        for b in range(values.shape[0]):
+            out[b, r] += shift
+    for b in range(values.shape[0]):
+        for r in range(coef.shape[0]):
+            out[b, r] += _inner(values, coef, b, r)

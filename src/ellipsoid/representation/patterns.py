@@ -1,0 +1,317 @@
+"""Support patterns: the rows that carry a kernel expansion, dense, sparse, or columns of a given kernel matrix.
+
+A pattern is known by its content (its non-zero features), so that a repeated visit finds its place again, in whatever
+call and in whatever kind of rows it comes. Arrays double when they are full.
+"""
+
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ellipsoid.engine.rows import CSR, Dense
+
+from .kernels import RBF, Function, from_products
+
+Floats = NDArray[np.float64]
+Picks = slice | NDArray[np.int64]
+
+
+class Block(NamedTuple):
+    """Rows against which kernel values are wanted: a matrix of the patterns' kind, and its squared norms.
+
+    ``columns`` are the rows' own places in a given kernel matrix; otherwise it is empty.
+    """
+
+    matrix: Any
+    norms: Floats
+    columns: NDArray[np.int64]
+
+    def part(self, picks: Picks) -> "Block":
+        """Some of the rows."""
+        return Block(self.matrix[picks], self.norms[picks], self.columns[picks])
+
+
+def doubled(array: NDArray[Any], rows: int) -> NDArray[Any]:
+    """The array itself if it has so many rows, or a copy with twice as many as it had, or more if need be."""
+    if rows <= len(array):
+        return array
+    grown = np.zeros((max(rows, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
+class Patterns:
+    """What the kinds share: norms, the index by content, values against a block."""
+
+    sparse = False
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.used = 0
+        self.norms: Floats = np.zeros(0)
+        self.index: dict[bytes, int] = {}
+
+    # -- what a kind gives -------------------------------------------------------------------------------------
+
+    def block(self, rows: Dense | CSR, picks: Picks, columns: NDArray[np.int64]) -> Block:
+        """Rows of a chunk as a block of this kind."""
+        matrix = self.matrix_of(rows, picks)
+        norms = matrix.multiply(matrix).sum(axis=1) if self.sparse else np.einsum("ij,ij->i", matrix, matrix)
+        return Block(matrix, np.asarray(norms, dtype=np.float64).ravel(), columns)
+
+    def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Any:
+        """The rows alone."""
+        raise NotImplementedError
+
+    def rows(self, slots: Picks) -> Any:
+        """Some of the patterns as a matrix."""
+        raise NotImplementedError
+
+    def put(self, slot: int, block: Block, t: int) -> None:
+        """Write row t of a block into a slot, the next free one or one whose pattern is given up."""
+        raise NotImplementedError
+
+    def widen(self, width: int) -> None:
+        """Make room for more features."""
+        raise NotImplementedError
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All patterns, for a model file."""
+        raise NotImplementedError
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what ``arrays`` gave."""
+        raise NotImplementedError
+
+    # -- what all do -------------------------------------------------------------------------------------------
+
+    def place(self, block: Block, t: int) -> tuple[int, bool]:
+        """The slot of row t, and whether it is a new one; a new row is stored at the end."""
+        key = self.key(block, t)
+        slot = self.index.get(key)
+        if slot is not None:
+            return slot, False
+        slot = self.used
+        self.norms = doubled(self.norms, slot + 1)
+        self.put(slot, block, t)
+        self.norms[slot] = block.norms[t]
+        self.index[key] = slot
+        self.used += 1
+        return slot, True
+
+    def key(self, block: Block, t: int) -> bytes:
+        """What a row is known by."""
+        row = block.matrix[t]
+        where = np.flatnonzero(row)
+        return _digest(where, row[where])
+
+    def values(self, kernel: Any, block: Block, slots: Picks, buffer: Floats) -> Floats:
+        """K of every row of the block with some of the patterns; ``buffer`` has room for them."""
+        patterns = self.rows(slots)
+        if isinstance(kernel, Function):
+            return kernel.values(block.matrix, patterns)
+        shape = (block.matrix.shape[0], patterns.shape[0])
+        out = buffer[: shape[0] * shape[1]].reshape(shape)
+        if self.sparse:
+            (block.matrix @ patterns.T).toarray(out=out)
+        else:
+            np.dot(block.matrix, patterns.T, out=out)
+        from_products(kernel, out, block.norms, self.norms[slots])
+        return out
+
+    def gram(self, kernel: Any, block: Block) -> Floats:
+        """K of the rows of a block with each other: ``[t, s]`` is what a score of row s adds for pattern t."""
+        if isinstance(kernel, Function):
+            return np.ascontiguousarray(kernel.values(block.matrix, block.matrix).T)
+        product = block.matrix @ block.matrix.T
+        out: Floats = product.toarray() if self.sparse else np.ascontiguousarray(product)
+        from_products(kernel, out, block.norms, block.norms)
+        if isinstance(kernel, RBF):
+            np.fill_diagonal(out, 1.0)
+        return out
+
+
+class DensePatterns(Patterns):
+    """One array, a pattern a row."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.table: Floats = np.zeros((0, width))
+
+    def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Floats:
+        """float64, C-contiguous, of full width."""
+        if isinstance(rows, CSR):
+            return _csr(rows, picks, self.width).toarray()
+        return np.ascontiguousarray(rows.X[picks], dtype=np.float64)
+
+    def rows(self, slots: Picks) -> Floats:
+        """A view of neighbours, a copy of others."""
+        return self.table[slots]
+
+    def put(self, slot: int, block: Block, t: int) -> None:
+        """Copy the row."""
+        self.table = doubled(self.table, slot + 1)
+        self.table[slot] = block.matrix[t]
+
+    def widen(self, width: int) -> None:
+        """Zeros for the features that nobody had."""
+        wider = np.zeros((len(self.table), width))
+        wider[:, : self.width] = self.table
+        self.table, self.width = wider, width
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The patterns, trimmed of spare capacity."""
+        return {"SV": self.table[: self.used].copy()}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Store them one by one."""
+        SV = arrays["SV"]
+        if SV.ndim != 2 or SV.shape[1] != self.width or not np.isfinite(SV).all():
+            raise ValueError("its support patterns have a wrong shape or are not finite")
+        _replay(self, Dense(np.ascontiguousarray(SV, dtype=np.float64), 0.0), len(SV))
+
+
+class SparsePatterns(Patterns):
+    """Compressed sparse rows that grow at the end."""
+
+    sparse = True
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.data: Floats = np.zeros(0)
+        self.indices: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.indptr: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+
+    def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Any:
+        """CSR of float64."""
+        if isinstance(rows, CSR):
+            return _csr(rows, picks, self.width)
+        return sp.csr_matrix(np.asarray(rows.X[picks], dtype=np.float64))
+
+    def rows(self, slots: Picks) -> Any:
+        """CSR, of neighbours over the same memory."""
+        return _csr(CSR(self.data, self.indices, self.indptr[: self.used + 1], 0.0, self.width), slots, self.width)
+
+    def put(self, slot: int, block: Block, t: int) -> None:
+        """Append; a slot given up is cut out, which moves what lies behind it."""
+        low, high = block.matrix.indptr[t], block.matrix.indptr[t + 1]
+        data, indices = block.matrix.data[low:high], block.matrix.indices[low:high]
+        self.indptr = doubled(self.indptr, max(slot, self.used) + 2)
+        begin, end = int(self.indptr[slot]), int(self.indptr[self.used])
+        behind = int(self.indptr[slot + 1]) if slot < self.used else end
+        shift = len(data) - (behind - begin)
+        self.data, self.indices = doubled(self.data, end + shift), doubled(self.indices, end + shift)
+        for array, new in ((self.data, data), (self.indices, indices)):
+            array[behind + shift : end + shift] = array[behind:end].copy()
+            array[begin : begin + len(new)] = new
+        if slot < self.used:
+            self.indptr[slot + 1 : self.used + 1] += shift
+        else:
+            self.indptr[slot + 1] = end + shift
+
+    def widen(self, width: int) -> None:
+        """Nothing to move."""
+        self.width = width
+
+    def key(self, block: Block, t: int) -> bytes:
+        """What a row is known by: the same as for a dense one."""
+        low, high = block.matrix.indptr[t], block.matrix.indptr[t + 1]
+        data, indices = block.matrix.data[low:high], block.matrix.indices[low:high]
+        kept = data != 0.0
+        return _digest(indices[kept].astype(np.int64), data[kept])
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The three arrays of CSR."""
+        end = self.indptr[self.used]
+        return {
+            "SV_data": self.data[:end].copy(),
+            "SV_indices": self.indices[:end].copy(),
+            "SV_indptr": self.indptr[: self.used + 1].copy(),
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Store them one by one."""
+        data, indices, indptr = (arrays[f"SV_{name}"] for name in ("data", "indices", "indptr"))
+        sound = len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(data) == len(indices)
+        if not (sound and (np.diff(indptr) >= 0).all() and np.isfinite(data).all()):
+            raise ValueError("its support patterns are damaged")
+        if len(indices) and not (indices.min() >= 0 and indices.max() < self.width):
+            raise ValueError("its support patterns have features beyond its width")
+        _replay(self, CSR(data, indices, indptr, 0.0, self.width), len(indptr) - 1)
+
+
+class Columns(Patterns):
+    """Columns of a given kernel matrix: a pattern is the number of its column."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.columns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+    def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Floats:
+        """The kernel values that were given."""
+        return DensePatterns.matrix_of(self, rows, picks)  # type: ignore[arg-type]
+
+    def key(self, block: Block, t: int) -> bytes:
+        """The column."""
+        return int(block.columns[t]).to_bytes(8, "little")
+
+    def rows(self, slots: Picks) -> NDArray[np.int64]:
+        """The columns."""
+        return self.columns[slots]
+
+    def put(self, slot: int, block: Block, t: int) -> None:
+        """Note the column."""
+        self.columns = doubled(self.columns, slot + 1)
+        self.columns[slot] = block.columns[t]
+
+    def values(self, kernel: Any, block: Block, slots: Picks, buffer: Floats) -> Floats:
+        """Picked out of the rows."""
+        return np.ascontiguousarray(block.matrix[:, self.columns[slots]])
+
+    def gram(self, kernel: Any, block: Block) -> Floats:
+        """Picked out of the rows."""
+        return np.ascontiguousarray(block.matrix[:, block.columns].T)
+
+    def widen(self, width: int) -> None:
+        """Refuse: the columns are the training examples, all of them known from the start."""
+        if self.used or self.norms.size:
+            raise ValueError("a precomputed kernel cannot grow columns: X must hold one for every training example")
+        self.width = width
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The columns."""
+        return {"columns": self.columns[: self.used].copy()}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take them back."""
+        columns = arrays["columns"]
+        if len(columns) and not (columns.min() >= 0 and columns.max() < self.width):
+            raise ValueError("its support patterns are columns beyond its width")
+        self.columns, self.used = columns.astype(np.int64), len(columns)
+        self.norms = np.zeros(self.used)
+        self.index = {int(column).to_bytes(8, "little"): slot for slot, column in enumerate(columns)}
+
+
+def _csr(rows: CSR, picks: Picks, width: int) -> Any:
+    if isinstance(picks, slice):
+        low, high = rows.indptr[picks.start], rows.indptr[picks.stop]
+        pointers = rows.indptr[picks.start : picks.stop + 1] - low
+        parts = (rows.data[low:high].astype(np.float64, copy=False), rows.indices[low:high], pointers)
+        return sp.csr_matrix(parts, shape=(picks.stop - picks.start, width))
+    low, high = rows.indptr[0], rows.indptr[-1]
+    parts = (rows.data[low:high], rows.indices[low:high], rows.indptr - low)
+    return sp.csr_matrix(parts, shape=(len(rows.indptr) - 1, width))[picks].astype(np.float64)
+
+
+def _digest(where: NDArray[np.int64], values: Floats) -> bytes:
+    return blake2b(where.tobytes() + values.tobytes(), digest_size=16).digest()
+
+
+def _replay(patterns: Patterns, rows: Dense | CSR, count: int) -> None:
+    block = patterns.block(rows, slice(0, count), np.zeros(count, dtype=np.int64))
+    for t in range(count):
+        if patterns.place(block, t) != (t, True):
+            raise ValueError("it holds one support pattern twice")
