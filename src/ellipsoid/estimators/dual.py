@@ -15,7 +15,7 @@ from ellipsoid.rules import dual_ascent
 
 from .base import OnlineClassifier
 from .learner import Learner
-from .linear import one_of, positive
+from .parameters import one_of, positive
 
 LINKS = {"euclidean": NORM, "entropy": SIMPLEX, "balanced": BALANCED, "p-norm": NORM}
 PUSHES = {
