@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _EXPORTS = {
+    "ALMA": "ellipsoid.estimators",
     "BayesPointMachine": "ellipsoid.batch",
     "CELLIP": "ellipsoid.estimators",
     "Certificate": "ellipsoid.certificates",
@@ -21,6 +22,7 @@ _EXPORTS = {
     "PassiveAggressive": "ellipsoid.estimators",
     "Perceptron": "ellipsoid.estimators",
     "QuasiAdditive": "ellipsoid.estimators",
+    "ROMMA": "ellipsoid.estimators",
     "datasets": "ellipsoid.streams",
     "feasible_point": "ellipsoid.convex",
     "load": "ellipsoid.estimators",
@@ -36,9 +38,11 @@ if TYPE_CHECKING:
     from ellipsoid.certificates import Certificate as Certificate
     from ellipsoid.convex import feasible_point as feasible_point
     from ellipsoid.convex import minimize as minimize
+    from ellipsoid.estimators import ALMA as ALMA
     from ellipsoid.estimators import CELLIP as CELLIP
     from ellipsoid.estimators import IELLIP as IELLIP
     from ellipsoid.estimators import MIRA as MIRA
+    from ellipsoid.estimators import ROMMA as ROMMA
     from ellipsoid.estimators import PassiveAggressive as PassiveAggressive
     from ellipsoid.estimators import Perceptron as Perceptron
     from ellipsoid.estimators import QuasiAdditive as QuasiAdditive

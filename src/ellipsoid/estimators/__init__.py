@@ -7,10 +7,23 @@ from .dual import QuasiAdditive
 from .iellip import IELLIP
 from .linear import MIRA, PassiveAggressive, Perceptron
 from .persist import load
+from .scaled import ALMA, ROMMA
 
 # The explicit list of learners: the command line, the model files and the shared tests read it.
 LEARNERS: dict[str, Any] = {
-    learner.__name__: learner for learner in (Perceptron, PassiveAggressive, MIRA, QuasiAdditive, IELLIP, CELLIP)
+    learner.__name__: learner
+    for learner in (Perceptron, PassiveAggressive, MIRA, ROMMA, ALMA, QuasiAdditive, IELLIP, CELLIP)
 }
 
-__all__ = ["CELLIP", "IELLIP", "LEARNERS", "MIRA", "PassiveAggressive", "Perceptron", "QuasiAdditive", "load"]
+__all__ = [
+    "ALMA",
+    "CELLIP",
+    "IELLIP",
+    "LEARNERS",
+    "MIRA",
+    "ROMMA",
+    "PassiveAggressive",
+    "Perceptron",
+    "QuasiAdditive",
+    "load",
+]

@@ -15,7 +15,8 @@ from .learner import Learner
 from .parameters import one_of, positive
 
 
-def _run(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:
+def run_of(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:
+    """What the bounds of a linear learner need."""
     weights = learner.table.weights(learner.scores, 0)
     return additive.Run(learner.tally, weights, comparator, 1 if learner.scores == 1 else 2, learner.split)
 
@@ -91,18 +92,12 @@ class Perceptron(KernelClassifier):
         self.grow_features = grow_features
 
     def _start(self) -> Learner:
-        choices = {
-            "uniform": perceptron.UNIFORM,
-            "max": perceptron.MAX,
-            "prop": perceptron.PROP,
-            "ovr": perceptron.MAX,
-        }
-        sharing = one_of("update", self.update, choices)
+        sharing = one_of("update", self.update, {**perceptron.SHARINGS, "ovr": perceptron.MAX})
         rule = perceptron.Perceptron(sharing, positive("margin", self.margin, zero=True))
         return self._learner(rule, one_vs_rest=self.update == "ovr")
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
-        run = _run(learner, comparator)
+        run = run_of(learner, comparator)
         if learner.one_vs_rest and learner.scores > 1:
             parts = int(learner.tally[tallies.PARTS])
             return additive.perceptron(run._replace(blocks=1), learner.rule.margin, parts)
@@ -179,7 +174,7 @@ class PassiveAggressive(KernelClassifier):
         return self._learner(rule, half=0.5)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
-        return additive.passive_aggressive(_run(learner, comparator), *learner.rule)
+        return additive.passive_aggressive(run_of(learner, comparator), *learner.rule)
 
 
 class MIRA(KernelClassifier):
@@ -239,4 +234,4 @@ class MIRA(KernelClassifier):
         return self._learner(rule)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
-        return additive.mira(_run(learner, comparator), learner.rule.margin)
+        return additive.mira(run_of(learner, comparator), learner.rule.margin)

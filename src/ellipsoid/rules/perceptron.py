@@ -10,9 +10,11 @@ Crammer & Singer (JMLR 2003), section 4; Rosenblatt (1958).
 
 from typing import NamedTuple
 
+from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, share, step
 
 UNIFORM, MAX, PROP = range(3)
+SHARINGS = {"uniform": UNIFORM, "max": MAX, "prop": PROP}
 
 
 class Perceptron(NamedTuple):
@@ -29,8 +31,14 @@ def _(rule, margin, energy):
 
 @share.register(Perceptron)
 def _(rule, n, y, energy, work):
+    return share_blame(rule.sharing, rule.margin, n, y, work)
+
+
+@helper()
+def share_blame(sharing, margin, n, y, work):
+    """Write tau_y = 1 and the shares of the error set; the number of moves, 0 where it is empty."""
     scores, tau, who = work[SCORES], work[TAU], work[WHO]
-    floor = scores[y] - rule.margin
+    floor = scores[y] - margin
     who[0], tau[0] = y, 1.0
     moves, total, worst = 1, 0.0, -1
     for r in range(n):
@@ -42,10 +50,10 @@ def _(rule, n, y, energy, work):
                 worst = r
     if moves == 1:
         return 0
-    if rule.sharing == MAX:
+    if sharing == MAX:
         who[1], tau[1] = worst, -1.0
         return 2
     for k in range(1, moves):
         # All of E tied exactly with the floor leaves nothing to be proportional to.
-        tau[k] = tau[k] / total if rule.sharing == PROP and total > 0.0 else -1.0 / (moves - 1)
+        tau[k] = tau[k] / total if sharing == PROP and total > 0.0 else -1.0 / (moves - 1)
     return moves

@@ -1,0 +1,71 @@
+"""Bounds for learners that multiply what they have before they add to it: ROMMA and ALMA.
+
+ROMMA. W is a combination of the updates' X with positive coefficients that sum to |W|^2 (by induction: they sum to
+c b + d, which is the new squared norm). So g = <U, W> / |W|^2 is a weighted average of U's margins on the updates, and
+|W| <= |U| / g. A mistake adds (1 - m)^2 / |X|^2 to |W|^2, m = <M, X>, which is at least 1 / (c R^2): hence
+
+    mistakes <= c R^2 |W|^2 <= c R^2 |U|^2 / g^2 .
+
+c = 1 binary, 2 multiclass, as m <= 0; then this is at most the theorem's c R^2 |U|^2 where U has margin 1 on every
+example: Li & Long (2002), theorem 2; Crammer & Singer (JMLR 2003), theorem 14. The aggressive version may share the
+blame for a mistake with labels that trail, e_r = 1 - (B_y - B_r) in [0, 1), and m may be positive. With n of K labels
+in the error set and some e_r >= 1, (1 - m)^2 / |X|^2 is, in units of 1 / |x|^2, (mean e)^2 / (1 + 1/n) >= 1 / (n (n + 1))
+for equal blame, (sum e^2)^2 / ((sum e)^2 + sum e^2) >= 1 / (n + 1) for proportional: c = K (K - 1) and c = K.
+
+ALMA. theta is such a combination too, of examples of p-norm one; A, the sum of its coefficients, is kept. Then
+g = <U, theta> / (A |U|_q) is an average margin and A <= 1 / g, while A is at least a number that depends on how many
+updates there were and on alpha alone. Gentile (JMLR 2001), theorem 3, turns that round:
+
+    updates <= (2 (p - 1) / g^2) (2 / alpha - 1)^2 + 8 / alpha - 4 .
+"""
+
+from math import inf, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .additive import SLACK, Run
+from .certificate import Certificate
+
+AVERAGE = "average margin of the unit comparator on the updates"
+
+
+def romma(run: Run, *, goal: float, skipped: int, parts: int) -> list[Certificate]:
+    """``goal`` is what the weights call one, ``skipped`` how many rounds contradicted all, ``parts`` is c."""
+    size = float(np.linalg.norm(run.weights))
+    if size == 0.0:
+        bound, average, best = 0.0 if run.mistakes == 0 else inf, 0.0, inf
+    else:
+        average, best = goal / size * (run.along / size), goal / size * SLACK
+        reach = sqrt(parts * run.radius2) / average if average > 0.0 else inf
+        bound = run.on_mistakes(reach * reach * SLACK) if skipped == 0 else inf
+    condition = "U has a positive average margin on the updates; R is the largest norm of an update's row; no zero row"
+    return [
+        Certificate("mistakes", run.mistakes, bound, condition + "; no round was skipped"),
+        Certificate(AVERAGE, average, best, "always; no unit vector has a larger margin on all update examples"),
+    ]
+
+
+def alma(run: Run, dual: NDArray[np.float64], *, power: float, alpha: float, weight: float) -> list[Certificate]:
+    """``dual`` is theta, ``weight`` the sum A of its coefficients, ``power`` the p of the norm."""
+    # |U|_q with the largest entry taken out, for comparators of any size.
+    largest = float(np.abs(run.comparator).max(initial=0.0))
+    U = run.comparator / largest if largest else run.comparator
+    size = float((np.abs(U) ** (power / (power - 1.0))).sum() ** (1.0 - 1.0 / power))
+    top = float(np.abs(dual).max(initial=0.0))
+    norm = top * float(((np.abs(dual) / top) ** power).sum() ** (1.0 / power)) if top else 0.0
+    average = float(np.vdot(U, dual)) / size / weight if size and weight else 0.0
+    if run.updates == 0:
+        bound = 0.0
+    elif average <= 0.0:
+        bound = inf
+    else:
+        reach = (2.0 / alpha - 1.0) / average
+        bound = (2.0 * (power - 1.0) * reach * reach + 8.0 / alpha - 4.0) * SLACK
+    spotless = bound if run.updates or run.mistakes == 0 else inf
+    condition = "U has a positive average margin on the updates, rows scaled to p-norm one"
+    return [
+        Certificate("updates", run.updates, bound, condition),
+        Certificate("mistakes", run.mistakes, run.on_mistakes(spotless), condition + "; no zero row"),
+        Certificate(AVERAGE, average, norm / weight * SLACK if weight else inf, "always; rows scaled to p-norm one"),
+    ]

@@ -1,0 +1,68 @@
+"""ROMMA: the relaxed maximum margin. The shortest W on the right side of this example and of all that M stands for.
+
+    min_W |W|^2   s.t.  <W, X> >= 1,  <W, M> >= |M|^2
+
+The second half-space contains every hypothesis that satisfies all earlier constraints, so W is never longer than the
+shortest of those. With a = |X|^2, b = |M|^2, m = <M, X>, and f = a - m^2 / b what of X is not along M,
+
+    W = X / a                                       if M = 0 or m >= a b (the first constraint alone suffices)
+    W = c M + d X,  c = (a - m / b) / f,  d = (1 - m) / f     otherwise;   then |W|^2 = c b + d.
+
+f = 0 with m <= 0 is a contradiction, M = -lambda X: the round is skipped and counted. Multiclass: X_r = tau_r x, tau
+shared as the Perceptron family shares it. The aggressive version learns wherever <M, X> < 1, not on mistakes only.
+
+On data that no hypothesis fits |M| grows without end, the faster the more contradictory they are. So the 1 above is a
+number in the state, GOAL, which is lowered together with M: a change of units.
+
+Li & Long (Machine Learning 2002), section 3; Crammer & Singer (JMLR 2003), section 6, for the multiclass form.
+"""
+
+from math import inf, sqrt
+from typing import NamedTuple
+
+from ellipsoid.engine.protocol import share, step
+from ellipsoid.representation.scaled import GOAL, NORM2, SKIPPED, blend
+
+from .perceptron import MAX, share_blame
+
+# Where no more than this share of |X|^2 lies outside M the two constraints are taken for parallel.
+PARALLEL = 1e-12
+
+
+class ROMMA(NamedTuple):
+    """``sharing`` is UNIFORM, MAX or PROP; ``margin`` is 0, or 1 for the aggressive version."""
+
+    sharing: int = MAX
+    margin: float = 0.0
+
+
+@step.register(ROMMA)
+def _(rule, margin, energy):
+    return 1.0
+
+
+@share.register(ROMMA)
+def _(rule, n, y, energy, work):
+    return share_blame(rule.sharing, rule.margin, n, y, work)
+
+
+@blend.register(ROMMA)
+def _(rule, state, reach, energy, tally):
+    goal, b = state[GOAL], state[NORM2]
+    if reach >= goal:
+        return 1.0, 0.0
+    if b == 0.0 or goal * reach / b >= energy:
+        state[NORM2] = goal * goal / energy
+        return 1.0 if b == 0.0 else 0.0, goal / energy
+    along = reach / sqrt(b)
+    free = energy - along * along
+    if free <= PARALLEL * energy:
+        # With m > 0 this is m = 1 but for rounding.
+        state[SKIPPED] += 1.0 if reach <= 0.0 else 0.0
+        return 1.0, 0.0
+    c, d = (energy - goal * reach / b) / free, (goal - reach) / free
+    if not (c < inf and d < inf):
+        state[SKIPPED] += 1.0
+        return 1.0, 0.0
+    state[NORM2] = c * b + d * goal
+    return c, d
