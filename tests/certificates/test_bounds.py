@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from ellipsoid import MIRA, Certificate, PassiveAggressive, Perceptron
+from ellipsoid import ALMA, MIRA, ROMMA, Certificate, PassiveAggressive, Perceptron
 from ellipsoid.estimators import LEARNERS
 
 SETTINGS = {
@@ -24,6 +24,11 @@ SETTINGS = {
     "MIRA": MIRA(margin=0.01),
     "MIRA, wide": MIRA(margin=3.0),
     "MIRA at the cap": MIRA(margin=100.0),
+    "ROMMA, uniform": ROMMA(update="uniform"),
+    "ROMMA, aggressive": ROMMA(aggressive=True, average=True),
+    "ROMMA, aggressive, uniform": ROMMA(aggressive=True, update="uniform"),
+    "ROMMA, aggressive, prop": ROMMA(aggressive=True, update="prop"),
+    "ALMA, p = 5": ALMA(p=5, alpha=0.3, average=True),
     **{name: learner() for name, learner in LEARNERS.items()},
 }
 
@@ -179,7 +184,21 @@ def test_passive_aggressive_is_within_the_theorem(seed, classes, margin, variant
         assert bound["sum of squared losses"] <= squares * (1.0 + 1e-6)
 
 
+@settings(max_examples=60)
+@given(seed=st.integers(0, 2**32), classes=st.integers(2, 5), aggressive=st.booleans())
+def test_romma_is_within_the_theorem(seed, classes, aggressive):
+    """R^2 |u|^2 for two labels, 2 R^2 |M*|^2 for more, of a comparator with margin one."""
+    X, y, U, gamma = separable(np.random.default_rng(seed), 60, classes, 3)
+    model = ROMMA(aggressive=aggressive, fit_intercept=False).partial_fit(X, y, classes=range(classes))
+    theorem = (1 if classes == 2 else 2) * (X**2).sum(axis=1).max() / gamma**2
+    bound = bounds(model, U)
+    assert model.mistakes_ <= bound["mistakes"] <= theorem * (1.0 + 1e-6)
+    # Never longer than the shortest vector with margin one on what it has seen.
+    assert np.linalg.norm(model.coef_) <= (1.0 + 1e-9) / gamma
+
+
 LINEAR = ["uniform", "max, margin", "one-vs-rest, margin", "PA", "PA-I", "PA-II", "MIRA", "MIRA, wide"]
+LINEAR += ["ROMMA", "ROMMA, aggressive", "ROMMA, uniform", "ALMA", "ALMA, p = 5"]
 
 
 @pytest.mark.parametrize("name", LINEAR)

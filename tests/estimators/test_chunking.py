@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 import ellipsoid
-from ellipsoid import MIRA, PassiveAggressive, Perceptron
+from ellipsoid import ALMA, MIRA, ROMMA, PassiveAggressive, Perceptron
 from ellipsoid.estimators import LEARNERS
 from ellipsoid.estimators.learner import Learner
 
@@ -23,7 +23,11 @@ LINEAR = {
     "MIRA": MIRA(),
     "MIRA, averaged": MIRA(margin=5.0, average=True),
 }
-ALL = {**LINEAR, **{name: learner() for name, learner in LEARNERS.items()}}
+SCALED = {
+    "ROMMA, aggressive": ROMMA(aggressive=True, update="uniform", average=True),
+    "ALMA, p = 5": ALMA(p=5, alpha=0.3, average=True),
+}
+ALL = {**LINEAR, **SCALED, **{name: learner() for name, learner in LEARNERS.items()}}
 
 # A version space of binary classifiers cannot become one of multiclass classifiers.
 CLOSED = ("CELLIP",)

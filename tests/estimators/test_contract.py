@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
-from ellipsoid import MIRA, PassiveAggressive, Perceptron
+from ellipsoid import MIRA, ROMMA, PassiveAggressive, Perceptron
 from ellipsoid.estimators import LEARNERS
 
 SETTINGS = [
@@ -27,10 +27,18 @@ SETTINGS = [
     MIRA(grow_features=True, average=True),
     MIRA(margin=0.1, kernel="rbf"),
     Perceptron(kernel="poly", degree=2, coef0=1.0, average="vote"),
+    ROMMA(aggressive=True, update="prop", average=True),
 ]
 
 # Skipped by scikit-learn itself, where a check does not apply.
 MAY_SKIP = {"check_classifiers_multilabel_output_format_predict_proba": "scores are no probabilities"}
+
+
+def tuned(name):
+    """A parameter that a search would go over, and two values for it."""
+    known = LEARNERS[name]().get_params()
+    choices = {"margin": [0.01, 0.1], "alpha": [0.5, 0.9], "aggressive": [False, True]}
+    return next((parameter, values) for parameter, values in choices.items() if parameter in known)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -56,9 +64,10 @@ def test_in_a_pipeline_a_search_and_cross_validation(name, blobs):
     pipeline = make_pipeline(StandardScaler(), LEARNERS[name](random_state=0))
     assert pipeline.fit(X, labels).score(X, labels) > 0.55
     assert cross_val_score(pipeline, X, labels, cv=3).mean() > 0.45
-    margin = f"{name.lower()}__margin"
-    search = GridSearchCV(pipeline, {margin: [0.01, 0.1]}, cv=2, n_jobs=1, error_score="raise").fit(X, labels)
-    assert search.best_params_[margin] in (0.01, 0.1)
+    parameter, values = tuned(name)
+    parameter = f"{name.lower()}__{parameter}"
+    search = GridSearchCV(pipeline, {parameter: values}, cv=2, n_jobs=1, error_score="raise").fit(X, labels)
+    assert search.best_params_[parameter] in values
     assert set(search.predict(X)) <= set(labels)
     assert is_classifier(pipeline)
 
@@ -84,7 +93,8 @@ def test_a_copy_is_equal_and_apart(name, average, copied, blobs, state):
 @pytest.mark.parametrize("name", LEARNERS)
 def test_clone_takes_parameters_and_nothing_learned(name, blobs):
     X, y = blobs
-    model = LEARNERS[name](margin=0.5, n_epochs=3).fit(X, y)
+    parameter, values = tuned(name)
+    model = LEARNERS[name](**{parameter: values[1]}, n_epochs=3).fit(X, y)
     fresh = clone(model)
     assert fresh.get_params() == model.get_params()
     for look in (lambda: fresh.predict(X), lambda: fresh.predict_one(X[0]), fresh.certificates):

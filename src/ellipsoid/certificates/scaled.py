@@ -9,8 +9,8 @@ c b + d, which is the new squared norm). So g = <U, W> / |W|^2 is a weighted ave
 c = 1 binary, 2 multiclass, as m <= 0; then this is at most the theorem's c R^2 |U|^2 where U has margin 1 on every
 example: Li & Long (2002), theorem 2; Crammer & Singer (JMLR 2003), theorem 14. The aggressive version may share the
 blame for a mistake with labels that trail, e_r = 1 - (B_y - B_r) in [0, 1), and m may be positive. With n of K labels
-in the error set and some e_r >= 1, (1 - m)^2 / |X|^2 is, in units of 1 / |x|^2, (mean e)^2 / (1 + 1/n) >= 1 / (n (n + 1))
-for equal blame, (sum e^2)^2 / ((sum e)^2 + sum e^2) >= 1 / (n + 1) for proportional: c = K (K - 1) and c = K.
+in the error set and some e_r >= 1, |x|^2 (1 - m)^2 / |X|^2 is (mean e)^2 / (1 + 1/n) >= 1 / (n (n + 1)) where blame is
+equal and (sum e^2)^2 / ((sum e)^2 + sum e^2) >= 1 / (n + 1) where it is proportional: c = K (K - 1) and c = K.
 
 ALMA. theta is such a combination too, of examples of p-norm one; A, the sum of its coefficients, is kept. Then
 g = <U, theta> / (A |U|_q) is an average margin and A <= 1 / g, while A is at least a number that depends on how many

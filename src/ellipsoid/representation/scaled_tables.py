@@ -68,6 +68,8 @@ class ScaledTable(LinearTable):
         numbers = arrays["numbers"]
         if numbers.shape != self.numbers.shape or not np.isfinite(numbers).all():
             raise ValueError("its numbers have a wrong shape, or are not finite")
+        if numbers[USED] != self.numbers[USED]:
+            raise ValueError(f"it holds {self.numbers[USED]:g} functions and says {numbers[USED]:g}")
         super().restore(arrays)
         self.numbers[:] = numbers
 
