@@ -12,7 +12,8 @@ from ellipsoid.rules import alma, perceptron, romma
 
 from .base import OnlineClassifier
 from .learner import Learner
-from .linear import one_of, positive, run_of
+from .linear import run_of
+from .parameters import one_of, positive
 
 
 class ScaledLearner(Learner):
