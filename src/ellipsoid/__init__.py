@@ -19,6 +19,7 @@ _EXPORTS = {
     "IELLIP": "ellipsoid.estimators",
     "MIRA": "ellipsoid.estimators",
     "OnlineEllipsoidalSVC": "ellipsoid.batch",
+    "OnlineSVM": "ellipsoid.estimators",
     "PassiveAggressive": "ellipsoid.estimators",
     "Perceptron": "ellipsoid.estimators",
     "QuasiAdditive": "ellipsoid.estimators",
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import IELLIP as IELLIP
     from ellipsoid.estimators import MIRA as MIRA
     from ellipsoid.estimators import ROMMA as ROMMA
+    from ellipsoid.estimators import OnlineSVM as OnlineSVM
     from ellipsoid.estimators import PassiveAggressive as PassiveAggressive
     from ellipsoid.estimators import Perceptron as Perceptron
     from ellipsoid.estimators import QuasiAdditive as QuasiAdditive

@@ -6,13 +6,14 @@ from .cellip import CELLIP
 from .dual import QuasiAdditive
 from .iellip import IELLIP
 from .linear import MIRA, PassiveAggressive, Perceptron
+from .online_svm import OnlineSVM
 from .persist import load
 from .scaled import ALMA, ROMMA
 
 # The explicit list of learners: the command line, the model files and the shared tests read it.
 LEARNERS: dict[str, Any] = {
     learner.__name__: learner
-    for learner in (Perceptron, PassiveAggressive, MIRA, ROMMA, ALMA, QuasiAdditive, IELLIP, CELLIP)
+    for learner in (Perceptron, PassiveAggressive, MIRA, ROMMA, ALMA, QuasiAdditive, OnlineSVM, IELLIP, CELLIP)
 }
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "LEARNERS",
     "MIRA",
     "ROMMA",
+    "OnlineSVM",
     "PassiveAggressive",
     "Perceptron",
     "QuasiAdditive",

@@ -1,0 +1,180 @@
+"""The online SVM: the dual maximised over a window of examples on every round."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.certificates import Certificate, dual
+from ellipsoid.engine import tally as tallies
+from ellipsoid.representation.tables import LinearTable
+from ellipsoid.representation.window_table import ALL, WindowTable
+from ellipsoid.rules import online_svm
+from ellipsoid.rules.dual_ascent import EXACT, DualAscent
+
+from .base import OnlineClassifier
+from .inputs import Source
+from .learner import NO_LABELS, Learner
+from .parameters import positive
+
+
+class WindowLearner(Learner):
+    """A learner that keeps the last ``window`` examples and their alphas."""
+
+    def __init__(self, rule: Any, *, intercept: bool, average: bool, window: int) -> None:
+        super().__init__(rule, intercept=intercept, average=average, half=0.5)
+        self.window = window
+
+    def by_class(self, source: Source, classes: int = 0) -> bool:
+        """The window's rows are kept as the first ones came: dense beside class-wise weights."""
+        return not source.sparse
+
+    def new_table(self, by_class: bool) -> WindowTable:
+        """Linear weights, and a window of examples."""
+        linear = LinearTable(by_class=by_class, average=self.average)
+        return WindowTable(linear, window=self.window, constant=self.constant)
+
+    def task(self, ledger: Any, mode: int = 0, Y: Any = NO_LABELS) -> Any:
+        """Every example is handed to the window."""
+        if len(self.labels) == 2:
+            return online_svm.BinaryWitness(ledger, mode)
+        return online_svm.MulticlassWitness(ledger, mode, len(self.labels))
+
+    def know(self, label: Any) -> None:
+        """Add a class; the dual of the binary run becomes that of the run with two rows from the start."""
+        before = self.split
+        super().know(label)
+        if self.split and not before:
+            self.tally[[tallies.WEIGHT, tallies.LARGEST, tallies.GAIN]] *= self.half
+
+    def solution(self) -> dual.Dual:
+        """The dual solution so far: the alphas that are final, and those of the window."""
+        alphas, size = self.table.alphas(), float(np.linalg.norm(self.theta()))
+        return dual.Dual(
+            margin=self.rule.goal, C=self.rule.cap, weight=float(self.tally[tallies.WEIGHT] + alphas.sum()),
+            largest=float(max(self.tally[tallies.LARGEST], alphas.max(initial=0.0))),
+            conjugate=0.5 * size * size, norm=size,
+        )  # fmt: skip
+
+    def theta(self) -> NDArray[np.float64]:
+        """The sum of alpha z, a row a function."""
+        theta: NDArray[np.float64] = self.table.weights(self.scores, 0)
+        return theta
+
+    def predictor(self) -> Any:
+        """The weights alone, which other learners' predictions share machine code with."""
+        super().predictor()
+        assert self._predictor is not None
+        return self._predictor[1]
+
+
+class OnlineSVM(OnlineClassifier):
+    """The SVM's dual, maximised on every round over the alphas of the last ``window`` examples.
+
+    Parameters
+    ----------
+    window : int or None
+        How many examples may still change their alpha: 1 is passive-aggressive (PA-I), ``None`` all of them: then the
+        weights are those of the SVM of the stream so far, on every prefix.
+    C : float
+        The price of a loss and the cap of every alpha; infinity asks for the margin without exception.
+    margin : float
+        The margin asked of every example.
+    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
+        As for every learner here, see :class:`Perceptron`.
+
+    Notes
+    -----
+    More than two classes: the right label against its highest rival at the time the example comes, as
+    :class:`PassiveAggressive` does, so that an example has one alpha whatever the number of classes.
+
+    A round without loss costs a score and a copy of the example. One with loss makes a row of products, O(k nnz), then
+    sweeps of O(k) a moved alpha. With ``window=None`` k is the number of examples so far, and memory grows with the
+    number of support vectors times k: for streams of thousands of examples, not millions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ellipsoid import OnlineSVM
+    >>> X = np.array([[0.5, 0.8], [0.7, -0.6], [-0.7, 0.4], [0.1, 0.9], [0.3, -0.1], [0.2, 0.9]])
+    >>> y = [1, 1, -1, 1, -1, -1]
+    >>> model = OnlineSVM(window=3, C=0.4, margin=0.5, fit_intercept=False).partial_fit(X, y, classes=[-1, 1])
+    >>> model.coef_.round(12)
+    array([[ 0.6 , -0.04]])
+    >>> round(model.dual_objective_, 12)
+    1.0192
+
+    References
+    ----------
+    Shalev-Shwartz and Singer, "Online learning meets optimization in the dual", COLT 2006.
+    """
+
+    _core: WindowLearner
+
+    def __init__(
+        self,
+        window: int | None = 16,
+        C: float = 1.0,
+        margin: float = 1.0,
+        fit_intercept: bool = True,
+        average: bool = False,
+        n_epochs: int = 5,
+        shuffle: bool = True,
+        random_state: Any = None,
+        grow_features: bool = False,
+    ) -> None:
+        self.window = window
+        self.C = C
+        self.margin = margin
+        self.fit_intercept = fit_intercept
+        self.average = average
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.grow_features = grow_features
+
+    def _start(self) -> WindowLearner:
+        whole = isinstance(self.window, int | np.integer) and not isinstance(self.window, bool)
+        if self.window is not None and not (whole and self.window >= 1):
+            raise ValueError(f"window must be a positive integer, or None for all examples, got {self.window!r}")
+        margin, cap = positive("margin", self.margin), positive("C", self.C, infinite=True)
+        rule = DualAscent(margin, margin, cap, EXACT)
+        return WindowLearner(rule, intercept=self.fit_intercept, average=self.average, window=int(self.window or ALL))
+
+    @property
+    def dual_objective_(self) -> float:
+        """The dual: no weight vector has a smaller |w|^2 / 2 + C (sum of its losses on the stream so far)."""
+        core: Any = self._fitted("dual_objective_")
+        return float(core.solution().objective)
+
+    def least_loss(self, norm: float = 1.0) -> float:
+        """All weights of at most this norm have suffered at least this much loss so far."""
+        core: Any = self._learned()
+        return dual.least_loss(core.solution(), positive("norm", norm, zero=True))
+
+    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+        assert isinstance(learner, WindowLearner)
+        run, tally = learner.solution(), learner.tally
+        # A comparator may have any size: its largest entry and the rest of it.
+        scale = float(np.abs(comparator).max(initial=0.0))
+        shape = comparator / scale if scale else comparator
+        length = float(np.linalg.norm(shape))
+        along = float(np.vdot(shape, learner.theta())) / length if length else 0.0
+        size = scale * length
+        # Of all multiples of the comparator, the one that bounds mistakes best.
+        best = max(0.0, along)
+        rival = learner.scores > 1
+        longest = float(tally[tallies.RADIUS2]) * (2.0 if rival else 1.0)
+        increase = dual.increase_on_mistake("best", run.margin, run.C, longest)
+        if learner.split and rival:
+            # The binary rounds were rounds of two rows with half the cap.
+            early = dual.increase_on_mistake("best", run.margin, run.C, float(tally[tallies.RADIUS2]))
+            increase = min(increase, learner.half * early)
+        if tally[tallies.ZEROS] > 0.0 and np.inf == run.C:
+            increase = 0.0
+        condition = "|z| at most the largest one of an update; no zero row where C is infinite"
+        return [
+            *dual.running(run, dual.Comparator(size, along, 0.5 * size * size)),
+            dual.gains(run, float(tally[tallies.GAIN]), self.mistakes_, never_falls=True),
+            dual.mistakes(run, dual.Comparator(best, along, 0.5 * best * best), self.mistakes_, increase, condition),
+        ]

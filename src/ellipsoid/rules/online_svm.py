@@ -1,0 +1,95 @@
+"""The online SVM on a window: after every round the dual is maximal over the last k examples.
+
+    D(alpha) = margin sum alpha_i - |theta|^2 / 2,   theta = sum alpha_i z_i,   alpha in [0, C]^t
+
+z = y x for two classes, z = (e_y - e_s) (x) x for more, s the highest rival when the example came. On each round the
+alphas of the last k examples seen are chosen anew, jointly, and the older ones stay; k = 1 is passive-aggressive, k = t
+is the SVM of every prefix of the stream. The rule is ``DualAscent``; what is said here is who is asked: every example,
+also one without loss, because it takes a place in the window.
+
+Shalev-Shwartz and Singer (COLT 2006), sections 3 and 5, Eq. (31).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ellipsoid.engine.lanes import foremost
+from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, demand, forgo, judge, norm2, width, winner
+from ellipsoid.engine.rows import TINY
+from ellipsoid.engine.tally import ZEROS
+from ellipsoid.engine.tasks import CODES, Binary, Multiclass
+
+
+class BinaryWitness(NamedTuple):
+    """Two classes, where every example is handed on with its direction z, loss or none."""
+
+    ledger: np.ndarray
+    mode: int
+
+
+class MulticlassWitness(NamedTuple):
+    """The same for more classes, the right one against its highest rival."""
+
+    ledger: np.ndarray
+    mode: int
+    classes: int
+
+
+@width.register(BinaryWitness)
+def _(task):
+    return 1
+
+
+@width.register(MulticlassWitness)
+def _(task):
+    return task.classes
+
+
+@judge.register(BinaryWitness)
+def _(task, t, scores):
+    return judge(Binary(task.ledger, task.mode), t, scores)
+
+
+@judge.register(MulticlassWitness)
+def _(task, t, scores):
+    return judge(Multiclass(task.ledger, task.mode, task.classes), t, scores)
+
+
+@winner.register(BinaryWitness)
+def _(task, scores):
+    return winner(Binary(task.ledger, task.mode), scores)
+
+
+@winner.register(MulticlassWitness)
+def _(task, scores):
+    return winner(Multiclass(task.ledger, task.mode, task.classes), scores)
+
+
+# The moves written below are z itself, of length one in each of its blocks; ``work[SPARE, 0]`` is |x|^2.
+@demand.register(BinaryWitness)
+def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
+    size = norm2(rep, rows, t)
+    if size < TINY:
+        tally[ZEROS] += 1.0
+        forgo(rule, rep, tally)
+    work[SPARE, 0] = size
+    work[WHO, 0], work[TAU, 0] = 0.0, 1.0 if task.ledger[CODES, t] == 1 else -1.0
+    return 1, size
+
+
+@demand.register(MulticlassWitness)
+def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
+    # While only one label is known there is no rival, and no z.
+    if task.classes < 2:
+        return 0, 0.0
+    size = norm2(rep, rows, t)
+    if size < TINY:
+        tally[ZEROS] += 1.0
+        forgo(rule, rep, tally)
+    y = task.ledger[CODES, t]
+    rival, _ = foremost(work[SCORES], task.classes, y)
+    work[SPARE, 0] = size
+    work[WHO, 0], work[TAU, 0] = y, 1.0
+    work[WHO, 1], work[TAU, 1] = rival, -1.0
+    return 2, size

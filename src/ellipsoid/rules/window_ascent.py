@@ -1,0 +1,282 @@
+"""Ascent of the dual over a window of examples: one alpha or two in closed form, more by coordinates.
+
+    max  b'a - a'K a / 2   over a in [0, C]^m,    with the gradient g = b - K a kept as a moves
+
+Every step here raises the dual, and the newest alpha makes its exact step first, which alone secures the increase
+C mu(loss) of the theory: so any early stop keeps every guarantee. Sweeps of exact coordinate steps find out which
+alphas rest at 0 or C; Newton steps on the others then end what coordinate steps would take hundreds of sweeps for. It
+stops at the first bound it meets, and is therefore a step of ascent too.
+
+The rows of K are made when an alpha first moves (``complete``): where one never moves its row is never needed.
+
+Shalev-Shwartz and Singer (COLT 2006), section 5; Hsieh et al. (ICML 2008) for the coordinate steps.
+"""
+
+from math import inf, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.engine.generic import SUM, generic, helper
+
+# Where the largest projected gradient is at most this, in units of 1 + the largest gradient, the dual is maximal.
+PRECISION = 1e-10
+# Rounding of a gradient, in units of the products that it is the sum of.
+ROUNDING = 1e-15
+# A singular K may have no maximum where the cap is infinite: no round takes more sweeps.
+SWEEPS = 200
+# A pivot below this share of its diagonal is that of a linearly dependent example.
+DEPENDENT = 1e-12
+
+
+class WindowDual(NamedTuple):
+    """For each example of a window its alpha, gradient ``margin - <z, theta>``, ``own`` = |z|^2, and its row of K.
+
+    ``change`` is what the present round did to alpha. The rest is scratch: ``factor`` and ``step`` of a Newton step on
+    the examples ``free``, ``slope`` what it does to the gradient.
+    """
+
+    alpha: np.ndarray
+    gradient: np.ndarray
+    own: np.ndarray
+    gram: np.ndarray
+    change: np.ndarray
+    factor: np.ndarray
+    step: np.ndarray
+    slope: np.ndarray
+    free: np.ndarray
+
+
+@generic(1)
+def complete(rep: Any, i: int) -> None:
+    """Make row i of ``rep.dual.gram`` hold the products of example i with all that are in the window now."""
+
+
+@helper()
+def clip(a, cap):
+    """The nearest number of [0, cap]."""
+    return min(cap, max(0.0, a))
+
+
+@helper()
+def edge(b, k, cap):
+    """The best alpha of one example alone: maximise b a - k a^2 / 2 on [0, cap]."""
+    if k > 0.0:
+        return clip(b / k, cap)
+    return cap if b > 0.0 else 0.0
+
+
+@helper()
+def rise(d1, d2, g, K):
+    """What the dual gains by moves d1, d2 of two alphas with gradients g; K is (K11, K22, K12)."""
+    return d1 * (g[0] - 0.5 * d1 * K[0]) + d2 * (g[1] - 0.5 * d2 * K[1]) - d1 * d2 * K[2]
+
+
+@helper()
+def best_pair(a, g, K, cap):
+    """Both alphas of a window of two, jointly, the newest second; returns them and the gain of the dual.
+
+    A stationary point inside the box is the maximum. Where there is none, or where K is singular, the maximum lies on
+    an edge of the box. With an infinite cap and a singular K there may be none; the exact step of the newest is always
+    among those compared.
+    """
+    b1, b2 = g[0] + K[0] * a[0] + K[2] * a[1], g[1] + K[1] * a[1] + K[2] * a[0]
+    best1, best2 = a[0], edge(g[1] + K[1] * a[1], K[1], cap)
+    best = rise(0.0, best2 - a[1], g, K)
+    det = K[0] * K[1] - K[2] * K[2]
+    if det > DEPENDENT * K[0] * K[1]:
+        a1, a2 = (b1 * K[1] - b2 * K[2]) / det, (b2 * K[0] - b1 * K[2]) / det
+        if 0.0 <= a1 <= cap and 0.0 <= a2 <= cap:
+            gain = rise(a1 - a[0], a2 - a[1], g, K)
+            return (a1, a2, gain) if gain > best else (best1, best2, best)
+    for side in range(2 if cap == inf else 4):
+        bound = 0.0 if side < 2 else cap
+        if side % 2 == 0:
+            a1, a2 = bound, edge(b2 - K[2] * bound, K[1], cap)
+        else:
+            a1, a2 = edge(b1 - K[2] * bound, K[0], cap), bound
+        gain = rise(a1 - a[0], a2 - a[1], g, K)
+        if gain > best:
+            best1, best2, best = a1, a2, gain
+    return best1, best2, best
+
+
+@helper()
+def projected(gradient, a, cap):
+    """How much the dual would gain from a small move of an alpha that may not leave [0, cap]."""
+    if a <= 0.0:
+        return max(0.0, gradient)
+    return min(0.0, gradient) if a >= cap else gradient
+
+
+@helper()
+def follow(dual, i, new, members):
+    """Give alpha_i a new value; the gradients follow."""
+    change = new - dual.alpha[i]
+    gradient, row = dual.gradient, dual.gram[i]
+    for j in range(members):
+        gradient[j] -= change * row[j]
+    dual.change[i] += change
+    dual.alpha[i] = new
+
+
+@helper()
+def precision(dual, members):
+    """The projected gradient at which to stop: nothing is won below the rounding of its own sum."""
+    largest, longest, reach = 0.0, 0.0, 0.0
+    for i in range(members):
+        length = sqrt(dual.own[i])
+        largest, longest = max(largest, abs(dual.gradient[i])), max(longest, length)
+        reach += length * dual.alpha[i]
+    return max(PRECISION * (1.0 + largest), ROUNDING * longest * reach)
+
+
+@helper()
+def between(dual, cap, members):
+    """List the examples with alphas strictly between 0 and the cap, if there is room for them; returns how many."""
+    count = 0
+    for i in range(members):
+        if 0.0 < dual.alpha[i] < cap:
+            if count == dual.free.shape[0]:
+                return 0
+            dual.free[count] = i
+            count += 1
+    return count
+
+
+@helper(fast=SUM)
+def solve(dual, count, enough):
+    """The step of the free alphas, in ``dual.step``; returns how many of them take part, and whether it has no end.
+
+    Newton's step solves K d = g, by Cholesky. An example that depends on those before it adds a direction without
+    curvature; where the dual climbs along one, that is the step, and only the box ends it.
+    """
+    L, step, free = dual.factor, dual.step, dual.free
+    for p in range(count):
+        i = int(free[p])
+        for q in range(p):
+            total = dual.gram[i, int(free[q])]
+            for r in range(q):
+                total -= L[p, r] * L[q, r]
+            L[p, q] = total * L[q, q]
+        pivot, slope = dual.own[i], dual.gradient[i]
+        for r in range(p):
+            pivot -= L[p, r] * L[p, r]
+            slope -= L[p, r] * step[r]
+        # L has the inverses of its pivots on the diagonal; 0 leaves a dependent example where it is.
+        L[p, p] = 1.0 / sqrt(pivot) if pivot > DEPENDENT * dual.own[i] else 0.0
+        step[p] = slope * L[p, p]
+        if L[p, p] == 0.0 and abs(slope) > enough:
+            sign = 1.0 if slope > 0.0 else -1.0
+            for q in range(p):
+                step[q] = -sign * L[p, q]
+            backward(L, step, p)
+            step[p] = sign
+            for q in range(p):
+                # Rounding of a zero would be carried on for ever.
+                step[q] = step[q] if abs(step[q]) > DEPENDENT else 0.0
+            return p + 1, True
+    backward(L, step, count)
+    return count, False
+
+
+@helper(fast=SUM)
+def backward(L, step, count):
+    """Solve L'd = step in place."""
+    for p in range(count - 1, -1, -1):
+        total = step[p]
+        for r in range(p + 1, count):
+            total -= L[r, p] * step[r]
+        step[p] = total * L[p, p]
+
+
+@helper()
+def newton(dual, cap, count, members):
+    """One step of the ``count`` free alphas; returns the gain of the dual, and whether the box stopped it."""
+    alpha, free, step, slope = dual.alpha, dual.free, dual.step, dual.slope
+    count, endless = solve(dual, count, precision(dual, members))
+    far, first, push = inf if endless else 1.0, -1, 0.0
+    for j in range(members):
+        slope[j] = 0.0
+    for p in range(count):
+        i, d = int(free[p]), step[p]
+        if d == 0.0:
+            continue
+        row = dual.gram[i]
+        for j in range(members):
+            slope[j] += d * row[j]
+        push += d * dual.gradient[i]
+        room = (cap - alpha[i]) if d > 0.0 else -alpha[i]
+        if abs(room) < abs(d) * far:
+            far, first = room / d, p
+    bend = 0.0
+    for p in range(count):
+        bend += step[p] * slope[int(free[p])]
+    gain = far * (push - 0.5 * far * bend) if far < inf else 0.0
+    if not gain > 0.0:
+        return 0.0, False
+    for j in range(members):
+        dual.gradient[j] -= far * slope[j]
+    for p in range(count):
+        i, d = int(free[p]), step[p]
+        new = clip(alpha[i] + far * d, cap)
+        if p == first:
+            new = cap if d > 0.0 else 0.0
+        dual.change[i] += new - alpha[i]
+        alpha[i] = new
+    return gain, first >= 0
+
+
+@helper()
+def pair(rep, newest, cap):
+    """The joint step of a window of two; returns the gain of the dual."""
+    dual, other = rep.dual, 1 - newest
+    for i in range(2):
+        complete(rep, i)
+    a, g = (dual.alpha[other], dual.alpha[newest]), (dual.gradient[other], dual.gradient[newest])
+    old, new, gain = best_pair(a, g, (dual.own[other], dual.own[newest], dual.gram[newest, other]), cap)
+    follow(dual, other, old, 2)
+    follow(dual, newest, new, 2)
+    return gain
+
+
+@helper()
+def sweep(rep, newest, members, cap, first):
+    """Exact steps of all alphas that ask for one, newest first; returns the gain, and whether none was needed."""
+    dual = rep.dual
+    enough, gain, content = precision(dual, members), 0.0, True
+    for n in range(members):
+        i = newest - n if n <= newest else newest - n + members
+        gradient, own, old = dual.gradient[i], dual.own[i], dual.alpha[i]
+        violation = abs(projected(gradient, old, cap))
+        # The newest makes its first step in any case.
+        if violation > enough or (first and n == 0):
+            content &= violation <= enough
+            new = edge(gradient + own * old, own, cap) if own > 0.0 else old
+            if new != old:
+                complete(rep, i)
+                follow(dual, i, new, members)
+                gain += (new - old) * (gradient - 0.5 * (new - old) * own)
+    return gain, content
+
+
+@helper()
+def ascend(rep, newest, members, cap):
+    """Maximise the dual over the window; returns its gain, and whether it stopped before the maximum."""
+    if members == 2 == rep.window:
+        return pair(rep, newest, cap), False
+    gain = 0.0
+    for n in range(SWEEPS):
+        more, content = sweep(rep, newest, members, cap, n == 0)
+        gain += more
+        if content or members == 1:
+            return gain, False
+        # On to the maximum of the face: each step but the last sends an alpha to its bound.
+        going = True
+        while going:
+            count = between(rep.dual, cap, members)
+            for p in range(count):
+                complete(rep, int(rep.dual.free[p]))
+            more, going = newton(rep.dual, cap, count, members) if count > 1 else (0.0, False)
+            gain += more
+    return gain, True
