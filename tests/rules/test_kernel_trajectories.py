@@ -116,3 +116,19 @@ def test_a_shuffled_fit_is_the_pass_in_that_order(reference, small_blocks):
     moved = coef.any(axis=1)
     assert (model.support_vectors_ == X[order][moved]).all()
     np.testing.assert_allclose(model.dual_coef_.T, coef[moved], rtol=0, atol=1e-10 * np.abs(coef).max())
+
+
+def test_later_passes_of_fit_catch_up_on_what_has_changed(reference, small_blocks):
+    """In a new order each time: the scores that are kept must be those of the definition."""
+    params, K = KERNELS["poly"]
+    model = PassiveAggressive(C=0.1, kernel="poly", fit_intercept=False, n_epochs=3, random_state=1, **params)
+    model.fit(X, MANY)
+    random, coef, updates = np.random.RandomState(1), np.zeros((len(X), 4)), 0
+    tau = reference.passive_aggressive(C=0.1)
+    for t in np.concatenate([random.permutation(len(X)) for _ in range(3)]):
+        step = tau(np.array([fsum(coef[:, r] * K[:, t]) for r in range(4)]), MANY[t], K[t, t])
+        coef[t] += step
+        updates += bool(step.any())
+    assert model.updates_ == updates
+    order = [np.flatnonzero((x == X).all(axis=1))[0] for x in model.support_vectors_]
+    np.testing.assert_allclose(model.dual_coef_.T, coef[order], rtol=0, atol=1e-10 * np.abs(coef).max())

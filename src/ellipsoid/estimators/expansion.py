@@ -9,10 +9,13 @@ from numpy.typing import NDArray
 from ellipsoid.engine import CSR, Dense, entry, learn
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
 from ellipsoid.geometry.kernel_table import KernelTable
+from ellipsoid.representation.budget import BudgetTable
 from ellipsoid.representation.expansion import ExpansionTable, KernelSpec
 from ellipsoid.representation.history import History
 from ellipsoid.representation.kernels import Function, Poly
-from ellipsoid.representation.patterns import DensePatterns, SparsePatterns
+from ellipsoid.representation.lookahead import PENDING, Lookahead
+from ellipsoid.representation.patterns import Block, DensePatterns, SparsePatterns
+from ellipsoid.representation.standing import Standing
 
 from .inputs import Source
 from .learner import NO_LABELS, Codes, Learner
@@ -23,6 +26,10 @@ HUGE = 1e150
 # Rows scored ahead of the loop: enough for a matrix product to run at full speed, few enough that the Gram matrix of
 # the block, of which half is not needed, costs little beside it.
 BLOCK = 512
+BLOCK_WITHIN_BUDGET = 128
+
+# Scores of all rows are kept from one pass of ``fit`` to the next if they are no more than this: 256 MB.
+STANDING_VALUES = 1 << 25
 
 # Rows that a kernel function is tried on at once.
 NEIGHBOURS = 32
@@ -61,21 +68,36 @@ def check_values(table: ExpansionTable | KernelTable, source: Source) -> None:
 
 
 class ExpansionLearner(Learner):
-    """A learner in the feature space of a kernel. ``vote`` predicts by the votes of all hypotheses."""
+    """A learner in the feature space of a kernel.
+
+    ``average`` is True, False or "vote": predict by the votes of all hypotheses. ``passes`` is how often ``fit`` goes
+    over its rows, ``budget`` the most support patterns to keep.
+    """
 
     def __init__(
-        self, rule: Any, kernel: KernelSpec, *, intercept: bool, average: bool, vote: bool = False,
-        one_vs_rest: bool = False, half: float = 1.0,
+        self, rule: Any, kernel: KernelSpec, *, intercept: bool, average: Any, passes: int = 1,
+        budget: int | None = None, one_vs_rest: bool = False, half: float = 1.0,
     ) -> None:  # fmt: skip
-        super().__init__(rule, intercept=intercept, average=average, one_vs_rest=one_vs_rest, half=half)
-        self.kernel, self.vote = kernel, vote
+        self.vote = average == "vote"
+        super().__init__(
+            rule, intercept=intercept, average=bool(average) and not self.vote, one_vs_rest=one_vs_rest, half=half
+        )
+        self.kernel, self.passes, self.budget = kernel, passes, budget
+        self.standing: Standing | None = None
 
     def new_table(self, by_class: bool) -> ExpansionTable:
         """Support patterns, dense or sparse as the first rows are."""
-        table = ExpansionTable(self.kernel, average=self.average, constant=self.constant, sparse=not by_class)
+        options: dict[str, Any] = {"average": self.average, "constant": self.constant, "sparse": not by_class}
+        if self.budget is not None:
+            return BudgetTable(self.kernel, budget=self.budget, **options)
+        table = ExpansionTable(self.kernel, **options)
         if self.vote:
             table.history = History(1)
         return table
+
+    def by_class(self, source: Source, classes: int = 0) -> bool:
+        """Dense patterns for dense rows."""
+        return not source.sparse
 
     def check(self, source: Source) -> None:
         """Refuse also rows whose kernel values would overflow, or that do not fit a given kernel matrix."""
@@ -91,20 +113,61 @@ class ExpansionLearner(Learner):
         if self.kernel[0] == "precomputed" and stop - start > self.width:
             raise ValueError(f"X holds {stop - start} rows of a precomputed kernel and {self.width} columns: "
                              "there must be a column for every training example")  # fmt: skip
-        for begin in range(start, stop, BLOCK):
-            end = min(stop, begin + BLOCK)
+        standing = self.stand(rows, start, stop, mode)
+        size = BLOCK if self.budget is None else BLOCK_WITHIN_BUDGET
+        for begin in range(start, stop, size):
+            end = min(stop, begin + size)
             picks = ledger[ASIDE, begin:end].copy() if mode == ORDERED else slice(begin, end)
-            block = self.table.block(rows, picks, self.own_columns(picks))
             small = np.empty((2 if mode == WATCHED else 1, end - begin), dtype=np.int64)
             small[CODES] = ledger[CODES, picks]
             sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
             task = self.task(small, WATCHED if mode == WATCHED else PLAIN, sets)
-            ahead = self.table.look_ahead(block, self.table.scores(block, self.table.coef[:, : self.scores]))
-            args = (self.rule, task, ahead, _nothing(end - begin), self.tally, self.work, 0, end - begin)
-            entry(learn, *args)(*args)
-            self.table.commit(block, ahead)
+            block = self.table.block(rows, picks, self.own_columns(picks))
+            if standing is None:
+                ahead = self.table.look_ahead(block, self.table.scores(block, self.table.coef[:, : self.scores]))
+            else:
+                ahead = self.table.look_ahead(block, standing.scores_of(self.table, block, picks), keep=True)
+            self.go(task, block, ahead)
+            if standing is not None:
+                standing.keep(self.table, picks, ahead.scores)
             if mode == WATCHED:
                 ledger[ASIDE, begin:end] = small[ASIDE]
+
+    def go(self, task: Any, block: Block, ahead: Lookahead) -> None:
+        """Run the loop over a block; within a budget it stops after each update, which is then settled."""
+        reached, stop = 0, len(ahead.scores)
+        rows = Dense(np.empty((stop, 0)), 0.0)
+        values = None if self.budget is None else self.table.values(block)
+        while reached < stop:
+            args = (self.rule, task, ahead, rows, self.tally, self.work, reached, stop)
+            reached = entry(learn, *args)(*args)
+            if values is not None and self.table.numbers[PENDING]:
+                self.table.settle_update(block, ahead, reached - 1, values)
+        self.table.commit(block, ahead)
+
+    def learn(self, *args: Any, **options: Any) -> None:
+        """One pass over a stream: nothing of it is expected to come again."""
+        passes, self.passes = self.passes, 1
+        try:
+            super().learn(*args, **options)
+        finally:
+            self.passes = passes
+
+    def stand(self, rows: Dense | CSR, start: int, stop: int, mode: int) -> Standing | None:
+        """The score table of these rows where they are to be learned several times and memory allows."""
+        if self.passes == 1 or self.budget is not None or stop * self.scores > STANDING_VALUES:
+            return None
+        if self.standing is None or self.standing.rows is not rows:
+            self.standing = Standing(rows, stop, self.scores)
+            if self.table.history is None:
+                self.table.history = History(self.table.coef.shape[1])
+        return self.standing
+
+    def rest(self) -> None:
+        """Forget what only another pass over the same rows would need."""
+        self.standing = None
+        if not self.vote:
+            self.table.history = None
 
     def own_columns(self, picks: slice | Codes) -> Codes:
         """The rows' places in a given kernel matrix: in a stream the number of rows before them, modulo its width."""
@@ -166,8 +229,3 @@ class ExpansionLearner(Learner):
         self.table.restore(arrays)
         self.tally[:] = arrays["tally"]
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
-
-
-def _nothing(count: int) -> Dense:
-    """Rows for the loop, which reads their scores and Gram matrix instead."""
-    return Dense(np.empty((count, 0)), 0.0)

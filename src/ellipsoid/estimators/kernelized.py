@@ -32,21 +32,35 @@ class KernelClassifier(OnlineClassifier):
     gamma: Any
     degree: Any
     coef0: Any
+    budget: Any
 
     def _learner(self, rule: Any, *, one_vs_rest: bool = False, half: float = 1.0) -> Learner:
         """A learner for the rule, in the space that the parameters name."""
         kernel = kernel_spec(self.kernel, self.gamma, self.degree, self.coef0)
-        vote = isinstance(self.average, str)
+        budget, vote = self.budget, isinstance(self.average, str)
+        if budget is not None and (not isinstance(budget, int | np.integer) or budget < 1):
+            raise ValueError(f"budget must be a positive integer or None, got {budget!r}")
+        budget = None if budget is None else int(budget)
         if vote:
             one_of("average", self.average, {"vote": None})
         if kernel[0] == "linear":
             if vote:
                 raise ValueError('average="vote" needs a kernel; kernel="poly", degree=1, gamma=1 is the linear one')
+            if budget is not None:
+                raise ValueError("budget limits support patterns; a linear learner has none, set budget=None")
             return Learner(rule, intercept=self.fit_intercept, average=self.average, one_vs_rest=one_vs_rest, half=half)
+        if vote and budget is not None:
+            raise ValueError('average="vote" needs every hypothesis, which a budget gives up; set budget=None')
+        passes = self.n_epochs if isinstance(self.n_epochs, int | np.integer) else 1
         return ExpansionLearner(
-            rule, kernel, intercept=self.fit_intercept, average=bool(self.average) and not vote, vote=vote,
+            rule, kernel, intercept=self.fit_intercept, average=self.average, passes=int(passes), budget=budget,
             one_vs_rest=one_vs_rest, half=half,
         )  # fmt: skip
+
+    def _install(self, learner: Learner) -> None:
+        super()._install(learner)
+        if isinstance(learner, ExpansionLearner):
+            learner.rest()
 
     @property
     def support_vectors_(self) -> Any:
@@ -85,6 +99,8 @@ class KernelClassifier(OnlineClassifier):
             return super().certificates(comparator)
         if comparator is not None:
             raise ValueError("a kernel model has no coordinates to compare with; comparator must be None")
+        if core.budget is not None:
+            return []  # each pattern that is given up changes the hypothesis in a way that no bound counts
         return self._bounds(core, core.table.weights(core.scores, 0))
 
     def __sklearn_tags__(self) -> Any:

@@ -40,6 +40,8 @@ class Perceptron(KernelClassifier):
         kernel values, a column for each training example in the order in which they are learned.
     gamma, degree, coef0
         Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
+    budget : int or None
+        The most support patterns to keep: beyond it the one that is missed least is projected onto the others.
     average : bool or "vote"
         Predict with the average of all hypotheses; "vote" (kernels only) lets them vote, one vote for each round that
         a hypothesis survived.
@@ -71,6 +73,7 @@ class Perceptron(KernelClassifier):
         gamma: float | str = "auto",
         degree: int = 3,
         coef0: float = 0.0,
+        budget: int | None = None,
         fit_intercept: bool = True,
         average: bool | str = False,
         n_epochs: int = 5,
@@ -84,6 +87,7 @@ class Perceptron(KernelClassifier):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.budget = budget
         self.fit_intercept = fit_intercept
         self.average = average
         self.n_epochs = n_epochs
@@ -115,8 +119,8 @@ class PassiveAggressive(KernelClassifier):
         Aggressiveness of variants I and II.
     margin : float
         The margin asked of every example.
-    kernel, gamma, degree, coef0, average
-        A kernel for weights, averages and votes, see :class:`Perceptron`.
+    kernel, gamma, degree, coef0, budget, average
+        A kernel for weights, a limit to its support patterns, averages and votes, see :class:`Perceptron`.
     fit_intercept, n_epochs, shuffle, random_state, grow_features
         As for every learner here, see :class:`Perceptron`.
 
@@ -144,6 +148,7 @@ class PassiveAggressive(KernelClassifier):
         gamma: float | str = "auto",
         degree: int = 3,
         coef0: float = 0.0,
+        budget: int | None = None,
         fit_intercept: bool = True,
         average: bool | str = False,
         n_epochs: int = 5,
@@ -158,6 +163,7 @@ class PassiveAggressive(KernelClassifier):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.budget = budget
         self.fit_intercept = fit_intercept
         self.average = average
         self.n_epochs = n_epochs
@@ -184,8 +190,8 @@ class MIRA(KernelClassifier):
     ----------
     margin : float
         By how much the right label must lead; what matters is its size beside the squared norms of the examples.
-    kernel, gamma, degree, coef0, average
-        A kernel for weights, averages and votes, see :class:`Perceptron`.
+    kernel, gamma, degree, coef0, budget, average
+        A kernel for weights, a limit to its support patterns, averages and votes, see :class:`Perceptron`.
     fit_intercept, n_epochs, shuffle, random_state, grow_features
         As for every learner here, see :class:`Perceptron`.
 
@@ -210,6 +216,7 @@ class MIRA(KernelClassifier):
         gamma: float | str = "auto",
         degree: int = 3,
         coef0: float = 0.0,
+        budget: int | None = None,
         fit_intercept: bool = True,
         average: bool | str = False,
         n_epochs: int = 5,
@@ -222,6 +229,7 @@ class MIRA(KernelClassifier):
         self.gamma = gamma
         self.degree = degree
         self.coef0 = coef0
+        self.budget = budget
         self.fit_intercept = fit_intercept
         self.average = average
         self.n_epochs = n_epochs

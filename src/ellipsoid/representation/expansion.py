@@ -23,7 +23,7 @@ from ellipsoid.engine.rows import CSR, Dense
 
 from .history import History
 from .kernels import KERNELS, Function, Precomputed
-from .lookahead import KEEP, NORM2, PENDING, SCALE, SIZE, Lookahead, elapsed
+from .lookahead import KEEP, NORM2, SCALE, SIZE, Lookahead, elapsed
 from .patterns import Block, Columns, DensePatterns, Patterns, Picks, SparsePatterns, doubled
 from .threads import in_parts
 
@@ -131,7 +131,7 @@ class ExpansionTable:
         """What the loop runs on: a block, its scores by the kept coefficients, its Gram matrix."""
         gram = self.patterns.gram(self.make_kernel(), block)
         gram += self.constant2
-        self.numbers[KEEP], self.numbers[PENDING] = float(keep), 0.0
+        self.numbers[KEEP] = float(keep)
         late = np.zeros_like(scores) if self.average else np.zeros((0, 0))
         return Lookahead(scores, gram, np.zeros_like(scores), late, np.zeros(len(scores)), self.numbers)
 

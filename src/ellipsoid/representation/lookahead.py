@@ -25,8 +25,8 @@ from .linear import add
 
 # The numbers of a hypothesis: its scale; the sum of the scales of all rounds before SINCE; that round; |M|^2;
 # two orders to the loop, to stop after each update (PAUSE) and to keep the scores of rows that have passed (KEEP); and
-# whether it has stopped (PENDING).
-SCALE, SUM, SINCE, NORM2, PAUSE, KEEP, PENDING = range(7)
+# whether it has stopped (PENDING). SINCE_INVERTED belongs to the expansion within a budget.
+SCALE, SUM, SINCE, NORM2, PAUSE, KEEP, PENDING, SINCE_INVERTED = range(8)
 SIZE = 16
 
 

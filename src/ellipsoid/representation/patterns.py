@@ -19,19 +19,26 @@ Floats = NDArray[np.float64]
 Picks = slice | NDArray[np.int64]
 
 
+# Sparse rows of at most this many features are multiplied as dense ones, of at most that many against a dense block.
+NARROW, WIDE = 256, 8192
+
+
 class Block(NamedTuple):
     """Rows against which kernel values are wanted: a matrix of the patterns' kind, and its squared norms.
 
-    ``columns`` are the rows' own places in a given kernel matrix; otherwise it is empty.
+    ``columns`` are the rows' own places in a given kernel matrix; otherwise it is empty. ``dense`` holds sparse rows of
+    few enough features once more.
     """
 
     matrix: Any
     norms: Floats
     columns: NDArray[np.int64]
+    dense: Floats | None = None
 
     def part(self, picks: Picks) -> "Block":
         """Some of the rows."""
-        return Block(self.matrix[picks], self.norms[picks], self.columns[picks])
+        dense = None if self.dense is None else self.dense[picks]
+        return Block(self.matrix[picks], self.norms[picks], self.columns[picks], dense)
 
 
 def doubled(array: NDArray[Any], rows: int) -> NDArray[Any]:
@@ -52,6 +59,7 @@ class Patterns:
         self.width = width
         self.used = 0
         self.norms: Floats = np.zeros(0)
+        self.keys: list[bytes] = []
         self.index: dict[bytes, int] = {}
 
     # -- what a kind gives -------------------------------------------------------------------------------------
@@ -60,7 +68,8 @@ class Patterns:
         """Rows of a chunk as a block of this kind."""
         matrix = self.matrix_of(rows, picks)
         norms = matrix.multiply(matrix).sum(axis=1) if self.sparse else np.einsum("ij,ij->i", matrix, matrix)
-        return Block(matrix, np.asarray(norms, dtype=np.float64).ravel(), columns)
+        dense = matrix.toarray() if self.sparse and self.width <= WIDE else None
+        return Block(matrix, np.asarray(norms, dtype=np.float64).ravel(), columns, dense)
 
     def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Any:
         """The rows alone."""
@@ -99,8 +108,17 @@ class Patterns:
         self.put(slot, block, t)
         self.norms[slot] = block.norms[t]
         self.index[key] = slot
+        self.keys.append(key)
         self.used += 1
         return slot, True
+
+    def replace(self, slot: int, block: Block, t: int) -> None:
+        """Give up the pattern of a slot for row t."""
+        del self.index[self.keys[slot]]
+        self.put(slot, block, t)
+        self.norms[slot] = block.norms[t]
+        self.keys[slot] = self.key(block, t)
+        self.index[self.keys[slot]] = slot
 
     def key(self, block: Block, t: int) -> bytes:
         """What a row is known by."""
@@ -115,10 +133,14 @@ class Patterns:
             return kernel.values(block.matrix, patterns)
         shape = (block.matrix.shape[0], patterns.shape[0])
         out = buffer[: shape[0] * shape[1]].reshape(shape)
-        if self.sparse:
-            (block.matrix @ patterns.T).toarray(out=out)
-        else:
+        if not self.sparse:
             np.dot(block.matrix, patterns.T, out=out)
+        elif block.dense is None:
+            (block.matrix @ patterns.T).toarray(out=out)
+        elif self.width <= NARROW:
+            np.dot(block.dense, patterns.toarray().T, out=out)
+        else:
+            out[:] = (patterns @ block.dense.T).T
         from_products(kernel, out, block.norms, self.norms[slots])
         return out
 
@@ -292,7 +314,10 @@ class Columns(Patterns):
             raise ValueError("its support patterns are columns beyond its width")
         self.columns, self.used = columns.astype(np.int64), len(columns)
         self.norms = np.zeros(self.used)
-        self.index = {int(column).to_bytes(8, "little"): slot for slot, column in enumerate(columns)}
+        self.keys = [int(column).to_bytes(8, "little") for column in columns]
+        self.index = {key: slot for slot, key in enumerate(self.keys)}
+        if len(self.index) != self.used:
+            raise ValueError("it holds one support pattern twice")
 
 
 def _csr(rows: CSR, picks: Picks, width: int) -> Any:
