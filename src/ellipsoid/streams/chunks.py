@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 class Chunk(NamedTuple):
     """Consecutive rows of a stream.
 
-    ``X`` is a C-contiguous float64 array or a CSR matrix whose indices increase within a row; ``y`` the labels, one a
+    ``X`` is a 2-D array of numbers or a CSR matrix whose indices increase within a row; ``y`` the labels, one a
     row (or a 0/1 matrix, a column a label), None where the stream has none; ``offset`` the number of rows before the
     first of these.
 

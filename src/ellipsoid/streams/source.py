@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ellipsoid.streams.chunks import Reader
 from ellipsoid.streams.datasets import Dataset, Pair, load
 
 CHUNK_SIZE = 1024
@@ -54,11 +55,13 @@ class Source:
 
 
 def as_source(stream: Any) -> Source:
-    """A `Source` from a `Source`, the name of a data set, a `Dataset`, a pair ``(X, y)``, or an iterable of
+    """A `Source` from a `Source`, a `Reader`, the name of a data set, a `Dataset`, a pair ``(X, y)``, or an iterable of
     chunks ``(X, y)`` or of examples ``(x, y)`` (an iterator can be read only once).
     """
     if isinstance(stream, Source):
         return stream
+    if isinstance(stream, Reader):
+        return from_reader(stream)
     if isinstance(stream, str):
         stream = load(stream)
     if isinstance(stream, Dataset):
@@ -73,6 +76,19 @@ def as_source(stream: Any) -> Source:
         "stream must be a data set or its name, a pair (X, y), or an iterable of chunks (X, y) "
         f"or examples (x, y), got {type(stream).__name__}"
     )
+
+
+def from_reader(reader: Reader) -> Source:
+    """A source of the chunks of a reader, which is read anew each time; labels it does not have are None."""
+
+    def read(chunk_size: int) -> Iterator[Pair]:
+        for X, y, _ in reader:
+            n = X.shape[0]
+            labels = np.full(n, None, dtype=object) if y is None else y
+            for start in range(0, n, chunk_size):
+                yield X[start : start + chunk_size], labels[start : start + chunk_size]
+
+    return Source(reader.description, read)
 
 
 def from_arrays(name: str, X: Any, y: Any, *, test: Pair | None = None) -> Source:

@@ -1,0 +1,242 @@
+"""Text in blocks of whole lines, from a file, a pipe or an open file, compressed or not, in constant memory.
+
+A line that crosses the end of a block is carried over to the next, so that no scanner ever meets half of one. Blocks
+are filled to the brim also from a pipe that delivers less at a time: what is decided by looking at the first block
+does not depend on who writes into the pipe.
+"""
+
+from __future__ import annotations
+
+import io
+import lzma
+import os
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import closing
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+BLOCK = 1 << 20
+PEEK = 1 << 18
+LONGEST_LINE = 1 << 28
+# Scanners look at eight bytes at a time, also at the last one.
+SLACK = 8
+
+# A compressed file is known by its first bytes, whatever its name.
+MAGIC = {
+    "gzip": b"\x1f\x8b",
+    "xz": b"\xfd7zXZ\x00",
+    "zstd": b"\x28\xb5\x2f\xfd",
+}
+# What decompressors raise on damaged bytes.
+DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
+SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+
+
+class Block(NamedTuple):
+    """Whole lines: ``raw[:stop]`` ends with a line feed. It is overwritten by the next block."""
+
+    raw: bytearray
+    stop: int
+
+    @property
+    def text(self) -> Any:
+        """The bytes as an array."""
+        return np.frombuffer(self.raw, dtype=np.uint8)
+
+
+class Origin:
+    """Where bytes come from: a path, ``"-"`` for standard input, or an open binary file.
+
+    >>> origin = Origin(io.BytesIO(b"one\\ntwo"))
+    >>> [bytes(block.raw[: block.stop]) for block in origin.blocks()]
+    [b'one\\ntwo\\n']
+    """
+
+    def __init__(self, source: str | os.PathLike[str] | IO[bytes]) -> None:
+        self.path = None if source == "-" or not isinstance(source, str | os.PathLike) else Path(source)
+        self._file: IO[bytes] | None = None
+        if self.path is not None:
+            self.name, self.bytes_total = str(self.path), self._size(self.path)
+        else:
+            self._file = sys.stdin.buffer if isinstance(source, str | os.PathLike) else source
+            self.name, self.bytes_total = "standard input" if source == "-" else _name(self._file), None
+        self._begun = False
+        self._raw: _Counted | None = None
+        self._opened: Any = None
+
+    @staticmethod
+    def _size(path: Path) -> int | None:
+        if not path.exists():
+            raise FileNotFoundError(f"no file {str(path)!r}")
+        if path.is_dir():
+            raise IsADirectoryError(f"{path} is a folder; name a file in it")
+        return path.stat().st_size if path.is_file() else None
+
+    @property
+    def bytes_read(self) -> int:
+        """Bytes taken from the file or the pipe in this pass, compressed ones where it is compressed."""
+        return self._raw.count if self._raw else 0
+
+    def peek(self) -> bytes:
+        """The first bytes, decompressed, without reading them for good."""
+        self._opened = self.open()
+        try:
+            return bytes(self._opened.peek(PEEK)[:PEEK])
+        except DAMAGE as error:
+            raise ValueError(f"{self.name}: the bytes cannot be read: {error}") from error
+
+    def open(self) -> Any:
+        """A new reader of the bytes, decompressed, from the beginning."""
+        if self._opened is not None:
+            opened, self._opened = self._opened, None
+            return opened
+        if self.path is None:
+            if self._begun:
+                raise ValueError(f"{self.name} can be read only once; write it to a file for several passes")
+            self._begun = True
+        file: Any = open(self.path, "rb", buffering=0) if self.path is not None else self._file  # noqa: SIM115
+        self._raw = _Counted(file, close=self.path is not None)
+        plain = io.BufferedReader(self._raw, buffer_size=PEEK)
+        bytes_ = _decompressed(plain, self.name)
+        return plain if bytes_ is plain else io.BufferedReader(bytes_, buffer_size=PEEK)
+
+    def blocks(self) -> Iterator[Block]:
+        """The bytes as blocks of whole lines; the last line need not end with a line feed."""
+        buffer, have, past = bytearray(BLOCK + SLACK), 0, 0
+        with closing(self.open()) as file:
+            while True:
+                room = len(buffer) - SLACK
+                have, ended = self._fill(file, buffer, have, room)
+                if ended:
+                    if have and buffer[have - 1] != 10:
+                        buffer[have : have + 1] = b"\n"
+                        have += 1
+                    if have:
+                        yield Block(buffer, have)
+                    return
+                stop = buffer.rfind(b"\n", 0, have) + 1
+                if stop:
+                    yield Block(buffer, stop)
+                    past += stop
+                    rest = buffer[stop:have]
+                    buffer[: len(rest)] = rest
+                    have = len(rest)
+                elif room >= LONGEST_LINE:
+                    raise ValueError(f"{self.name}: the line after byte {past} is longer than {LONGEST_LINE >> 20} MiB")
+                else:
+                    # A new one: an array may still look at the old one, which then cannot change its size.
+                    buffer = buffer[:have] + bytearray(2 * room + SLACK - have)
+
+    def _fill(self, file: Any, buffer: bytearray, have: int, room: int) -> tuple[int, bool]:
+        with memoryview(buffer) as view:
+            while have < room:
+                try:
+                    got = file.readinto(view[have:room])
+                except (ValueError, *DAMAGE) as error:
+                    raise ValueError(f"{self.name}: the bytes cannot be read: {error}") from error
+                if not got:
+                    return have, True
+                have += got
+        return have, False
+
+
+class _Counted(io.RawIOBase):
+    """A file that counts the bytes read from it, and closes only what it has opened."""
+
+    def __init__(self, file: Any, close: bool) -> None:
+        self._inner, self._close, self.count = file, close, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        if hasattr(self._inner, "readinto"):
+            got = self._inner.readinto(buffer) or 0
+        else:
+            data = self._inner.read(len(buffer))
+            got = len(data)
+            buffer[:got] = data
+        self.count += got
+        return int(got)
+
+    def close(self) -> None:
+        if self._close:
+            self._inner.close()
+        super().close()
+
+
+class _Zstandard(io.RawIOBase):
+    """Frames of Zstandard, one after another; unlike the package's own reader it notices that the last one is cut
+    off.
+    """
+
+    def __init__(self, file: Any) -> None:
+        import zstandard
+
+        self._file, self._start = file, zstandard.ZstdDecompressor().decompressobj
+        self._frame, self._ready, self._damage = self._start(), b"", zstandard.ZstdError
+        self._begun = False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            data = self._frame.unused_data if self._frame.eof else b""
+            data = data or self._file.read1(PEEK)
+            if not data:
+                if self._begun and not self._frame.eof:
+                    raise EOFError("the last frame is cut off")
+                return 0
+            if self._frame.eof:
+                self._frame = self._start()
+            try:
+                self._ready, self._begun = self._frame.decompress(data), True
+            except self._damage as error:
+                raise OSError(str(error)) from error
+        got = min(len(buffer), len(self._ready))
+        buffer[:got], self._ready = self._ready[:got], self._ready[got:]
+        return got
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _name(file: Any) -> str:
+    name = getattr(file, "name", None)
+    return name if isinstance(name, str) else "the open file"
+
+
+def _decompressed(file: io.BufferedReader[Any], name: str) -> Any:
+    head = file.peek(16)[:16]
+    if head.startswith(MAGIC["gzip"]):
+        import gzip
+
+        return gzip.GzipFile(fileobj=file)
+    if head[:3] == b"BZh" and head[4:10] == b"1AY&SY":
+        import bz2
+
+        return bz2.BZ2File(file)
+    if head.startswith(MAGIC["xz"]):
+        return lzma.LZMAFile(file)
+    if head.startswith(MAGIC["zstd"]):
+        if not find_spec("zstandard"):
+            raise ImportError(f"{name} is compressed by Zstandard; install the package zstandard to read it")
+        return _Zstandard(file)
+    return file
+
+
+def stem(name: str) -> str:
+    """A file's name in small letters, without the suffix of its compression.
+
+    >>> stem("Train.SVM.gz")
+    'train.svm'
+    """
+    name = name.lower()
+    return next((name.removesuffix(suffix) for suffix in SUFFIXES if name.endswith(suffix)), name)

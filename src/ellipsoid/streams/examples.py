@@ -1,0 +1,110 @@
+"""Any Python iterable as a stream: of examples ``(x, y)`` or of chunks ``(X, y)``.
+
+An example's x is a 1-D array, a sparse row, or a ``dict`` of features by name. Names are hashed: the feature ``name:
+number`` has the column ``hash(name)``; ``name: "word"`` sets a one in the column of the hash of the word, seeded with
+the hash of the name, as a column of words in a table does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ellipsoid.streams.arrays import Arrays
+from ellipsoid.streams.options import Options
+from ellipsoid.streams.scan.hashing import hash_name, hash_strings
+
+ROWS = 1024
+
+
+class Examples:
+    """An iterable of pairs."""
+
+    def __init__(self, items: Iterable[Any], options: Options) -> None:
+        self._items, self.options = items, options
+        self.n_features: int | None = None
+        self.description = "an iterable"
+
+    def pairs(self) -> Iterator[tuple[Any, Any]]:
+        """Rows and labels; single examples are gathered."""
+        iterator = iter(self._items)
+        row = 0
+        for item in iterator:
+            try:
+                x, y = item
+            except (TypeError, ValueError):
+                raise ValueError(f"row {row}: each item of a stream must be a pair (X, y) or (x, y)") from None
+            if is_example(x, y):
+                several = [(x, y), *islice(iterator, (self.options.chunk_rows or ROWS) - 1)]
+                xs, ys = [list(part) for part in zip(*several, strict=True)]
+                X, y = self._rows(xs, row), np.asarray(ys)
+                row += len(y)
+                yield X, y
+            else:
+                for X, labels in Arrays(x, y).pairs():
+                    row += len(labels)
+                    yield X, labels
+
+    def _rows(self, xs: list[Any], row: int) -> Any:
+        if isinstance(xs[0], Mapping):
+            self.n_features = 1 << self.options.hash_bits
+            self.description = f"an iterable of named features, hashed to {self.options.hash_bits} bits"
+            return hashed(xs, self.options.hash_bits, row)
+        return sparse.vstack(xs, format="csr") if sparse.issparse(xs[0]) else np.stack(xs)
+
+
+def is_example(x: Any, y: Any) -> bool:
+    """Is a pair one example, not a chunk of them?"""
+    return isinstance(x, Mapping) or np.ndim(y) == 0 or (not sparse.issparse(x) and np.ndim(x) == 1)
+
+
+def hashed(examples: list[Mapping[Any, Any]], bits: int, row: int = 0) -> Any:
+    """Named features as a CSR matrix of ``2**bits`` columns; features of one hash are added up.
+
+    >>> X = hashed([{"length": 2.5, "colour": "red"}, {}], bits=10)
+    >>> X.shape, sorted(X.data.tolist())
+    ((2, 1024), [1.0, 2.5])
+    """
+    names: list[bytes] = []
+    seeds: list[int] = []
+    values: list[float] = []
+    indptr = [0]
+    for i, example in enumerate(examples, start=row):
+        if not isinstance(example, Mapping):
+            raise ValueError(f"row {i}: every example must be a dict of features, as the first is, got {example!r}")
+        for name, value in example.items():
+            text = name if isinstance(name, str) else str(name)
+            if isinstance(value, str):
+                seeds.append(hash_name(text))
+                text, value = value, 1.0
+            else:
+                seeds.append(0)
+            number = _number(value, name, i)
+            names.append(text.encode("utf-8", "surrogatepass"))
+            values.append(number)
+        indptr.append(len(values))
+    offsets = np.concatenate([[0], np.cumsum([len(name) for name in names], dtype=np.int64)]).astype(np.int64)
+    columns = np.empty(len(names), dtype=np.int64)
+    data = np.frombuffer(bytearray(b"".join(names)), dtype=np.uint8)
+    hash_strings(data, offsets, np.array(seeds, dtype=np.int64), (1 << bits) - 1, columns)
+    X = sparse.csr_matrix(
+        (np.array(values, dtype=np.float64), columns.astype(np.int32), np.array(indptr, dtype=np.int32)),
+        shape=(len(examples), 1 << bits),
+    )
+    X.sum_duplicates()
+    return X
+
+
+def _number(value: Any, name: Any, row: int) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"row {row}: feature {name!r} must be a number or a word, got {value!r}") from None
+    if not isfinite(number):
+        raise ValueError(f"row {row}: feature {name!r} is {number}; leave a missing feature out")
+    return number

@@ -1,0 +1,150 @@
+"""One door to every stream: `open_stream` finds out what it was given.
+
+====================================  =======================================================================
+``"-"``, an open binary file          text or Arrow, told by its first bytes unless ``format`` is given
+a path                                by its name: ``.svm .libsvm .svmlight .txt``, ``.csv .tsv``, ``.vw``,
+                                      ``.parquet .pq``, ``.arrow .feather .ipc``, ``.npy``, ``.npz``; text of
+                                      these may be compressed (``.gz .bz2 .xz .zst``); other names as ``"-"``
+the name of a data set, a `Dataset`   its training part
+a pair ``(X, y)`` of arrays           as it is
+any other iterable                    examples ``(x, y)``, with dicts or rows, or chunks ``(X, y)``
+====================================  =======================================================================
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ellipsoid.streams import arrays
+from ellipsoid.streams.arrays import Arrays
+from ellipsoid.streams.blocks import SUFFIXES, Origin, stem
+from ellipsoid.streams.chunks import Reader
+from ellipsoid.streams.datasets import Dataset, load, names
+from ellipsoid.streams.examples import Examples
+from ellipsoid.streams.options import FORMATS, Options
+from ellipsoid.streams.stream import Format, Stream
+
+SUFFIX = {
+    ".svm": "svmlight",
+    ".libsvm": "svmlight",
+    ".svmlight": "svmlight",
+    ".txt": "svmlight",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".vw": "vw",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".npy": "npy",
+    ".npz": "npz",
+}
+_SVMLIGHT = re.compile(rb"\s*[-+]?[\d.]+(e[-+]?\d+)?\s+(qid:|\d+:)", re.IGNORECASE)
+_TABLES = ("csv", "parquet", "arrow", "npy")
+
+
+def open_stream(source: Any, **options: Any) -> Reader:
+    """A `Reader` of the stream ``source``; the keywords are those of `Options`.
+
+    >>> reader = open_stream([({"rain": 1.0}, "wet"), ({"sun": 2.0}, "dry")], bits=8)
+    >>> for X, y, offset in reader:
+    ...     print(X.shape, y.tolist(), offset)
+    (2, 256) ['wet', 'dry'] 0
+    """
+    asked = Options(**options)
+    if isinstance(source, str | os.PathLike):
+        return _named(os.fspath(source), asked)
+    if hasattr(source, "read"):
+        return _bytes(Origin(source), asked, asked.format)
+    if isinstance(source, Dataset):
+        return _arrays(source.name, Arrays(*source.train, "a data set"), asked)
+    if isinstance(source, tuple) and len(source) == 2:
+        return _arrays("arrays", Arrays(*source), asked)
+    if isinstance(source, Iterable):
+        return Stream("stream", Examples(source, asked), asked)
+    raise TypeError(
+        "stream must be a path, '-', an open binary file, a data set or its name, a pair (X, y), or an iterable of "
+        f"chunks (X, y) or examples (x, y), got {type(source).__name__}"
+    )
+
+
+def _named(name: str, options: Options) -> Reader:
+    if name == "-":
+        return _bytes(Origin(name), options, options.format)
+    path = Path(name)
+    format = options.format or SUFFIX.get(Path(stem(path.name)).suffix)
+    if not path.exists():
+        if format is None and not path.suffix:
+            return _arrays(name, Arrays(*load(name).train, "a data set"), options)
+        raise FileNotFoundError(f"no file {name!r}, and no data set of that name (there are {', '.join(names())})")
+    return _bytes(Origin(path), options, format)
+
+
+def _arrays(name: str, format: Format, options: Options) -> Reader:
+    _refuse_label(name, options)
+    return Stream(name, format, options)
+
+
+def _refuse_label(name: str, options: Options) -> None:
+    if options.label is not None:
+        raise ValueError(f"label names a column of a table (CSV, Parquet, Arrow), and {name!r} is none")
+
+
+def _bytes(origin: Origin, options: Options, format: str | None) -> Reader:
+    format = format or sniff(origin.peek(), origin.name)
+    if format not in _TABLES:
+        _refuse_label(origin.name, options)
+    packed = origin.path is not None and origin.path.name.lower().endswith(SUFFIXES)
+    if format in ("parquet", "npy", "npz") and (origin.path is None or packed):
+        raise ValueError(f"{origin.name}: {format} is read from a file that is not compressed as a whole")
+    return Stream(
+        origin.name, _format(origin, options, format), options, origin=origin, ahead=format not in ("npy", "npz")
+    )
+
+
+def _format(origin: Origin, options: Options, format: str) -> Format:
+    if format == "svmlight":
+        from ellipsoid.streams.svmlight import Svmlight
+
+        return Svmlight(origin, options)
+    if format == "csv":
+        from ellipsoid.streams.table import Csv
+
+        return Csv(origin, options)
+    if format == "vw":
+        from ellipsoid.streams.vw import VowpalWabbit
+
+        return VowpalWabbit(origin, options)
+    if format in ("parquet", "arrow"):
+        from ellipsoid.streams.arrow import Table
+
+        return Table(origin, options, format)
+    assert origin.path is not None
+    return arrays.npy(origin.path, options) if format == "npy" else arrays.npz(origin.path, options)
+
+
+def sniff(head: bytes, name: str = "the stream") -> str:
+    """The format that the first bytes of a stream show.
+
+    >>> sniff(b"# people\\n1 3:0.5\\n"), sniff(b"1 |words to be"), sniff(b"a,b,c\\n")
+    ('svmlight', 'vw', 'csv')
+    """
+    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
+        return "arrow"
+    if head.startswith(b"PAR1"):
+        return "parquet"
+    for line in head.splitlines():
+        if line.strip() and not line.lstrip().startswith(b"#"):
+            if _SVMLIGHT.match(line):
+                return "svmlight"
+            if b"|" in line:
+                return "vw"
+            if any(delimiter in line for delimiter in (b",", b";", b"\t")):
+                return "csv"
+            break
+    raise ValueError(f"{name}: the first line does not tell the format; give format, one of {', '.join(FORMATS)}")

@@ -1,0 +1,75 @@
+"""What can be said about a stream that it does not say itself; on the command line the same words, with dashes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+FORMATS = ("svmlight", "csv", "vw", "parquet", "arrow", "npy", "npz")
+DEFAULT_BITS = 18
+MOST_BITS = 30
+
+
+@dataclass(frozen=True)
+class Options:
+    """``format``
+        how the bytes are to be read, one of `FORMATS`; None asks the file's name;
+    ``label``
+        the label's column of a table, by name (default: the last);
+    ``labelled``
+        False: the stream has no labels, or they are not wanted;
+    ``columns``
+        the names of a table's columns to use as features (default: all but the label);
+    ``header``
+        whether a CSV file begins with a line of names; None: it does if that line has a feature that is no number;
+    ``n_features``
+        the width of the rows, such as a model's ``n_features_in_``;
+    ``extra``
+        what to do with a sparse feature beyond ``n_features``: ``"error"`` or ``"drop"``;
+    ``bits``
+        hash the names of features to ``2**bits`` columns;
+    ``zero_based``
+        whether the features of svmlight text count from 0; None: the first block tells;
+    ``missing``
+        what to do with an empty cell: ``"error"`` or ``"zero"`` (no value, no one-hot column);
+    ``skip``
+        rows to leave out at the beginning; they are read, and counted;
+    ``chunk_rows``
+        most rows of a chunk (default: what one block of text holds).
+
+    >>> Options(bits=99)
+    Traceback (most recent call last):
+    ValueError: bits must be from 1 to 30, got 99
+    """
+
+    format: str | None = None
+    label: str | None = None
+    labelled: bool = True
+    columns: tuple[str, ...] | None = None
+    header: bool | None = None
+    n_features: int | None = None
+    extra: str = "error"
+    bits: int | None = None
+    zero_based: bool | None = None
+    missing: str = "error"
+    skip: int = 0
+    chunk_rows: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.format not in (None, *FORMATS):
+            raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
+        for name, allowed in (("extra", ("error", "drop")), ("missing", ("error", "zero"))):
+            if getattr(self, name) not in allowed:
+                raise ValueError(f"{name} must be {' or '.join(allowed)}, got {getattr(self, name)!r}")
+        if self.bits is not None and not 1 <= self.bits <= MOST_BITS:
+            raise ValueError(f"bits must be from 1 to {MOST_BITS}, got {self.bits}")
+        if self.n_features is not None and self.n_features < 1:
+            raise ValueError(f"n_features must be positive, got {self.n_features}")
+        if self.skip < 0:
+            raise ValueError(f"skip must not be negative, got {self.skip}")
+        if self.chunk_rows is not None and self.chunk_rows < 1:
+            raise ValueError(f"chunk_rows must be positive, got {self.chunk_rows}")
+
+    @property
+    def hash_bits(self) -> int:
+        """The bits to hash to where names must be hashed."""
+        return DEFAULT_BITS if self.bits is None else self.bits

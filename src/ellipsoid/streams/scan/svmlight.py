@@ -1,0 +1,193 @@
+"""Lines ``label index:value index:value … # comment`` as labels and compressed sparse rows.
+
+The format is that of SVM-light (Joachims, "Making large-scale SVM learning practical", 1999), which LIBSVM shares:
+indices increase along a line, ``qid:`` is for rankings, and what follows ``#`` is for people.
+
+A scan stops before the first line that does not fit its arrays, or that is wrong; its caller goes on from there.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .compiled import at, scanner
+from .hashing import murmur3
+from .numerals import FINE, HARD, after_digits, numeral
+
+# Why a scan stopped: at its end, because its arrays are full, or at a flaw of a line.
+DONE, FULL, NO_LABEL, NO_INDEX, NO_COLON, NO_VALUE, NOT_RISING, TOO_WIDE, ZERO_INDEX, MANY_LABELS = range(10)
+
+# Indices of at least this many digits are not computed.
+_BEYOND = 1 << 58
+
+
+class Rows(NamedTuple):
+    """Where a scan writes: labels, CSR rows, and numerals left to Python: (value or -1 - row, begin, end)."""
+
+    labels: Any
+    indptr: Any
+    indices: Any
+    values: Any
+    hard: Any
+
+
+class Rules(NamedTuple):
+    """``base`` is subtracted from every index; what is not below ``width`` is an error, or left out with ``drop``.
+    With ``mask`` >= 0 the column is the hash of the index and the mask, and rows are neither sorted nor free of
+    repetitions.
+    """
+
+    base: int
+    width: int
+    drop: bool
+    mask: int
+
+
+class Stop(NamedTuple):
+    """Why a scan stopped, and where: the next byte to read, or that of the flaw; with the line feeds passed, the rows,
+    values and hard numerals written, the smallest and the largest index met.
+    """
+
+    reason: int
+    position: int
+    lines: int
+    rows: int
+    values: int
+    hard: int
+    smallest: int
+    largest: int
+
+
+@scanner
+def scan(text, start, stop, rules, out):
+    """Read the lines of ``text[start:stop]``, which ends with a line feed."""
+    p, lines, row, k, hard = start, 0, 0, 0, 0
+    smallest, largest = np.int64(_BEYOND), np.int64(-1)
+    out.indptr[0] = 0
+    while p < stop:
+        line, line_k, line_hard, line_largest = p, k, hard, largest
+        c = text[at(p)]
+        while c == 32 or c == 9 or c == 13:
+            p += 1
+            c = text[at(p)]
+        if c == 10 or c == 35:
+            while text[at(p)] != 10:
+                p += 1
+            p += 1
+            lines += 1
+            continue
+        if row == out.labels.size:
+            return Stop(FULL, line, lines, row, line_k, line_hard, smallest, largest)
+        begin = p
+        value, p, status = numeral(text, p)
+        c = text[at(p)]
+        if status > HARD or not (c <= 32 or c == 35):
+            reason = MANY_LABELS if c == 44 and status <= HARD else NO_LABEL
+            return Stop(reason, begin, lines, row, line_k, line_hard, smallest, largest)
+        if status == HARD:
+            if hard == out.hard.shape[0]:
+                return Stop(FULL, line, lines, row, line_k, line_hard, smallest, largest)
+            out.hard[hard, 0], out.hard[hard, 1], out.hard[hard, 2] = -1 - row, begin, p
+            hard += 1
+        out.labels[at(row)] = value
+        reason = DONE
+        previous = np.int64(-1)
+        while True:
+            c = text[at(p)]
+            while c == 32 or c == 9 or c == 13:
+                p += 1
+                c = text[at(p)]
+            index = np.int64(c) - 48
+            if not 0 <= index <= 9:
+                if c == 10:
+                    break
+                if c == 35:
+                    while text[at(p)] != 10:
+                        p += 1
+                    break
+                if c == 113 and text[at(p + 1)] == 105 and text[at(p + 2)] == 100 and text[at(p + 3)] == 58:
+                    while text[at(p)] > 32:
+                        p += 1
+                    continue
+                reason = NO_INDEX
+                break
+            begin = p
+            p += 1
+            c = text[at(p)]
+            digit = np.int64(c) - 48
+            while 0 <= digit <= 9:
+                index = 10 * index + digit if index < _BEYOND else index
+                p += 1
+                c = text[at(p)]
+                digit = np.int64(c) - 48
+            if c != 58:
+                reason = NO_COLON
+                break
+            if index < smallest:
+                smallest = index
+            if index <= previous:
+                reason = NOT_RISING
+                break
+            previous = index
+            column = index - rules.base
+            if rules.mask >= 0:
+                while text[at(begin)] == 48 and begin + 1 < p:
+                    begin += 1
+                column = murmur3(text, begin, p, 0, False) & rules.mask
+            p += 1
+            begin = p
+            # Most values are short integers: no sign, no fraction, no exponent.
+            digit = np.int64(text[at(p)]) - 48
+            short = np.int64(0)
+            while 0 <= digit <= 9 and p < begin + 15:
+                short = 10 * short + digit
+                p += 1
+                digit = np.int64(text[at(p)]) - 48
+            if text[at(p)] <= 32 and p > begin:
+                value, status = np.float64(short), FINE
+            elif text[at(p)] == 46 and p > begin:
+                value, p, status = after_digits(text, p, short, p - begin if short > 0 else 0)
+            else:
+                value, p, status = numeral(text, begin)
+            c = text[at(p)]
+            if status > HARD or (c > 32 and c != 35):
+                reason = NO_VALUE
+                break
+            if column < 0:
+                reason = ZERO_INDEX
+                break
+            if column >= rules.width:
+                if rules.drop:
+                    continue
+                reason = TOO_WIDE
+                break
+            if k == out.values.size:
+                reason = FULL
+                break
+            if status == HARD:
+                if hard == out.hard.shape[0]:
+                    reason = FULL
+                    break
+                out.hard[hard, 0], out.hard[hard, 1], out.hard[hard, 2] = k, begin, p
+                hard += 1
+            out.indices[at(k)] = column
+            out.values[at(k)] = value
+            k += 1
+            if index > largest:
+                largest = index
+        if reason != DONE:
+            return Stop(reason, line if reason == FULL else p, lines, row, line_k, line_hard, smallest, line_largest)
+        p += 1
+        lines += 1
+        row += 1
+        out.indptr[at(row)] = k
+    return Stop(DONE, p, lines, row, k, hard, smallest, largest)
+
+
+@scanner
+def looks_zero_based(text, stop):
+    """Does ``0:`` stand after a blank somewhere, be it in a comment?"""
+    for p in range(2, stop):  # noqa: SIM110 - a generator does not compile
+        if text[at(p)] == 58 and text[at(p - 1)] == 48 and text[at(p - 2)] <= 32:
+            return True
+    return False

@@ -1,0 +1,165 @@
+"""Lines of Vowpal Wabbit's text format as labels and hashed sparse rows.
+
+``label [importance [base]] ['tag] |namespace[:scale] feature[:value] … |namespace …``. A feature without a value has
+the value 1; the scale of a namespace multiplies the values behind it. The column of a feature is the hash of its
+name, seeded with the hash of its namespace. Importance, base and tag are passed over, and importances other than 1
+are counted.
+
+A scan stops before the first line that does not fit its arrays, or that is wrong; its caller goes on from there.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .compiled import at, inlined, scanner
+from .hashing import murmur3
+from .numerals import FINE, HARD, NO_NUMERAL, numeral
+
+# Why a scan stopped.
+DONE, FULL, NO_LABEL, NO_BAR, NO_VALUE, NO_NAME, TOO_LARGE = range(7)
+
+_LARGEST = np.finfo(np.float64).max
+
+
+class Rules(NamedTuple):
+    """The mask of hashes, and whether a line without a label is an error."""
+
+    mask: int
+    labelled: bool
+
+
+class Stop(NamedTuple):
+    """Why a scan stopped, and where: the next byte to read, or that of the flaw; line feeds passed, rows, values and
+    hard numerals written, and importances other than 1 met.
+    """
+
+    reason: int
+    position: int
+    lines: int
+    rows: int
+    values: int
+    hard: int
+    important: int
+
+
+@inlined
+def word_end(text, p):
+    """The end of a name: a blank, a colon, a bar or a line feed."""
+    c = text[at(p)]
+    while c != 32 and c != 58 and c != 124 and c != 10 and c != 9 and c != 13:
+        p += 1
+        c = text[at(p)]
+    return p
+
+
+@inlined
+def ends_word(c):
+    """May a number end before this byte?"""
+    return c == 32 or c == 9 or c == 13 or c == 10 or c == 124
+
+
+@scanner
+def scan(text, start, stop, rules, out):
+    """Read the lines of ``text[start:stop]``, which ends with a line feed, into the arrays of an svmlight scan."""
+    p, lines, row, k, hard, important = start, 0, 0, 0, 0, 0
+    out.indptr[0] = 0
+    while p < stop:
+        line, line_k, line_hard = p, k, hard
+        c = text[at(p)]
+        while c == 32 or c == 9 or c == 13:
+            p += 1
+            c = text[at(p)]
+        if c == 10:
+            p += 1
+            lines += 1
+            continue
+        reason = FULL if row == out.labels.size else DONE
+        out_label, numbers = 0.0, 0
+        # Before the first bar: up to three numbers, then a tag, which begins with an apostrophe or touches the bar.
+        while reason == DONE and c != 124:
+            begin = p
+            value, p, status = numeral(text, p)
+            if status == NO_NUMERAL or not ends_word(text[at(p)]) or (text[at(p)] == 124 and numbers > 0):
+                p = word_end(text, begin)
+                tag = numbers > 0 and (text[at(begin)] == 39 or text[at(p)] == 124) and ends_word(text[at(p)])
+                if not tag:
+                    p, reason = begin, NO_LABEL if numbers == 0 else NO_BAR
+                    break
+            elif numbers == 0:
+                out_label = value
+                if status == HARD:
+                    if hard == out.hard.shape[0]:
+                        reason = FULL
+                        break
+                    out.hard[at(hard), 0], out.hard[at(hard), 1], out.hard[at(hard), 2] = -1 - row, begin, p
+                    hard += 1
+            elif numbers == 1 and value != 1.0:
+                important += 1
+            numbers += 1
+            c = text[at(p)]
+            while c == 32 or c == 9 or c == 13:
+                p += 1
+                c = text[at(p)]
+            if c == 10 or numbers > 4:
+                reason = NO_BAR
+        if reason == DONE and rules.labelled and numbers == 0:
+            reason = NO_LABEL
+        while reason == DONE and text[at(p)] == 124:
+            p += 1
+            begin = p
+            p = word_end(text, p)
+            seed = murmur3(text, begin, p, 0, False)
+            scale = 1.0
+            if text[at(p)] == 58:
+                scale, p, status = numeral(text, p + 1)
+                if status != FINE or not ends_word(text[at(p)]):
+                    reason = TOO_LARGE if status == HARD else NO_VALUE
+                    break
+            while True:
+                c = text[at(p)]
+                while c == 32 or c == 9 or c == 13:
+                    p += 1
+                    c = text[at(p)]
+                if c == 10 or c == 124:
+                    break
+                begin = p
+                p = word_end(text, p)
+                if p == begin:
+                    reason = NO_NAME
+                    break
+                column = murmur3(text, begin, p, seed, False) & rules.mask
+                value = scale
+                if text[at(p)] == 58:
+                    begin = p + 1
+                    value, p, status = numeral(text, begin)
+                    if status == NO_NUMERAL or not ends_word(text[at(p)]):
+                        reason = NO_VALUE
+                        break
+                    value *= scale
+                    if not -_LARGEST <= value <= _LARGEST:
+                        p, reason = begin, TOO_LARGE
+                        break
+                    if status == HARD:
+                        if scale != 1.0:
+                            p, reason = begin, TOO_LARGE
+                            break
+                        if hard == out.hard.shape[0]:
+                            reason = FULL
+                            break
+                        out.hard[at(hard), 0], out.hard[at(hard), 1], out.hard[at(hard), 2] = k, begin, p
+                        hard += 1
+                if k == out.values.size:
+                    reason = FULL
+                    break
+                out.indices[at(k)] = column
+                out.values[at(k)] = value
+                k += 1
+        if reason != DONE:
+            return Stop(reason, line if reason == FULL else p, lines, row, line_k, line_hard, important)
+        out.labels[at(row)] = out_label
+        p += 1
+        lines += 1
+        row += 1
+        out.indptr[at(row)] = k
+    return Stop(DONE, p, lines, row, k, hard, important)

@@ -1,0 +1,74 @@
+"""What the two sparse text formats share: a block is scanned until it is used up, rows first, then the flaw, if any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ellipsoid.streams.blocks import Block, Origin
+from ellipsoid.streams.options import Options
+from ellipsoid.streams.scan.svmlight import FULL, Rows
+from ellipsoid.streams.words import LineError, finite
+
+# Numerals left to Python in one scan; a single line with more of them is scanned again with more room.
+HARD_ROOM = 256
+
+
+class SparseText:
+    """Lines of sparse examples; a subclass gives `run`, `flaw`, and the bytes of the shortest feature."""
+
+    shortest = 4
+
+    def __init__(self, origin: Origin, options: Options) -> None:
+        self.origin, self.options = origin, options
+        # Lines of the blocks scanned so far.
+        self.lines = 0
+
+    def run(self, text: Any, position: int, stop: int, out: Rows) -> Any:
+        """Scan lines from a position on; returns a ``Stop``."""
+        raise NotImplementedError
+
+    def flaw(self, block: Block, found: Any) -> str:
+        """The sentence for the flaw at which a scan stopped."""
+        raise NotImplementedError
+
+    def scans(self, block: Block) -> Iterator[tuple[Rows, Any]]:
+        """Rows until the block is used up; an error comes after the rows before it."""
+        position, room, before = 0, HARD_ROOM, self.lines
+        while position < block.stop:
+            size = block.stop - position
+            # The shortest line has two bytes; what stays unused of these arrays is never touched.
+            out = Rows(
+                np.empty(size // 2 + 1),
+                np.empty(size // 2 + 2, dtype=np.int32),
+                np.empty(size // self.shortest + 1, dtype=np.int32),
+                np.empty(size // self.shortest + 1),
+                np.empty((room, 3), dtype=np.int64),
+            )
+            found = self.run(block.text, position, block.stop, out)
+            for which, begin, end in out.hard[: found.hard].tolist():
+                value = finite(self.origin.name, block, (begin, end), before)
+                if which < 0:
+                    out.labels[-1 - which] = value
+                else:
+                    out.values[which] = value
+            if found.rows:
+                yield out, found
+            self.lines += found.lines
+            if found.reason > FULL:
+                raise LineError(self.origin.name, self.lines + 1, self.flaw(block, found))
+            if found.rows == 0:
+                room *= 4
+            position = found.position
+
+
+def matrix(out: Rows, found: Any, width: int, hashed: bool) -> Any:
+    """The rows of a scan as a CSR matrix; features of one hash are added up."""
+    n, k = found.rows, found.values
+    X = sparse.csr_matrix((out.values[:k], out.indices[:k], out.indptr[: n + 1]), shape=(n, width))
+    if hashed:
+        X.sum_duplicates()
+    return X

@@ -1,0 +1,101 @@
+"""Svmlight text: what the scanner finds, put into matrices and words.
+
+Nothing in the format says whether features count from 0 or from 1. The first block decides: from 0 if a line of it
+has a feature 0, else from 1. A feature 0 that comes later contradicts that, and is an error; ``zero_based`` settles
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.streams.blocks import Block, Origin
+from ellipsoid.streams.labels import Numbers
+from ellipsoid.streams.options import Options
+from ellipsoid.streams.scan import svmlight as scan
+from ellipsoid.streams.sparse_text import SparseText, matrix
+from ellipsoid.streams.words import token
+
+# Without n_features and bits, a feature beyond this is taken for damage, not for a wish for that much memory.
+WIDEST = 1 << 24
+
+_SENTENCES = {
+    scan.NO_LABEL: "a line must begin with its label, a number, got {}",
+    scan.MANY_LABELS: "a line must have one label, got {}",
+    scan.NO_INDEX: "a feature must be written index:value, got {}",
+    scan.NO_COLON: "a feature must be written index:value, got {}",
+    scan.NO_VALUE: "the value of a feature must be a number, got {}",
+    scan.NOT_RISING: "the indices of the features must rise along a line, but {} follows one that is as large",
+}
+
+
+class Svmlight(SparseText):
+    """``label index:value …``, one example a line."""
+
+    def __init__(self, origin: Origin, options: Options) -> None:
+        super().__init__(origin, options)
+        self.n_features = options.n_features if options.bits is None else 1 << options.bits
+        self._base: int | None = None
+
+    @property
+    def description(self) -> str:
+        """What is read, with what was detected."""
+        if self.options.bits is not None:
+            return f"svmlight text, features hashed to {self.options.bits} bits"
+        if self._base is None:
+            return "svmlight text"
+        how = "" if self.options.zero_based is not None else " (detected)"
+        return f"svmlight text, features count from {self._base}{how}"
+
+    def pairs(self) -> Iterator[tuple[Any, Any]]:
+        """Rows and labels, block by block."""
+        zero, hashed = self.options.zero_based, self.options.bits is not None
+        self._base = None if zero is None else int(not zero)
+        self.lines = 0
+        numbers, width = Numbers(), self.n_features or 1
+        for block in self.origin.blocks():
+            if self._base is None:
+                self._base = self._detected(block)
+            for out, found in self.scans(block):
+                if self.n_features is None:
+                    width = max(width, found.largest - self._base + 1)
+                X = matrix(out, found, width, hashed)
+                for part, y in numbers.pieces(out.labels[: found.rows]):
+                    yield (X if len(y) == found.rows else X[part]), y
+
+    def _detected(self, block: Block) -> int:
+        if self.options.bits is not None or not scan.looks_zero_based(block.text, block.stop):
+            return 1
+        # It may stand in a comment: look closer, at every index up to the first flaw, and keep nothing.
+        none = np.empty(0)
+        out = scan.Rows(
+            np.empty(block.stop), np.empty(block.stop + 1, dtype=np.int32), np.empty(0, dtype=np.int32), none,
+            np.empty((block.stop, 3), dtype=np.int64),
+        )  # fmt: skip
+        found = scan.Stop(*scan.scan(block.text, 0, block.stop, scan.Rules(0, 0, True, -1), out))
+        return int(found.smallest > 0)
+
+    def run(self, text: Any, position: int, stop: int, out: scan.Rows) -> Any:
+        """Scan lines from a position on."""
+        base = self._base or 0
+        if self.options.bits is not None:
+            rules = scan.Rules(base, 1 << 62, False, (1 << self.options.bits) - 1)
+        else:
+            width = WIDEST if self.n_features is None else self.n_features
+            rules = scan.Rules(base, width, self.options.extra == "drop", -1)
+        return scan.Stop(*scan.scan(text, position, stop, rules, out))
+
+    def flaw(self, block: Block, found: Any) -> str:
+        """The sentence for the flaw at which a scan stopped."""
+        word = token(block, found.position)
+        if found.reason == scan.ZERO_INDEX:
+            how = "zero_based=False says" if self.options.zero_based is False else "the first lines told"
+            return f"{word} is feature 0, but {how} that features count from 1; give zero_based=True"
+        if found.reason == scan.TOO_WIDE and self.n_features is not None:
+            return f"{word} is beyond n_features={self.n_features} (features count from {self._base})"
+        if found.reason == scan.TOO_WIDE:
+            return f"{word} is beyond {WIDEST} features, the most that are read unasked; give n_features or bits"
+        return _SENTENCES[found.reason].format(word)

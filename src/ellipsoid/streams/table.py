@@ -1,0 +1,201 @@
+"""CSV text: the first row tells what each column is, and every later line is held to it.
+
+A column is of numbers if its first cell that is not missing is a number, else of words, which are one-hot coded by
+hashing. The label's column, the last unless another is named, is of numbers or words likewise. The delimiter is the one
+of comma, semicolon and tab that the first line has most of.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.streams.blocks import SLACK, Block, Origin
+from ellipsoid.streams.labels import Numbers
+from ellipsoid.streams.onehot import beside
+from ellipsoid.streams.options import Options
+from ellipsoid.streams.scan import table as scan
+from ellipsoid.streams.scan.hashing import hash_name
+from ellipsoid.streams.words import LineError, finite, token
+
+_MARK = b"\xef\xbb\xbf"
+# A column with more words than this holds no labels: to remember them would not be constant memory.
+_MOST_LABELS = 1 << 20
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+
+class Csv:
+    """One example a line, a feature a column."""
+
+    def __init__(self, origin: Origin, options: Options) -> None:
+        self.origin, self.options = origin, options
+        self.n_features: int | None = None
+        self._delimiter, self._numbers, self._hashes = ",", 0, 0
+
+    @property
+    def description(self) -> str:
+        """What is read, with what was detected."""
+        if self.n_features is None:
+            return "CSV text"
+        hashed = f" and {self._hashes} of words, hashed to {self.options.hash_bits} bits" if self._hashes else ""
+        return f"CSV text between {_DELIMITERS[self._delimiter]}, {self._numbers} columns of numbers{hashed}"
+
+    def pairs(self) -> Iterator[tuple[Any, Any]]:
+        """Rows and labels, block by block."""
+        blocks = self.origin.blocks()
+        first = next(blocks, None)
+        if first is None:
+            return
+        position, lines = self._decide(first)
+        numbers = Numbers()
+        for block in chain([first], blocks):
+            for out, found in self._scans(block, position, lines):
+                lines += found.lines
+                if found.rows:
+                    yield from self._labelled(block, out, found.rows, numbers)
+            position = 0
+
+    def _labelled(self, block: Block, out: scan.Cells, n: int, numbers: Numbers) -> Iterator[tuple[Any, Any]]:
+        X = out.numbers[:n]
+        if self._hashes:
+            X = beside(X, out.hashes[:n], self.options.hash_bits)
+        purposes = self._columns.purpose
+        if scan.NUMBER_LABEL in purposes:
+            yield from ((X[part], y) for part, y in numbers.pieces(out.labels[:n]))
+        elif scan.TEXT_LABEL in purposes:
+            yield X, self._words(block, out.spans[:n])
+        else:
+            yield X, None
+
+    def _words(self, block: Block, spans: Any) -> Any:
+        raw, known = bytes(block.raw), self._known
+        words = []
+        for begin, end in spans.tolist():
+            cell = raw[begin:end]
+            word = known.get(cell)
+            if word is None:
+                word = known[cell] = cell.decode("utf-8", "backslashreplace").replace('""', '"')
+                if len(known) > _MOST_LABELS:
+                    raise ValueError(
+                        f"{self.origin.name}: the column of labels has more than {_MOST_LABELS} words in it"
+                    )
+            words.append(word)
+        return np.array(words)
+
+    # -- what the first block tells ----------------------------------------------------------------------------
+
+    def _decide(self, block: Block) -> tuple[int, int]:
+        """Make out the columns; returns where the data begin, and how many lines come before."""
+        position, lines = 3 if block.raw.startswith(_MARK) else 0, 0
+        while position < block.stop and (end := block.raw.index(b"\n", position)) >= 0:
+            line = bytes(block.raw[position:end]).decode("utf-8", "backslashreplace").strip("\r ")
+            if line:
+                break
+            position, lines = end + 1, lines + 1
+        else:
+            raise ValueError(f"{self.origin.name} has no rows")
+        self._delimiter = max(_DELIMITERS, key=line.count)
+        cells = [cell.strip() for cell in next(csv.reader([line], delimiter=self._delimiter))]
+        header = self._has_header(cells)
+        if header:
+            position, lines = end + 1, lines + 1
+        kinds = np.zeros(len(cells), dtype=np.int64)
+        scan.classify(block.text, position, block.stop, ord(self._delimiter), kinds)
+        self._arrange(cells if header else None, kinds == scan.TEXT)
+        return position, lines
+
+    def _has_header(self, cells: list[str]) -> bool:
+        if self.options.header is not None:
+            return self.options.header
+        features = cells[:-1] if self.options.labelled and len(cells) > 1 else cells
+        return not all(_number_or_missing(cell) for cell in features)
+
+    def _arrange(self, names: list[str] | None, wordy: Any) -> None:
+        """Give each column its purpose."""
+        options, width = self.options, len(wordy)
+        if names is not None and len(set(names)) < width and (options.label is not None or options.columns is not None):
+            raise ValueError(f"{self.origin.name} has two columns of one name: {', '.join(names)}")
+        label = self._find(names, options.label, "label") if options.label is not None else width - 1
+        chosen = range(width) if options.columns is None else [self._find(names, c, "columns") for c in options.columns]
+        purpose = np.full(width, scan.IGNORED)
+        purpose[list(chosen)] = np.where(wordy, scan.TEXT, scan.NUMBER)[list(chosen)]
+        if options.labelled:
+            purpose[label] = scan.TEXT_LABEL if wordy[label] else scan.NUMBER_LABEL
+        elif options.label is not None:
+            purpose[label] = scan.IGNORED
+        place = np.zeros(width, dtype=np.int64)
+        for kind in (scan.NUMBER, scan.TEXT):
+            place[purpose == kind] = np.arange((purpose == kind).sum())
+        seed = np.array([hash_name(names[j] if names else str(j)) for j in range(width)], dtype=np.int64)
+        self._columns = scan.Columns(purpose, place, seed)
+        self._hashes = int((purpose == scan.TEXT).sum())
+        self._numbers = int((purpose == scan.NUMBER).sum())
+        self._known: dict[bytes, str] = {}
+        if self._numbers + self._hashes == 0:
+            raise ValueError(f"{self.origin.name} has no column of features beside the label")
+        self.n_features = self._numbers + (1 << options.hash_bits if self._hashes else 0)
+
+    def _find(self, names: list[str] | None, name: str, option: str) -> int:
+        if names is None:
+            raise ValueError(
+                f"{self.origin.name} has no header line, so no column is called {name!r}; the last one is the label"
+            )
+        if name not in names:
+            raise ValueError(f"{self.origin.name} has no column {name!r} for {option}; it has {', '.join(names)}")
+        return names.index(name)
+
+    # -- lines -------------------------------------------------------------------------------------------------
+
+    def _scans(self, block: Block, position: int, lines: int) -> Iterator[tuple[scan.Cells, scan.Stop]]:
+        """Rows until the block, which comes after ``lines`` lines, is used up; an error after the rows before it."""
+        room, before = 256, lines - block.raw.count(b"\n", 0, position)
+        rules = scan.Rules(ord(self._delimiter), (1 << self.options.hash_bits) - 1, self.options.missing == "zero")
+        while position < block.stop:
+            # A line of k cells has at least k bytes.
+            n = (block.stop - position) // len(self._columns.purpose) + 1
+            text = scan.TEXT_LABEL in self._columns.purpose
+            out = scan.Cells(
+                np.empty((n, self._numbers)), np.empty((n, self._hashes), dtype=np.int64), np.empty(n),
+                np.empty((n if text else 0, 2), dtype=np.int64), np.empty((room, 4), dtype=np.int64),
+            )  # fmt: skip
+            found = scan.Stop(*scan.scan(block.text, position, block.stop, self._columns, rules, out))
+            for row, place, begin, end in out.hard[: found.hard].tolist():
+                value = finite(self.origin.name, block, (begin, end), before)
+                if place < 0:
+                    out.labels[row] = value
+                else:
+                    out.numbers[row, place] = value
+            yield out, found
+            lines += found.lines
+            if found.reason > scan.FULL:
+                raise LineError(self.origin.name, lines + 1, self._flaw(block, found))
+            if found.rows == 0:
+                room *= 4
+            position = found.position
+
+    def _flaw(self, block: Block, found: scan.Stop) -> str:
+        width = len(self._columns.purpose)
+        if found.reason == scan.TOO_FEW:
+            return f"{found.column} columns where the first line has {width}"
+        if found.reason == scan.TOO_MANY:
+            return f"more than the {width} columns of the first line"
+        if found.reason == scan.BAD_QUOTE:
+            return f"the quotation marks of column {found.column + 1} do not enclose it on this line"
+        if found.reason == scan.MISSING and self._columns.purpose[found.column] > scan.TEXT:
+            return f"the label (column {found.column + 1}) is missing"
+        if found.reason == scan.MISSING:
+            return f"column {found.column + 1} is missing; give missing='zero' to read that as zero"
+        cell = token(block, found.position, b"\r\n" + self._delimiter.encode())
+        return f"{cell} is not a number, as the first cell of column {found.column + 1} is"
+
+
+def _number_or_missing(cell: str) -> bool:
+    text = np.frombuffer(bytearray(cell.encode() + b"\n" + bytes(SLACK)), dtype=np.uint8)
+    kinds = np.zeros(1, dtype=np.int64)
+    # A byte that no line of text has takes the delimiter's place: the cell may hold it between quotation marks.
+    scan.classify(text, 0, len(text) - SLACK, 0, kinds)
+    return bool(kinds[0] != scan.TEXT)

@@ -1,0 +1,45 @@
+"""How a flaw of a text is put: the file, the line, and the word that is wrong."""
+
+from __future__ import annotations
+
+from math import isfinite
+
+from ellipsoid.streams.blocks import Block
+
+_LONGEST = 40
+
+
+class LineError(ValueError):
+    """A line that cannot be read.
+
+    >>> print(LineError("train.svm", 7, "a line must begin with its label"))
+    train.svm, line 7: a line must begin with its label
+    """
+
+    def __init__(self, name: str, line: int, what: str) -> None:
+        super().__init__(f"{name}, line {line}: {what}")
+
+
+def token(block: Block, position: int, blanks: bytes = b" \t\r\n") -> str:
+    """The word around a position, quoted and not too long."""
+    text = block.raw
+    begin = end = min(position, block.stop - 1)
+    while begin > 0 and text[begin - 1] not in blanks and end - begin < _LONGEST:
+        begin -= 1
+    while end < block.stop and text[end] not in blanks and end - begin < _LONGEST:
+        end += 1
+    return repr(bytes(text[begin:end]).decode("utf-8", "backslashreplace"))
+
+
+def finite(name: str, block: Block, numeral: tuple[int, int], lines: int) -> float:
+    """The number that the numeral between two positions of a block stands for, by Python's own rounding.
+
+    ``lines`` is how many lines came before the block.
+    """
+    begin, end = numeral
+    word = bytes(block.raw[begin:end]).decode("ascii")
+    value = float(word)
+    if not isfinite(value):
+        line = lines + 1 + block.raw.count(b"\n", 0, begin)
+        raise LineError(name, line, f"{word[:_LONGEST]!r} is too large for a float64")
+    return value

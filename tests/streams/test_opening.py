@@ -1,0 +1,197 @@
+"""One door: what a source is, from where it comes, how it is packed."""
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ellipsoid import MIRA, prequential
+from ellipsoid.streams.chunks import Reader
+from ellipsoid.streams.opening import open_stream, sniff
+from ellipsoid.streams.stream import read_ahead
+
+from .conftest import gather
+
+TEXT = b"".join(b"%d 1:%d 2:0.5\n" % (i % 3, i) for i in range(1000))
+
+
+def zstd(data):
+    zstandard = pytest.importorskip("zstandard")
+    compressor = zstandard.ZstdCompressor(write_checksum=True)
+    return compressor.compress(data[:3000]) + compressor.compress(data[3000:])
+
+
+PACKERS = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd}
+
+
+@pytest.mark.parametrize("suffix", PACKERS)
+def test_packed_files_are_read_again_and_again_with_progress(tmp_path, suffix):
+    path = tmp_path / f"a.svm{suffix}"
+    path.write_bytes(PACKERS[suffix](TEXT))
+    reader = open_stream(path)
+    assert isinstance(reader, Reader)
+    assert reader.bytes_total == path.stat().st_size
+    for _ in range(2):
+        X, y = gather(reader)
+        assert X.toarray()[:, 0].tolist() == list(range(1000))
+        assert y.tolist() == [i % 3 for i in range(1000)]
+        assert reader.bytes_read == reader.bytes_total
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+@pytest.mark.parametrize("damage", ["cut", "flip"])
+def test_damaged_packed_files_are_refused(tmp_path, suffix, damage):
+    path = tmp_path / f"a.svm{suffix}"
+    packed = bytearray(PACKERS[suffix](TEXT))
+    if damage == "cut":
+        del packed[-30:]
+    else:
+        packed[len(packed) // 2] ^= 0xFF
+    path.write_bytes(packed)
+    with pytest.raises(ValueError, match=rf"a.svm{suffix}(: the bytes cannot be read|, line )"):
+        gather(open_stream(path))
+
+
+class Drip(io.RawIOBase):
+    """A pipe that gives a few bytes at a time."""
+
+    def __init__(self, data):
+        self.data = io.BytesIO(data)
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        part = self.data.read(min(7, len(buffer)))
+        buffer[: len(part)] = part
+        return len(part)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_a_pipe_is_read_once_whatever_it_gives_at_a_time(pack):
+    reader = open_stream(Drip(pack(TEXT)))
+    assert gather(reader)[0].shape == (1000, 2)
+    assert reader.bytes_total is None
+    assert reader.bytes_read == len(pack(TEXT))
+    with pytest.raises(ValueError, match="can be read only once"):
+        gather(reader)
+
+
+def test_standard_input():
+    code = (
+        "from ellipsoid.streams.opening import open_stream\n"
+        "reader = open_stream('-')\n"
+        "print(sum(X.shape[0] for X, _, _ in reader), reader.description)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], input=gzip.compress(TEXT), capture_output=True, check=True)
+    assert done.stdout == b"1000 standard input: svmlight text, features count from 1 (detected)\n"
+    assert done.stderr == b""
+
+
+def test_a_named_pipe(tmp_path):
+    path = tmp_path / "pipe.svm"
+    os.mkfifo(path)
+    writer = threading.Thread(target=lambda: path.write_bytes(TEXT))
+    writer.start()
+    reader = open_stream(path)
+    assert gather(reader)[0].shape == (1000, 2)
+    writer.join()
+    assert reader.bytes_total is None
+
+
+@pytest.mark.parametrize(
+    ("head", "format"),
+    [
+        (b"\n# c\n-1 qid:3 1:2\n", "svmlight"),
+        (b"+1.5e3 1:2\n", "svmlight"),
+        (b"1 'tag |a b:2\n", "vw"),
+        (b"1|a b,c\n", "vw"),
+        (b"a;b;c\n1;2;3\n", "csv"),
+        (b"1\t2\t3\n", "csv"),
+        (b"ARROW1\0\0", "arrow"),
+        (b"\xff\xff\xff\xff\0", "arrow"),
+        (b"PAR1\0", "parquet"),
+    ],
+)
+def test_first_bytes_tell_the_format(head, format):
+    assert sniff(head) == format
+
+
+@pytest.mark.parametrize("head", [b"", b"\n\n", b"1\n", b"hello\n", bytes(100)])
+def test_bytes_that_tell_nothing_ask_for_the_format(head):
+    with pytest.raises(ValueError, match="give format, one of svmlight"):
+        open_stream(io.BytesIO(head))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"format": "json"}, "format must be one of svmlight"),
+        ({"extra": "keep"}, "extra must be error or drop, got 'keep'"),
+        ({"missing": 0}, "missing must be error or zero, got 0"),
+        ({"bits": 0}, "bits must be from 1 to 30, got 0"),
+        ({"n_features": 0}, "n_features must be positive, got 0"),
+        ({"skip": -1}, "skip must not be negative, got -1"),
+        ({"chunk_rows": 0}, "chunk_rows must be positive, got 0"),
+    ],
+)
+def test_bad_options_are_explained(options, message):
+    with pytest.raises(ValueError, match=message):
+        open_stream(io.BytesIO(TEXT), **options)
+
+
+def test_missing_files_folders_and_other_things(tmp_path):
+    with pytest.raises(FileNotFoundError, match="no file"):
+        open_stream(tmp_path / "none.svm")
+    with pytest.raises(IsADirectoryError, match="is a folder"):
+        open_stream(tmp_path)
+    with pytest.raises(ValueError, match="no data set 'nonesuch'"):
+        open_stream("nonesuch")
+    with pytest.raises(TypeError, match="got int"):
+        open_stream(3)
+    with pytest.raises(ValueError, match="has no rows"):
+        gather(open_stream(io.BytesIO(b"# nothing\n"), format="svmlight"))
+
+
+def test_arrays_data_sets_and_iterables_come_through_the_same_door():
+    X, y = gather(open_stream("digits", chunk_rows=100))
+    assert X.shape == (1797, 64)
+    pair = gather(open_stream((sparse.csr_matrix(X), y), skip=1700))
+    assert pair[0].shape == (97, 64)
+    rows = gather(open_stream(zip(X, y, strict=True)))
+    np.testing.assert_array_equal(rows[0], X)
+    chunks = gather(open_stream([(X[:1000], y[:1000]), (X[1000:], y[1000:])]))
+    np.testing.assert_array_equal(chunks[0], X)
+
+
+def test_prequential_takes_a_reader(tmp_path):
+    (tmp_path / "a.svm").write_bytes(TEXT)
+    reader = open_stream(tmp_path / "a.svm", n_features=2)
+    X, y = gather(reader)
+    found, expected = prequential(MIRA(), reader), prequential(MIRA(), (X, y))
+    assert (found.rows, found.errors, found.updates) == (1000, expected.errors, expected.updates)
+
+
+def test_reading_ahead_hands_errors_over_and_ends_its_thread():
+    def pairs():
+        yield 1, 1
+        yield 2, 2
+        raise ValueError("line 3")
+
+    before = threading.active_count()
+    ahead = read_ahead(pairs())
+    assert [next(ahead), next(ahead)] == [(1, 1), (2, 2)]
+    with pytest.raises(ValueError, match="line 3"):
+        next(ahead)
+    left = read_ahead((i, i) for i in range(10**9))
+    assert [next(left), next(left)] == [(0, 0), (1, 1)]
+    left.close()
+    assert threading.active_count() == before
