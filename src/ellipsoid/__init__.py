@@ -24,6 +24,9 @@ _EXPORTS = {
     "Perceptron": "ellipsoid.estimators",
     "QuasiAdditive": "ellipsoid.estimators",
     "ROMMA": "ellipsoid.estimators",
+    "Scaled": "ellipsoid.estimators",
+    "StandardStream": "ellipsoid.estimators",
+    "UnitNorm": "ellipsoid.estimators",
     "datasets": "ellipsoid.streams",
     "feasible_point": "ellipsoid.convex",
     "load": "ellipsoid.estimators",
@@ -48,6 +51,9 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import PassiveAggressive as PassiveAggressive
     from ellipsoid.estimators import Perceptron as Perceptron
     from ellipsoid.estimators import QuasiAdditive as QuasiAdditive
+    from ellipsoid.estimators import Scaled as Scaled
+    from ellipsoid.estimators import StandardStream as StandardStream
+    from ellipsoid.estimators import UnitNorm as UnitNorm
     from ellipsoid.estimators import load as load
     from ellipsoid.evaluate import prequential as prequential
     from ellipsoid.geometry import Ellipsoid as Ellipsoid

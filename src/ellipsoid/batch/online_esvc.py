@@ -14,7 +14,6 @@ from ellipsoid.batch.problem import SOFT_MARGIN_R, check_constants
 from ellipsoid.certificates import Certificate
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED
 from ellipsoid.estimators.base import OnlineClassifier
-from ellipsoid.estimators.learner import Learner
 
 
 class OnlineEllipsoidalSVC(OnlineClassifier):
@@ -106,8 +105,9 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         )
         return EllipsoidLearner(terms, intercept=self.fit_intercept, average=self.average, bias=self.intercept_scaling)
 
-    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+    def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
         """None: the certificate of this learner is its duality gap, not a bound on mistakes."""
+        self._learned()
         return []
 
     def fit(self, X: Any, y: ArrayLike) -> Self:

@@ -8,7 +8,9 @@ from .iellip import IELLIP
 from .linear import MIRA, PassiveAggressive, Perceptron
 from .online_svm import OnlineSVM
 from .persist import load
+from .pipeline import Scaled
 from .scaled import ALMA, ROMMA
+from .scalers import StandardStream, UnitNorm
 
 # The explicit list of learners: the command line, the model files and the shared tests read it.
 LEARNERS: dict[str, Any] = {
@@ -27,5 +29,8 @@ __all__ = [
     "PassiveAggressive",
     "Perceptron",
     "QuasiAdditive",
+    "Scaled",
+    "StandardStream",
+    "UnitNorm",
     "load",
 ]

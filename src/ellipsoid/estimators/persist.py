@@ -65,6 +65,8 @@ def open_model(path: Any) -> tuple[Any, container.Content]:
 
 def describe(model: Any) -> tuple[dict[str, Any], Arrays]:
     """The header and the arrays of a model; None stands for the stream."""
+    if "scaler_" in model.__dict__:
+        return _describe_scaled(model)
     core = model._learned()
     params, started = _params(model.get_params(deep=False)), _params(core.started)
     header: dict[str, Any] = {
@@ -81,6 +83,23 @@ def describe(model: Any) -> tuple[dict[str, Any], Arrays]:
     return header, {"tally": core.tally, **core.table.state(core.scores)}
 
 
+def _describe_scaled(model: Any) -> tuple[dict[str, Any], Arrays]:
+    header, arrays = describe(model.learner_)
+    params, started = _params(model.learner.get_params(deep=False)), _params(model.learner_._core.started)
+    scalars, parts = model.scaler_.state()
+    header |= {
+        "params": params,
+        "started": None if started == params else started,
+        "names": [str(name) for name in model.feature_names_in_] if hasattr(model, "feature_names_in_") else None,
+        "scaler": {
+            "class": type(model.scaler_).__name__,
+            "params": _params(model.scaler_.get_params(deep=False)),
+            "state": scalars,
+        },
+    }
+    return header, arrays | {f"scaler_{name}": array for name, array in parts.items()}
+
+
 def _version_1(header: dict[str, Any], arrays: Arrays) -> Any:
     """The model of a file of version 1. This reader stays when another version comes."""
     if sorted(header) != sorted(KEYS):
@@ -88,7 +107,7 @@ def _version_1(header: dict[str, Any], arrays: Arrays) -> Any:
     if not isinstance(header["stream"], dict | None):
         raise ValueError("its stream is no JSON object")
     _check_values(arrays)
-    model = _learner(header, arrays)
+    model = _learner(header, arrays) if header["scaler"] is None else _scaled(header, arrays)
     agrees({**header, "stream": None}, arrays, describe(model))
     return model
 
@@ -124,6 +143,28 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> Any:
     model.set_params(**params)
     if header["names"] is not None:
         model.feature_names_in_ = np.array([str(name) for name in _listed(header["names"])], dtype=object)
+    return model
+
+
+def _scaled(header: dict[str, Any], arrays: Arrays) -> Any:
+    from sklearn.base import clone
+
+    from .pipeline import Scaled
+    from .scalers import SCALERS
+
+    described = header["scaler"]
+    if described["class"] not in SCALERS:
+        raise ValueError(f"it holds the unknown scaler {described['class']!r}; there are {', '.join(SCALERS)}")
+    scaler = SCALERS[described["class"]](**_values(described["params"]))
+    parts = {name.removeprefix("scaler_"): array for name, array in arrays.items() if name.startswith("scaler_")}
+    scaler.restore(described["state"], parts)
+    learner = _learner({**header, "names": None}, arrays)
+    if scaler.n_features_in_ != learner.n_features_in_:
+        raise ValueError(f"its scaler has {scaler.n_features_in_} features, its learner {learner.n_features_in_}")
+    model = Scaled(clone(learner), clone(scaler))
+    if header["names"] is not None:
+        scaler.feature_names_in_ = np.array([str(name) for name in _listed(header["names"])], dtype=object)
+    model._keep(learner, scaler)
     return model
 
 

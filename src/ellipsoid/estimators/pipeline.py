@@ -1,0 +1,195 @@
+"""A scaler in front of a learner, as one learner of a stream."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+
+from ellipsoid.certificates import Certificate
+
+from . import persist
+from .named import row_of
+from .scalers import StandardStream
+
+
+class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A scaler and a learner as one learner: it learns one example at a time, and is saved in one file.
+
+    On a stream each row is scaled by what is known of the rows up to and including it, and then learned, so that no
+    row profits from later ones and no cutting of the stream into calls changes the model. ``fit`` does as a pipeline
+    does: it scales all rows by the statistics of all.
+
+    Parameters
+    ----------
+    learner : an online learner; it is cloned when learning starts
+    scaler : ``StandardStream()`` (the default, None) or ``UnitNorm()``; cloned likewise
+
+    Attributes
+    ----------
+    learner_, scaler_
+        The clones that have learned. ``coef_``, ``intercept_`` and the certificates speak of scaled features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from ellipsoid import MIRA, Scaled
+    >>> X, y = load_wine(return_X_y=True)
+    >>> bool(Scaled(MIRA()).partial_fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9)
+    True
+    >>> bool(MIRA().partial_fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9)
+    False
+    """
+
+    def __init__(self, learner: Any, scaler: Any = None) -> None:
+        self.learner = learner
+        self.scaler = scaler
+
+    # -- learning ----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Forget everything, learn the scale of all rows, then make the learner's passes over them."""
+        learner, scaler = self._fresh()
+        # Labels and widths are the learner's to judge, before anything is forgotten.
+        learner.fit(scaler.fit(X).transform(X), y)
+        self._keep(learner, scaler)
+        return self
+
+    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+        """One pass in the given order, as the learner has it."""
+        self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes))
+        return self
+
+    def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> NDArray[Any]:
+        """``partial_fit`` that returns the label predicted for each row before the row was learned."""
+        answer: NDArray[Any] = self._pass(X, lambda learner, rows: learner.learn_predict(rows, y, classes=classes))
+        return answer
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
+        if isinstance(x, dict):
+            row, columns = self._named(x)
+
+            def learn(learner: Any, scaled: Any) -> None:
+                learner.learn_one(_values(x, columns, scaled), y)
+
+            self._pass(row, learn, growing=True)
+        else:
+            self._pass(_row(x), lambda learner, rows: learner.learn_one(_single(rows), y))
+        return self
+
+    def _pass(self, X: Any, learn: Any, growing: bool = False) -> Any:
+        """Scale and learn; what the learner refuses the scaler has not seen either."""
+        started = self.__sklearn_is_fitted__()
+        learner, scaler = (self.learner_, self.scaler_) if started else self._fresh()
+        if growing:
+            scaler.grow_features = True
+        before = scaler.remember(X) if started else None
+        rows = scaler.learn_transform(X)
+        try:
+            answer = learn(learner, rows)
+        except BaseException:
+            if before is not None:
+                scaler.recall(before)
+            raise
+        self._keep(learner, scaler)
+        return answer
+
+    def _fresh(self) -> tuple[Any, Any]:
+        learner, scaler = clone(self.learner), StandardStream() if self.scaler is None else clone(self.scaler)
+        if getattr(learner, "grow_features", False):
+            scaler.grow_features = True
+        return learner, scaler
+
+    def _keep(self, learner: Any, scaler: Any) -> None:
+        self.learner_, self.scaler_ = learner, scaler
+        self.n_features_in_ = learner.n_features_in_
+        if hasattr(scaler, "feature_names_in_"):
+            self.feature_names_in_ = scaler.feature_names_in_
+
+    # -- prediction --------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores of the learner for the scaled rows."""
+        scores: NDArray[np.float64] = self._learned_pair()[0].decision_function(self._scaled(X))
+        return scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of the learner for the scaled rows."""
+        labels: NDArray[Any] = self._learned_pair()[0].predict(self._scaled(X))
+        return labels
+
+    def predict_one(self, x: Any) -> Any:
+        """The label predicted for one example."""
+        learner, scaler = self._learned_pair()
+        if isinstance(x, dict):
+            known = {name: value for name, value in x.items() if name in (learner._core.features or {})}
+            row, columns = self._named(known)
+            return learner.predict_one(_values(known, columns, scaler.transform(row)) if known else {})
+        return learner.predict_one(_single(self._scaled(_row(x))))
+
+    def _scaled(self, X: Any) -> Any:
+        scaler = self._learned_pair()[1]
+        width = scaler.n_features_in_
+        if scaler.grow_features and getattr(X, "ndim", 0) == 2 and X.shape[1] > width:
+            X = X[:, :width]  # features that were never met have no weight
+        return scaler.transform(X)
+
+    def _named(self, x: dict[Any, Any]) -> tuple[Any, dict[Any, int]]:
+        core = self.learner_._core if self.__sklearn_is_fitted__() else None
+        if core is not None and core.features is None:
+            raise ValueError("this learner was started on arrays; give x as an array, or start a new one on dicts")
+        known = {} if core is None else core.features
+        row, fresh = row_of(x, known)
+        return row, {name: known[name] if name in known else fresh[name] for name in x}
+
+    # -- what was learned --------------------------------------------------------------------------------------
+
+    def _learned_pair(self) -> tuple[Any, Any]:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} has learned nothing yet; call fit or partial_fit")
+        return self.learner_, self.scaler_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "learner_" in self.__dict__
+
+    def __getattr__(self, name: str) -> Any:
+        # classes_, coef_, t_, mistakes_, version_space_, ...: what the learner has learned.
+        if name.endswith("_") and not name.startswith("_") and "learner_" in self.__dict__:
+            return getattr(self.__dict__["learner_"], name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
+        """The learner's bounds, for the stream of scaled rows that it saw."""
+        bounds: list[Certificate] = self._learned_pair()[0].certificates(comparator)
+        return bounds
+
+    def save(self, path: Any) -> None:
+        """Write scaler and learner to one file that ``ellipsoid.load`` reads."""
+        self._learned_pair()
+        persist.save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = self.learner.__sklearn_tags__().classifier_tags.multi_label
+        return tags
+
+
+def _row(x: Any) -> Any:
+    if hasattr(x, "tocsr"):
+        return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr()
+    array = np.asarray(x)
+    if array.ndim != 1:
+        raise ValueError(f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows")
+    return array.reshape(1, -1)
+
+
+def _single(rows: Any) -> Any:
+    return rows if hasattr(rows, "tocsr") else rows[0]
+
+
+def _values(x: dict[Any, Any], columns: dict[Any, int], scaled: Any) -> dict[Any, float]:
+    values = dict(zip(scaled.indices.tolist(), scaled.data.tolist(), strict=True))
+    return {name: values[columns[name]] for name in x}

@@ -1,0 +1,300 @@
+"""Preprocessing that streams: running standardisation and unit length, as scikit-learn transformers."""
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import validate_data
+
+from ellipsoid.engine import entry
+
+from . import moments as running
+from .inputs import Source, writable
+from .moments import COUNT, MEAN, SQUARES
+
+NOTHING = np.zeros(0), np.zeros((0, 0))
+
+
+class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """What the scalers share: input, width, and the four ways to be called."""
+
+    grow_features: bool
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Forget everything, then learn from the rows of X; y is not looked at."""
+        source = self._source(X, fresh=True)
+        self._forget(source)
+        return self._note(X, source, first=True)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from the rows of X in addition to those before; y is not looked at."""
+        first = not self.__sklearn_is_fitted__()
+        source = self._source(X, fresh=first)
+        if first:
+            self._forget(source)
+        return self._note(X, source, first=first)
+
+    def _note(self, X: Any, source: Source, first: bool) -> Self:
+        self._names(X, reset=first)
+        self._run(source, learn=True, write=False)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Scale the rows of X by what was learned so far."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} has seen no row yet; call fit or partial_fit")
+        self._names(X, reset=False)
+        return self._run(self._source(X, fresh=False, learning=False), learn=False, write=True)
+
+    def learn_transform(self, X: Any) -> Any:
+        """``partial_fit`` that returns each row scaled by what is known of the rows up to and including it.
+
+        This is what a learner of a stream is given: no row profits from those after it, and no cutting of the stream
+        into calls changes a bit.
+        """
+        first = not self.__sklearn_is_fitted__()
+        source = self._source(X, fresh=first)
+        if first:
+            self._forget(source)
+        self._names(X, reset=first)
+        return self._run(source, learn=True, write=True)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # -- what a subclass gives ---------------------------------------------------------------------------------
+
+    def _forget(self, source: Source) -> None:
+        self.n_features_in_ = source.width
+
+    def _run(self, source: Source, learn: bool, write: bool) -> Any:
+        raise NotImplementedError
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
+        """Scalars and arrays of a model file."""
+        return {"width": self.n_features_in_}, {}
+
+    def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what ``state`` gave."""
+        self.n_features_in_ = int(scalars["width"])
+
+    def remember(self, X: Any) -> Any:
+        """What ``learn_transform(X)`` is about to change."""
+        return self.n_features_in_
+
+    def recall(self, before: Any) -> None:
+        """Undo it."""
+        self.n_features_in_ = before
+
+    # -- input -------------------------------------------------------------------------------------------------
+
+    def _source(self, X: Any, fresh: bool, learning: bool = True) -> Source:
+        source = Source(X, 0.0)
+        if source.n == 0:
+            raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
+        if source.width == 0:
+            raise ValueError(f"0 feature(s) (shape={(source.n, 0)}) while a minimum of 1 is required.")
+        if not fresh and source.width != self.n_features_in_:
+            narrow = source.width < self.n_features_in_
+            if not self.grow_features or (narrow and not source.sparse) or not (narrow or learning):
+                raise ValueError(
+                    f"X has {source.width} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                    f"features as input{'' if self.grow_features else '; grow_features=True lets X add columns'}"
+                )
+        source.check()
+        return source
+
+    def _names(self, X: Any, reset: bool) -> None:
+        if hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+
+
+class StandardStream(Scaler):
+    """Running standardisation: each feature less its mean, divided by its deviation, over all rows seen so far.
+
+    The moments are kept row by row (Welford), so that they do not depend on how a stream is cut into calls, to the last
+    bit. Features that never changed are divided by 1.
+
+    Parameters
+    ----------
+    with_mean : bool
+        Subtract means. Sparse rows are divided only, because a shift would fill them: a scaler started on CSR
+        rows never subtracts.
+    grow_features : bool
+        Whether a wider X adds columns; a narrower CSR matrix is then taken for one whose last features are absent.
+
+    Attributes
+    ----------
+    mean_, var_, scale_ : arrays of shape (n_features,)
+        Over all rows seen; ``scale_`` is what features are divided by.
+    n_samples_seen_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ellipsoid import StandardStream
+    >>> scaler = StandardStream()
+    >>> for row in np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 5.0]]):
+    ...     scaler = scaler.partial_fit([row])
+    >>> scaler.mean_, scaler.transform([[3.0, 5.0], [5.0, 5.0]]).round(3)
+    (array([3., 5.]), array([[0.   , 0.   ], [1.225, 0.   ]]))
+
+    References
+    ----------
+    Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American Statistician 37 (1983).
+    """
+
+    def __init__(self, with_mean: bool = True, grow_features: bool = False) -> None:
+        self.with_mean = with_mean
+        self.grow_features = grow_features
+
+    @property
+    def mean_(self) -> NDArray[np.float64]:
+        """Means of the features."""
+        count, mean, _ = self._used()
+        return np.asarray(mean * (count / max(1, self.n_samples_seen_)))
+
+    @property
+    def var_(self) -> NDArray[np.float64]:
+        """Variances of the features."""
+        count, mean, squares = self._used()
+        n = max(1, self.n_samples_seen_)
+        return np.asarray((squares + mean * mean * (count * ((n - count) / n))) / n)
+
+    @property
+    def scale_(self) -> NDArray[np.float64]:
+        """What features are divided by."""
+        deviation = np.sqrt(self.var_)
+        return np.where(deviation <= running.EQUAL * np.abs(self.mean_), 1.0, deviation)
+
+    def _used(self) -> NDArray[np.float64]:
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("StandardStream has no moments before it has seen a row")
+        return self._moments[:, : self.n_features_in_]
+
+    def _forget(self, source: Source) -> None:
+        super()._forget(source)
+        self.n_samples_seen_ = 0
+        self._centre = bool(self.with_mean) and not source.sparse
+        self._moments = np.zeros((3, source.width))
+
+    def _source(self, X: Any, fresh: bool, learning: bool = True) -> Source:
+        source = super()._source(X, fresh, learning)
+        if not fresh and source.sparse and self._centre:
+            raise ValueError(
+                "this StandardStream subtracts means, which would fill sparse rows: give dense rows, or start it with "
+                "with_mean=False or on sparse rows"
+            )
+        return source
+
+    def _run(self, source: Source, learn: bool, write: bool) -> Any:
+        if learn:
+            self._reserve(source.width)
+        table, seen = writable(self._moments), float(self.n_samples_seen_)
+        if source.sparse:
+            rows: Any = source.rows(0, source.n)
+            data = np.ascontiguousarray(rows.data, dtype=np.float64)
+            out = np.empty(len(data)) if write else NOTHING[0]
+            args = (data, rows.indices, rows.indptr, table, seen, learn, out)
+            seen = entry(running.sparse_rows, *args)(*args)
+            parts = (out, rows.indices, rows.indptr)
+            answer: Any = sp.csr_matrix(parts, shape=(source.n, source.width)) if write else None
+        else:
+            answer = np.empty((source.n, source.width)) if write else None
+            for start, stop in source.blocks():
+                rows = source.rows(start, stop)
+                place = NOTHING[1] if answer is None else answer[start:stop]
+                X = np.ascontiguousarray(rows.X, dtype=np.float64)
+                dense = (X, table, seen, learn, self._centre, place)
+                seen = entry(running.dense_rows, *dense)(*dense)
+        self.n_samples_seen_ = int(seen)
+        return answer
+
+    def _reserve(self, width: int) -> None:
+        """Room for more columns; it doubles, so that names that come one by one do not copy all before them."""
+        if not self._moments.flags.writeable:
+            self._moments = self._moments.copy()
+        if width > self._moments.shape[1]:
+            wider = np.zeros((3, max(width, 2 * self._moments.shape[1])))
+            wider[:, : self._moments.shape[1]] = self._moments
+            self._moments = wider
+        self.n_features_in_ = max(self.n_features_in_, width)
+
+    def remember(self, X: Any) -> Any:
+        """What ``learn_transform(X)`` is about to change; of a sparse row that is little."""
+        width = self.n_features_in_
+        columns: Any = np.unique(X.indices[X.indices < width]) if sp.issparse(X) and X.format == "csr" else slice(width)
+        return width, self.n_samples_seen_, columns, self._moments[:, columns].copy()
+
+    def recall(self, before: Any) -> None:
+        """Undo it."""
+        self.n_features_in_, self.n_samples_seen_, columns, values = before
+        self._moments[:, self.n_features_in_ :] = 0.0
+        self._moments[:, columns] = values
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
+        """Scalars and arrays of a model file."""
+        scalars = {"width": self.n_features_in_, "rows": self.n_samples_seen_, "centre": self._centre}
+        return scalars, {"moments": self._used().copy()}
+
+    def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what ``state`` gave."""
+        table, rows = arrays["moments"], int(scalars["rows"])
+        if table.shape != (3, int(scalars["width"])) or rows < 0:
+            raise ValueError("its moments have the wrong shape")
+        if (table[[COUNT, SQUARES]] < 0.0).any() or (table[COUNT] > rows).any() or not np.isfinite(table[MEAN]).all():
+            raise ValueError("its moments are not those of a stream")
+        super().restore(scalars, arrays)
+        self.n_samples_seen_, self._centre = rows, bool(scalars["centre"])
+        self._moments = np.array(table, dtype=np.float64)
+
+
+class UnitNorm(Scaler):
+    """Each row divided by its 2-norm; a row of zeros stays one. Nothing is learned but the width.
+
+    Parameters
+    ----------
+    grow_features : bool
+        Whether a wider X adds columns.
+
+    Examples
+    --------
+    >>> from ellipsoid import UnitNorm
+    >>> UnitNorm().fit_transform([[3.0, 4.0], [0.0, 0.0]])
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+
+    def __init__(self, grow_features: bool = False) -> None:
+        self.grow_features = grow_features
+
+    def _run(self, source: Source, learn: bool, write: bool) -> Any:
+        if learn:
+            self.n_features_in_ = max(self.n_features_in_, source.width)
+        if not write:
+            return None
+        if source.sparse:
+            rows: Any = source.rows(0, source.n)
+            data = np.ascontiguousarray(rows.data, dtype=np.float64)
+            out = np.zeros(len(data))
+            args = (data, rows.indptr.astype(np.int64), out)
+            entry(running.unit_rows, *args)(*args)
+            return sp.csr_matrix((out, rows.indices, rows.indptr), shape=(source.n, source.width))
+        answer = np.empty((source.n, source.width))
+        for start, stop in source.blocks():
+            rows = source.rows(start, stop)
+            values = np.ascontiguousarray(rows.X, dtype=np.float64).reshape(-1)
+            dense = (values, np.arange(stop - start + 1) * source.width, answer[start:stop].reshape(-1))
+            entry(running.unit_rows, *dense)(*dense)
+        return answer
+
+
+SCALERS: dict[str, Any] = {scaler.__name__: scaler for scaler in (StandardStream, UnitNorm)}
