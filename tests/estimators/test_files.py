@@ -1,5 +1,8 @@
 """Model files: what was learned comes back to the last bit."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -160,3 +163,43 @@ def test_kernel_models_go_on_after_loading(kernel, blobs, tmp_path):
             each.partial_fit(X[50:], labels[50:])
         assert other.dual_coef_.tobytes() == model.dual_coef_.tobytes()
         assert other.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+
+
+def test_the_same_model_is_the_same_bytes(blobs, tmp_path):
+    X, y = blobs
+    for name in "ab":
+        MIRA(average=True).partial_fit(X, y, classes=range(3)).save(tmp_path / name)
+    load(tmp_path / "a").save(tmp_path / "c")
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == (tmp_path / "c").read_bytes()
+
+
+VERSION_1 = Path(__file__).parent / "version_1"
+EXPECTED = json.loads((VERSION_1 / "expected.json").read_text("utf-8"))
+
+
+def rows_of_version_1(n):
+    """What the models of version 1 were asked when their files were written."""
+    table = np.arange(n * 6).reshape(n, 6)
+    return ((table * 7 + np.arange(n)[:, None] ** 2) % 11 - 5) / 4.0
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_files_of_version_1_are_read_for_ever(name):
+    model, expected = load(VERSION_1 / f"{name}.model"), EXPECTED[name]
+    assert type(model).__name__ == expected["class"]
+    assert model.classes_.tolist() == expected["classes"]
+    assert (model.t_, model.mistakes_, model.updates_) == (expected["t"], expected["mistakes"], expected["updates"])
+    X = rows_of_version_1(8)
+    scores = model.decision_function(sp.csr_matrix(X) if name == "mira-dicts" else X)
+    np.testing.assert_allclose(scores, expected["scores"], rtol=1e-10, atol=1e-12)
+    found = [(c.name, c.observed, min(c.bound, 1e300)) for c in model.certificates()]
+    for have, want in zip(found, expected["certificates"], strict=True):
+        assert have[0] == want[0]
+        assert have[1:] == pytest.approx(tuple(want[1:]))
+    assert model.partial_fit(sp.csr_matrix(X) if "sparse" in name or "dicts" in name else X, labels_of(model)).t_ == 68
+
+
+def labels_of(model):
+    if model.__dict__.get("_core") is not None and model._core.multilabel:
+        return np.eye(3, dtype=int)[np.arange(8) % 3]
+    return model.classes_[np.arange(8) % len(model.classes_)]

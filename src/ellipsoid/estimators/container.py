@@ -54,14 +54,22 @@ def write(path: Any, header: dict[str, Any], arrays: Arrays) -> None:
 
 
 def encode(header: dict[str, Any], arrays: Arrays) -> bytes:
-    """The bytes of a file."""
-    from safetensors.numpy import save
-
+    """The bytes of a file: the same for the same content, which the library's own writer does not promise."""
     text = json.dumps(header, sort_keys=True)
-    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    metadata = {"ellipsoid": str(VERSION), "header": text, "sha256": checksum(text, arrays)}
-    blob: bytes = save(arrays, metadata=metadata)
-    return blob
+    contents: dict[str, Any] = {
+        "__metadata__": {"ellipsoid": str(VERSION), "header": text, "sha256": checksum(text, arrays)}
+    }
+    parts: list[bytes] = []
+    end = 0
+    for name in sorted(arrays):
+        array = arrays[name]
+        parts.append(_little(array).tobytes())
+        start, end = end, end + len(parts[-1])
+        kind = SPELLINGS[array.dtype.newbyteorder("=")]
+        contents[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [start, end]}
+    top = json.dumps(contents).encode()
+    top += b" " * (-len(top) % 8)
+    return b"".join([len(top).to_bytes(8, "little"), top, *parts])
 
 
 def read(path: Any) -> Content:
@@ -101,9 +109,12 @@ def checksum(text: str, arrays: Arrays) -> str:
         array = arrays[name]
         kind = SPELLINGS[array.dtype.newbyteorder("=")]
         digest.update(f"\n{name} {kind} {','.join(map(str, array.shape))}\n".encode())
-        flat = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).reshape(-1)
-        digest.update(flat.view(np.uint8).data)
+        digest.update(_little(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
+
+
+def _little(array: NDArray[Any]) -> NDArray[Any]:
+    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
 
 
 def _measure(path: Path) -> None:
