@@ -196,10 +196,3 @@ def test_files_of_version_1_are_read_for_ever(name):
     for have, want in zip(found, expected["certificates"], strict=True):
         assert have[0] == want[0]
         assert have[1:] == pytest.approx(tuple(want[1:]))
-    assert model.partial_fit(sp.csr_matrix(X) if "sparse" in name or "dicts" in name else X, labels_of(model)).t_ == 68
-
-
-def labels_of(model):
-    if model.__dict__.get("_core") is not None and model._core.multilabel:
-        return np.eye(3, dtype=int)[np.arange(8) % 3]
-    return model.classes_[np.arange(8) % len(model.classes_)]

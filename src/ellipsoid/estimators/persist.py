@@ -12,7 +12,7 @@
     scaler      the scaler in front of the learner, or null
     stream      where in which input a command stopped, or null
 
-A file is believed only if the learner made from it would be written as the very same header and arrays. That one test
+A file is believed only if the learner made from it would be written as the same header and arrays. That one test
 refuses arrays of wrong names, shapes or types and contradictory headers for every learner, those to come included; what
 compiled code relies on beyond that (indices within bounds) each learner checks before it takes an array.
 """
@@ -169,9 +169,12 @@ def _scaled(header: dict[str, Any], arrays: Arrays) -> Any:
 
 
 def agrees(header: dict[str, Any], arrays: Arrays, made: tuple[dict[str, Any], Arrays]) -> None:
-    """Raise ``ValueError`` where a file differs from what the model made from it would be written as."""
+    """Raise ``ValueError`` where a file differs from what the model made from it would be written as.
+
+    Parameters and scalars that the file does not mention are younger than it: they have their defaults.
+    """
     for key, value in made[0].items():
-        if header[key] != value:
+        if not _says(header[key], value):
             raise ValueError(f"its {key} contradict what else it holds")
     if set(arrays) != set(made[1]):
         odd = sorted(set(arrays) ^ set(made[1]))[0]
@@ -179,6 +182,12 @@ def agrees(header: dict[str, Any], arrays: Arrays, made: tuple[dict[str, Any], A
     for name, array in made[1].items():
         if not _same(arrays[name], array):
             raise ValueError(f"its array {name!r} contradicts what else it holds")
+
+
+def _says(told: Any, value: Any) -> bool:
+    if isinstance(told, dict) and isinstance(value, dict):
+        return all(key in value and _says(told[key], value[key]) for key in told)
+    return bool(told == value)
 
 
 def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
