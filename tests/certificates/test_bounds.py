@@ -145,6 +145,28 @@ def test_perceptron_is_within_the_theorem(seed, classes, beta, update):
 
 
 @settings(max_examples=60)
+@given(
+    seed=st.integers(0, 2**32),
+    classes=st.integers(3, 5),
+    beta=st.sampled_from([0.0, 0.1, 2.0]),
+    update=st.sampled_from(["uniform", "max", "prop"]),
+    gamma=st.sampled_from([0.05, 0.5, 3.0]),
+)
+def test_perceptron_with_label_noise_is_within_the_theorem(seed, classes, beta, update, gamma):
+    """2 (sqrt(R^2 + beta) + D)^2 / gamma^2 for any unit matrix and any gamma, D^2 the sum of its squared losses."""
+    rng = np.random.default_rng(seed)
+    X, y, U, _ = separable(rng, 80, classes, 3)
+    y = np.where(rng.random(80) < 0.2, rng.integers(0, classes, 80), y)
+    model = Perceptron(update=update, margin=beta, fit_intercept=False).partial_fit(X, y, classes=range(classes))
+    scores = X @ U.T
+    right = scores[np.arange(80), y].copy()
+    scores[np.arange(80), y] = -inf
+    losses = np.maximum(0.0, gamma - (right - scores.max(axis=1)))
+    R2 = (X**2).sum(axis=1).max()
+    assert model.updates_ <= 2.0 * (np.sqrt(R2 + beta) + np.linalg.norm(losses)) ** 2 / gamma**2
+
+
+@settings(max_examples=60)
 @given(seed=st.integers(0, 2**32), classes=st.integers(2, 5), beta=st.sampled_from([0.001, 0.1, 2.0, 50.0]))
 def test_mira_is_within_the_theorem(seed, classes, beta):
     """Mistakes <= 2 R^2 / gamma^2, or beta^2 / (2 gamma^2 (beta - R^2)) if beta > 2 R^2; sum tau <= 2 beta/gamma^2."""
