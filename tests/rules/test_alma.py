@@ -12,7 +12,7 @@ from ellipsoid import ALMA
 from ellipsoid.certificates import scaled as certificates
 from ellipsoid.certificates.additive import Run
 from ellipsoid.engine import tally as tallies
-from ellipsoid.representation import scaled
+from ellipsoid.representation import lookahead, scaled
 
 N = 150
 
@@ -102,12 +102,12 @@ def test_a_third_label_continues_the_run_of_two_rows(p):
     X, y = stream(2)
     truth, _ = run(X, y, 2, p, 0.9)
     model = ALMA(p=p, fit_intercept=False).partial_fit(X, y, classes=None)
-    before = model._core.table.numbers[scaled.NORM2]
+    before = model._core.table.numbers[lookahead.NORM2]
     model.partial_fit(np.zeros((1, 5)), [7])
     order = [model.classes_.tolist().index(label) for label in (0, 1)]
     np.testing.assert_allclose(model.coef_[order], truth[-1], atol=1e-10)
     assert not model.coef_[2].any()
-    assert model._core.table.numbers[scaled.NORM2] == pytest.approx(before)
+    assert model._core.table.numbers[lookahead.NORM2] == pytest.approx(before)
 
 
 def test_scale_of_the_rows_does_not_matter():

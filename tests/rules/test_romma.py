@@ -13,7 +13,7 @@ from ellipsoid import ROMMA as Estimator
 from ellipsoid.engine import Binary, Dense, Multiclass, learn
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, WORK_ROWS
 from ellipsoid.engine.tally import MISTAKES, SIZE, UPDATES
-from ellipsoid.representation import scaled
+from ellipsoid.representation import lookahead, scaled
 from ellipsoid.representation.linear import ClassMajor
 from ellipsoid.rules.perceptron import MAX, PROP, UNIFORM
 from ellipsoid.rules.romma import ROMMA
@@ -27,16 +27,16 @@ def one_round(rule, M, x, y, *, scale=1.0, goal=1.0):
     """One round of the loop from any M (one row: binary), kept as ``scale`` times a table; X as the rule chose it."""
     M = np.atleast_2d(np.array(M, dtype=float))
     table = np.ascontiguousarray(np.column_stack([np.zeros(len(M)), M / scale]))
-    state = np.zeros(scaled.SIZE)
-    state[[scaled.SCALE, scaled.GOAL, scaled.USED]] = scale, goal, len(M)
-    state[[scaled.NORM2, scaled.SUMMED]] = (M**2).sum()
+    state = np.zeros(lookahead.SIZE)
+    state[[lookahead.SCALE, scaled.GOAL, scaled.USED]] = scale, goal, len(M)
+    state[[lookahead.NORM2, scaled.SUMMED]] = (M**2).sum()
     ledger = np.array([[y]])
     task = Binary(ledger, 0) if len(M) == 1 else Multiclass(ledger, 0, len(M))
     work, tally = np.full((WORK_ROWS, len(M) + 1), np.nan), np.zeros(SIZE)
     rep = scaled.Scaled(ClassMajor(table, np.zeros((0, 0))), state)
     rows = Dense(np.ascontiguousarray([x], dtype=float), 0.0)
     learn(rule, task, rep, rows, tally, work, 0, 1)
-    W = state[scaled.SCALE] * table[:, 1:]
+    W = state[lookahead.SCALE] * table[:, 1:]
     X = np.zeros_like(M)
     if tally[UPDATES]:
         moves = np.flatnonzero(~np.isnan(work[WHO]))[: 2 if rule.sharing == MAX else None]
@@ -44,7 +44,7 @@ def one_round(rule, M, x, y, *, scale=1.0, goal=1.0):
         for r, share in zip(work[WHO, moves].astype(int), tau / abs(tau[0]), strict=True):
             X[r] += share * np.asarray(x)
     return SimpleNamespace(
-        W=W, X=X, scores=work[SCORES, : len(M)], norm2=state[scaled.NORM2], skipped=int(state[scaled.SKIPPED]),
+        W=W, X=X, scores=work[SCORES, : len(M)], norm2=state[lookahead.NORM2], skipped=int(state[scaled.SKIPPED]),
         updated=bool(tally[UPDATES]), mistake=bool(tally[MISTAKES]),
     )  # fmt: skip
 
@@ -258,8 +258,8 @@ def test_data_that_nothing_fits_are_survived(seed, aggressive, classes):
     W = table.weights(model._core.scores, 0)
     assert np.isfinite(W).all()
     assert np.isfinite(model.coef_).all()
-    assert table.goal < 1e-39 if classes == 2 else table.numbers[scaled.NORM2] > 1e30
-    assert (W**2).sum() == pytest.approx(table.numbers[scaled.NORM2], rel=1e-9)
+    assert table.goal < 1e-39 if classes == 2 else table.numbers[lookahead.NORM2] > 1e30
+    assert (W**2).sum() == pytest.approx(table.numbers[lookahead.NORM2], rel=1e-9)
     assert model.mistakes_ <= model.updates_ + model.skipped_
     assert np.abs(W.sum(axis=0)).max() < 1e-9 * np.abs(W).max() or classes == 2
     assert all(c.observed <= c.bound for c in model.certificates())

@@ -34,6 +34,9 @@ class KernelClassifier(OnlineClassifier):
     coef0: Any
     budget: Any
 
+    _linear_learner: type[Learner] = Learner
+    _expansion_learner: type[ExpansionLearner] = ExpansionLearner
+
     def _learner(self, rule: Any, *, one_vs_rest: bool = False, half: float = 1.0) -> Learner:
         """A learner for the rule, in the space that the parameters name."""
         kernel = kernel_spec(self.kernel, self.gamma, self.degree, self.coef0)
@@ -48,11 +51,13 @@ class KernelClassifier(OnlineClassifier):
                 raise ValueError('average="vote" needs a kernel; kernel="poly", degree=1, gamma=1 is the linear one')
             if budget is not None:
                 raise ValueError("budget limits support patterns; a linear learner has none, set budget=None")
-            return Learner(rule, intercept=self.fit_intercept, average=self.average, one_vs_rest=one_vs_rest, half=half)
+            return self._linear_learner(
+                rule, intercept=self.fit_intercept, average=self.average, one_vs_rest=one_vs_rest, half=half
+            )
         if vote and budget is not None:
             raise ValueError('average="vote" needs every hypothesis, which a budget gives up; set budget=None')
         passes = self.n_epochs if isinstance(self.n_epochs, int | np.integer) else 1
-        return ExpansionLearner(
+        return self._expansion_learner(
             rule, kernel, intercept=self.fit_intercept, average=self.average, passes=int(passes), budget=budget,
             one_vs_rest=one_vs_rest, half=half,
         )  # fmt: skip

@@ -7,30 +7,27 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, scaled
 from ellipsoid.representation.scaled import SKIPPED, WEIGHT
-from ellipsoid.representation.scaled_tables import PowerTable, ScaledTable
+from ellipsoid.representation.scaled_tables import PowerTable
 from ellipsoid.rules import alma, perceptron, romma
 
-from .base import OnlineClassifier
+from .kernelized import KernelClassifier
 from .learner import Learner
 from .linear import run_of
 from .parameters import one_of, positive
+from .scaled_learners import ScaledExpansionLearner, ScaledLearner
 
 
-class ScaledLearner(Learner):
-    """A learner whose hypothesis is a multiple of its table; ``power`` > 2 keeps it in the dual of that norm."""
+class ScaledClassifier(KernelClassifier):
+    """What ROMMA and ALMA share."""
 
-    def __init__(self, rule: Any, *, intercept: bool, average: bool, half: float, power: float = 2.0) -> None:
-        super().__init__(rule, intercept=intercept, average=average, half=half)
-        self.power = power
+    _linear_learner = ScaledLearner
+    _expansion_learner = ScaledExpansionLearner
 
-    def new_table(self, by_class: bool) -> ScaledTable:
-        """Weights with a factor in front."""
-        if self.power > 2.0:
-            return PowerTable(by_class=by_class, average=self.average, power=self.power)
-        return ScaledTable(by_class=by_class, average=self.average)
+    # A pattern that is given up would change the norm that the next step relies on.
+    budget = None
 
 
-class ROMMA(OnlineClassifier):
+class ROMMA(ScaledClassifier):
     """Relaxed online maximum margin: the shortest weights that satisfy this example and what the last ones stood for.
 
     For data that some hypothesis separates. On others the weights grow without end (they are kept in ever larger units,
@@ -42,6 +39,8 @@ class ROMMA(OnlineClassifier):
         Learn wherever the margin is below 1, not on mistakes only.
     update : {"uniform", "max", "prop"}
         How the blame is shared among rivals, as for :class:`Perceptron`; with two labels all are the same.
+    kernel, gamma, degree, coef0
+        The feature space, as for :class:`Perceptron`.
     fit_intercept, average, n_epochs, shuffle, random_state, grow_features
         As for every learner here, see :class:`Perceptron`.
 
@@ -64,8 +63,12 @@ class ROMMA(OnlineClassifier):
         self,
         aggressive: bool = False,
         update: str = "max",
+        kernel: Any = "linear",
+        gamma: float | str = "auto",
+        degree: int = 3,
+        coef0: float = 0.0,
         fit_intercept: bool = True,
-        average: bool = False,
+        average: bool | str = False,
         n_epochs: int = 5,
         shuffle: bool = True,
         random_state: Any = None,
@@ -73,6 +76,10 @@ class ROMMA(OnlineClassifier):
     ) -> None:
         self.aggressive = aggressive
         self.update = update
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.fit_intercept = fit_intercept
         self.average = average
         self.n_epochs = n_epochs
@@ -83,7 +90,7 @@ class ROMMA(OnlineClassifier):
     def _start(self) -> Learner:
         sharing = one_of("update", self.update, perceptron.SHARINGS)
         rule = romma.ROMMA(sharing, 1.0 if self.aggressive else 0.0)
-        return ScaledLearner(rule, intercept=self.fit_intercept, average=self.average, half=0.5)
+        return self._learner(rule, half=0.5)
 
     @property
     def skipped_(self) -> int:
@@ -101,7 +108,7 @@ class ROMMA(OnlineClassifier):
         )
 
 
-class ALMA(OnlineClassifier):
+class ALMA(ScaledClassifier):
     """Approximately large margin in p-norm: steps that become smaller, weights of norm at most one.
 
     Reaches ``1 - alpha`` of the largest margin that any weights have on separable data, without knowing that margin.
@@ -114,6 +121,8 @@ class ALMA(OnlineClassifier):
         it multiplicative in kind.
     alpha : float
         In (0, 1]; 1 learns from mistakes only.
+    kernel, gamma, degree, coef0
+        The feature space, as for :class:`Perceptron`.
     fit_intercept, average, n_epochs, shuffle, random_state, grow_features
         As for every learner here, see :class:`Perceptron`.
 
@@ -137,8 +146,12 @@ class ALMA(OnlineClassifier):
         self,
         p: float = 2,
         alpha: float = 0.9,
+        kernel: Any = "linear",
+        gamma: float | str = "auto",
+        degree: int = 3,
+        coef0: float = 0.0,
         fit_intercept: bool = True,
-        average: bool = False,
+        average: bool | str = False,
         n_epochs: int = 5,
         shuffle: bool = True,
         random_state: Any = None,
@@ -146,6 +159,10 @@ class ALMA(OnlineClassifier):
     ) -> None:
         self.p = p
         self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.fit_intercept = fit_intercept
         self.average = average
         self.n_epochs = n_epochs
@@ -159,10 +176,11 @@ class ALMA(OnlineClassifier):
             raise ValueError(f"p must be at least 2, got {self.p!r}")
         if alpha > 1.0:
             raise ValueError(f"alpha must lie in (0, 1], got {self.alpha!r}")
+        if p > 2.0 and not (isinstance(self.kernel, str) and self.kernel == "linear"):
+            raise ValueError(f"p must be 2 with a kernel, whose feature space has no other norm; got {self.p!r}")
         rule = alma.ALMA(alpha, p)
         # |(-h w, h w)|_q = |w|_q: a third label changes nothing for the two before it.
-        half = 2.0 ** (1.0 / p - 1.0)
-        return ScaledLearner(rule, intercept=self.fit_intercept, average=self.average, half=half, power=p)
+        return self._learner(rule, half=2.0 ** (1.0 / p - 1.0))
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         table, rule = learner.table, learner.rule

@@ -20,7 +20,8 @@ from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS, UPDATES
 
 from .linear import ClassMajor, FeatureMajor
-from .scaled import PAST, PEAK, POWER, SCALE, STRETCH, WEIGHT, bring_up, flush, keep_digits, reach, stretch
+from .lookahead import SCALE, SUM
+from .scaled import PEAK, POWER, STRETCH, WEIGHT, bring_up, flush, keep_digits, reach, stretch
 
 # A sum of powers beyond LARGEST is folded into V; one that has fallen to FALLEN of its peak is summed afresh.
 LARGEST, FALLEN = 1e100, 1e-4
@@ -182,7 +183,7 @@ def climb_one(rep, r, column, delta):
     V[i, j] += delta
     G[i, j] = raised(V[i, j], rep.power)
     if U.shape[0] > 0:
-        U[i, j] += rep.state[PAST] * (G[i, j] - before)
+        U[i, j] += rep.state[SUM] * (G[i, j] - before)
     return V[i, j] * G[i, j] - power
 
 

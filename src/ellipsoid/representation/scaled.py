@@ -10,8 +10,8 @@ Averages stay lazy, too. With S_t the sum of the scales after each of t rounds a
 
     sum_t SCALE_t V_t = S_T V_T - U,    U = sum_i S_(i-1) D_i ,
 
-so that ``U`` is collected as for a plain table, with S (slot PAST) for the number of rounds. The difference loses
-digits where the scale has fallen since; then what has been summed moves into U, and PAST starts at zero (``flush``).
+so that ``U`` is collected as for a plain table, with S (slot SUM) for the number of rounds. The difference loses
+digits where the scale has fallen since; then what has been summed moves into U, and SUM starts at zero (``flush``).
 """
 
 from typing import Any, NamedTuple
@@ -24,12 +24,15 @@ from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS, UPDATES
 
 from .linear import ClassMajor, FeatureMajor, add
+from .lookahead import NORM2, SCALE, SINCE, SUM
 
-# NORM2 = |M|^2, and SUMMED what it was when last summed. PAST = S at round SINCE, counted from round FLUSHED. GOAL: the
-# unit in which M is kept, 1 until its norm is beyond all bounds. SKIPPED: updates that no step could satisfy. WEIGHT:
-# sum of the coefficients of the rows. USED: functions in use. STRETCH, POWER and PEAK belong to the p-norm table.
-SCALE, NORM2, SUMMED, PAST, SINCE, FLUSHED, GOAL, SKIPPED, WEIGHT, STRETCH, POWER, PEAK, USED = range(13)
-SIZE = 13
+# Slots beside those that the look-ahead of a kernel expansion has. SUMMED: |M|^2 when it was last summed. FLUSHED: the
+# round from which the scales are summed. GOAL: the unit in which M is kept, 1 until its norm is beyond all bounds.
+# SKIPPED: updates that no step could satisfy. WEIGHT: sum of the coefficients of the rows. USED: functions in use.
+# FORGET and BEFORE: an expansion has to be emptied, and the sum of scales up to then. STRETCH, POWER and PEAK belong to
+# the p-norm table, which has no look-ahead.
+SUMMED, FLUSHED, GOAL, SKIPPED, WEIGHT, USED, FORGET, BEFORE = range(8, 16)
+STRETCH, POWER, PEAK = range(4, 7)
 
 # Scales outside are folded into the table; a squared norm beyond LARGEST changes the unit by UNIT, a power of two.
 SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100
@@ -88,7 +91,7 @@ def _(rep, rule, rows, t, moves, work, tally):
             fold(rep, 1.0, tally[ROUNDS])
     for k in range(moves):
         work[TAU, k] *= d / state[SCALE]
-    add(rep.table, rows, t, moves, work, state[PAST])
+    add(rep.table, rows, t, moves, work, state[SUM])
     count, growth = int(tally[UPDATES]) + 1, state[NORM2] / state[SUMMED] if state[SUMMED] > 0.0 else 0.0
     if growth >= THOUSAND and state[USED] > 1.0:
         flush(rep, tally[ROUNDS])
@@ -116,7 +119,7 @@ def reach(moves, work):
 @helper()
 def bring_up(state, rounds):
     """Sum the scales of all rounds so far."""
-    state[PAST] += state[SCALE] * (rounds - state[SINCE])
+    state[SUM] += state[SCALE] * (rounds - state[SINCE])
     state[SINCE] = rounds
 
 
@@ -124,19 +127,19 @@ def bring_up(state, rounds):
 def keep_digits(rep, rounds):
     """Flush where the difference S V - U would lose digits."""
     state = rep.state
-    if rep.table.U.shape[0] > 0 and state[PAST] > LOSS * state[SCALE] * (rounds - state[FLUSHED] + 1.0):
+    if rep.table.U.shape[0] > 0 and state[SUM] > LOSS * state[SCALE] * (rounds - state[FLUSHED] + 1.0):
         flush(rep, rounds)
 
 
 @helper()
 def flush(rep, rounds):
     """Let U alone hold what has been summed: S = 0."""
-    W, U, past = rep.table.W, rep.table.U, rep.state[PAST]
+    W, U, past = rep.table.W, rep.table.U, rep.state[SUM]
     if U.shape[0] > 0:
         for i in range(W.shape[0]):
             for j in range(W.shape[1]):
                 U[i, j] -= past * W[i, j]
-    rep.state[PAST], rep.state[FLUSHED] = 0.0, rounds
+    rep.state[SUM], rep.state[FLUSHED] = 0.0, rounds
 
 
 @helper()

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from .lookahead import NORM2, SCALE, SINCE, SIZE, SUM
 from .powers import Powers
-from .scaled import GOAL, NORM2, PAST, SCALE, SINCE, SIZE, STRETCH, SUMMED, USED, Scaled
+from .scaled import GOAL, STRETCH, SUMMED, USED, Scaled
 from .tables import Floats, LinearTable
 
 
@@ -44,7 +45,7 @@ class ScaledTable(LinearTable):
         return self._oriented(mean)[:scores, : 1 + self.width]
 
     def _mean(self, rounds: int) -> Floats:
-        past = self.numbers[PAST] + self.numbers[SCALE] * (rounds - self.numbers[SINCE])
+        past = self.numbers[SUM] + self.numbers[SCALE] * (rounds - self.numbers[SINCE])
         mean: Floats = (past * self.W - self.U) / rounds
         return mean
 

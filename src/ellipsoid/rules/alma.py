@@ -16,8 +16,9 @@ from typing import NamedTuple
 
 from ellipsoid.engine.protocol import share, step
 from ellipsoid.engine.tally import UPDATES
+from ellipsoid.representation.lookahead import NORM2
 from ellipsoid.representation.powers import stride
-from ellipsoid.representation.scaled import NORM2, WEIGHT, blend
+from ellipsoid.representation.scaled import WEIGHT, blend
 
 from .pairwise import against_highest_rival
 

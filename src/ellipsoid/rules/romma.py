@@ -21,7 +21,8 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 from ellipsoid.engine.protocol import share, step
-from ellipsoid.representation.scaled import GOAL, NORM2, SKIPPED, blend
+from ellipsoid.representation.lookahead import NORM2
+from ellipsoid.representation.scaled import GOAL, SKIPPED, blend
 
 from .perceptron import MAX, share_blame
 

@@ -1,0 +1,51 @@
+"""Learners whose hypothesis is a multiple of what they keep: linear weights, or the coefficients of an expansion."""
+
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.engine import Dense, entry, learn
+from ellipsoid.representation.history import History
+from ellipsoid.representation.lookahead import PENDING, Lookahead
+from ellipsoid.representation.patterns import Block
+from ellipsoid.representation.scaled_ahead import ScaledAhead
+from ellipsoid.representation.scaled_expansion import ScaledExpansionTable
+from ellipsoid.representation.scaled_tables import PowerTable, ScaledTable
+
+from .expansion import ExpansionLearner
+from .learner import Learner
+
+
+class ScaledLearner(Learner):
+    """Linear weights with a factor in front; a rule with p > 2 keeps them in the dual of that norm."""
+
+    def new_table(self, by_class: bool) -> ScaledTable:
+        """Weights with a factor in front."""
+        power = getattr(self.rule, "p", 2.0)
+        if power > 2.0:
+            return PowerTable(by_class=by_class, average=self.average, power=power)
+        return ScaledTable(by_class=by_class, average=self.average)
+
+
+class ScaledExpansionLearner(ExpansionLearner):
+    """A kernel expansion with a factor in front."""
+
+    def new_table(self, by_class: bool) -> ScaledExpansionTable:
+        """Support patterns, dense or sparse as the first rows are."""
+        table = ScaledExpansionTable(self.kernel, average=self.average, constant=self.constant, sparse=not by_class)
+        if self.vote:
+            table.history = History(1)
+        return table
+
+    def go(self, task: Any, block: Block, ahead: Lookahead) -> None:
+        """Run the loop over a block; it stops where an update leaves something to be done to the whole expansion."""
+        reached, stop = 0, len(ahead.scores)
+        rows, rep = Dense(np.empty((stop, 0)), 0.0), ScaledAhead(ahead, ahead.state)
+        while reached < stop:
+            args = (self.rule, task, rep, rows, self.tally, self.work, reached, stop)
+            reached = entry(learn, *args)(*args)
+            if self.table.numbers[PENDING]:
+                factor = self.table.tend(block, ahead, reached - 1, self.rounds)
+                if self.standing is not None:
+                    self.standing.scores *= factor
+        self.table.commit(block, ahead)
