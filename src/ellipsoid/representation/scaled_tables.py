@@ -69,6 +69,8 @@ class ScaledTable(LinearTable):
         numbers = arrays["numbers"]
         if numbers.shape != self.numbers.shape or not np.isfinite(numbers).all():
             raise ValueError("its numbers have a wrong shape, or are not finite")
+        if not (numbers[[SCALE, STRETCH]] > 0.0).all() or not numbers[NORM2] >= 0.0:
+            raise ValueError("its numbers are damaged")
         if numbers[USED] != self.numbers[USED]:
             raise ValueError(f"it holds {self.numbers[USED]:g} functions and says {numbers[USED]:g}")
         super().restore(arrays)
