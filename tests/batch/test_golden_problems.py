@@ -20,6 +20,7 @@ def fit(problem, **more):
         gamma=settings.get("gamma", "scale"),
         margin_scaling=settings["scaling"],
         hard_margin=settings.get("hard", False),
+        random_state=0,
         **more,
     )
     return model.fit(np.array(problem["X"]), np.array(problem["y"]))
@@ -30,27 +31,32 @@ def relative(found, wanted):
     return float(np.max(np.abs(found - wanted)) / np.max(np.abs(wanted)))
 
 
-@pytest.mark.parametrize("solver", ["smo", "block", "features"])
-@pytest.mark.parametrize("name", PROBLEMS)
-def test_dual_value_and_decisions(name, solver):
-    problem = PROBLEMS[name]
-    # A gap of tol * |dual| moves decisions by its square root: 1e-4 in the decisions asks for a smaller gap.
-    model = fit(problem, solver=solver, tol=1e-8, max_iter=20_000)
-    assert relative(model.dual_objective_, problem["dual"]) < 1e-6
-    assert relative(model.decision_function(np.array(problem["X"])), problem["decision"]) < (
-        1e-4 if solver == "features" else 1e-6
-    )
-    assert relative(model.intercept_[0], problem["b"]) < (1e-3 if solver == "features" else 1e-5)
-    assert model.norm_ == pytest.approx(problem["w_norm"], rel=1e-4)
+SOLVERS = ["smo", "block", "features"]
 
 
-@pytest.mark.parametrize("solver", ["smo", "block", "features"])
+@pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("name", PROBLEMS)
-@pytest.mark.parametrize("tol", [1e-2, 1e-4])
-def test_reported_gap_covers_the_true_one(name, solver, tol):
+@pytest.mark.parametrize("tol", [1e-3, 1e-8])
+def test_dual_value_and_decisions(name, solver, tol):
+    # Problems this small are worked on beyond the tolerance asked for, so the default one serves as well.
     problem = PROBLEMS[name]
     model = fit(problem, solver=solver, tol=tol, max_iter=20_000)
+    decisions = model.decision_function(np.array(problem["X"]))
+    assert relative(model.dual_objective_, problem["dual"]) < 1e-6
+    assert relative(decisions, problem["decision"]) < 1e-6
+    assert abs(model.intercept_[0] - problem["b"]) < 1e-6 * np.max(np.abs(problem["decision"]))
+    assert model.norm_ == pytest.approx(problem["w_norm"], rel=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("passes", [5, 10, 30])
+def test_reported_gap_covers_the_true_one(name, solver, passes):
+    problem = PROBLEMS[name]
+    model = fit(problem, solver=solver, max_iter=passes)
     assert model.duality_gap_ >= problem["dual"] - model.dual_objective_ - 1e-6
+    assert model.dual_objective_ <= problem["dual"] + 1e-6
 
 
 def test_hard_margin_of_independent_features_is_the_analytic_centre():

@@ -16,26 +16,42 @@ from scipy import sparse
 from scipy.linalg import eigh, solve_triangular
 
 from ellipsoid.batch.problem import Matrix, Vector
+from ellipsoid.batch.sparse_rows import SparseParts, dense_rows, gram_of_rows, nonzeros_of_rows, quadratic_of_rows
 
 # Rows handled at once, so that a product with a large dense Phi stays in the cache and needs little memory.
 CHUNK = 4096
+# Below this share of nonzeros a loop over them beats BLAS on the whole row; small matrices are not worth the look.
+SPARSE, LARGE = 0.25, 100_000
 
 
 class Rows:
-    """The products with Phi that the solver in features asks for."""
+    """The products with Phi that the solver in features asks for.
+
+    Sums over single rows (``quadratic``, ``weighted_gram``) go through the nonzeros alone where there are few, however
+    the rows came: s of them need O(s^2) of the O(m^2) operations of a full row. Blocks of rows are dense, for BLAS.
+    """
 
     def __init__(self, phi: Any) -> None:
         self.sparse = sparse.issparse(phi)
+        self.parts: SparseParts | None = None
         if self.sparse:
             self.phi: Any = sparse.csr_array(phi, dtype=np.float64)
+            self.parts = SparseParts(self.phi.data, self.phi.indices, self.phi.indptr)
         else:
             self.phi = np.ascontiguousarray(phi, dtype=np.float64)
+            if self.phi.size >= LARGE and np.count_nonzero(self.phi) <= SPARSE * self.phi.size:
+                self.parts = nonzeros_of_rows(self.phi)
         self.shape: tuple[int, int] = self.phi.shape
 
     def block(self, which: NDArray[np.int64]) -> Matrix:
         """The rows ``which`` as a dense matrix."""
-        rows = self.phi[which]
-        return rows.toarray() if self.sparse else rows
+        if self.sparse:
+            assert self.parts is not None
+            return dense_rows(self.parts, which, self.shape[1])
+        return self.phi[which]
+
+    def dense(self) -> Matrix:
+        return self.phi.toarray() if self.sparse else self.phi
 
     def squared_norms(self) -> Vector:
         if self.sparse:
@@ -54,26 +70,23 @@ class Rows:
 
     def weighted_gram(self, weights: Vector) -> Matrix:
         """sum_i weights_i phi_i phi_i'."""
+        if self.parts is not None:
+            return gram_of_rows(self.parts, weights, self.shape[1])
         total = np.zeros((self.shape[1], self.shape[1]))
         for rows in self._chunks():
             used = np.flatnonzero(weights[rows])
             part, share = self.phi[rows][used], weights[rows][used]
-            if self.sparse:
-                scaled = part.multiply(share[:, None]).tocsr()
-                total += (part.T @ scaled).toarray()
-            else:
-                total += part.T @ (part * share[:, None])
+            total += part.T @ (part * share[:, None])
         return total
 
     def quadratic(self, form: Matrix) -> Vector:
-        """phi_i' form phi_i for every row."""
+        """phi_i' form phi_i for every row, ``form`` symmetric."""
+        if self.parts is not None:
+            return quadratic_of_rows(self.parts, form)
         out = np.empty(self.shape[0])
         for rows in self._chunks():
             part = self.phi[rows]
-            if self.sparse:
-                out[rows] = np.asarray(part.multiply(part @ form).sum(axis=1)).ravel()
-            else:
-                out[rows] = np.einsum("ij,ij->i", part, part @ form)
+            out[rows] = np.einsum("ij,ij->i", part, part @ form)
         return out
 
 

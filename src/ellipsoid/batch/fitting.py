@@ -31,8 +31,9 @@ SMALL = 500
 WIDEST = 2000
 # nu = "auto": the margin at which every multiplier is at its bound, r nu rank/N, becomes a fiftieth of r.
 SATURATION = 0.02
-# Passes that a small problem is polished for.
-POLISH = 50
+# Passes that a small problem is polished for by the kernel's solvers, and in features, whose passes gain less, the
+# operations that may be spent on it.
+POLISH, POLISH_WORK = 50, 2e7
 SOLVERS = ("auto", "smo", "block", "features")
 
 
@@ -191,9 +192,9 @@ def _fit_kernel(
         coef[: len(previous.coef)] = previous.coef
         start = (_warm_alpha(previous, problem), coef)
     options = Options(settings.tol, settings.max_iter * n, seed=settings.seed)
+    options.polish = POLISH * n if n <= PLAIN_LIMIT else 0
     if prepared.solver == "smo":
         options.block = 0
-        options.polish = POLISH * n if n <= PLAIN_LIMIT else 0
     found = solve_kernel(K, problem, options, start, report, prepared.rows)
     model = BinaryModel(
         found.alpha,
@@ -226,7 +227,10 @@ def _fit_features(
     old = None if previous is None else previous.w
     if previous is not None and old is not None and len(old) == rows.shape[1] and len(previous.alpha) <= len(problem.y):
         start = (_warm_alpha(previous, problem), old, previous.bias)
-    found = solve_features(rows, problem, Options(settings.tol, settings.max_iter, -1, settings.seed), start, report)
+    n, m = rows.shape
+    polish = int(POLISH_WORK / (n * m * (m + 30))) if n <= PLAIN_LIMIT else 0
+    options = Options(settings.tol, settings.max_iter, -1, settings.seed, polish)
+    found = solve_features(rows, problem, options, start, report)
     return BinaryModel(
         found.alpha,
         found.bias,
@@ -245,8 +249,7 @@ def _fit_features(
 def _fit_exact(prepared: Prepared, problem: Problem, nu: float, tol: float, weights: Vector | None) -> BinaryModel:
     rows = prepared.rows
     assert rows is not None
-    X = rows.block(np.arange(rows.shape[0]))
-    found = solve_exact(X, problem.y, nu, problem.r, hard=problem.hard, weights=weights)
+    found = solve_exact(rows.dense(), problem.y, nu, problem.r, hard=problem.hard, weights=weights)
     return BinaryModel(
         found.alpha,
         found.bias,

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
+from scipy.linalg.lapack import dgesv
 
 from ellipsoid.batch.ascent import Points, Weights, block_sweeps, point_pass
 from ellipsoid.batch.features import Rows
@@ -22,6 +23,8 @@ SWEEPS = 5
 FULL_PASS_EVERY = 5
 # P is computed afresh from alpha every so many certificates.
 RENEW_EVERY = 4
+# A small problem is worked on to this share of the dual: decisions move by the root of a gap.
+POLISHED = 1e-10
 
 
 @dataclass
@@ -66,8 +69,18 @@ class _Ascent:
         order = np.arange(len(self.alpha)) if full else np.flatnonzero(~self.resting)
         order = self.rng.permutation(order)
         if self.plain:
-            phi = self.rows.phi.toarray() if self.rows.sparse else self.rows.phi
-            point_pass(order, phi, self.points, self.alpha, self.inverse, v, state, weights, self.resting, self.comfort)
+            point_pass(
+                order,
+                self.rows.dense(),
+                self.points,
+                self.alpha,
+                self.inverse,
+                v,
+                state,
+                weights,
+                self.resting,
+                self.comfort,
+            )
         else:
             for start in range(0, len(order), self.size):
                 self._block(np.sort(order[start : start + self.size]), v, state, weights)
@@ -81,22 +94,26 @@ class _Ascent:
         phi = self.rows.block(which)
         image = phi @ self.inverse
         gram = image @ phi.T
-        points = Points(*(field[which] for field in self.points))
-        alpha = self.alpha[which]
+        points = Points(*[field[which] for field in self.points])
+        before = self.alpha[which]
+        alpha = before.copy()
         resting = np.empty(len(which), dtype=np.bool_)
         products = (gram.copy(), phi @ phi.T, phi @ v)
         block_sweeps(points, alpha, products, state, weights, resting, self.comfort, SWEEPS)
         self.resting[which] = resting
-        delta = alpha - self.alpha[which]
-        moved = np.flatnonzero(delta)
+        delta = alpha - before
+        (moved,) = delta.nonzero()
         if not len(moved):
             return
         self.alpha[which] = alpha
-        v += phi.T @ (points.y * delta)
-        change = points.c[moved] * delta[moved]
-        system = np.eye(len(moved)) + gram[np.ix_(moved, moved)] * change[None, :]
-        middle = np.linalg.solve(system.T, np.diag(change))
-        self.inverse -= image[moved].T @ (0.5 * (middle + middle.T) @ image[moved])
+        v += (points.y * delta) @ phi
+        # P - image' (I + D G)^{-1} D image, D the change of the moved points' weights and G their Gram matrix.
+        change = (points.c * delta)[moved, None]
+        system = change * gram[moved[:, None], moved]
+        system.flat[:: len(moved) + 1] += 1.0
+        image = image[moved]
+        solved = dgesv(system, change * image, overwrite_a=True, overwrite_b=True)[2]
+        self.inverse -= image.T @ solved
 
     def certify(self) -> tuple[FeatureSolution, float]:
         """The certificate at the present alpha and w; returns it with sum_i alpha_i omega_i."""
@@ -104,7 +121,9 @@ class _Ascent:
         alpha = balanced(self.alpha, problem.y)
         beta = problem.y * alpha
         inverse, log_determinant = inverse_of(self.rows, problem, alpha)
-        omega = problem.r * problem.c * self.rows.quadratic(inverse)
+        # Before the first move M = (1-r) I, and no product is needed.
+        reach = self.rows.quadratic(inverse) if alpha.any() else self.norms / (1.0 - problem.r)
+        omega = problem.r * problem.c * reach
         norm = float(np.linalg.norm(self.rows.combine(beta)))
         gap = duality_gap(problem, alpha, omega, self.rows.times(self.w), norm)
         dual = problem.r * log_determinant - norm
@@ -137,6 +156,7 @@ def solve_features(
     mu = KAPPA * problem.r * problem.rank
     best: FeatureSolution | None = None
     done = rounds = 0
+    converged, limit = False, options.max_iter
     while True:
         now, spent = ascent.certify()
         if best is None or now.gap < best.gap:
@@ -144,12 +164,15 @@ def solve_features(
         target = options.tol * max(1.0, abs(now.dual + problem.constant))
         if report is not None:
             report(best.gap, target, done)
-        best.converged = best.gap <= target
-        if best.converged or done >= options.max_iter:
-            best.iterations = done
+        if best.gap <= target:
+            converged = True
+            limit = min(limit, done + options.polish)
+            target = min(target, POLISHED * max(1.0, abs(now.dual + problem.constant)))
+        if best.gap <= target or done >= limit:
+            best.iterations, best.converged = done, converged
             return best
         work = 0.0
-        while work < 1.0 and done < options.max_iter:
+        while work < 1.0 and done < limit:
             size = float(np.linalg.norm(ascent.w))
             if size > 0:
                 mu = float(np.clip(KAPPA * spent / size**2, mu / GROW, GROW * mu))
