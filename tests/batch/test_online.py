@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ellipsoid.batch import OnlineEllipsoidalSVC
 from ellipsoid.batch.online import Machine, Terms, smallest_shift
-from ellipsoid.estimators import LEARNERS, load
+from ellipsoid.estimators import load
 
 
 def cloud(seed, n=120, d=4, classes=2):
@@ -180,9 +180,75 @@ def test_gap_of_a_stream_is_certified_on_its_data():
         model.certified_gap(X[:1], [9])
 
 
+@given(
+    seed=st.integers(0, 10_000),
+    problem=st.sampled_from(["relaxed", "trace"]),
+    nu=st.sampled_from([1e-4, 1e-2, 1.0, 30.0]),
+    classes=st.sampled_from([2, 3]),
+    intercept=st.booleans(),
+)
+@settings(max_examples=40)
+def test_certificates_are_never_exceeded(seed, problem, nu, classes, intercept):
+    rng = np.random.default_rng(seed)
+    X, y = cloud(seed, n=int(rng.integers(3, 80)), classes=classes)
+    X = X * rng.choice([1e-3, 1.0, 300.0])
+    X[rng.random(len(y)) < 0.1] = 0.0
+    model = OnlineEllipsoidalSVC(nu, problem=problem, fit_intercept=intercept)
+    model.partial_fit(X, y, classes=range(classes))
+    rows = 1 if classes == 2 else classes
+    pulls = np.vstack([machine.state.pull[int(intercept) :] for machine in model._core.table.machines])
+    for comparator in (
+        None,
+        rng.standard_normal((rows, 4)),
+        rng.standard_normal((rows, 5)),
+        pulls,
+        np.zeros((rows, 4)),
+    ):
+        found = model.certificates(comparator)
+        assert [c.name for c in found] == ["least objective", "margin"]
+        assert all(c.observed <= c.bound < np.inf for c in found)
+    if not intercept:
+        # The best comparator is the weighted sum of the updates itself, and reaches the bound.
+        assert model.certificates(pulls)[1].observed == pytest.approx(model.certificates()[1].bound)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("problem", ["relaxed", "trace"])
+def test_the_certificate_of_a_fit_is_its_duality_gap(problem):
+    X, y = cloud(10)
+    model = OnlineEllipsoidalSVC(0.01, problem=problem, random_state=0).fit(X, y)
+    objective = model.certificates()[0]
+    assert objective.bound - objective.observed == pytest.approx(model.duality_gap_)
+    assert objective.observed == model.dual_objective_
+    # Another epoch makes it a stream again, of which only the ball is known; every row was still seen equally often.
+    model.partial_fit(X, y)
+    assert model.certificates()[0].bound > objective.bound
+    assert model.certified_gap(X, y) >= 0
+
+
+@pytest.mark.parametrize("problem", ["relaxed", "trace"])
+def test_the_ball_is_a_feasible_solution(problem):
+    X, labels = cloud(11)
+    y, n, nu = np.where(labels == 1, 1.0, -1.0), 4, 0.02
+    model = OnlineEllipsoidalSVC(nu, problem=problem, fit_intercept=False).partial_fit(X, y)
+    norms = np.linalg.norm(X, axis=1)
+    if problem == "relaxed":
+        balls = np.logspace(-6, 3, 4000)
+        values = -0.9 * n * np.log(balls) + 0.1 * n * balls + balls * np.mean(norms / (nu * norms))
+        # The dual leaves out the constant r n (1 + log((1-r)/r)).
+        values -= 0.9 * n * (1 + np.log(0.1 / 0.9))
+    else:
+        balls = np.logspace(-6, 0, 4000) / (n * norms.max())
+        values = -n * np.log(balls) + balls * np.mean(norms**2 / (nu * norms))
+    bound = model.certificates()[0].bound
+    # The grid of radii is fine enough to miss the minimum by little.
+    assert bound >= values.min() - 1e-4
+    if problem == "relaxed":
+        assert bound == pytest.approx(values.min(), abs=1e-3)
+
+
 @pytest.mark.parametrize("classes", [2, 3])
-def test_a_saved_stream_goes_on_as_if_nothing_had_happened(tmp_path, monkeypatch, classes):
-    monkeypatch.setitem(LEARNERS, "OnlineEllipsoidalSVC", OnlineEllipsoidalSVC)
+def test_a_saved_stream_goes_on_as_if_nothing_had_happened(tmp_path, classes):
     X, y = cloud(9, classes=classes)
     model = OnlineEllipsoidalSVC(nu=0.01).partial_fit(X[:70], y[:70])
     model.save(tmp_path / "stream.model")

@@ -72,6 +72,17 @@ def test_learn_prints_error_updates_speed_and_certificates():
     assert "\x1b" not in result.output
 
 
+def test_learner_of_another_room(tmp_path):
+    X, y = rows(60)
+    data = write_csv(tmp_path / "a.csv", X, y)
+    first = run("learn", data, "--model", "OnlineEllipsoidalSVC", "--param", "nu=0.01", "--save", tmp_path / "m")
+    assert "least objective" in first.stdout
+    run("learn", data, "--resume", tmp_path / "m", "--save", tmp_path / "m")
+    model = load(tmp_path / "m")
+    assert (type(model).__name__, model.nu, model.t_) == ("OnlineEllipsoidalSVC", 0.01, 120)
+    assert len(run("predict", tmp_path / "m", data).stdout.split()) == 60
+
+
 def test_learn_in_a_pipe_is_plain_text():
     code = "from ellipsoid.cli import main; main()"
     command = [sys.executable, "-c", code, "learn", "digits", "--model", "Perceptron"]

@@ -315,6 +315,19 @@ class Machine:
             return r * (log_determinant - n * np.log(1.0 - r)) - norm
         return log_determinant + n - shift / radius - norm
 
+    def ball(self) -> float:
+        """The objective of the best ball around the origin, an upper bound on the optimum that needs no data.
+
+        At w = 0 and B = s I a point costs s/nu (relaxed), or s |x|/nu <= s R/nu (trace, where s <= 1/(nR)).
+        """
+        n, nu, r = self.width, self.terms.nu, self.terms.r
+        if r > 0:
+            return r * n * float(np.log1p(1.0 / (nu * n * (1.0 - r))))
+        if self.radius == 0:
+            return np.inf
+        s = min(1.0 / n, n * nu) / self.radius
+        return -n * float(np.log(s)) + s * self.radius / nu
+
     def gap(self, average_slack: float, B: Matrix) -> float:
         """Primal minus dual, given (1/N) sum C_i (...)_+ of the same points at B and the weights to be judged."""
         S = self.mean_outer()

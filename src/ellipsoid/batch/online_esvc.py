@@ -14,6 +14,10 @@ from ellipsoid.batch.problem import SOFT_MARGIN_R, check_constants
 from ellipsoid.certificates import Certificate
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED
 from ellipsoid.estimators.base import OnlineClassifier
+from ellipsoid.estimators.learner import Learner
+
+# Cauchy and Schwarz hold up to the rounding of sums.
+ROUNDED = 1.0 + 1e-12
 
 
 class OnlineEllipsoidalSVC(OnlineClassifier):
@@ -105,10 +109,22 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         )
         return EllipsoidLearner(terms, intercept=self.fit_intercept, average=self.average, bias=self.intercept_scaling)
 
-    def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
-        """None: the certificate of this learner is its duality gap, not a bound on mistakes."""
-        self._learned()
-        return []
+    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+        """Weak duality, and the margin that no vector can exceed on the updates."""
+        assert isinstance(learner, EllipsoidLearner)
+        machines = learner.table.machines
+        least = float(sum(machine.dual() for machine in machines))
+        if hasattr(self, "duality_gap_"):
+            most = least + max(float(np.sum(self.duality_gap_)), 0.0)
+            meaning = "always: the optimum over the data of fit is at least the first, and this model has the second"
+        else:
+            most = float(sum(machine.ball() for machine in machines))
+            meaning = "always: the optimum over the examples so far lies between the two, the second being a ball's"
+        average, largest = learner.margins(comparator)
+        return [
+            Certificate("least objective", least, most, meaning),
+            Certificate("margin", average, ROUNDED * largest, "always, on average over the updates, all of length one"),
+        ]
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Forget everything, then pass over the data until the certificate or ``n_epochs`` says stop."""

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.batch.online import Machine, Terms
+from ellipsoid.batch.online import UPDATES, Machine, Terms
 from ellipsoid.batch.problem import Matrix, Vector
 from ellipsoid.engine import CSR, Dense
 from ellipsoid.engine import tally as tallies
@@ -26,6 +26,14 @@ class _Machines:
     def __init__(self) -> None:
         self.machines: list[Machine] = []
         self.width = 0
+
+    def weights(self, scores: int, rounds: int, averaged: bool = False) -> Matrix:
+        """One row a score, the constant first: what is added to the score, the constant feature's size included."""
+        table = np.zeros((len(self.machines), 1 + self.width))
+        for row, machine in zip(table, self.machines, strict=True):
+            row[1 - machine.terms.offset :] = machine.mean_weights() if averaged else machine.state.w
+            row[0] *= machine.terms.bias
+        return table
 
     def state(self, scores: int) -> dict[str, NDArray[np.float64]]:
         """The arrays of a model file."""
@@ -136,21 +144,12 @@ class EllipsoidLearner(Learner):
         if len(self.labels) == 0:
             return None
         rows = source.rows(row, row + 1)
-        scores = self._scores(rows, self._table_of(averaged=False))[0]
+        scores = self._scores(rows, self.table.weights(self.scores, 0))[0]
         code = int(scores[0] > 0.0) if len(self.labels) == 2 else int(scores.argmax())
         return self.labels.values[code]
 
     def weights(self) -> NDArray[np.float64]:
-        return self._table_of(averaged=self.average)
-
-    def _table_of(self, averaged: bool) -> Matrix:
-        """One row a score; the first column is what is added to it, the constant feature's size included."""
-        offset = self.terms.offset
-        table = np.zeros((len(self.table.machines), 1 + self.table.width))
-        for row, machine in zip(table, self.table.machines, strict=True):
-            row[1 - offset :] = machine.mean_weights() if averaged else machine.state.w
-        table[:, 0] *= self.bias
-        return table
+        return self.table.weights(self.scores, self.rounds, averaged=self.average)
 
     def decision(self, source: Source) -> NDArray[np.float64]:
         table = self.weights()
@@ -162,7 +161,7 @@ class EllipsoidLearner(Learner):
         product = _matrix(rows) @ table[:, 1:][:, : _matrix(rows).shape[1]].T
         return np.asarray(product, dtype=np.float64) + table[:, 0]
 
-    # -- the certificate ---------------------------------------------------------------------------------------
+    # -- certificates -----------------------------------------------------------------------------------------
 
     def gaps(self, rows: Dense | CSR, codes: NDArray[np.int64]) -> list[tuple[float, float]]:
         """(gap, dual) of every binary learner over points that it has seen equally often."""
@@ -180,6 +179,23 @@ class EllipsoidLearner(Learner):
             slack = np.maximum(width - value, 0.0)[informative] / (machine.terms.nu * norms[informative])
             found.append((machine.gap(float(slack.sum()) / len(codes), B), machine.dual()))
         return found
+
+    def margins(self, comparator: NDArray[np.float64]) -> tuple[float, float]:
+        """The margin of a comparator of length one on the updates, scaled to length one and averaged; and the most.
+
+        Their sum is sum_i y_i u.x_i/|x_i| = u.p with p = nu sum_i C_i y_i x_i, over all classes: at most |u| |p|.
+        """
+        product = length = most = updates = 0.0
+        for row, machine in zip(comparator, self.table.machines, strict=True):
+            offset, pull = machine.terms.offset, machine.terms.nu * machine.state.pull
+            u = row[1 - offset :].copy()
+            u[:offset] /= machine.terms.bias or 1.0
+            product += float(u @ pull)
+            length += float(u @ u)
+            most += float(pull @ pull)
+            updates += float(machine.state.scalars[UPDATES])
+        scale = max(updates, 1.0)
+        return product / (float(np.sqrt(length)) or 1.0) / scale, float(np.sqrt(most)) / scale
 
     # -- files -------------------------------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 """scikit-learn shells: parameters around a learner."""
 
+from importlib import import_module
 from typing import Any
 
 from .cellip import CELLIP
@@ -18,6 +19,27 @@ LEARNERS: dict[str, Any] = {
     for learner in (Perceptron, PassiveAggressive, MIRA, ROMMA, ALMA, QuasiAdditive, OnlineSVM, IELLIP, CELLIP)
 }
 
+# Learners of other rooms, imported when they are asked for: what they need beyond the engine takes time to load.
+ELSEWHERE = {"OnlineEllipsoidalSVC": "ellipsoid.batch"}
+
+
+def learner_named(name: str) -> Any:
+    """The class of a learner, for the command line and the model files.
+
+    >>> learner_named("MIRA") is MIRA
+    True
+    >>> learner_named("Adaline")
+    Traceback (most recent call last):
+        ...
+    ValueError: no learner 'Adaline'; there are ...
+    """
+    if name in ELSEWHERE:
+        return getattr(import_module(ELSEWHERE[name]), name)
+    if name not in LEARNERS:
+        raise ValueError(f"no learner {name!r}; there are {', '.join((*LEARNERS, *ELSEWHERE))}")
+    return LEARNERS[name]
+
+
 __all__ = [
     "ALMA",
     "CELLIP",
@@ -32,5 +54,6 @@ __all__ = [
     "Scaled",
     "StandardStream",
     "UnitNorm",
+    "learner_named",
     "load",
 ]

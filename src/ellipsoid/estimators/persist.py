@@ -116,22 +116,17 @@ READERS = {1: _version_1}
 
 
 def _learner(header: dict[str, Any], arrays: Arrays) -> Any:
-    from ellipsoid.batch import OnlineEllipsoidalSVC
+    from . import learner_named
 
-    from . import LEARNERS
-
-    kind = header["class"]
-    known = {**LEARNERS, "OnlineEllipsoidalSVC": OnlineEllipsoidalSVC}
-    if not isinstance(kind, str) or kind not in known:
-        raise ValueError(f"it holds a {kind!r}, which this version does not know; it knows {', '.join(known)}")
+    kind = learner_named(header["class"])
     params, started = _values(header["params"]), header["started"]
-    model = known[kind](**(params if started is None else _values(started)))
+    model = kind(**(params if started is None else _values(started)))
     core = model._start()
     labels = [_label(value) for value in _listed(header["labels"])]
     if not labels or len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError(f"labels must be strings or numbers, at least one of them and not both, got {labels[:5]}")
     if header["state"].get("multilabel") and not model._multilabel:
-        raise ValueError(f"a {kind} does not learn label sets")
+        raise ValueError(f"a {kind.__name__} does not learn label sets")
     core.restore(header["state"], arrays, labels)
     core.started = model.get_params(deep=False)
     if header["features"] is not None:

@@ -8,7 +8,7 @@ import ast
 from math import inf
 from typing import Any, NamedTuple
 
-from ellipsoid.estimators import LEARNERS
+from ellipsoid.estimators import LEARNERS, learner_named
 
 
 class Entry(NamedTuple):
@@ -66,13 +66,12 @@ def learner(name: str, parameters: dict[str, Any]) -> Any:
         ...
     ValueError: no learner 'Adaline'; there are ...
     """
-    if name not in LEARNERS:
-        raise ValueError(f"no learner {name!r}; there are {', '.join(LEARNERS)}")
-    known = LEARNERS[name]().get_params()
+    kind = learner_named(name)
+    known = kind().get_params()
     for key in parameters:
         if key not in known:
             raise ValueError(f"{name} has no parameter {key!r}; it has {', '.join(known)}")
-    return LEARNERS[name](**parameters)
+    return kind(**parameters)
 
 
 def parameter(setting: str) -> tuple[str, Any]:
