@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from benchmarks import data, dense_iellip, growth, harness, iellip, peers, single
+from benchmarks import data, dense_iellip, growth, harness, iellip, kernels, peers, single
 from ellipsoid import PassiveAggressive
 from ellipsoid.estimators import LEARNERS
 
@@ -92,3 +92,11 @@ def test_dense_update_ends_on_the_margin():
 def test_we_and_the_dense_matrix_make_the_same_mistakes(digits):
     small = digits._replace(X=digits.X[:60, 16:32] / 16.0, y=digits.y[:60], X_test=digits.X_test[:, 16:32] / 16.0)
     assert "the same" in harness.compare(iellip.beside_dense(small, quick=True), ONCE)["agreement"]
+
+
+def test_one_by_one_makes_the_updates_of_the_blocks(digits):
+    settings = {"kernel": "rbf", "gamma": 0.002}
+    found = kernels.learned(digits, settings)
+    assert kernels.stretches(found, count=3)[2] == 0
+    kernels.products(found, np.empty(300 * 1024), 1024, kernel=True)
+    assert found.values == sum((stop - start) * used for start, stop, used in found.blocks)

@@ -132,3 +132,14 @@ def test_later_passes_of_fit_catch_up_on_what_has_changed(reference, small_block
     assert model.updates_ == updates
     order = [np.flatnonzero((x == X).all(axis=1))[0] for x in model.support_vectors_]
     np.testing.assert_allclose(model.dual_coef_.T, coef[order], rtol=0, atol=1e-10 * np.abs(coef).max())
+
+
+def test_rows_far_from_the_origin_keep_their_digits(reference, small_blocks):
+    """A Gaussian knows differences only: the run must be that of the rows moved to the origin."""
+    params, _ = KERNELS["rbf"]
+    far = np.round(X * 1024.0) / 1024.0 + 4096.0
+    K = np.exp(-0.4 * ((far[:, None] - far) ** 2).sum(axis=2))
+    coef, _, updates = expansion(reference.mira(0.3), K, MANY, 4)
+    model = MIRA(0.3, kernel="rbf", fit_intercept=False, **params).partial_fit(far, MANY, classes=range(4))
+    assert model.updates_ == updates
+    np.testing.assert_allclose(model.dual_coef_.T, coef[coef.any(axis=1)], rtol=0, atol=1e-10 * np.abs(coef).max())

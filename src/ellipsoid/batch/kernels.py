@@ -9,6 +9,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky
 
 from ellipsoid.batch.problem import Matrix, Vector
+from ellipsoid.representation.kernels import KERNELS, from_products
 
 KernelFunction = Callable[[Any, Any], Matrix]
 NAMES = ("linear", "rbf", "poly", "precomputed")
@@ -29,19 +30,12 @@ class Kernel:
             return np.asarray(self.name(A, B), dtype=np.float64)
         if self.name == "precomputed":
             return np.asarray(A, dtype=np.float64)
-        product = _dense(A @ B.T)
-        if self.name == "linear":
-            return product
-        if self.name == "poly":
-            return (self.gamma * product + self.coef0) ** self.degree
-        product *= -2.0
-        product += _squared_norms(A)[:, None]
-        product += _squared_norms(B)[None, :]
-        np.maximum(product, 0.0, out=product)
-        if A is B:
-            np.fill_diagonal(product, 0.0)
-        product *= -self.gamma
-        return np.exp(product, out=product)
+        product = np.ascontiguousarray(_dense(A @ B.T))
+        kernel = KERNELS[self.name](self.gamma, float(self.degree), self.coef0)
+        from_products(kernel, product, _squared_norms(A), _squared_norms(B))
+        if A is B and self.name == "rbf":
+            np.fill_diagonal(product, 1.0)
+        return product
 
     def diagonal(self, A: Any) -> Vector:
         """k(a_i, a_i)."""

@@ -56,7 +56,7 @@ class BudgetTable(ExpansionTable):
         """Store the loop's last update, of row t, within the budget; correct the scores of rows to come."""
         self.numbers[PENDING] = 0.0
         moved, late = ahead.moved[t], ahead.late[t] if self.average else None
-        slot = self.patterns.index.get(self.patterns.key(block, t))
+        slot = self.patterns.find(block, t)
         if slot is not None:
             self._credit(slot, moved, late)
             return
@@ -70,7 +70,7 @@ class BudgetTable(ExpansionTable):
             ahead.scores[t + 1 :] -= np.outer(missing, moved)
             self._lose(max(0.0, residual) * float(moved @ moved))
         elif used < self.budget:
-            slot, _ = self.patterns.place(block, t)
+            slot = int(self.patterns.place(block, [t])[0])
             self._credit(slot, moved, late)
             self._border(z, residual)
             self._meet(slot, values[t], own)

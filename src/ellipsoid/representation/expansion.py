@@ -138,15 +138,12 @@ class ExpansionTable:
     def commit(self, block: Block, ahead: Lookahead) -> None:
         """Store what the block's updates made."""
         scores, updates = ahead.moved.shape[1], np.flatnonzero(ahead.when).tolist()
-        slots = np.zeros(len(updates), dtype=np.int64)
-        for i, t in enumerate(updates):
-            slot, _ = self.patterns.place(block, t)
-            self.coef = doubled(self.coef, slot + 1)
-            self.coef[slot, :scores] += ahead.moved[t]
-            if self.average:
-                self.late = doubled(self.late, slot + 1)
-                self.late[slot, :scores] += ahead.late[t]
-            slots[i] = slot
+        slots = self.patterns.place(block, updates)
+        self.coef = doubled(self.coef, self.used)
+        np.add.at(self.coef[:, :scores], slots, ahead.moved[updates])
+        if self.average:
+            self.late = doubled(self.late, self.used)
+            np.add.at(self.late[:, :scores], slots, ahead.late[updates])
         if self.history is not None:
             self.history.extend(slots, ahead.when[updates], ahead.moved[updates])
 
@@ -235,6 +232,17 @@ def _inner(values, coef, b, r):
 
 
 @helper(REGROUPED)
+def _inner_of_four(values, coef, b, r):
+    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+    for i in range(values.shape[1]):
+        first += values[b, i] * coef[r, i]
+        second += values[b + 1, i] * coef[r, i]
+        third += values[b + 2, i] * coef[r, i]
+        fourth += values[b + 3, i] * coef[r, i]
+    return first, second, third, fourth
+
+
+@helper(REGROUPED)
 def _total(coef, r):
     total = 0.0
     for i in range(coef.shape[1]):
@@ -244,10 +252,19 @@ def _total(coef, r):
 
 @compiled(nogil=True)
 def _accumulate(values, coef, constant2, out):
+    # Four rows at once: the coefficients of many classes lie in the second cache, and are read a quarter as often.
+    whole = values.shape[0] - values.shape[0] % 4
     for r in range(coef.shape[0]):
         shift = constant2 * _total(coef, r) if constant2 != 0.0 else 0.0
         for b in range(values.shape[0]):
             out[b, r] += shift
-    for b in range(values.shape[0]):
+    for b in range(0, whole, 4):
+        for r in range(coef.shape[0]):
+            first, second, third, fourth = _inner_of_four(values, coef, b, r)
+            out[b, r] += first
+            out[b + 1, r] += second
+            out[b + 2, r] += third
+            out[b + 3, r] += fourth
+    for b in range(whole, values.shape[0]):
         for r in range(coef.shape[0]):
             out[b, r] += _inner(values, coef, b, r)

@@ -5,6 +5,7 @@ call and in whatever kind of rows it comes. Arrays double when they are full.
 """
 
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,9 @@ Picks = slice | NDArray[np.int64]
 
 # Sparse rows of at most this many features are multiplied as dense ones, of at most that many against a dense block.
 NARROW, WIDE = 256, 8192
+
+# Squared norms, in units of one over gamma, from which on a Gaussian is made from differences: 1e-13 of its value.
+FAR = 500.0
 
 
 class Block(NamedTuple):
@@ -79,8 +83,12 @@ class Patterns:
         """Some of the patterns as a matrix."""
         raise NotImplementedError
 
+    def append(self, block: Block, rows: list[int]) -> None:
+        """Store some rows of a block behind all others."""
+        raise NotImplementedError
+
     def put(self, slot: int, block: Block, t: int) -> None:
-        """Write row t of a block into a slot, the next free one or one whose pattern is given up."""
+        """Write row t of a block into the place of a pattern that is given up."""
         raise NotImplementedError
 
     def widen(self, width: int) -> None:
@@ -97,34 +105,39 @@ class Patterns:
 
     # -- what all do -------------------------------------------------------------------------------------------
 
-    def place(self, block: Block, t: int) -> tuple[int, bool]:
-        """The slot of row t, and whether it is a new one; a new row is stored at the end."""
-        key = self.key(block, t)
-        slot = self.index.get(key)
-        if slot is not None:
-            return slot, False
-        slot = self.used
-        self.norms = doubled(self.norms, slot + 1)
-        self.put(slot, block, t)
-        self.norms[slot] = block.norms[t]
-        self.index[key] = slot
-        self.keys.append(key)
-        self.used += 1
-        return slot, True
+    def place(self, block: Block, rows: list[int]) -> NDArray[np.int64]:
+        """The slots of some rows of a block, in their order; rows not known yet are stored at the end."""
+        slots, fresh = [], []
+        for t, key in zip(rows, self.keys_of(block, rows), strict=True):
+            slot = self.index.setdefault(key, len(self.keys))
+            if slot == len(self.keys):
+                self.keys.append(key)
+                fresh.append(t)
+            slots.append(slot)
+        if fresh:
+            self.norms = doubled(self.norms, len(self.keys))
+            self.norms[self.used : len(self.keys)] = block.norms[fresh]
+            self.append(block, fresh)
+            self.used = len(self.keys)
+        return np.array(slots, dtype=np.int64)
 
     def replace(self, slot: int, block: Block, t: int) -> None:
         """Give up the pattern of a slot for row t."""
         del self.index[self.keys[slot]]
         self.put(slot, block, t)
         self.norms[slot] = block.norms[t]
-        self.keys[slot] = self.key(block, t)
+        self.keys[slot] = self.keys_of(block, [t])[0]
         self.index[self.keys[slot]] = slot
 
-    def key(self, block: Block, t: int) -> bytes:
-        """What a row is known by."""
-        row = block.matrix[t]
-        where = np.flatnonzero(row)
-        return _digest(where, row[where])
+    def find(self, block: Block, t: int) -> int | None:
+        """The slot of row t, if it is known."""
+        return self.index.get(self.keys_of(block, [t])[0])
+
+    def keys_of(self, block: Block, rows: list[int]) -> list[bytes]:
+        """What rows are known by: their non-zero features, whatever the kind and width of the rows."""
+        where = np.nonzero(block.matrix[rows])
+        ends = np.searchsorted(where[0], np.arange(len(rows) + 1)).tolist()
+        return _digests(where[1], block.matrix[rows][where], ends)
 
     def values(self, kernel: Any, block: Block, slots: Picks, buffer: Floats) -> Floats:
         """K of every row of the block with some of the patterns; ``buffer`` has room for them."""
@@ -133,6 +146,12 @@ class Patterns:
             return kernel.values(block.matrix, patterns)
         shape = (block.matrix.shape[0], patterns.shape[0])
         out = buffer[: shape[0] * shape[1]].reshape(shape)
+        if not self.sparse and _far(kernel, block):
+            # Distances of points far from the origin would be differences of large numbers: count from one of them.
+            left, right = block.matrix - block.matrix[0], patterns - block.matrix[0]
+            np.dot(left, right.T, out=out)
+            from_products(kernel, out, np.einsum("ij,ij->i", left, left), np.einsum("ij,ij->i", right, right))
+            return out
         if not self.sparse:
             np.dot(block.matrix, patterns.T, out=out)
         elif block.dense is None:
@@ -148,9 +167,13 @@ class Patterns:
         """K of the rows of a block with each other: ``[t, s]`` is what a score of row s adds for pattern t."""
         if isinstance(kernel, Function):
             return np.ascontiguousarray(kernel.values(block.matrix, block.matrix).T)
-        product = block.matrix @ block.matrix.T
+        matrix, norms = block.matrix, block.norms
+        if not self.sparse and _far(kernel, block):
+            matrix = matrix - matrix[0]
+            norms = np.einsum("ij,ij->i", matrix, matrix)
+        product = matrix @ matrix.T
         out: Floats = product.toarray() if self.sparse else np.ascontiguousarray(product)
-        from_products(kernel, out, block.norms, block.norms)
+        from_products(kernel, out, norms, norms)
         if isinstance(kernel, RBF):
             np.fill_diagonal(out, 1.0)
         return out
@@ -173,9 +196,14 @@ class DensePatterns(Patterns):
         """A view of neighbours, a copy of others."""
         return self.table[slots]
 
+    def append(self, block: Block, rows: list[int]) -> None:
+        """Copy the rows."""
+        end = self.used + len(rows)
+        self.table = doubled(self.table, end)
+        self.table[self.used : end] = block.matrix[rows]
+
     def put(self, slot: int, block: Block, t: int) -> None:
         """Copy the row."""
-        self.table = doubled(self.table, slot + 1)
         self.table[slot] = block.matrix[t]
 
     def widen(self, width: int) -> None:
@@ -217,33 +245,35 @@ class SparsePatterns(Patterns):
         """CSR, of neighbours over the same memory."""
         return _csr(CSR(self.data, self.indices, self.indptr[: self.used + 1], 0.0, self.width), slots, self.width)
 
+    def append(self, block: Block, rows: list[int]) -> None:
+        """Copy the rows."""
+        new = block.matrix[rows]
+        begin, end = int(self.indptr[self.used]), int(self.indptr[self.used]) + new.nnz
+        self.data, self.indices = doubled(self.data, end), doubled(self.indices, end)
+        self.indptr = doubled(self.indptr, self.used + len(rows) + 1)
+        self.data[begin:end], self.indices[begin:end] = new.data, new.indices
+        self.indptr[self.used + 1 : self.used + len(rows) + 1] = begin + new.indptr[1:]
+
     def put(self, slot: int, block: Block, t: int) -> None:
-        """Append; a slot given up is cut out, which moves what lies behind it."""
-        low, high = block.matrix.indptr[t], block.matrix.indptr[t + 1]
-        data, indices = block.matrix.data[low:high], block.matrix.indices[low:high]
-        self.indptr = doubled(self.indptr, max(slot, self.used) + 2)
-        begin, end = int(self.indptr[slot]), int(self.indptr[self.used])
-        behind = int(self.indptr[slot + 1]) if slot < self.used else end
-        shift = len(data) - (behind - begin)
+        """Cut the old row out, which moves what lies behind it."""
+        new = block.matrix[[t]]
+        begin, behind, end = (int(self.indptr[i]) for i in (slot, slot + 1, self.used))
+        shift = new.nnz - (behind - begin)
         self.data, self.indices = doubled(self.data, end + shift), doubled(self.indices, end + shift)
-        for array, new in ((self.data, data), (self.indices, indices)):
+        for array, fresh in ((self.data, new.data), (self.indices, new.indices)):
             array[behind + shift : end + shift] = array[behind:end].copy()
-            array[begin : begin + len(new)] = new
-        if slot < self.used:
-            self.indptr[slot + 1 : self.used + 1] += shift
-        else:
-            self.indptr[slot + 1] = end + shift
+            array[begin : begin + new.nnz] = fresh
+        self.indptr[slot + 1 : self.used + 1] += shift
 
     def widen(self, width: int) -> None:
         """Nothing to move."""
         self.width = width
 
-    def key(self, block: Block, t: int) -> bytes:
-        """What a row is known by: the same as for a dense one."""
-        low, high = block.matrix.indptr[t], block.matrix.indptr[t + 1]
-        data, indices = block.matrix.data[low:high], block.matrix.indices[low:high]
-        kept = data != 0.0
-        return _digest(indices[kept].astype(np.int64), data[kept])
+    def keys_of(self, block: Block, rows: list[int]) -> list[bytes]:
+        """What rows are known by: the same as for dense ones."""
+        some = block.matrix[rows]
+        some.eliminate_zeros()
+        return _digests(some.indices.astype(np.int64), some.data, some.indptr.tolist())
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The three arrays of CSR."""
@@ -276,17 +306,22 @@ class Columns(Patterns):
         """The kernel values that were given."""
         return DensePatterns.matrix_of(self, rows, picks)  # type: ignore[arg-type]
 
-    def key(self, block: Block, t: int) -> bytes:
-        """The column."""
-        return int(block.columns[t]).to_bytes(8, "little")
+    def keys_of(self, block: Block, rows: list[int]) -> list[bytes]:
+        """The columns."""
+        return [int(column).to_bytes(8, "little") for column in block.columns[rows]]
 
     def rows(self, slots: Picks) -> NDArray[np.int64]:
         """The columns."""
         return self.columns[slots]
 
+    def append(self, block: Block, rows: list[int]) -> None:
+        """Note the columns."""
+        end = self.used + len(rows)
+        self.columns = doubled(self.columns, end)
+        self.columns[self.used : end] = block.columns[rows]
+
     def put(self, slot: int, block: Block, t: int) -> None:
         """Note the column."""
-        self.columns = doubled(self.columns, slot + 1)
         self.columns[slot] = block.columns[t]
 
     def values(self, kernel: Any, block: Block, slots: Picks, buffer: Floats) -> Floats:
@@ -320,6 +355,11 @@ class Columns(Patterns):
             raise ValueError("it holds one support pattern twice")
 
 
+def _far(kernel: Any, block: Block) -> bool:
+    """Would rounding of inner products be felt in a Gaussian?"""
+    return isinstance(kernel, RBF) and kernel.gamma * float(block.norms.max(initial=0.0)) > FAR
+
+
 def _csr(rows: CSR, picks: Picks, width: int) -> Any:
     if isinstance(picks, slice):
         low, high = rows.indptr[picks.start], rows.indptr[picks.stop]
@@ -331,12 +371,13 @@ def _csr(rows: CSR, picks: Picks, width: int) -> Any:
     return sp.csr_matrix(parts, shape=(len(rows.indptr) - 1, width))[picks].astype(np.float64)
 
 
-def _digest(where: NDArray[np.int64], values: Floats) -> bytes:
-    return blake2b(where.tobytes() + values.tobytes(), digest_size=16).digest()
+def _digests(where: NDArray[np.int64], values: Floats, ends: list[int]) -> list[bytes]:
+    """A digest for each row, of its columns and values; row i has those from ``ends[i]`` on."""
+    places, numbers = where.tobytes(), values.tobytes()
+    return [blake2b(places[8 * a : 8 * b] + numbers[8 * a : 8 * b], digest_size=16).digest() for a, b in pairwise(ends)]
 
 
 def _replay(patterns: Patterns, rows: Dense | CSR, count: int) -> None:
     block = patterns.block(rows, slice(0, count), np.zeros(count, dtype=np.int64))
-    for t in range(count):
-        if patterns.place(block, t) != (t, True):
-            raise ValueError("it holds one support pattern twice")
+    if patterns.place(block, list(range(count))).tolist() != list(range(count)):
+        raise ValueError("it holds one support pattern twice")

@@ -1,0 +1,232 @@
+"""Kernel learners: an epoch beside the bare matrix products and beside learning one by one; growth, memory, budgets.
+
+The bare products are those that make the inner products of the same kernel values, block by block in the same sizes,
+and nothing else: no kernel, no scores, no learning. All cores are used, by us and by BLAS. Learning one by one is
+measured on short stretches of the stream, each from the very state that the run had there, and extrapolated to the
+whole: an epoch of MNIST would take minutes.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from ellipsoid import MIRA
+from ellipsoid.estimators.expansion import BLOCK
+from ellipsoid.representation.expansion import TILE
+from ellipsoid.rules import mira
+
+from . import one_by_one
+from .data import Data, load
+from .harness import Effort, Target, exponent, figure
+from .processes import memory_counted, memory_of
+
+CORES = os.cpu_count() or 1
+MNIST = {"kernel": "poly", "degree": 9, "gamma": 1.0, "coef0": 0.0}
+LETTER = {"kernel": "rbf", "gamma": 1.0 / (2.0 * 3.06**2)}
+BUDGETS = (250, 500, 1000, 2000)
+
+PROGRAM = """
+import time
+import numpy as np
+from benchmarks.kernels import MNIST, learner, unit_rows
+data = unit_rows({rows})
+learner(MNIST).partial_fit(data.X[:600], data.y[:600], classes=np.arange(10))
+print("ready", flush=True)
+input()
+began = time.perf_counter()
+learner(MNIST).partial_fit(data.X, data.y, classes=np.arange(10))
+print(time.perf_counter() - began, flush=True)
+"""
+
+
+def learner(settings: dict[str, Any], **more: Any) -> MIRA:
+    """MIRA as in the published tables."""
+    return MIRA(margin=0.01, fit_intercept=False, **settings, **more)
+
+
+def unit_rows(rows: int | None = None) -> Data:
+    """MNIST, each image of norm one."""
+    data = load("mnist", rows)
+    for X in (data.X, data.X_test):
+        for row in X:
+            row /= np.linalg.norm(row)
+    return data._replace(name="MNIST, rows of norm 1")
+
+
+class Run(NamedTuple):
+    """One epoch that was learned: the data, its support patterns in their order, and the rounds of its updates."""
+
+    data: Data
+    settings: dict[str, Any]
+    patterns: Any
+    coef: Any
+    when: Any
+    model: Any
+
+    @property
+    def blocks(self) -> list[tuple[int, int, int]]:
+        """First and last row of each block, and the number of patterns before it."""
+        n = len(self.data.y)
+        return [(s, min(n, s + BLOCK), int(np.searchsorted(self.when, s, side="right"))) for s in range(0, n, BLOCK)]
+
+    @property
+    def values(self) -> int:
+        """Kernel values between rows and the patterns before their block."""
+        return sum((stop - start) * used for start, stop, used in self.blocks)
+
+
+def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
+    """MNIST with a polynomial, Letter with a Gaussian, then growth, memory and budgets on MNIST."""
+    few = min(effort.repeats, 3)
+    try:
+        digits, letter = unit_rows(2000 if quick else None), load("letter", 2000 if quick else None)
+    except (ValueError, OSError) as error:
+        yield {"figure": "kernel learners", "skipped": " ".join(str(error).split())}
+        return
+    with threadpool_limits(CORES, user_api="blas"):
+        for name, data, settings in (("mnist", digits, MNIST), ("letter", letter, LETTER)):
+            yield from beside(name, learned(data, settings), None if quick else 2.0, few)
+        yield growth(digits, quick)
+    yield from memory(quick)
+    yield from budgets(digits, quick)
+
+
+def learned(data: Data, settings: dict[str, Any]) -> Run:
+    """An epoch, with the rounds of its updates, which the votes of all hypotheses need."""
+    voting = learner(settings, average="vote").partial_fit(data.X, data.y, classes=data.classes)
+    history = voting._core.table.history
+    # A row met twice has one pattern; one by one keeps two.
+    return Run(data, settings, voting.support_vectors_[history.slots[: history.count]],
+               history.moved[: history.count].copy(), history.when[: history.count].copy(), voting)  # fmt: skip
+
+
+def beside(name: str, found: Run, bound: float | None, repeats: int) -> Iterator[dict[str, Any]]:
+    """Our epoch over the bare products, and one by one over our epoch."""
+    data, times = found.data, {"ours": [], "products": [], "kernel": []}
+    buffer = np.empty(BLOCK * max(TILE, len(found.patterns)))
+    for _ in range(repeats):
+        times["ours"].append(seconds(lambda: epoch(data, found.settings)))
+        times["products"].append(min(seconds(lambda s=s: products(found, buffer, s)) for s in (TILE, len(buffer))))
+        times["kernel"].append(seconds(lambda: products(found, buffer, TILE, kernel=True)))
+    ours, bare, kernel = (min(times[key]) for key in ("ours", "products", "kernel"))
+    stretch, share, agreed = stretches(found)
+    setting = f"MIRA, {found.settings['kernel']}, {data.describe()}, {len(found.when)} updates, {CORES} threads"
+    seconds_of = {"ours": ours, "products": bare, "products and kernel in numpy": kernel}
+    yield figure(f"kernel-{name}: our epoch over the bare products", setting, ours / bare, "x",
+                 Target(bound, False) if bound else None, million_values=found.values / 1e6,
+                 seconds=seconds_of)  # fmt: skip
+    yield figure(f"kernel-{name}: our epoch over products and kernel", setting, ours / kernel, "x")
+    yield figure(
+        f"kernel-{name}: one by one over our epoch", f"{share:.3%} of the stream, one thread, extrapolated",
+        stretch / share / ours, "x", Target(20.0) if bound else None,
+        updates_that_differ=agreed, seconds={"one by one, measured": stretch, "one by one, all": stretch / share},
+    )  # fmt: skip
+
+
+def epoch(data: Data, settings: dict[str, Any]) -> MIRA:
+    """One pass from nothing."""
+    return learner(settings).partial_fit(data.X, data.y, classes=data.classes)
+
+
+def products(found: Run, buffer: Any, tile: int, kernel: bool = False) -> None:
+    """The products of every block with the patterns before it; with ``kernel`` also their values, made by numpy."""
+    X, P = found.data.X, found.patterns
+    for start, stop, used in found.blocks:
+        for begin in range(0, used, tile):
+            end = min(used, begin + tile)
+            out = buffer[: (stop - start) * (end - begin)].reshape(stop - start, end - begin)
+            np.dot(X[start:stop], P[begin:end].T, out=out)
+            if kernel and found.settings["kernel"] == "rbf":
+                out *= -2.0
+                out += (X[start:stop] ** 2).sum(axis=1)[:, None]
+                out += (P[begin:end] ** 2).sum(axis=1)
+                out *= -found.settings["gamma"]
+                np.exp(out, out=out)
+            elif kernel:
+                base = out.copy()
+                for _ in range(3):
+                    np.multiply(out, out, out=out)
+                out *= base
+
+
+def stretches(found: Run, count: int = 10) -> tuple[float, float, float]:
+    """Seconds of one by one on short stretches of the stream, their share of all values, updates that differ."""
+    data, total, made, differ = found.data, 0.0, 0, 0
+    kernel = found.model._core.table.make_kernel()
+    length = max(1, min(60, len(data.y) // (3 * count)))
+    for start in np.linspace(0, len(data.y) - length, count).astype(int):
+        rows = slice(start, start + length)
+        used, after = np.searchsorted(found.when, [start, start + length], side="right")
+        call = one_by_one.prepared(mira.MIRA(0.01), kernel, data.X[rows], data.y[rows],
+                                   (found.patterns, found.coef, int(used)))  # fmt: skip
+        began = time.perf_counter()
+        updates = call()
+        total += time.perf_counter() - began
+        differ += abs(updates - int(after - used))
+        made += length * int(used) + sum(range(updates))
+    return total, made / max(1, found.values), differ
+
+
+def growth(data: Data, quick: bool) -> dict[str, Any]:
+    """The power of (examples x support patterns) in the time of an epoch."""
+    sizes = [1000, 1500, 2000] if quick else [7500, 15_000, 30_000, 60_000]
+    points = []
+    for n in sizes:
+        part = data.first(n)
+        took = min(seconds(lambda part=part: epoch(part, MNIST)) for _ in range(2 if n < sizes[-1] else 1))
+        points.append((learned(part, MNIST).values, took))
+    counts, times = zip(*points, strict=True)
+    details = {f"{count / 1e6:.3g} million values": took for count, took in points}
+    return figure("kernel-growth", "power of the kernel values in the time of an epoch, MNIST prefixes",
+                  exponent(counts, times), "", None if quick else Target(1.1, False), seconds=details)  # fmt: skip
+
+
+def memory(quick: bool) -> Iterator[dict[str, Any]]:
+    """All that the process holds at its peak, the input included, and what the epoch adds."""
+    if not memory_counted():
+        yield {"figure": "kernel-memory", "skipped": "only Linux tells a process's own memory from mapped files"}
+        return
+    found = memory_of(PROGRAM.format(rows=2000 if quick else None))
+    yield figure("kernel-memory", "peak of the MNIST epoch, 376 MB of input included", found["before"] + found["added"],
+                 "MB", None if quick else Target(1000.0, False), added=found["added"])  # fmt: skip
+
+
+def budgets(data: Data, quick: bool) -> Iterator[dict[str, Any]]:
+    """Test error after an epoch by budget, and memory over ten epochs with a budget of a thousand."""
+    sizes = (50, 100) if quick else BUDGETS
+    for budget in (*sizes, None):
+        model = learner(MNIST, budget=budget)
+        took = seconds(lambda model=model: model.partial_fit(data.X, data.y, classes=data.classes))
+        error = float(np.mean(model.predict(data.X_test) != data.y_test))
+        yield figure(f"kernel-budget {budget or 'none'}", "test error, MIRA on MNIST, one epoch", 100 * error, "%",
+                     seconds={"epoch": took}, updates=model.updates_)  # fmt: skip
+    budget, epochs = (100, 3) if quick else (1000, 10)
+    model, held, errors = learner(MNIST, budget=budget), [], []
+    for _ in range(epochs):
+        model.partial_fit(data.X, data.y, classes=data.classes)
+        errors.append(float(np.mean(model.predict(data.X_test) != data.y_test)))
+        held.append(resident())
+    yield figure(f"kernel-budget {budget}, {epochs} epochs", "test error, MIRA on MNIST", 100 * errors[-1], "%",
+                 after_the_first=100 * errors[0])  # fmt: skip
+    yield figure(f"kernel-budget {budget}, memory", f"what the process holds more after epoch {epochs} than after 1",
+                 held[-1] - held[0], "MB", None if quick else Target(10.0, False), held=held[-1])  # fmt: skip
+
+
+def resident() -> float:
+    """Megabytes of memory of this process, 0 where the system does not say."""
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        return 0.0
+    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmRSS")) / 1024
+
+
+def seconds(job: Callable[[], Any]) -> float:
+    """Wall time of a job."""
+    began = time.perf_counter()
+    job()
+    return time.perf_counter() - began
