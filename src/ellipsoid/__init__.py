@@ -27,6 +27,7 @@ _EXPORTS = {
     "Scaled": "ellipsoid.estimators",
     "StandardStream": "ellipsoid.estimators",
     "UnitNorm": "ellipsoid.estimators",
+    "Winnow": "ellipsoid.estimators",
     "datasets": "ellipsoid.streams",
     "feasible_point": "ellipsoid.convex",
     "load": "ellipsoid.estimators",
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import Scaled as Scaled
     from ellipsoid.estimators import StandardStream as StandardStream
     from ellipsoid.estimators import UnitNorm as UnitNorm
+    from ellipsoid.estimators import Winnow as Winnow
     from ellipsoid.estimators import load as load
     from ellipsoid.evaluate import prequential as prequential
     from ellipsoid.geometry import Ellipsoid as Ellipsoid

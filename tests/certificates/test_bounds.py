@@ -73,7 +73,7 @@ def streams(draw):
 )
 def test_nothing_observed_exceeds_its_bound(name, stream, intercept, announced, scale):
     X, y, classes, U, rng = stream
-    announced |= name == "CELLIP"
+    announced |= name in CLOSED
     model = clone(SETTINGS[name]).set_params(fit_intercept=intercept)
     model.partial_fit(X, y, classes=range(classes) if announced else None)
     shape = model.coef_.shape
@@ -218,6 +218,9 @@ def test_romma_is_within_the_theorem(seed, classes, aggressive):
     # Never longer than the shortest vector with margin one on what it has seen.
     assert np.linalg.norm(model.coef_) <= (1.0 + 1e-9) / gamma
 
+
+# Learners that want to know all labels beforehand.
+CLOSED = ("CELLIP", "Winnow")
 
 LINEAR = ["uniform", "max, margin", "one-vs-rest, margin", "PA", "PA-I", "PA-II", "MIRA", "MIRA, wide"]
 LINEAR += ["ROMMA", "ROMMA, aggressive", "ROMMA, uniform", "ALMA", "ALMA, p = 5"]

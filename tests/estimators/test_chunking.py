@@ -29,8 +29,8 @@ SCALED = {
 }
 ALL = {**LINEAR, **SCALED, **{name: learner() for name, learner in LEARNERS.items()}}
 
-# A version space of binary classifiers cannot become one of multiclass classifiers.
-CLOSED = ("CELLIP",)
+# What starts as a version space, or as uniform weights, over two labels cannot go on with three.
+CLOSED = ("CELLIP", "Winnow")
 
 
 def mapped(X, folder):

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from ellipsoid import MIRA, PassiveAggressive, load
 from ellipsoid.estimators import LEARNERS
 
-CLOSED = ("CELLIP",)
+CLOSED = ("CELLIP", "Winnow")
 
 
 def dense(learner, X, y):

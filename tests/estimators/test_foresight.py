@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ellipsoid import MIRA, PassiveAggressive, Perceptron
 from ellipsoid.estimators import LEARNERS
 
-CLOSED = ("CELLIP",)
+CLOSED = ("CELLIP", "Winnow")
 
 
 def slowly(model, X, y, classes=None):

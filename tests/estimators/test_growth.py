@@ -8,7 +8,7 @@ from sklearn.base import clone
 from ellipsoid import MIRA, PassiveAggressive, Perceptron
 from ellipsoid.estimators import LEARNERS
 
-CLOSED = ("CELLIP",)
+CLOSED = ("CELLIP", "Winnow")
 OPEN = [name for name in LEARNERS if name not in CLOSED]
 
 
@@ -163,7 +163,9 @@ def test_a_sparse_stream_may_grow_wider(name, average, state):
         model.partial_fit(chunk, y[40 * k : 40 * (k + 1)])
         assert model.n_features_in_ == model.coef_.shape[1] == chunk.shape[1]
     whole = LEARNERS[name](average=average).partial_fit(X, y)
-    np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
+    if not (name == "Winnow" and average):
+        # Its weights sum to one over the features known: earlier ones were larger, and averages remember that.
+        np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
     assert (model.mistakes_, model.updates_) == (whole.mistakes_, whole.updates_)
     # Narrower rows lack the newest features; wider ones have features nobody knows.
     narrow = chunks[0]

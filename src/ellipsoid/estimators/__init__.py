@@ -12,11 +12,12 @@ from .persist import load
 from .pipeline import Scaled
 from .scaled import ALMA, ROMMA
 from .scalers import StandardStream, UnitNorm
+from .winnow import Winnow
 
 # The explicit list of learners: the command line, the model files and the shared tests read it.
 LEARNERS: dict[str, Any] = {
     learner.__name__: learner
-    for learner in (Perceptron, PassiveAggressive, MIRA, ROMMA, ALMA, QuasiAdditive, OnlineSVM, IELLIP, CELLIP)
+    for learner in (Perceptron, PassiveAggressive, MIRA, ROMMA, ALMA, Winnow, QuasiAdditive, OnlineSVM, IELLIP, CELLIP)
 }
 
 # Learners of other rooms, imported when they are asked for: what they need beyond the engine takes time to load.
@@ -54,6 +55,7 @@ __all__ = [
     "Scaled",
     "StandardStream",
     "UnitNorm",
+    "Winnow",
     "learner_named",
     "load",
 ]

@@ -246,7 +246,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         or without one; by default the learner's own current weights.
         """
         core = self._learned()
-        shape = (core.scores, 1 + core.width)
+        shape = (1 if len(core.labels) == 2 and not core.multilabel else len(core.labels), 1 + core.width)
         if comparator is None:
             other = np.array(core.table.weights(core.scores, 0))
         else:

@@ -67,14 +67,15 @@ class DualLearner(Learner):
             conjugate=self.link.conjugate(theta), norm=self.link.dual_norm(theta),
         )  # fmt: skip
 
-    def compared(self, w: NDArray[np.float64]) -> dual.Comparator:
-        """A comparator, a row a function, against this run."""
-        # A comparator may have any size: its largest entry and the rest of it.
-        scale = float(np.abs(w).max(initial=0.0))
-        shape = w / scale if scale else w
-        length = self.link.size(shape)
-        along = float(np.vdot(shape, self.theta())) / length if 0.0 < length < inf else 0.0
-        return dual.Comparator(scale * length if scale else 0.0, along, self.link.complexity(w))
+
+def compared(link: Link, theta: NDArray[np.float64], w: NDArray[np.float64]) -> dual.Comparator:
+    """A comparator, a row a function, against a dual vector."""
+    # A comparator may have any size: its largest entry and the rest of it.
+    scale = float(np.abs(w).max(initial=0.0))
+    shape = w / scale if scale else w
+    length = link.size(shape)
+    along = float(np.vdot(shape, theta)) / length if 0.0 < length < inf else 0.0
+    return dual.Comparator(scale * length if scale else 0.0, along, link.complexity(w))
 
 
 class QuasiAdditive(OnlineClassifier):
@@ -108,8 +109,8 @@ class QuasiAdditive(OnlineClassifier):
     Notes
     -----
     With the euclidean link, ``fixed`` is the :class:`Perceptron` (its weights times C), ``exact`` and ``curvature`` are
-    :class:`PassiveAggressive` of variant I. The entropies start from uniform weights over the classes and features
-    known: they refuse a third label that was not announced.
+    :class:`PassiveAggressive` of variant I; with the entropies, ``fixed`` is :class:`Winnow` of version 2. The
+    entropies start from uniform weights over what is known: more than two labels must be announced by ``classes``.
 
     Examples
     --------
@@ -195,8 +196,8 @@ class QuasiAdditive(OnlineClassifier):
         w = comparator if learner.constant else comparator[:, 1:]
         run, link, theta = learner.solution(), learner.link, learner.theta()
         along_ray = None if link.quadratic else lambda s: link.conjugate(s * theta)
-        found = dual.running(run, learner.compared(w), along_ray)
-        return [*found, *self._of_mistakes(learner, run, learner.compared(link.fitted(w)))]
+        found = dual.running(run, compared(link, theta, w), along_ray)
+        return [*found, *self._of_mistakes(learner, run, compared(link, theta, link.fitted(w)))]
 
     def _of_mistakes(self, learner: DualLearner, run: dual.Dual, fitted: dual.Comparator) -> list[Certificate]:
         rule, tally, link = learner.rule, learner.tally, learner.link

@@ -65,7 +65,11 @@ class Learner:
     @property
     def scores(self) -> int:
         """Number of scores of a row: one for two classes."""
-        return 1 if len(self.labels) == 2 and not self.multilabel else len(self.labels)
+        return self.functions(len(self.labels))
+
+    def functions(self, labels: int) -> int:
+        """How many functions so many labels need."""
+        return 1 if labels == 2 and not self.multilabel else labels
 
     @property
     def rounds(self) -> int:
@@ -237,11 +241,7 @@ class Learner:
         scores, columns = arrays["W"].shape
         self.multilabel = bool(scalars["multilabel"])
         # Before any memory is asked for: a forged file must not ask for more than it holds.
-        if (
-            columns < 1
-            or scores != (1 if len(labels) == 2 and not self.multilabel else len(labels))
-            or arrays["tally"].shape != self.tally.shape
-        ):
+        if columns < 1 or scores != self.functions(len(labels)) or arrays["tally"].shape != self.tally.shape:
             raise ValueError("its arrays have wrong shapes")
         if self.average and arrays["U"].shape != arrays["W"].shape:
             raise ValueError("its averages have another shape than its weights")

@@ -11,7 +11,7 @@ import numpy as np
 from ellipsoid.engine import compiled, entry
 from ellipsoid.representation.tables import Floats
 
-from .linked import FACTOR, HIGH, LOW, NUMBERS, SHIFT, SINCE, Linked, factor_of, put, renew
+from .linked import DIVISOR, HIGH, LOW, NUMBERS, SHIFT, SINCE, Linked, divisor_of, put, renew
 from .links import SIMPLEX, Link
 
 
@@ -48,6 +48,7 @@ class LinkTable:
         self.V: Floats = np.zeros(shape)
         self.U: Floats = np.zeros(shape if self.average else (0, 0))
         self.numbers: Floats = np.zeros((1 if self.link.joint else functions, NUMBERS))
+        self.numbers[:, DIVISOR] = 1.0
         if self.link.quadratic:
             self.numbers[:, SHIFT] = 1.0
         self._bind()
@@ -91,7 +92,7 @@ class LinkTable:
                 self.V[self.first : rep.columns, own][:, max(0, functions - own.start) :] = unit
                 put(self.numbers, g, (count - before) * unit)
             E = self.numbers[g, HIGH] + self.numbers[g, LOW]
-            self.numbers[g, FACTOR] = factor_of(rep, E, self.numbers[g, SHIFT])
+            self.numbers[g, DIVISOR] = divisor_of(rep, E, self.numbers[g, SHIFT])
 
     def renew(self) -> None:
         """Make V and all sums from theta."""
@@ -108,17 +109,17 @@ class LinkTable:
         """The dual vectors of the first ``scores`` functions as rows (constant first)."""
         return self.dual.T[:scores, : 1 + self.width]
 
-    def _factors(self) -> Floats:
-        factors: Floats = self.numbers[:, FACTOR]
-        return np.broadcast_to(factors, self.V.shape[1:]) if self.link.joint else factors
+    def _present(self) -> Floats:
+        """The weights of all functions, a column each."""
+        return self.V / self.numbers[:, DIVISOR]
 
     def _mean(self, rounds: int) -> Floats:
         since = self.numbers[:, SINCE]
-        return (self.U + self.V * self._factors() * (rounds - since)) / rounds
+        return (self.U + self._present() * (rounds - since)) / rounds
 
     def weights(self, scores: int, rounds: int) -> Floats:
         """The first ``scores`` functions as rows (constant first); the average over ``rounds`` where one is kept."""
-        table = self._mean(rounds) if self.average and rounds > 0 else self.V * self._factors()
+        table = self._mean(rounds) if self.average and rounds > 0 else self._present()
         found: Floats = table.T[:scores, : 1 + self.width]
         return found
 
@@ -143,7 +144,7 @@ class LinkTable:
     def state(self, scores: int) -> dict[str, Floats]:
         """Arrays that hold everything, trimmed of spare capacity."""
         arrays = {"W": self.theta(scores).copy(), "V": self.V.T[:scores, : 1 + self.width].copy()}
-        arrays["numbers"] = self.numbers[: 1 if self.link.joint else scores].copy()
+        arrays["sums"] = self.numbers[: 1 if self.link.joint else scores].copy()
         if self.average:
             arrays["U"] = self.U.T[:scores, : 1 + self.width].copy()
         return arrays
@@ -152,14 +153,14 @@ class LinkTable:
         """Take back what ``state`` gave."""
         scores, columns = arrays["W"].shape
         self.reserve(max(scores, 1), columns - 1)
-        if arrays["V"].shape != (scores, columns) or arrays["numbers"].shape != self.numbers[:scores].shape:
+        if arrays["V"].shape != (scores, columns) or arrays["sums"].shape != self.numbers[:scores].shape:
             raise ValueError("its arrays have wrong shapes")
-        if not (np.isfinite(arrays["V"]).all() and np.isfinite(arrays["numbers"]).all()):
+        if not (np.isfinite(arrays["V"]).all() and np.isfinite(arrays["sums"]).all()):
             raise ValueError("it holds NaN or inf")
         for name, table in (("W", self.dual), ("V", self.V), ("U", self.U)):
             if table.size and name in arrays:
                 table[:columns, :scores] = arrays[name].T
-        self.numbers[: len(arrays["numbers"])] = arrays["numbers"]
+        self.numbers[: len(arrays["sums"])] = arrays["sums"]
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "rep"}

@@ -1,13 +1,13 @@
 """Weights behind a link: theta takes the steps, w = grad G(theta) is what scores, and a step costs its non-zeros.
 
 Each coordinate has an unnormalised weight V_i that depends on theta_i alone, and a part of one sum E; a score is a
-sparse product with V times a factor that depends on E alone. With S a shift (for the norm: a scale), kept while all
+sparse product with V over a divisor that depends on E alone. With S a shift (for the norm: a scale), kept while all
 stays in range:
 
-    link       V_i                            part of E                factor               G
-    balanced   e^-S sinh theta_i              e^-S (cosh theta_i - 1)  1 / (E + n e^-S)     S + log((E + n e^-S) / n)
-    simplex    exp(theta_i - S)               V_i                      1 / E                S + log(E / n)
-    norm       sign(theta_i) (|theta_i|/S)^(p-1)   (|theta_i|/S)^p     S E^((2-p)/p)        S^2 E^(2/p) / 2
+    link       V_i                            part of E                divisor              G
+    balanced   e^-S sinh theta_i              e^-S (cosh theta_i - 1)  E + n e^-S           S + log((E + n e^-S) / n)
+    simplex    exp(theta_i - S)               V_i                      E                    S + log(E / n)
+    norm       sign(theta_i) (|theta_i|/S)^(p-1)   (|theta_i|/S)^p     E^((p-2)/p) / S      S^2 E^(2/p) / 2
 
 A step takes the old parts of the coordinates it touches out of E and puts the new ones in. E is kept in two float64
 numbers, so that what is taken out leaves no rounding behind, and is summed anew where it has fallen by ten orders of
@@ -32,7 +32,7 @@ from .links import BALANCED, NORM, SIMPLEX
 from .protocol import risen, search
 from .touched import column, stretch, value
 
-SHIFT, HIGH, LOW, PEAK, FACTOR, SINCE = range(6)
+SHIFT, HIGH, LOW, PEAK, DIVISOR, SINCE = range(6)
 NUMBERS = 6
 
 # Largest |theta| beside the shift, and the smallest and largest sums; e^300 squared is still a float64.
@@ -71,7 +71,7 @@ def _(rep, rows, t, n, scores):
         for r in range(n):
             scores[r] += V[1 + j, r] * x
     for r in range(n):
-        scores[r] *= rep.numbers[0 if rep.joint else r, FACTOR]
+        scores[r] /= rep.numbers[0 if rep.joint else r, DIVISOR]
 
 
 @score.register(Linked, CSR, fast=FUSE)
@@ -89,7 +89,7 @@ def _(rep, rows, t, n, scores):
         for r in range(n):
             scores[r] += V[j, r] * x
     for r in range(n):
-        scores[r] *= rep.numbers[0 if rep.joint else r, FACTOR]
+        scores[r] /= rep.numbers[0 if rep.joint else r, DIVISOR]
 
 
 @norm2.register(Linked, Dense)
@@ -142,8 +142,8 @@ def part(rep, V, theta, shift):
     if rep.kind == SIMPLEX:
         return V
     if rep.kind == BALANCED:
-        unit = exp(-shift)
-        return V * V / (np.sqrt(V * V + unit * unit) + unit) if V != 0.0 else 0.0
+        unit, square = exp(-shift), V * V
+        return square / (np.sqrt(square + unit * unit) + unit) if square > 0.0 else 0.0
     return abs(V) * (abs(theta) / shift)
 
 
@@ -171,11 +171,11 @@ def conjugate(rep, E, shift):
 
 
 @helper()
-def factor_of(rep, E, shift):
-    """The factor that turns V into weights."""
+def divisor_of(rep, E, shift):
+    """What turns V into weights; by division, so that weights that sum to one score a constant row exactly."""
     if rep.kind == NORM:
-        return shift * E ** ((2.0 - rep.p) / rep.p) if E > 0.0 else 0.0
-    return 1.0 / whole(rep, E, shift)
+        return E ** ((rep.p - 2.0) / rep.p) / shift if E > 0.0 else 1.0
+    return whole(rep, E, shift)
 
 
 @helper()
@@ -208,14 +208,14 @@ def renew(rep, g):
             put(numbers, g, part(rep, V[j, r], theta[j, r], shift))
     E = numbers[g, HIGH] + numbers[g, LOW]
     numbers[g, PEAK] = abs(numbers[g, HIGH])
-    numbers[g, FACTOR] = factor_of(rep, E, shift)
+    numbers[g, DIVISOR] = divisor_of(rep, E, shift)
 
 
 @helper(inline=False)
 def flush(rep, g, rounds):
     """Add the present weights of a group, times the rounds they lasted, to the sums of the average."""
     numbers, U, V = rep.numbers, rep.U, rep.V
-    lasted = (rounds - numbers[g, SINCE]) * numbers[g, FACTOR]
+    lasted = (rounds - numbers[g, SINCE]) / numbers[g, DIVISOR]
     numbers[g, SINCE] = rounds
     start, stop = (0, rep.functions) if rep.joint else (g, g + 1)
     for j in range(rep.first, rep.columns):
@@ -261,7 +261,7 @@ def margin_at(rep, rows, t, moves, work, alpha):
             along += sign * x * V
     rest = max(0.0, high + low)
     E += rest * ((shift / top) ** rep.p if rep.kind == NORM else exp(shift - top))
-    return along * factor_of(rep, E, top)
+    return along / divisor_of(rep, E, top)
 
 
 @helper(inline=False)
@@ -309,7 +309,7 @@ def prolonged(rep, rows, t, moves, work, base, goal, cap):  # noqa: PLR0913 (the
 
 @helper(inline=False)
 def advance(rep, rows, t, moves, work):
-    """theta += TAU x for the moves of one group, and the group's sum, shift and factor."""
+    """theta += TAU x for the moves of one group, and the group's sum, shift and divisor."""
     numbers, theta, V = rep.numbers, rep.theta, rep.V
     g = 0 if rep.joint else int(work[WHO, moves[0]])
     shift = numbers[g, SHIFT]
@@ -342,7 +342,7 @@ def advance(rep, rows, t, moves, work):
     if far or not FLOOR < total < CEILING or total < FALLEN * numbers[g, PEAK]:
         renew(rep, g)
     else:
-        numbers[g, FACTOR] = factor_of(rep, E, shift)
+        numbers[g, DIVISOR] = divisor_of(rep, E, shift)
 
 
 @helper()
@@ -358,10 +358,13 @@ def _(rep, rule, rows, t, moves, work, tally):
     while start < moves:
         group = (start, moves if rep.joint else start + 1)
         g = 0 if rep.joint else int(work[WHO, start])
+        alpha = abs(work[TAU, start])
+        if alpha == 0.0:
+            start = group[1]
+            continue
         if rep.U.shape[0] > 0:
             flush(rep, g, tally[ROUNDS])
         before = state_of(rep, g)
-        alpha = abs(work[TAU, start])
         margin = 0.0
         for m in range(group[0], group[1]):
             margin += work[TAU, m] / alpha * work[SCORES, int(work[WHO, m])]

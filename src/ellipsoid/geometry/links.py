@@ -80,7 +80,7 @@ class Link(NamedTuple):
             return power_norm(np.array([power_norm(group, q) for group in self.groups(w)]), 2.0)
         if self.kind == SIMPLEX and (w < 0.0).any():
             return inf
-        return max(float(np.abs(group).sum()) for group in self.groups(w))
+        return max(power_norm(group, 1.0) for group in self.groups(w))
 
     def complexity(self, w: Floats) -> float:
         """F(w), infinite outside its domain."""
@@ -90,7 +90,7 @@ class Link(NamedTuple):
         return sum((self._entropy(group) for group in self.groups(w)), 0.0)
 
     def _entropy(self, w: Floats) -> float:
-        total, n = float(np.abs(w).sum()), w.size
+        total, n = power_norm(w, 1.0), w.size
         if self.kind == SIMPLEX:
             if (w < 0.0).any() or abs(total - 1.0) > NEARLY:
                 return inf
@@ -117,9 +117,9 @@ class Link(NamedTuple):
         if self.quadratic:
             return w
         size = self.size(w)
-        if not 0.0 < size < inf:
-            return w
-        return w / size if self.kind == SIMPLEX or size > 1.0 else w
+        if size == inf and (self.kind == BALANCED or (w >= 0.0).all()):
+            return self.fitted(w / float(np.abs(w).max()))
+        return w / size if 0.0 < size < inf and (self.kind == SIMPLEX or size > 1.0) else w
 
 
 def _excess(u: Floats, n: int, Z: float) -> float:
@@ -130,8 +130,8 @@ def _excess(u: Floats, n: int, Z: float) -> float:
 def power_norm(v: Floats, p: float) -> float:
     """``|v|_p`` of entries of any size.
 
-    >>> power_norm(np.array([3e200, 4e200]), 2.0)
-    5e+200
+    >>> power_norm(np.array([1e200, 1e200]), 1.0)
+    2e+200
     """
     largest = float(np.abs(v).max(initial=0.0))
     return largest * float(np.linalg.norm(v / largest, p)) if largest > 0.0 else 0.0

@@ -1,0 +1,223 @@
+"""Extreme input and states: huge exponents, many features, zero rows, a hard margin, sums that must not drift."""
+
+from math import inf
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ellipsoid import PassiveAggressive, Perceptron, QuasiAdditive, Winnow, load
+
+LINKED = ["entropy", "balanced", "p-norm"]
+
+
+def finite(model):
+    core = model._core
+    assert np.isfinite(model.coef_).all()
+    assert np.isfinite(core.table.V).all()
+    assert np.isfinite(core.table.numbers).all()
+    assert np.isfinite(core.link.conjugate(core.theta()))
+
+
+def exact_weights(model):
+    """Weights from theta alone, with every digit numpy has."""
+    core = model._core
+    theta, link = core.theta().astype(np.longdouble).ravel(), core.link
+    if model.link == "p-norm":
+        norm = (np.abs(theta) ** link.p).sum() ** (1 / np.longdouble(link.p))
+        return np.sign(theta) * np.abs(theta) ** (link.p - 1) / norm ** (link.p - 2)
+    if model.link == "entropy":
+        up = np.exp(theta - theta.max())
+        return up / up.sum()
+    top = np.abs(theta).max()
+    up, down = np.exp(theta - top), np.exp(-theta - top)
+    return (up - down) / (up + down).sum()
+
+
+@pytest.mark.parametrize("link", LINKED)
+def test_dual_vectors_of_a_thousand(link):
+    """theta of size 1e3 and back again: weights are those of theta, to rounding, all the time."""
+    rng = np.random.default_rng(2)
+    signs = np.r_[np.ones(40), -np.ones(80), np.ones(40)]
+    X = np.sign(rng.normal(size=6)) * 30.0 + rng.normal(size=(160, 6))
+    model = QuasiAdditive(link=link, update="fixed", C=1.0, p=6.0, fit_intercept=False)
+    largest = 0.0
+    for x, sign in zip(X, signs, strict=True):
+        # Turned so that each is a mistake.
+        score = x @ model.coef_[0] if largest else 0.0
+        y = int(sign > 0)
+        x = x if score * sign <= 0.0 else -x
+        model.partial_fit(x[None], [y], classes=[0, 1])
+        largest = max(largest, np.abs(model._core.theta()).max())
+        finite(model)
+        np.testing.assert_allclose(model.coef_[0], exact_weights(model).astype(float), rtol=1e-11, atol=1e-13)
+    huge = QuasiAdditive(link=link, update="fixed", C=1e4, p=6.0, fit_intercept=False)
+    huge.partial_fit([[1.0, -0.5], [0.2, -1.0], [-1.0, -1.0]], [1, 0, 1], classes=[0, 1])
+    finite(huge)
+    assert np.abs(huge._core.theta()).max() >= 1e3
+    np.testing.assert_allclose(huge.coef_[0], exact_weights(huge).astype(float), rtol=1e-11, atol=1e-13)
+    assert all(c.observed <= c.bound for c in huge.certificates())
+
+
+@pytest.mark.parametrize("link", LINKED)
+def test_a_million_features(link):
+    rng = np.random.default_rng(4)
+    X = sp.random(60, 1_000_000, density=2e-5, format="csr", random_state=4)
+    X.data = rng.normal(size=X.nnz)
+    y = rng.integers(0, 2, 60)
+    for update in ("fixed", "exact"):
+        model = QuasiAdditive(link=link, update=update, C=5.0, margin=0.01, p=2.0 * np.log(1e6))
+        model.partial_fit(X, y, classes=[0, 1])
+        finite(model)
+        total = np.abs(model.coef_).sum() + abs(model.intercept_[0])
+        assert total <= 1.0 + 1e-9 if link != "p-norm" else total > 0.0
+        if link == "entropy":
+            assert total == pytest.approx(1.0, rel=1e-12)
+        assert update == "fixed" or model.dual_objective_ > 0.0
+
+
+@pytest.mark.parametrize("link", ["euclidean", *LINKED])
+def test_a_zero_row_is_a_mistake_that_every_classifier_makes(link):
+    worth = {"fixed": 0.4, "adaptive": 0.4, "curvature": 0.4, "exact": 0.4}
+    for update, alpha in worth.items():
+        model = QuasiAdditive(link=link, update=update, C=0.4, margin=0.5, fit_intercept=False)
+        model.partial_fit([[0.0, 0.0]], [1], classes=[0, 1])
+        assert (model.mistakes_, model.updates_) == (1, 0)
+        assert not model._core.theta().any()
+        assert model.dual_objective_ == pytest.approx(0.5 * alpha)
+        assert model.least_loss(1e9) == pytest.approx(0.5)
+        assert all(c.observed <= c.bound for c in model.certificates())
+    capped = QuasiAdditive(link=link, update="adaptive", C=3.0, margin=0.5, fit_intercept=False)
+    assert capped.partial_fit([[0.0, 0.0]], [1], classes=[0, 1]).dual_objective_ == pytest.approx(0.25)
+
+
+def test_a_constant_row_under_a_distribution():
+    """It scores the constant whatever the weights are: they stay, theta moves, the dual gains C times the loss."""
+    model = QuasiAdditive(link="entropy", update="curvature", C=0.4, margin=0.5, fit_intercept=False)
+    model.partial_fit([[0.3, 0.3, 0.3]], [1], classes=[0, 1])
+    np.testing.assert_allclose(model.coef_, 1.0 / 3.0, rtol=1e-15)
+    np.testing.assert_allclose(model._core.theta(), 0.12, rtol=1e-15)
+    assert model.dual_objective_ == pytest.approx(0.4 * 0.2, rel=1e-12)
+
+
+@pytest.mark.parametrize("link", ["euclidean", "p-norm"])
+def test_a_hard_margin(link):
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(40, 3))
+    y = (X[:, 0] > 0.0).astype(int)
+    model = QuasiAdditive(link=link, update="exact", C=inf, margin=0.7, fit_intercept=False)
+    for t in range(40):
+        model.partial_fit(X[t : t + 1], y[t : t + 1], classes=[0, 1])
+        # The exact step without a cap ends on the margin.
+        assert (2 * y[t] - 1) * model.decision_function(X[t : t + 1])[0] >= 0.7 - 1e-9
+    assert all(c.observed <= c.bound for c in model.certificates())
+    named = {c.name: c for c in model.certificates(np.array([1.0, 0.0, 0.0]))}
+    assert named["rescaled dual objective"].observed >= model.dual_objective_ - 1e-12
+    unit = "average margin of the unit comparator on the updates"
+    assert 0.0 < named[unit].observed <= named[unit].bound
+    # A zero row cannot have a margin: no multiplier stands for it.
+    before = model.dual_objective_
+    model.partial_fit(np.zeros((1, 3)), [1])
+    assert model.dual_objective_ == before
+    assert {c.name: c.bound for c in model.certificates()}["mistakes"] == inf
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"link": "entropic"}, "link must be one of 'euclidean', 'entropy', 'balanced', 'p-norm'"),
+        ({"update": "last-k"}, "update must be one of 'fixed', 'adaptive', 'curvature', 'exact'"),
+        ({"multiclass": "all"}, "multiclass must be one of 'rival', 'ovr'"),
+        ({"C": 0.0}, "C must be positive"),
+        ({"C": inf, "link": "balanced"}, "C must be finite with link='balanced'"),
+        ({"C": inf, "update": "fixed"}, "C must be finite with update='fixed'"),
+        ({"margin": 0.0}, "margin must be positive and finite, got 0"),
+        ({"p": 1.5}, "p must be at least 2, got 1.5"),
+    ],
+)
+def test_bad_parameters_are_refused_with_a_sentence(settings, message):
+    with pytest.raises(ValueError, match=message):
+        QuasiAdditive(**settings).partial_fit([[1.0]], [0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"version": 3}, "version must be 1 or 2, got 3"),
+        ({"eta": 0.0}, "eta must be positive"),
+        ({"update": "ovr"}, "update must be one of 'uniform', 'max', 'prop'"),
+        ({"margin": -1.0}, "margin must be non-negative"),
+    ],
+)
+def test_bad_parameters_of_winnow(settings, message):
+    with pytest.raises(ValueError, match=message):
+        Winnow(**settings).partial_fit([[1.0]], [0])
+
+
+def test_a_third_label_must_be_announced_to_the_entropies():
+    X, y = np.eye(3), np.array([0, 1, 2])
+    for model in (QuasiAdditive(link="balanced"), Winnow()):
+        with pytest.raises(ValueError, match=r"y brings the label 2, number 3.*pass classes="):
+            model.partial_fit(X, y)
+        assert not hasattr(model, "classes_")
+        model.partial_fit(X[:2], y[:2])
+        with pytest.raises(ValueError, match="pass classes="):
+            model.partial_fit(X, y)
+        assert model.t_ == 2
+    assert len(QuasiAdditive(link="p-norm").partial_fit(X, y).classes_) == 3
+
+
+@pytest.mark.parametrize("link", LINKED)
+@pytest.mark.parametrize("average", [False, True])
+def test_chunks_and_files_change_nothing(link, average, tmp_path):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(90, 5))
+    y = np.argmax(X[:, :3] + rng.normal(size=(90, 3)), axis=1)
+    settings = {"link": link, "margin": 0.1, "average": average, "update": "exact"}
+    whole = QuasiAdditive(**settings).partial_fit(X, y, classes=[0, 1, 2])
+    for size in (1, 7):
+        model = QuasiAdditive(**settings)
+        for start in range(0, 90, size):
+            model.partial_fit(X[start : start + size], y[start : start + size], classes=[0, 1, 2])
+            if start == 42:
+                model.save(tmp_path / "m")
+                model = load(tmp_path / "m")
+        assert model.coef_.tobytes() == whole.coef_.tobytes()
+        assert model.dual_objective_ == whole.dual_objective_
+        assert model._core.table.numbers.tobytes() == whole._core.table.numbers.tobytes()
+
+
+@pytest.mark.parametrize("link", LINKED)
+def test_the_average_is_the_mean_of_all_hypotheses(link):
+    rng = np.random.default_rng(8)
+    X = rng.normal(size=(40, 5))
+    y = np.argmax(X[:, :3] + rng.normal(size=(40, 3)), axis=1)
+    settings = {"link": link, "margin": 0.1, "update": "exact"}
+    plain, averaged, total = QuasiAdditive(**settings), QuasiAdditive(average=True, **settings), 0.0
+    for t in range(40):
+        plain.partial_fit(X[t : t + 1], y[t : t + 1], classes=[0, 1, 2])
+        total = total + plain.coef_
+    averaged.partial_fit(X, y, classes=[0, 1, 2])
+    np.testing.assert_allclose(averaged.coef_, total / 40, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(
+        averaged.decision_function(X), X @ averaged.coef_.T + averaged.intercept_, rtol=1e-12, atol=1e-14
+    )
+
+
+def test_which_learner_is_which():
+    """The Perceptron and PA-I are two settings of the template, to the last bit, also when a third label appears."""
+    rng = np.random.default_rng(10)
+    X = rng.normal(size=(150, 4))
+    y = np.argmax(X[:, :3] + rng.normal(size=(150, 3)), axis=1)
+    y[:50] %= 2
+    for ours, theirs in [
+        (QuasiAdditive(update="fixed", C=1.0), Perceptron(update="max")),
+        (QuasiAdditive(update="fixed", C=1.0, multiclass="ovr"), Perceptron(update="ovr")),
+        (QuasiAdditive(update="exact", C=0.1), PassiveAggressive(variant="I", C=0.1)),
+        (QuasiAdditive(update="curvature", C=inf), PassiveAggressive(variant="hard")),
+    ]:
+        for rows in (X, sp.csr_matrix(X)):
+            ours.partial_fit(rows, y)
+            theirs.partial_fit(rows, y)
+            assert ours.coef_.tobytes() == theirs.coef_.tobytes()
+            assert (ours.mistakes_, ours.updates_) == (theirs.mistakes_, theirs.updates_)
