@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from ellipsoid.streams.onehot import beside
 from ellipsoid.streams.options import Options
 from ellipsoid.streams.scan import table as scan
 from ellipsoid.streams.scan.hashing import hash_name
+from ellipsoid.streams.sparse_text import HARD_ROOM
 from ellipsoid.streams.words import LineError, finite, token
 
 _MARK = b"\xef\xbb\xbf"
@@ -35,6 +35,10 @@ class Csv:
         self.origin, self.options = origin, options
         self.n_features: int | None = None
         self._delimiter, self._numbers, self._hashes = ",", 0, 0
+        self._names: list[str] | None = None
+        self._cells: list[str] | None = None
+        # Lines read so far.
+        self._lines = 0
 
     @property
     def description(self) -> str:
@@ -46,18 +50,17 @@ class Csv:
 
     def pairs(self) -> Iterator[tuple[Any, Any]]:
         """Rows and labels, block by block."""
-        blocks = self.origin.blocks()
-        first = next(blocks, None)
-        if first is None:
-            return
-        position, lines = self._decide(first)
-        numbers = Numbers()
-        for block in chain([first], blocks):
-            for out, found in self._scans(block, position, lines):
-                lines += found.lines
-                if found.rows:
-                    yield from self._labelled(block, out, found.rows, numbers)
-            position = 0
+        self.n_features, self._names, self._cells = None, None, None
+        numbers, mark, self._lines = Numbers(), len(_MARK), 0
+        for block in self.origin.blocks():
+            position = mark if block.raw.startswith(_MARK) else 0
+            mark = 0
+            if self.n_features is None:
+                begin = self._decide(block, position)
+                self._lines += block.raw.count(b"\n", position, begin)
+                position = begin
+            for out, found in self._scans(block, position):
+                yield from self._labelled(block, out, found.rows, numbers)
 
     def _labelled(self, block: Block, out: scan.Cells, n: int, numbers: Numbers) -> Iterator[tuple[Any, Any]]:
         X = out.numbers[:n]
@@ -88,25 +91,24 @@ class Csv:
 
     # -- what the first block tells ----------------------------------------------------------------------------
 
-    def _decide(self, block: Block) -> tuple[int, int]:
-        """Make out the columns; returns where the data begin, and how many lines come before."""
-        position, lines = 3 if block.raw.startswith(_MARK) else 0, 0
-        while position < block.stop and (end := block.raw.index(b"\n", position)) >= 0:
+    def _decide(self, block: Block, position: int) -> int:
+        """Make out the header, then the columns, as far as this block tells; returns where its rows begin."""
+        while position < block.stop:
+            end = block.raw.index(b"\n", position)
             line = bytes(block.raw[position:end]).decode("utf-8", "backslashreplace").strip("\r ")
-            if line:
-                break
-            position, lines = end + 1, lines + 1
-        else:
-            raise ValueError(f"{self.origin.name} has no rows")
-        self._delimiter = max(_DELIMITERS, key=line.count)
-        cells = [cell.strip() for cell in next(csv.reader([line], delimiter=self._delimiter))]
-        header = self._has_header(cells)
-        if header:
-            position, lines = end + 1, lines + 1
-        kinds = np.zeros(len(cells), dtype=np.int64)
-        scan.classify(block.text, position, block.stop, ord(self._delimiter), kinds)
-        self._arrange(cells if header else None, kinds == scan.TEXT)
-        return position, lines
+            if line and self._cells is None:
+                self._delimiter = max(_DELIMITERS, key=line.count)
+                self._cells = [cell.strip() for cell in next(csv.reader([line], delimiter=self._delimiter))]
+                if self._has_header(self._cells):
+                    self._names = self._cells
+                    line = ""
+            if line and self._cells is not None:
+                kinds = np.zeros(len(self._cells), dtype=np.int64)
+                scan.classify(block.text, position, block.stop, ord(self._delimiter), kinds)
+                self._arrange(self._names, kinds == scan.TEXT)
+                return position
+            position = end + 1
+        return block.stop
 
     def _has_header(self, cells: list[str]) -> bool:
         if self.options.header is not None:
@@ -150,9 +152,9 @@ class Csv:
 
     # -- lines -------------------------------------------------------------------------------------------------
 
-    def _scans(self, block: Block, position: int, lines: int) -> Iterator[tuple[scan.Cells, scan.Stop]]:
-        """Rows until the block, which comes after ``lines`` lines, is used up; an error after the rows before it."""
-        room, before = 256, lines - block.raw.count(b"\n", 0, position)
+    def _scans(self, block: Block, position: int) -> Iterator[tuple[scan.Cells, scan.Stop]]:
+        """Rows from a position on until the block is used up; an error comes after the rows before it."""
+        room, before = HARD_ROOM, self._lines - block.raw.count(b"\n", 0, position)
         rules = scan.Rules(ord(self._delimiter), (1 << self.options.hash_bits) - 1, self.options.missing == "zero")
         while position < block.stop:
             # A line of k cells has at least k bytes.
@@ -169,10 +171,11 @@ class Csv:
                     out.labels[row] = value
                 else:
                     out.numbers[row, place] = value
-            yield out, found
-            lines += found.lines
+            if found.rows:
+                yield out, found
+            self._lines += found.lines
             if found.reason > scan.FULL:
-                raise LineError(self.origin.name, lines + 1, self._flaw(block, found))
+                raise LineError(self.origin.name, self._lines + 1, self._flaw(block, found))
             if found.rows == 0:
                 room *= 4
             position = found.position

@@ -1,0 +1,112 @@
+"""NumPy files that are mapped, not loaded, and iterables of named features."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from ellipsoid.streams.arrays import Arrays, npz
+from ellipsoid.streams.opening import open_stream
+from ellipsoid.streams.options import Options
+from ellipsoid.streams.scan.hashing import hash_name
+
+from .conftest import gather
+
+X = np.random.default_rng(0).standard_normal((3000, 300))
+y = np.arange(3000) % 5
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
+def test_archives_hold_x_and_y(tmp_path, save, order):
+    save(tmp_path / "a.npz", X=np.asarray(X, order=order), y=y)
+    reader = open_stream(tmp_path / "a.npz")
+    found, labels = gather(reader)
+    np.testing.assert_array_equal(found, X)
+    np.testing.assert_array_equal(labels, y)
+    assert ("mapped" in reader.description) == (save is np.savez)
+
+
+def test_an_archive_is_mapped_so_that_its_size_costs_no_memory(tmp_path):
+    np.savez(tmp_path / "a.npz", other=np.zeros(17), X=X, y=y)
+    mapped = npz(tmp_path / "a.npz", Options())
+    assert isinstance(mapped._X, np.memmap)
+    np.testing.assert_array_equal(mapped._X, X)
+
+
+def test_a_matrix_whose_last_column_is_the_label(tmp_path):
+    np.save(tmp_path / "a.npy", np.column_stack([X, y]))
+    found, labels = gather(open_stream(tmp_path / "a.npy"))
+    np.testing.assert_array_equal(found, X)
+    assert labels.dtype == np.int64
+    np.testing.assert_array_equal(labels, y)
+    assert gather(open_stream(tmp_path / "a.npy", labelled=False))[0].shape == (3000, 301)
+
+
+def test_labels_in_a_file_beside(tmp_path):
+    np.save(tmp_path / "X.npy", X)
+    np.save(tmp_path / "y.npy", np.where(y > 2, "many", "few"))
+    found, labels = gather(open_stream(tmp_path / "X.npy", label="y.npy", skip=1000))
+    np.testing.assert_array_equal(found, X[1000:])
+    assert labels[0] == "few"
+    with pytest.raises(FileNotFoundError, match="with the labels of"):
+        open_stream(tmp_path / "X.npy", label="z.npy")
+
+
+def test_damaged_and_dangerous_files_are_refused(tmp_path):
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY nonsense")
+    with pytest.raises(ValueError, match=r"not a readable \.npy file"):
+        open_stream(tmp_path / "a.npy")
+    np.save(tmp_path / "o.npy", np.array([[{}]], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match=r"not a readable \.npy file"):
+        open_stream(tmp_path / "o.npy")
+    np.savez(tmp_path / "a.npz", X=X, y=y)
+    whole = (tmp_path / "a.npz").read_bytes()
+    (tmp_path / "b.npz").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ValueError, match=r"not a readable \.npz archive"):
+        open_stream(tmp_path / "b.npz")
+    np.save(tmp_path / "flat.npy", y)
+    with pytest.raises(ValueError, match="must hold a matrix"):
+        open_stream(tmp_path / "flat.npy")
+
+
+def test_arrays_must_fit():
+    with pytest.raises(ValueError, match="as many rows as each other, got 3000 and 2"):
+        Arrays(X, y[:2])
+    with pytest.raises(ValueError, match="two dimensions"):
+        Arrays(y, y)
+
+
+def test_named_features_are_hashed_in_any_cut():
+    examples = [({"rain": 1.5, "sky": "grey", 7: True}, "wet"), ({}, "dry"), ({"sky": "blue"}, "dry")] * 900
+    for chunk_rows in (None, 1, 100):
+        reader = open_stream(examples, bits=9, chunk_rows=chunk_rows)
+        found, labels = gather(reader)
+        assert found.shape == (2700, 512)
+        expected = np.zeros(512)
+        expected[hash_name("rain") % 512] += 1.5
+        expected[hash_name("sky") % 512] += 0
+        expected[hash_name("grey", hash_name("sky")) % 512] += 1
+        expected[hash_name("7") % 512] += 1
+        np.testing.assert_array_equal(found.toarray()[0], expected)
+        assert labels[:3].tolist() == ["wet", "dry", "dry"]
+    assert reader.description == "stream: an iterable of named features, hashed to 9 bits"
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ([({"a": 1}, 0), ({"a": None}, 1)], "row 1: feature 'a' must be a number or a word, got None"),
+        ([({"a": float("nan")}, 0)], "row 0: feature 'a' is nan; leave a missing feature out"),
+        ([({"a": 1}, 0), ([1.0], 1)], "row 1: every example must be a dict of features"),
+        ([3], "row 0: each item of a stream must be a pair"),
+    ],
+)
+def test_bad_examples_are_explained(items, message):
+    with pytest.raises(ValueError, match=message):
+        gather(open_stream(items))
+
+
+def test_sparse_rows_one_by_one():
+    S = sparse.random(10, 6, density=0.5, format="csr", random_state=0)
+    found, _ = gather(open_stream((S[[i]], i % 2) for i in range(10)))
+    assert (found != S).nnz == 0

@@ -1,0 +1,98 @@
+"""Parquet and Arrow tables: the same rows as the CSV text that says the same."""
+
+import io
+
+import numpy as np
+import pytest
+
+from ellipsoid.streams.opening import open_stream
+
+from .conftest import gather, read
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+WORDS = ["red", "blue", "naïve", "red"] * 5000
+TABLE = {
+    "size": np.arange(20_000) / 7,
+    "colour": WORDS,
+    "count": np.arange(20_000) % 11,
+    "fresh": np.arange(20_000) % 2 == 0,
+    "kind": ["x", "y"] * 10_000,
+}
+
+
+def table(**changes):
+    return pa.table({**TABLE, **changes})
+
+
+def write(path, content):
+    if path.suffix == ".parquet":
+        parquet.write_table(content, path, row_group_size=7000)
+    elif path.suffix == ".arrow":
+        with pa.ipc.new_file(str(path), content.schema) as file:
+            file.write_table(content, max_chunksize=9000)
+    else:
+        with pa.ipc.new_stream(str(path), content.schema) as file:
+            file.write_table(content, max_chunksize=9000)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow", "a.ipc"])
+def test_the_rows_of_the_csv_text_that_says_the_same(tmp_path, name):
+    reader = open_stream(write(tmp_path / name, table()), bits=10)
+    X, y = gather(reader)
+    lines = zip(*(np.array(column).astype(object) for column in TABLE.values()), strict=True)
+    text = "size,colour,count,fresh,kind\n" + "".join(f"{float(a)!r},{b},{c},{int(d)},{e}\n" for a, b, c, d, e in lines)
+    expected, labels, _ = read(text.encode(), bits=10)
+    assert (expected != X).nnz == 0
+    np.testing.assert_array_equal(y, labels)
+    assert reader.n_features == 3 + 2**10
+    assert reader.bytes_total == (tmp_path / name).stat().st_size
+
+
+def test_dictionary_columns_are_words(tmp_path):
+    coded = table(colour=pa.array(WORDS).dictionary_encode(), kind=pa.array(TABLE["kind"]).dictionary_encode())
+    X, y = gather(open_stream(write(tmp_path / "a.parquet", coded), bits=10))
+    expected, labels = gather(open_stream(write(tmp_path / "b.parquet", table()), bits=10))
+    assert (expected != X).nnz == 0
+    np.testing.assert_array_equal(y, labels)
+
+
+def test_an_arrow_stream_through_a_pipe(tmp_path):
+    data = write(tmp_path / "a.ipc", table()).read_bytes()
+    X, _, reader = read(data, columns=("size", "count"), label="kind")
+    np.testing.assert_array_equal(X, np.column_stack([TABLE["size"], TABLE["count"]]))
+    assert "Arrow IPC, 2 columns of numbers" in reader.description
+
+
+def test_nulls_and_nan_are_missing(tmp_path):
+    holes = {"n": [1.0, None, float("nan"), 4.0], "w": ["a", None, "c", "d"], "y": [0, 1, 0, 1]}
+    path = write(tmp_path / "a.parquet", pa.table(holes))
+    with pytest.raises(ValueError, match=r"row 1: column 'n' is missing; give missing='zero'"):
+        gather(open_stream(path))
+    with pytest.raises(ValueError, match=r"row 1: column 'w' is missing"):
+        gather(open_stream(path, columns=("w",), label="y"))
+    X, y = gather(open_stream(path, missing="zero", bits=8))
+    assert X.toarray()[:, 0].tolist() == [1, 0, 0, 4]
+    assert X.toarray()[:, 1:].sum(axis=1).tolist() == [1, 0, 1, 1]
+    assert y.tolist() == [0, 1, 0, 1]
+    unlabelled = write(tmp_path / "b.parquet", pa.table({**holes, "y": [0, 1, None, 1]}))
+    with pytest.raises(ValueError, match="row 2: the label is missing"):
+        gather(open_stream(unlabelled, missing="zero"))
+
+
+def test_other_types_damage_and_pipes_are_refused(tmp_path):
+    dated = pa.table({"t": pa.array([0], pa.timestamp("s")), "n": [1.0], "y": [1]})
+    path = write(tmp_path / "a.parquet", dated)
+    with pytest.raises(ValueError, match="column 't' of type timestamp"):
+        gather(open_stream(path))
+    assert gather(open_stream(path, columns=("n",)))[0].tolist() == [[1.0]]
+    with pytest.raises(ValueError, match="has no column 'z'; it has t, n, y"):
+        gather(open_stream(path, label="z"))
+    with pytest.raises(ValueError, match="parquet is read from a file"):
+        open_stream(io.BytesIO(path.read_bytes()))
+    for name in ("b.parquet", "b.arrow"):
+        (tmp_path / name).write_bytes(path.read_bytes()[:50])
+        with pytest.raises(ValueError, match="not a readable"):
+            gather(open_stream(tmp_path / name))

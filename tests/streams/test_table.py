@@ -1,0 +1,146 @@
+"""CSV text: what each column is, how cells are written, and what each flaw is called."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ellipsoid.streams.opening import open_stream
+from ellipsoid.streams.scan.hashing import hash_name
+
+from .conftest import gather, read
+
+
+def csv_of(rows, **how):
+    file = io.StringIO()
+    csv.writer(file, **how).writerows(rows)
+    return file.getvalue().encode()
+
+
+numbers = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@given(st.integers(1, 5).flatmap(lambda d: st.lists(st.lists(numbers, min_size=d + 1, max_size=d + 1), min_size=1)))
+def test_numbers_are_read_as_python_writes_them(rows):
+    X, y, _ = read(csv_of(rows), header=False, format="csv")
+    np.testing.assert_array_equal(X, np.array(rows)[:, :-1])
+    np.testing.assert_array_equal(y, np.array(rows)[:, -1])
+
+
+@pytest.mark.parametrize("size", [3, 20, 1 << 20])
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_blocks_and_delimiters_change_nothing(block_size, size, delimiter):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 3)), rng.integers(3, size=40)
+    rows = [["a", "b", "c", "y"], *([*map(repr, x), int(label)] for x, label in zip(X.tolist(), y, strict=True))]
+    block_size(size)
+    found, labels, _ = read(b"\xef\xbb\xbf\n" + csv_of(rows, delimiter=delimiter), format="csv")
+    np.testing.assert_array_equal(found, X)
+    np.testing.assert_array_equal(labels, y)
+
+
+words = st.text(st.characters(codec="utf-8", exclude_characters="\r\n\0"), min_size=1, max_size=6).filter(
+    lambda word: word.strip(" \t") == word and word.lower() not in ("?", "na", "n/a", "nan", "null", "none")
+)
+
+
+@given(st.lists(st.tuples(words, numbers, words), min_size=1, max_size=20))
+def test_words_are_hashed_and_labels_kept_whatever_they_hold(rows):
+    # A first row of plain words settles the purposes: what looks like a number later stays a word.
+    rows = [("red", 1.0, "yes"), *rows]
+    X, y, reader = read(csv_of([("colour", "size", "kind"), *rows]), bits=12, format="csv")
+    assert reader.n_features == 1 + 2**12 == X.shape[1]
+    for i, (colour, size, kind) in enumerate(rows):
+        expected = np.zeros(1 + 2**12)
+        expected[0] = size
+        expected[1 + (hash_name(colour, hash_name("colour")) & (2**12 - 1))] = 1.0
+        np.testing.assert_array_equal(X[[i]].toarray()[0], expected)
+        assert y[i] == kind
+
+
+def test_cells_may_be_quoted_padded_and_doubly_quoted():
+    X, y, _ = read(b'"a ""b""", c ,"k"\r\n "1.5" , 2 , "x ""y"""\r\n\r\n3,"4"  ,z\n')
+    assert X.tolist() == [[1.5, 2], [3, 4]]
+    assert y.tolist() == ['x "y"', "z"]
+
+
+@pytest.mark.parametrize("empty", [b"", b"  ", b"NA", b"nan", b"NaN", b"NULL", b"None", b"?", b"n/a", b'""'])
+def test_missing_cells_are_refused_or_zero(empty):
+    text = b"c,n,y\nred,1," + b"0\n" + empty + b"," + empty + b",1\n"
+    with pytest.raises(ValueError, match=r"line 3: column 1 is missing; give missing='zero'"):
+        read(text)
+    X, _, _ = read(text, missing="zero")
+    assert (X[[0]].sum(), X[[1]].nnz) == (2, 0)
+    with pytest.raises(ValueError, match=r"line 2: the label \(column 2\) is missing"):
+        read(b"1,2\n1," + empty + b"\n", missing="zero")
+
+
+def test_a_column_may_begin_with_missing_cells():
+    X, _, _ = read(b",,0\n,,1\n3,x,0\n", missing="zero", bits=3, header=False)
+    assert X.shape == (3, 1 + 8)
+    assert X.toarray()[2].sum() == 4
+
+
+def test_columns_and_label_by_name():
+    text = b"id,kind,a,b\n7,x,1,2\n8,y,3,4\n"
+    X, y, _ = read(text, label="kind", columns=("b", "a"))
+    assert X.tolist() == [[1, 2], [3, 4]]
+    assert y.tolist() == ["x", "y"]
+    X, y, _ = read(text, labelled=False, columns=("a",))
+    assert X.tolist() == [[1], [3]]
+    assert y is None
+    for options in ({"label": "z"}, {"columns": ("z",)}):
+        with pytest.raises(ValueError, match="has no column 'z' for .*; it has id, kind, a, b"):  # noqa: RUF043
+            read(text, **options)
+    with pytest.raises(ValueError, match="has no header line"):
+        read(b"1,2,3\n", label="a")
+    with pytest.raises(ValueError, match="two columns of one name"):
+        read(b"a,a,y\n1,2,3\n", label="y")
+
+
+def test_a_header_of_numbers_and_data_of_words_can_be_told():
+    assert read(b"1,2,y\n3,4,5\n", header=True)[0].tolist() == [[3, 4]]
+    X, y, _ = read(b"red,1,0\nblue,2,1\n", header=False, bits=4)
+    assert X.shape == (2, 1 + 16)
+    assert y.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"1,oops,0", "'oops' is not a number, as the first cell of column 2 is"),
+        (b"1,2 3,0", "'2 3' is not a number"),
+        (b"1,2,three", "'three' is not a number, as the first cell of column 3 is"),
+        (b"1,inf,0", "'inf' is not a number"),
+        (b"1,2", "2 columns where the first line has 3"),
+        (b"1,2,3,4", "more than the 3 columns of the first line"),
+        (b'1,"2,3', "the quotation marks of column 2 do not enclose it on this line"),
+        (b'1,"2"x,3', "the quotation marks of column 2 do not enclose it on this line"),
+        (b"1,1e999,3", "'1e999' is too large for a float64"),
+        (b"1,2,1e999", "'1e999' is too large for a float64"),
+    ],
+)
+@pytest.mark.parametrize("size", [6, 1 << 20])
+def test_flaws_are_named_with_their_line(block_size, size, line, message):
+    block_size(size)
+    with pytest.raises(ValueError, match="line 5: " + message):
+        read(b"a,b,y\n1,2,0\n\n1,2,1\n" + line + b"\n1,2,0\n", format="csv")
+
+
+def test_nothing_to_learn_from():
+    with pytest.raises(ValueError, match="has no column of features"):
+        read(b"y\n1\n", format="csv")
+    for text in (b"a,b,y\n", b"\n\n", b""):
+        with pytest.raises(ValueError, match="has no rows"):
+            read(text, format="csv")
+
+
+def test_numbers_alone_stay_dense_and_of_the_width_of_the_table():
+    reader = open_stream(io.BytesIO(b"1,2,0\n"))
+    X, _ = gather(reader)
+    assert isinstance(X, np.ndarray)
+    assert reader.n_features == 2
+    assert reader.description == "the open file: CSV text between commas, 2 columns of numbers"
