@@ -49,20 +49,32 @@ class SparseText:
                 np.empty((room, 3), dtype=np.int64),
             )
             found = self.run(block.text, position, block.stop, out)
-            for which, begin, end in out.hard[: found.hard].tolist():
-                value = finite(self.origin.name, block, (begin, end), before)
-                if which < 0:
-                    out.labels[-1 - which] = value
-                else:
-                    out.values[which] = value
-            if found.rows:
-                yield out, found
+            row, flaw = self._hard(block, out, found, before)
+            if row:
+                yield out, found._replace(rows=row, values=int(out.indptr[row]))
+            if flaw is not None:
+                raise flaw
             self.lines += found.lines
             if found.reason > FULL:
                 raise LineError(self.origin.name, self.lines + 1, self.flaw(block, found))
             if found.rows == 0:
                 room *= 4
             position = found.position
+
+    def _hard(self, block: Block, out: Rows, found: Any, lines: int) -> tuple[int, LineError | None]:
+        """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the
+        next.
+        """
+        for which, begin, end in out.hard[: found.hard].tolist():
+            value, place, row = 1.0, out.labels, -1 - which
+            if which >= 0:
+                value, place = float(out.values[which]), out.values
+                row = int(np.searchsorted(out.indptr[: found.rows + 1], which, side="right")) - 1
+            try:
+                place[row if which < 0 else which] = finite(self.origin.name, block, (begin, end), lines, value)
+            except LineError as error:
+                return row, error
+        return found.rows, None
 
 
 def matrix(out: Rows, found: Any, width: int, hashed: bool) -> Any:

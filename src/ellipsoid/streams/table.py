@@ -165,20 +165,32 @@ class Csv:
                 np.empty((n if text else 0, 2), dtype=np.int64), np.empty((room, 4), dtype=np.int64),
             )  # fmt: skip
             found = scan.Stop(*scan.scan(block.text, position, block.stop, self._columns, rules, out))
-            for row, place, begin, end in out.hard[: found.hard].tolist():
-                value = finite(self.origin.name, block, (begin, end), before)
-                if place < 0:
-                    out.labels[row] = value
-                else:
-                    out.numbers[row, place] = value
-            if found.rows:
-                yield out, found
+            rows, flaw = self._hard(block, out, found, before)
+            if rows:
+                yield out, found._replace(rows=rows)
+            if flaw is not None:
+                raise flaw
             self._lines += found.lines
             if found.reason > scan.FULL:
                 raise LineError(self.origin.name, self._lines + 1, self._flaw(block, found))
             if found.rows == 0:
                 room *= 4
             position = found.position
+
+    def _hard(self, block: Block, out: scan.Cells, found: scan.Stop, lines: int) -> tuple[int, LineError | None]:
+        """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the
+        next.
+        """
+        for row, place, begin, end in out.hard[: found.hard].tolist():
+            try:
+                value = finite(self.origin.name, block, (begin, end), lines)
+            except LineError as error:
+                return row, error
+            if place < 0:
+                out.labels[row] = value
+            else:
+                out.numbers[row, place] = value
+        return found.rows, None
 
     def _flaw(self, block: Block, found: scan.Stop) -> str:
         width = len(self._columns.purpose)

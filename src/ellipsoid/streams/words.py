@@ -31,14 +31,14 @@ def token(block: Block, position: int, blanks: bytes = b" \t\r\n") -> str:
     return repr(bytes(text[begin:end]).decode("utf-8", "backslashreplace"))
 
 
-def finite(name: str, block: Block, numeral: tuple[int, int], lines: int) -> float:
-    """The number that the numeral between two positions of a block stands for, by Python's own rounding.
+def finite(name: str, block: Block, numeral: tuple[int, int], lines: int, scale: float = 1.0) -> float:
+    """``scale`` times the number that the numeral between two positions of a block stands for, rounded by Python.
 
     ``lines`` is how many lines came before the block.
     """
     begin, end = numeral
     word = bytes(block.raw[begin:end]).decode("ascii")
-    value = float(word)
+    value = scale * float(word)
     if not isfinite(value):
         line = lines + 1 + block.raw.count(b"\n", 0, begin)
         raise LineError(name, line, f"{word[:_LONGEST]!r} is too large for a float64")

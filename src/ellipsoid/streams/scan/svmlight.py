@@ -22,7 +22,10 @@ _BEYOND = 1 << 58
 
 
 class Rows(NamedTuple):
-    """Where a scan writes: labels, CSR rows, and numerals left to Python: (value or -1 - row, begin, end)."""
+    """Where a scan writes: labels, CSR rows, and numerals left to Python, (place of the value or -1 - row, begin, end).
+
+    The value of a numeral that is left is 1, or the scale by which it is to be multiplied.
+    """
 
     labels: Any
     indptr: Any
@@ -106,7 +109,7 @@ def scan(text, start, stop, rules, out):
                         p += 1
                     break
                 if c == 113 and text[at(p + 1)] == 105 and text[at(p + 2)] == 100 and text[at(p + 3)] == 58:
-                    while text[at(p)] > 32:
+                    while text[at(p)] > 32 and text[at(p)] != 35:
                         p += 1
                     continue
                 reason = NO_INDEX
@@ -170,6 +173,7 @@ def scan(text, start, stop, rules, out):
                     break
                 out.hard[hard, 0], out.hard[hard, 1], out.hard[hard, 2] = k, begin, p
                 hard += 1
+                value = 1.0
             out.indices[at(k)] = column
             out.values[at(k)] = value
             k += 1

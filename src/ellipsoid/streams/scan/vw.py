@@ -136,14 +136,11 @@ def scan(text, start, stop, rules, out):
                     if status == NO_NUMERAL or not ends_word(text[at(p)]):
                         reason = NO_VALUE
                         break
-                    value *= scale
+                    value = scale if status == HARD else value * scale
                     if not -_LARGEST <= value <= _LARGEST:
                         p, reason = begin, TOO_LARGE
                         break
                     if status == HARD:
-                        if scale != 1.0:
-                            p, reason = begin, TOO_LARGE
-                            break
                         if hard == out.hard.shape[0]:
                             reason = FULL
                             break
