@@ -31,7 +31,15 @@ class Data(NamedTuple):
 
 def load(name: str, rows: int | None = None) -> Data:
     """A set by name, of which the first ``rows`` rows are learned."""
-    return {"letter": _letter, "mnist": _mnist, "news20": _news20, "usps": _usps, "a9a": _a9a}[name]().first(rows)
+    return {
+        "letter": _letter,
+        "mnist": _mnist,
+        "mnist-whole": _mnist_whole,
+        "covtype": _covtype,
+        "news20": _news20,
+        "usps": _usps,
+        "a9a": _a9a,
+    }[name]().first(rows)
 
 
 def _letter() -> Data:
@@ -44,6 +52,22 @@ def _letter() -> Data:
 def _mnist() -> Data:
     d = datasets.load("mnist")
     return Data("MNIST / 255", d.X_train / 255.0, d.y_train, d.X_test / 255.0, d.y_test)
+
+
+def _mnist_whole() -> Data:
+    """Pixels as they are, 0 to 255."""
+    d = datasets.load("mnist")
+    return Data("MNIST", d.X_train.astype(np.float64), d.y_train, d.X_test.astype(np.float64), d.y_test)
+
+
+def _covtype() -> Data:
+    """Forest cover, columns divided by their largest value; the rows lie by region, so they are permuted once."""
+    X, y = datasets.load("covtype").train
+    X = X.toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=np.float64)
+    X = X / np.maximum(abs(X).max(axis=0), 1e-300)
+    order = np.random.default_rng(0).permutation(len(y))
+    X, y = X[order], np.unique(y[order], return_inverse=True)[1]
+    return Data("covtype, scaled", X[:500_000], y[:500_000], X[500_000:], y[500_000:])
 
 
 def _news20() -> Data:

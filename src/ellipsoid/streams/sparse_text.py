@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ellipsoid.streams.blocks import Block, Origin
 from ellipsoid.streams.options import Options
-from ellipsoid.streams.scan.svmlight import FULL, Rows
+from ellipsoid.streams.scan.svmlight import DONE, FULL, Rows
 from ellipsoid.streams.words import LineError, finite
 
 # Numerals left to Python in one scan; a single line with more of them is scanned again with more room.
@@ -26,6 +26,8 @@ class SparseText:
         self.origin, self.options = origin, options
         # Lines of the blocks scanned so far.
         self.lines = 0
+        # Rows and values a byte, as they were met last.
+        self._density = 1.0, 1.0
 
     def run(self, text: Any, position: int, stop: int, out: Rows) -> Any:
         """Scan lines from a position on; returns a ``Stop``."""
@@ -40,15 +42,18 @@ class SparseText:
         position, room, before = 0, HARD_ROOM, self.lines
         while position < block.stop:
             size = block.stop - position
-            # The shortest line has two bytes; what stays unused of these arrays is never touched.
+            rows = self._room(size, 2, self._density[0])
+            values = self._room(size, self.shortest, self._density[1])
             out = Rows(
-                np.empty(size // 2 + 1),
-                np.empty(size // 2 + 2, dtype=np.int32),
-                np.empty(size // self.shortest + 1, dtype=np.int32),
-                np.empty(size // self.shortest + 1),
+                np.empty(rows),
+                np.empty(rows + 1, dtype=np.int32),
+                np.empty(values, dtype=np.int32),
+                np.empty(values),
                 np.empty((room, 3), dtype=np.int64),
             )
             found = self.run(block.text, position, block.stop, out)
+            if found.reason == DONE:
+                self._density = found.rows / size, found.values / size
             row, flaw = self._hard(block, out, found, before)
             if row:
                 yield out, found._replace(rows=row, values=int(out.indptr[row]))
@@ -58,8 +63,13 @@ class SparseText:
             if found.reason > FULL:
                 raise LineError(self.origin.name, self.lines + 1, self.flaw(block, found))
             if found.rows == 0:
-                room *= 4
+                room, self._density = 4 * room, (1.0, 1.0)
             position = found.position
+
+    @staticmethod
+    def _room(size: int, shortest: int, density: float) -> int:
+        """Entries to expect of a text: a quarter more than were met lately, at most what the shortest ones would be."""
+        return min(size // shortest, int(1.25 * density * size) + 64) + 1
 
     def _hard(self, block: Block, out: Rows, found: Any, lines: int) -> tuple[int, LineError | None]:
         """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the

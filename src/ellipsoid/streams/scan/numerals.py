@@ -63,7 +63,10 @@ def product(a, b):
 @inlined
 def nearest(w, q):
     """``w 10^q`` rounded to nearest, ties to even, for 0 < w < 2^63; -1 where that is not decided here."""
-    if q < _LEAST_POWER or q > _LARGEST_POWER:
+    if q < _LEAST_POWER:
+        # Even 10^18 such units are nearer to zero than to the least float.
+        return 0.0
+    if q > _LARGEST_POWER:
         return -1.0
     mantissa = np.uint64(w)
     zeros = 0

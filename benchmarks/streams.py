@@ -1,0 +1,144 @@
+"""Text to model: the parser alone beside scikit-learn's, then one pass from a file to a saved multiclass model.
+
+Every contender reads its own text format from a file that the system has in memory, without a cache of its own, and
+ends with a model on disk (scikit-learn's stays in memory, which costs it nothing).
+"""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ellipsoid import PassiveAggressive
+from ellipsoid.streams.opening import open_stream
+
+from . import peers
+from .data import Data, load
+from .harness import Case, Contender, Effort, Target, attempt
+
+# Name of the set, and how its values are written.
+SETS = (("letter", "%d"), ("mnist-whole", "%d"), ("covtype", "%.6g"))
+# MNIST / 255 with all its digits, which only the parser is asked to read.
+LONG = ("mnist", "%.16g")
+
+
+def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
+    """Parser by parser, then learner by learner."""
+    rows = 2000 if quick else None
+    with tempfile.TemporaryDirectory() as folder:
+        for name, form in (*SETS, LONG):
+            yield attempt(f"parse-{name}", lambda n=name, f=form: parse(n, f, rows, Path(folder)), effort)
+        for name, form in SETS:
+            yield attempt(f"learn-{name}", lambda n=name, f=form: learn(n, f, rows, Path(folder)), effort)
+
+
+def texts(name: str, form: str, rows: int | None, folder: Path) -> tuple[Data, Path, Path]:
+    """The training part as svmlight text and as Vowpal Wabbit's; zeros are left out of both."""
+    data = load(name, rows)
+    svmlight, vw = folder / f"{name}{len(form)}.svm", folder / f"{name}{len(form)}.vw"
+    if not svmlight.exists():
+        with open(svmlight, "w") as ours, open(vw, "w") as theirs:
+            for x, label in zip(data.X, np.searchsorted(data.classes, data.y).tolist(), strict=True):
+                there = np.flatnonzero(x).tolist()
+                features = " ".join(f"{j + 1}:{form % x[j]}" for j in there)
+                ours.write(f"{label} {features}\n")
+                theirs.write(f"{label + 1} | {features}\n")
+    return data, svmlight, vw
+
+
+def parse(name: str, form: str, rows: int | None, folder: Path) -> Case:
+    """All rows of a file, nothing else."""
+    from sklearn.datasets import load_svmlight_file
+
+    data, path, _ = texts(name, form, rows, folder)
+    size = path.stat().st_size
+
+    def ours(_: Any) -> int:
+        return sum(X.shape[0] for X, _, _ in open_stream(path))
+
+    return Case(
+        f"parse-{name}",
+        f"{size / 1e6:.0f} MB of svmlight text, values as {form}: {data.describe()}",
+        data.X.shape[0],
+        Contender("open_stream", lambda: None, ours, "all chunks of the file"),
+        [
+            Contender(
+                "scikit-learn load_svmlight_file",
+                lambda: None,
+                lambda _: load_svmlight_file(str(path)),
+                "the whole file",
+                target=None if rows else Target(15),
+            )
+        ],
+    )
+
+
+def learn(name: str, form: str, rows: int | None, folder: Path) -> Case:
+    """One pass from a file to a model."""
+    data, path, vw = texts(name, form, rows, folder)
+    codes = np.searchsorted(data.classes, data.y_test)
+    width = data.X.shape[1]
+
+    def ours(_: Any) -> Any:
+        model = PassiveAggressive(grow_features=True)
+        for X, y, _ in open_stream(path):
+            model.partial_fit(X, y)
+        model.save(folder / "model")
+        return model
+
+    def error(model: Any) -> float:
+        return float(np.mean(model.predict(data.X_test[:, : model.n_features_in_]) != codes))
+
+    def sklearn(model: Any) -> Any:
+        from sklearn.datasets import load_svmlight_file
+
+        X, y = load_svmlight_file(str(path), n_features=width)
+        # The reader gives indices of 64 bits, which the learner refuses.
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        return model.partial_fit(X, y, classes=np.arange(len(data.classes)))
+
+    return Case(
+        f"learn-{name}",
+        f"one pass, svmlight text of {path.stat().st_size / 1e6:.0f} MB: {data.describe()}",
+        data.X.shape[0],
+        Contender("PassiveAggressive", lambda: None, ours, "open_stream, partial_fit, save", error),
+        [
+            vowpal_wabbit(data, form, vw, folder, None if rows else Target(3)),
+            Contender(
+                "scikit-learn SGD pa1",
+                peers.sklearn_pa,
+                sklearn,
+                "load_svmlight_file, partial_fit",
+                error,
+                None if rows else Target(10),
+            ),
+        ],
+    )
+
+
+def vowpal_wabbit(data: Data, form: str, text: Path, folder: Path, target: Target | None) -> Contender:
+    """Vowpal Wabbit as its command does it: it parses in a thread of its own, learns, and writes its model."""
+    name = "Vowpal Wabbit, oaa"
+    if peers.absent("vowpalwabbit"):
+        return peers.missing(name, "vowpalwabbit")
+    from vowpalwabbit import Workspace
+
+    model = folder / "model.vw"
+    kind = f"--oaa {len(data.classes)} --loss_function hinge --bit_precision 18"
+
+    def job(_: Any) -> Path:
+        Workspace(f"{kind} --quiet --data {text} --final_regressor {model}").finish()
+        return model
+
+    def error(path: Path) -> float:
+        judge = Workspace(f"--initial_regressor {path} --testonly --quiet")
+        wrong = 0
+        for x, label in zip(data.X_test, np.searchsorted(data.classes, data.y_test).tolist(), strict=True):
+            there = np.flatnonzero(x).tolist()
+            wrong += judge.predict("| " + " ".join(f"{j + 1}:{form % x[j]}" for j in there)) != label + 1
+        judge.finish()
+        return wrong / len(data.y_test)
+
+    return Contender(name, lambda: None, job, "--data FILE --final_regressor MODEL, one pass, no cache", error, target)
