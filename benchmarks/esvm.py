@@ -11,6 +11,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +25,21 @@ from .data import Data, load
 from .harness import Case, Contender, Effort, Target, compare, exponent, figure
 
 RESULTS = Path(__file__).resolve().parent / "results"
+# The paper does not say which kind of forest is the positive class; these two are half of the rows and a third.
+FORESTS = ("spruce", "pine")
 # The paper's test errors (per cent) with the online algorithm, binary as it has them.
 PAPER = {"adult": 15.6, "covtype": 23.4}
 # nu/N of the batch machine, and nu of the paper's online problem: of the grid 1e-2, 3e-3, ..., 3e-5 the largest whose
 # error on a held-out fifth of the training rows is within one standard error of the least. The test rows had no say.
-RATES = {"adult-raw": (1e-2, 1e-2), "adult-onehot": (1e-3, 1e-2), "adult-123": (3e-4, 1e-2), "covtype": (3e-4, 1e-2)}
+# All of adult takes the rates of its 123 columns, spruce those of pine.
+RATES = {
+    "adult-raw": (1e-2, 1e-2),
+    "adult-onehot": (1e-3, 1e-2),
+    "adult-123": (3e-4, 1e-2),
+    "adult-all": (3e-4, 1e-2),
+    "covtype-pine": (3e-4, 1e-2),
+    "covtype-spruce": (3e-4, 1e-2),
+}
 
 
 def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
@@ -38,7 +49,13 @@ def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
         size = n // 10 if quick else n
         yield compare(_kernel(size, size, None if quick else Target(bound)), few)
     yield compare(_kernel(2000 if quick else 20_000, 300, None if quick else Target(1.0)), few._replace(repeats=1))
-    sets = {"adult-raw": adult_raw, "adult-onehot": adult_onehot, "adult-123": lambda: load("a9a"), "covtype": covtype}
+    sets = {
+        "adult-raw": adult_raw,
+        "adult-onehot": adult_onehot,
+        "adult-123": lambda: load("a9a"),
+        "adult-all": adult_all,
+    }
+    sets |= {f"covtype-{forest}": partial(covtype, forest) for forest in FORESTS}
     for name, build in sets.items():
         try:
             data = build()
@@ -94,7 +111,7 @@ def _linear(name: str, data: Data, quick: bool, effort: Effort) -> Iterator[dict
     rows = data.X.shape[0]
     peer = _fitted("scikit-learn LinearSVC", lambda: LinearSVC(dual=False), data)
     batch_rate, online_rate = RATES[name]
-    limit = 20.0 if name == "covtype" else 2.0
+    limit = 20.0 if name.startswith("covtype") else 2.0
 
     def batch() -> EllipsoidalSVC:
         return EllipsoidalSVC(nu=batch_rate * rows, kernel="linear", random_state=0)
@@ -116,6 +133,8 @@ def _linear(name: str, data: Data, quick: bool, effort: Effort) -> Iterator[dict
         seconds = found["ours"]["wall_median"]
         target = None if quick else Target(bound, at_least=False)
         yield figure(f"esvm-{name}-{kind}-time", setting, seconds, "s", target, least=found["ours"]["wall_min"])
+        if name == "adult-all":  # no row is left to test on
+            continue
         paper = PAPER[name.split("-", maxsplit=1)[0]]
         error = 100 * found["ours"]["error"]
         yield figure(f"esvm-{name}-{kind}-error", f"test error; the paper: {paper} %", error, "%")
@@ -155,36 +174,44 @@ def _halves(name: str, X: Any, y: Any, columns: Any) -> Data:
     return Data(name, train, y[order[:half]], test, y[order[half:]])
 
 
-def _adult() -> tuple[Any, Any, list[list[int]]]:
-    """Rows without missing values (45,222), and the columns of each of the 14 attributes."""
+def _adult() -> tuple[Any, Any, list[list[int]], Any]:
+    """Rows without missing values (45,222), the columns of each of the 14 attributes, and which rows they are."""
     d = datasets.load("adult")
     X = np.vstack([d.X_train.toarray(), d.X_test.toarray()]).astype(np.float64)
     y = np.concatenate([d.y_train, d.y_test])
     names = [str(name).split("=")[0] for name in d.feature_names]
     groups = [[j for j, other in enumerate(names) if other == name] for name in dict.fromkeys(names)]
     whole = np.all([X[:, group].any(axis=1) for group in groups if len(group) > 1], axis=0)
-    return X[whole], y[whole], groups
+    return X[whole], y[whole], groups, whole
 
 
 def adult_raw() -> Data:
     """Numbers, and categories as the index of their name, all standardised: 14 columns."""
-    X, y, groups = _adult()
+    X, y, groups, _ = _adult()
     codes = [X[:, group[0]] if len(group) == 1 else X[:, group].argmax(axis=1) for group in groups]
     return _halves("adult, 14 codes", np.column_stack(codes).astype(np.float64), y, np.arange(len(groups)))
 
 
 def adult_onehot() -> Data:
     """One column a category; the numbers standardised."""
-    X, y, groups = _adult()
+    X, y, groups, _ = _adult()
     numbers = np.array([group[0] for group in groups if len(group) == 1])
     return _halves("adult, one-hot", X, y, numbers)
 
 
-def covtype() -> Data:
-    """Spruce against the rest, as in the binary form of the set; all columns standardised."""
+def adult_all() -> Data:
+    """The 45,222 rows without missing values as 123 columns of zeros and ones, all of them to learn: for the time."""
+    d = load("a9a")
+    X, y = np.vstack([d.X, d.X_test]), np.concatenate([d.y, d.y_test])
+    whole = _adult()[3]
+    return Data("adult, 123 columns, all rows", X[whole], y[whole], X[whole], y[whole])
+
+
+def covtype(forest: str) -> Data:
+    """One kind of forest against the rest, all columns standardised."""
     d = datasets.load("covtype")
-    y = np.where(np.asarray(d.y) == 1, 1, -1)
-    return _halves("covtype, half", np.asarray(d.X, dtype=np.float64), y, np.arange(54))
+    y = np.where(np.asarray(d.y) == FORESTS.index(forest), 1, -1)
+    return _halves(f"covtype, half, {forest}", np.asarray(d.X, dtype=np.float64), y, np.arange(54))
 
 
 def main() -> int:
