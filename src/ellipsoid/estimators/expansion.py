@@ -1,12 +1,11 @@
 """How the engine is run on a kernel expansion: block by block, each scored ahead."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine import CSR, Dense, entry, learn
+from ellipsoid.engine import CSR, Dense, entry, inspect, learn
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
 from ellipsoid.geometry.kernel_table import KernelTable
 from ellipsoid.representation.budget import BudgetTable
@@ -37,9 +36,6 @@ NEIGHBOURS = 32
 # Rows whose values with all patterns are held at once to count votes.
 VOTERS = 64
 
-# What a shell asks before it learns or predicts one row without detours: no row has this shape.
-LONG_WAY = SimpleNamespace(shape=(-1,))
-
 
 def check_values(table: ExpansionTable | KernelTable, source: Source) -> None:
     """Raise ``ValueError`` for the first row whose kernel value with itself is not finite or could overflow.
@@ -50,12 +46,7 @@ def check_values(table: ExpansionTable | KernelTable, source: Source) -> None:
     kernel = table.make_kernel()
     for start, stop in source.blocks():
         if isinstance(kernel, Poly):
-            with np.errstate(over="ignore"):
-                own = np.abs(kernel.gamma * source.squared_norms(start, stop) + kernel.coef0) ** kernel.degree
-            large = np.flatnonzero(~(own < HUGE))
-            if len(large):
-                row = start + int(large[0])
-                raise ValueError(f"row {row} of X is too large (inf): its kernel value overflows; rescale the features")
+            check_powers(kernel, source.squared_norms(start, stop), start)
         elif isinstance(kernel, Function):
             # A function must be called to know; a few neighbours at once cost no more than a few rows of the run.
             rows, patterns = (
@@ -65,6 +56,16 @@ def check_values(table: ExpansionTable | KernelTable, source: Source) -> None:
             for begin in range(0, stop - start, NEIGHBOURS):
                 few = patterns.matrix_of(rows, slice(begin, min(stop - start, begin + NEIGHBOURS)))
                 kernel.values(few, few)
+
+
+def check_powers(kernel: Poly, norms: NDArray[np.float64], first: int) -> None:
+    """Raise ``ValueError`` naming the first row, counted from ``first``, whose power is too large."""
+    with np.errstate(over="ignore"):
+        own = np.abs(kernel.gamma * norms + kernel.coef0) ** kernel.degree
+    large = np.flatnonzero(~(own < HUGE))
+    if len(large):
+        row = first + int(large[0])
+        raise ValueError(f"row {row} of X is too large (inf): its kernel value overflows; rescale the features")
 
 
 class ExpansionLearner(Learner):
@@ -147,11 +148,8 @@ class ExpansionLearner(Learner):
 
     def learn(self, *args: Any, **options: Any) -> None:
         """One pass over a stream: nothing of it is expected to come again."""
-        passes, self.passes = self.passes, 1
-        try:
-            super().learn(*args, **options)
-        finally:
-            self.passes = passes
+        self.passes = 1
+        super().learn(*args, **options)
 
     def stand(self, rows: Dense | CSR, start: int, stop: int, mode: int) -> Standing | None:
         """The score table of these rows where they are to be learned several times and memory allows."""
@@ -164,8 +162,8 @@ class ExpansionLearner(Learner):
         return self.standing
 
     def rest(self) -> None:
-        """Forget what only another pass over the same rows would need."""
-        self.standing = None
+        """Forget what only another pass over the same rows would need: none will come."""
+        self.standing, self.passes = None, 1
         if not self.vote:
             self.table.history = None
 
@@ -180,12 +178,13 @@ class ExpansionLearner(Learner):
         if len(self.labels) == 0:
             return None
         block = self.table.block(source.rows(row, row + 1), slice(0, 1))
-        scores = self.table.scores(block, self.table.coef[:, : self.scores])[0]
-        return self.labels.values[int(scores[0] > 0.0) if len(scores) == 1 else int(scores.argmax())]
+        return self.labels.values[foremost(self.table.scores(block, self.table.coef[:, : self.scores])[0])]
 
     def one(self) -> Any:
-        """Single rows take the way of all rows: what they cost is the kernel values."""
-        return LONG_WAY
+        """The prepared call for single dense rows."""
+        if self.fast is None:
+            self.fast = OneRow(self)  # type: ignore[assignment]
+        return self.fast
 
     # -- prediction --------------------------------------------------------------------------------------------
 
@@ -198,13 +197,14 @@ class ExpansionLearner(Learner):
             rows = source.rows(first, last)
             for start in range(0, last - first, size):
                 picks = slice(start, min(last - first, start + size))
-                block = self.table.block(rows, picks)
-                scores = self.shares(block) if self.vote else self.table.scores(block, coef)
-                out[first + picks.start : first + picks.stop] = scores
+                out[first + picks.start : first + picks.stop] = self.judged(self.table.block(rows, picks), coef)
         return out
 
-    def shares(self, block: Any) -> NDArray[np.float64]:
-        """Shares of the votes; for two labels by how much the second leads."""
+    def judged(self, block: Block, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores of a block, or shares of the votes; for two labels by how much the second leads."""
+        if not self.vote:
+            scores: NDArray[np.float64] = self.table.scores(block, coef)
+            return scores
         shares: NDArray[np.float64] = self.table.votes(block, len(self.labels), self.rounds, self.scores)
         return shares[:, 1:] - shares[:, :1] if self.scores == 1 else shares
 
@@ -229,3 +229,47 @@ class ExpansionLearner(Learner):
         self.table.restore(arrays)
         self.tally[:] = arrays["tally"]
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
+
+
+class OneRow:
+    """Learning and prediction of one dense float64 row, without the checks that only strangers need."""
+
+    def __init__(self, learner: ExpansionLearner) -> None:
+        self.learner = learner
+        self.index, self.values = learner.labels.index, learner.labels.values
+        row, self.ledger = np.zeros((1, learner.width)), np.zeros((1, 1), dtype=np.int64)
+        self.row, self.code, self.rows = row[0], self.ledger[0], Dense(row, learner.constant)
+        self.kernel = learner.table.make_kernel()
+        # No row has this shape where every row must take the long way.
+        self.shape = self.row.shape if learner.swift and not isinstance(self.kernel, Function) else (-1,)
+        self.learn_args = self.decide_args = ()
+
+    def flaw(self) -> int:
+        """What is wrong with the row in the buffer."""
+        if isinstance(self.kernel, Poly):
+            check_powers(self.kernel, np.array([self.row @ self.row]), 0)
+        return int(entry(inspect, self.rows)(self.rows)[1])
+
+    def learn(self) -> int:
+        """Learn the row in the buffer; returns 1, or ``-1 - flaw`` for a bad row."""
+        found = self.flaw()
+        if not found:
+            self.learner.run(self.rows, self.ledger, PLAIN, 0, 1)
+        return -1 - found if found else 1
+
+    def decide(self) -> int:
+        """Index of the label predicted for the row in the buffer, or ``-1 - flaw``."""
+        found, learner = self.flaw(), self.learner
+        if found:
+            return -1 - found
+        coef = learner.table.coefficients(learner.scores, learner.rounds)
+        return foremost(learner.judged(learner.table.block(self.rows, slice(0, 1)), coef)[0])
+
+    def predict_averaged(self, learner: ExpansionLearner) -> int:
+        """The same: coefficients are averaged where they are read."""
+        return self.decide()
+
+
+def foremost(scores: NDArray[np.float64]) -> int:
+    """Index of the label that scores predict; ties go to the smallest."""
+    return int(scores[0] > 0.0) if len(scores) == 1 else int(scores.argmax())

@@ -1,0 +1,99 @@
+"""Kernel expansions: equal columns of coefficients score equally, patterns are found again, tables grow."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.representation.expansion import ExpansionTable
+from ellipsoid.representation.patterns import DensePatterns, SparsePatterns
+
+RNG = np.random.default_rng(2)
+
+
+def table_of(X, scores, sparse=False, kernel=("rbf", 0.2, 3.0, 0.0), constant=1.0):
+    table = ExpansionTable(kernel, average=False, constant=constant, sparse=sparse)
+    table.reserve(scores, X.shape[1])
+    table.patterns.place(table.block(Dense(X, 1.0), slice(0, len(X))), list(range(len(X))))
+    return table
+
+
+@pytest.mark.parametrize("scores", [2, 3, 10, 26, 33])
+@pytest.mark.parametrize("rows", [1, 2, 5, 130])
+def test_equal_columns_score_equally_to_the_last_bit(scores, rows):
+    """As the labels that were never right do, whose columns stay equal for long."""
+    X = RNG.normal(size=(1500, 4))
+    table = table_of(X, scores)
+    coef = np.repeat(RNG.normal(size=(1500, 1)), scores, axis=1)
+    found = table.scores(table.block(Dense(RNG.normal(size=(rows, 4)), 1.0), slice(0, rows)), coef)
+    assert (found == found[:, :1]).all()
+    assert np.abs(found).max() > 0.0
+
+
+@pytest.mark.parametrize("width", [5, 300, 9000])
+def test_sparse_patterns_have_the_values_of_dense_ones(width):
+    """Whatever the width, and with it the way the products are made."""
+    X = np.zeros((60, width))
+    for row in X:
+        row[RNG.choice(width, 3, replace=False)] = RNG.normal(size=3)
+    dense, sparse = table_of(X, 2), table_of(X, 2, sparse=True)
+    coef = RNG.normal(size=(60, 2))
+    C = sp.csr_matrix(X)
+    rows = CSR(C.data, C.indices, C.indptr, 1.0, width)
+    blocks = [
+        (dense, dense.block(rows, slice(3, 50))),
+        (sparse, sparse.block(rows, np.arange(3, 50))),
+        (sparse, sparse.block(Dense(X, 1.0), slice(3, 50))),
+    ]
+    expected = dense.scores(dense.block(Dense(X, 1.0), slice(3, 50)), coef)
+    for table, block in blocks:
+        np.testing.assert_allclose(table.scores(block, coef), expected, rtol=0, atol=1e-12)
+        gram = table.patterns.gram(table.make_kernel(), block)
+        np.testing.assert_allclose(gram, gram.T, atol=1e-14)
+        assert (np.diag(gram) == 1.0).all()
+
+
+def test_a_pattern_is_known_by_its_content_in_any_kind_and_width():
+    X = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, -0.0], [0.0, 1.0, 0.0]])
+    keys = set()
+    for patterns in (DensePatterns(3), SparsePatterns(3), DensePatterns(5)):
+        wide = np.pad(X, ((0, 0), (0, patterns.width - 3)))
+        for kind in (Dense(wide, 0.0), CSR(*_parts(wide), 0.0, patterns.width)):
+            block = patterns.block(kind, slice(0, 3), np.zeros(3, dtype=np.int64))
+            keys.add(tuple(patterns.keys_of(block, [0, 1, 2])))
+    assert len(keys) == 1
+    first, second, third = keys.pop()
+    assert first == third != second
+
+
+def _parts(X):
+    C = sp.csr_matrix(X)
+    return C.data, C.indices, C.indptr
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_arrays_grow_by_doubling(sparse):
+    """So that a copy of everything is made a logarithmic number of times."""
+    table = ExpansionTable(("rbf", 1.0, 3.0, 0.0), average=False, constant=0.0, sparse=sparse)
+    table.reserve(1, 2)
+    sizes = set()
+    for i in range(300):
+        block = table.block(Dense(np.array([[1.0, i + 1.0]]), 0.0), slice(0, 1))
+        table.patterns.place(block, [0])
+        sizes.add(len(table.patterns.data if sparse else table.patterns.table))
+    assert table.used == 300
+    assert len(sizes) <= 11
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_pattern_given_up_leaves_its_place_to_another(sparse):
+    X = np.diag([1.0, 2.0, 3.0, 4.0])
+    table = table_of(X[:3], 1, sparse=sparse)
+    new = np.array([[5.0, 6.0, 7.0, 0.0]])
+    block = table.block(Dense(new, 1.0), slice(0, 1))
+    table.patterns.replace(1, block, 0)
+    kept = table.support()
+    kept = kept.toarray() if sparse else kept
+    assert kept.tolist() == [X[0].tolist(), new[0].tolist(), X[2].tolist()]
+    assert table.patterns.find(block, 0) == 1
+    assert table.patterns.find(table.block(Dense(X, 1.0), slice(1, 2)), 0) is None
