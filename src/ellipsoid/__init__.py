@@ -29,6 +29,7 @@ _EXPORTS = {
     "UnitNorm": "ellipsoid.estimators",
     "Winnow": "ellipsoid.estimators",
     "datasets": "ellipsoid.streams",
+    "export_onnx": "ellipsoid.estimators",
     "feasible_point": "ellipsoid.convex",
     "load": "ellipsoid.estimators",
     "minimize": "ellipsoid.convex",
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import StandardStream as StandardStream
     from ellipsoid.estimators import UnitNorm as UnitNorm
     from ellipsoid.estimators import Winnow as Winnow
+    from ellipsoid.estimators import export_onnx as export_onnx
     from ellipsoid.estimators import load as load
     from ellipsoid.evaluate import prequential as prequential
     from ellipsoid.geometry import Ellipsoid as Ellipsoid

@@ -1,4 +1,4 @@
-"""``ellipsoid learn``: one learner, one stream, one online pass."""
+"""``ellipsoid learn``: one learner, one stream, one online pass, saved on the way and resumed where it stopped."""
 
 from __future__ import annotations
 
@@ -7,110 +7,302 @@ from typing import Any
 
 import click
 
+from ellipsoid.cli.reading import Inputs, named_set, reading_options, stream_options
+
 
 @click.command(name="learn")
-@click.argument("data")
+@click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @click.option("--model", "name", metavar="NAME", help="The learner's class, such as MIRA; a wrong name lists all.")
 @click.option("--param", "settings", metavar="KEY=VALUE", multiple=True, help="A parameter of the learner.")
+@click.option(
+    "--scale", type=click.Choice(["none", "standard", "unit"]), default=None,
+    help="Standardise features by the rows so far, or divide each row by its 2-norm [default: none].",
+)  # fmt: skip
 @click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Passes over the data.")
-@click.option("--shuffle", is_flag=True, help="A new random order in every pass, instead of the data's own.")
+@click.option("--shuffle", is_flag=True, help="A new random order in every pass; needs all rows in memory.")
 @click.option("--seed", type=int, default=0, show_default=True, help="What the random orders are drawn from.")
-@click.option("--label", metavar="COLUMN", help="The label's column of a CSV file with a header [default: the last].")
+@reading_options
 @click.option(
     "--classes",
     metavar="A,B,…",
     help="Announce the labels of a file beforehand; bounds may need it [default: none].",
 )
 @click.option("--save", "target", type=click.Path(dir_okay=False), help="Write the model to this file.")
+@click.option("--save-every", metavar="N|Ns", help="Write it also after every N rows, or every N seconds.")
 @click.option("--resume", type=click.Path(exists=True, dir_okay=False), help="Go on with the model in this file.")
+@click.option("--test-then-train", "curve", is_flag=True, help="Show the error of the predictions on the way.")
+@click.option("--validate", metavar="DATA", help="Show the error on these rows after learning.")
+@click.option("--progress", is_flag=True, help="Say on stderr how far it is, also where that is no terminal.")
 def command(**options: Any) -> None:
     """Learn DATA online: predict each row, then learn it.
 
-    The labels of a named data set are announced beforehand; those of a file appear as they are met.
-    Prints the error of those predictions, the updates, the speed, and the bounds that hold for this run.
+    DATA are files of any format, the name of a data set, or - for standard input. The labels of a named data set are
+    announced beforehand; those of a file appear as they are met. Prints the error of the predictions, the updates, the
+    speed, and the bounds that hold for this run.
+
+    A run that was killed goes on where it last saved: repeat the command with --resume and the file it saved to. With
+    other DATA than the killed run's, or after a run that came to its end, --resume learns all rows of DATA.
     """
-    model = _model(options["name"], options["settings"], options["resume"])
-
-    from ellipsoid.cli.terminal import progress_bar
-    from ellipsoid.evaluate.prequential import prequential, shifted
-    from ellipsoid.streams.datasets import plain_labels
-    from ellipsoid.streams.files import open_data
-
-    source = open_data(options["data"], label=options["label"], n_features=getattr(model, "n_features_in_", None))
-    classes = source.classes
-    if options["classes"]:
-        classes = plain_labels([label.strip() for label in options["classes"].split(",")])
-    if options["resume"]:
-        classes = None
-    epochs = options["epochs"]
-    total = None if source.n_rows is None else epochs * source.n_rows
-    runs: list[Any] = []
-    with progress_bar(type(model).__name__) as progress:
-        for rows in _passes(source, epochs, options["seed"] if options["shuffle"] else None):
-            done = sum(run.rows for run in runs)
-            runs.append(prequential(model, rows, classes=classes, progress=shifted(progress, done, total)))
-            classes = None
-    if options["target"]:
-        model.save(options["target"])
-    _show(model, source, runs, options["target"])
+    if options["save_every"] and not options["target"]:
+        raise click.UsageError("--save-every needs --save, the file to write to.")
+    every = _every(options["save_every"])
+    model, record = _model(options)
+    run = _Run(model, options, _position(options, record), every)
+    run.learn()
+    run.save(final=True)
+    _show(run, options)
 
 
-def _model(name: str | None, settings: tuple[str, ...], resume: str | None) -> Any:
-    from ellipsoid.estimators import load
+def _every(text: str | None) -> tuple[int | None, float | None]:
+    """Rows and seconds between saves."""
+    if text is None:
+        return None, None
+    try:
+        seconds = float(text[:-1]) if text.endswith("s") else None
+        rows = None if seconds is not None else int(text)
+    except ValueError:
+        raise click.UsageError(
+            f"--save-every must be a number of rows, or of seconds as in 30s, got {text!r}."
+        ) from None
+    if (rows is not None and rows < 1) or (seconds is not None and not seconds > 0):
+        raise click.UsageError(f"--save-every must be positive, got {text!r}.")
+    return rows, seconds
+
+
+def _model(options: dict[str, Any]) -> tuple[Any, Any]:
+    """The learner, new or read from a file, and the file's record of its stream."""
+    from ellipsoid.estimators.persist import open_model
     from ellipsoid.evaluate.lineup import learner, parameter
 
-    if resume is None:
-        if name is None:
-            raise click.UsageError("Missing option '--model' (or '--resume', to go on with a saved model).")
-        try:
-            return learner(name, dict(parameter(setting) for setting in settings))
-        except ValueError as error:
-            raise click.UsageError(str(error)) from error
-    if settings:
-        raise click.UsageError("--param cannot change a saved model: leave it out with --resume.")
-    model = load(resume)
-    if name not in (None, type(model).__name__):
-        raise click.UsageError(f"--model {name} contradicts --resume {resume}, which holds a {type(model).__name__}.")
-    return model
+    name, resume = options["name"], options["resume"]
+    try:
+        settings = dict(parameter(setting) for setting in options["settings"])
+        if resume is None:
+            if name is None:
+                raise click.UsageError("Missing option '--model' (or '--resume', to go on with a saved model).")
+            return _scaled(learner(name, settings), options["scale"]), None
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    model, content = open_model(resume)
+    inner = getattr(model, "learner_", model)
+    params = inner.get_params()
+    if any(key not in params or params[key] != value for key, value in settings.items()):
+        raise click.UsageError(
+            f"--param cannot change a saved model: it is {inner!r}. Leave --param out with --resume."
+        )
+    if name not in (None, type(inner).__name__):
+        raise click.UsageError(f"--model {name} contradicts --resume {resume}, which holds a {type(inner).__name__}.")
+    kept = {"StandardStream": "standard", "UnitNorm": "unit"}.get(
+        type(getattr(model, "scaler_", None)).__name__, "none"
+    )
+    if options["scale"] not in (None, kept):
+        raise click.UsageError(f"--scale {options['scale']} contradicts --resume {resume}, whose scale is {kept}.")
+    return model, content.header["stream"]
 
 
-def _passes(source: Any, epochs: int, seed: int | None) -> Iterator[Any]:
-    if seed is None:
-        for _ in range(epochs):
-            yield source
-        return
-    import numpy as np
+def _scaled(model: Any, scale: str | None) -> Any:
+    from ellipsoid.estimators import Scaled, StandardStream, UnitNorm
 
-    X, y = source.arrays()
-    rng = np.random.default_rng(seed)
-    for _ in range(epochs):
-        order = rng.permutation(len(y))
-        yield X[order], y[order]
+    if scale in (None, "none"):
+        return model
+    return Scaled(model, StandardStream() if scale == "standard" else UnitNorm())
 
 
-def _show(model: Any, source: Any, runs: list[Any], target: str | None) -> None:
+def _position(options: dict[str, Any], record: Any) -> Any:
+    """Where to begin: at the first row, or where a killed run over the same inputs stopped."""
+    from ellipsoid.evaluate.position import Position
+
+    start = Position.start(options["data"], options["epochs"], options["seed"] if options["shuffle"] else None)
+    if record is None:
+        return start
+    kept = Position.read(record)
+    if kept.complete:
+        return start
+    if not kept.same_run(start):
+        raise ValueError(
+            f"{options['resume']} was saved in the middle of a run ({kept}); resume it with the same DATA and "
+            "--epochs, --shuffle, --seed, or load and save it in Python to forget where it stopped"
+        )
+    kept.inputs, kept.heads = start.inputs, start.heads
+    return kept
+
+
+class _Run:
+    """A model on its way through its inputs."""
+
+    def __init__(
+        self, model: Any, options: dict[str, Any], position: Any, every: tuple[int | None, float | None]
+    ) -> None:
+        self.model, self.options, self.position, self.every = model, options, position, every
+        self.begun = position.rows
+        self.results: list[Any] = []
+        self.dataset = named_set(options["data"])
+        growing = not hasattr(model, "n_features_in_") or _of(model, "grow_features")
+        width = {} if growing else {"n_features": model.n_features_in_}
+        self.inputs = Inputs(options["data"], **stream_options(options), **width)
+
+    def learn(self) -> None:
+        """All passes that are left, or what is left of them."""
+        from ellipsoid.cli.terminal import stream_progress
+        from ellipsoid.evaluate.position import in_steps, without
+        from ellipsoid.evaluate.prequential import Recorder
+
+        position, classes = self.position, self._classes()
+        with stream_progress(type(self.model).__name__, lines=self.options["progress"]) as tick:
+            for rows in self._passes():
+                # Only the length of the window depends on the number of rows.
+                recorder = Recorder(self.model, None, 1000, classes)
+                before, saved = position.errors, self._now()
+                for X, y in in_steps(without(rows, position.row), position.row, self.every[0]):
+                    self._prepare(X)
+                    recorder.feed(X, y)
+                    position.advance(len(y))
+                    position.errors = before + recorder.errors
+                    if tick is not None:
+                        tick(position.rows, position.errors, self.inputs.done())
+                    if self._due(saved):
+                        self.save()
+                        saved = self._now()
+                classes = None
+                if recorder.rows:
+                    self.results.append(recorder.result())
+                position.next_epoch()
+
+    def _passes(self) -> Iterator[Any]:
+        position = self.position
+        if "-" in self.inputs.names and position.epochs > 1:
+            raise ValueError("standard input can be read only once: save it to a file, or leave --epochs out")
+        if position.order is None:
+            while position.epoch < position.epochs:
+                yield self.inputs
+            return
+        import numpy as np
+
+        from ellipsoid.streams.source import as_source
+
+        X, y = as_source(iter(self.inputs)).arrays()
+        rng = np.random.default_rng(position.order)
+        for epoch in range(position.epochs):
+            order = rng.permutation(len(y))
+            if epoch == position.epoch:
+                yield [(X[order], y[order])]
+
+    def _classes(self) -> Any:
+        from ellipsoid.streams.datasets import plain_labels
+
+        if hasattr(self.model, "n_features_in_"):
+            return None
+        if self.options["classes"]:
+            return plain_labels([label.strip() for label in self.options["classes"].split(",")])
+        return None if self.dataset is None else self.dataset.classes
+
+    def _prepare(self, X: Any) -> None:
+        """Sparse text does not tell its width: a learner of it must be ready to grow."""
+        if (
+            hasattr(self.model, "n_features_in_")
+            or not hasattr(X, "tocsr")
+            or self.inputs.reader.n_features is not None
+        ):
+            return
+        if _of(self.model, "kernel") not in (None, "linear") and isinstance(_of(self.model, "gamma"), str):
+            raise ValueError(
+                "gamma would follow the number of features, which sparse text does not tell before its end; "
+                "give it: --param gamma=0.1, say"
+            )
+        getattr(self.model, "learner", self.model).set_params(grow_features=True)
+
+    def _due(self, saved: float) -> bool:
+        rows, seconds = self.every
+        if rows is not None:
+            return bool(self.position.row % rows == 0)
+        return seconds is not None and self._now() - saved >= seconds
+
+    @staticmethod
+    def _now() -> float:
+        from time import monotonic
+
+        return monotonic()
+
+    def save(self, final: bool = False) -> None:
+        """Write the model and where it stands."""
+        from ellipsoid.estimators.persist import save
+
+        if self.options["target"]:
+            self.position.complete = final
+            save(self.model, self.options["target"], stream=self.position.record())
+
+
+def _of(model: Any, name: str) -> Any:
+    """A parameter of the learner itself."""
+    return getattr(model, "learner", model).get_params(deep=False).get(name)
+
+
+def error_on(model: Any, chunks: Any) -> tuple[int, int]:
+    """Wrongly labelled rows, and rows, of a stream."""
+    from ellipsoid.evaluate.prequential import wrong_rows
+
+    wrong = rows = 0
+    for X, y in chunks:
+        wrong += int(wrong_rows(model.predict(X), y).sum())
+        rows += len(y)
+    return wrong, rows
+
+
+def _show(run: _Run, options: dict[str, Any]) -> None:
     from ellipsoid.cli.terminal import show_table
-    from ellipsoid.evaluate.cell import error_rate
     from ellipsoid.report.table import number, significant
 
-    rows = sum(run.rows for run in runs)
-    seconds = sum(run.seconds for run in runs)
-    lines = [("learner", repr(model)), ("data", f"{source.name}, {runs[0].rows:,} rows")]
-    for i, run in enumerate(runs, start=1):
-        which = f", pass {i}" if len(runs) > 1 else ""
-        lines.append((f"online error{which}", f"{100 * run.error:.2f} % ({run.errors:,} rows)"))
-    if source.test is not None:
-        error = error_rate(model.predict(source.test[0]), source.test[1])
-        lines.append(("test error", f"{100 * error:.2f} % (of {len(source.test[1]):,} rows)"))
+    model, results, position = run.model, run.results, run.position
+    rows, seconds = sum(result.rows for result in results), sum(result.seconds for result in results)
+    name = ", ".join(run.inputs.names)
+    lines = [("learner", repr(model)), ("data", f"{name}, {position.rows // position.epochs:,} rows")]
+    if run.dataset is None:
+        lines += [("", description) for description in run.inputs.descriptions]
+    if run.begun:
+        lines.append(("resumed", f"after {run.begun:,} rows"))
+        lines.append(
+            ("online error", f"{100 * position.errors / max(1, position.rows):.2f} % ({position.errors:,} rows)")
+        )
+    for i, result in enumerate(results if not run.begun else [], start=1):
+        which = f", pass {i}" if len(results) > 1 else ""
+        lines.append((f"online error{which}", f"{100 * result.error:.2f} % ({result.errors:,} rows)"))
+    held: dict[str, Any] = (
+        {"test": [run.dataset.test]} if run.dataset is not None and run.dataset.test is not None else {}
+    )
+    if options["validate"]:
+        width = {"n_features": model.n_features_in_, "extra": "drop"}
+        held["validation"] = Inputs((options["validate"],), **{**stream_options(options), **width})
+    for kind, chunks in held.items():
+        wrong, count = error_on(model, chunks)
+        lines.append((f"{kind} error", f"{100 * wrong / max(1, count):.2f} % (of {count:,} rows)"))
     lines += [
-        ("mistakes", f"{sum(run.mistakes for run in runs):,} (ties included)"),
-        ("updates", f"{sum(run.updates for run in runs):,}"),
+        ("mistakes", f"{sum(result.mistakes for result in results):,} (ties included)"),
+        ("updates", f"{sum(result.updates for result in results):,}"),
         ("speed", f"{significant(rows / max(seconds, 1e-9))} rows/s ({seconds:.3f} s)"),
     ]
-    if target:
-        lines.append(("saved in", target))
+    if options["target"]:
+        lines.append(("saved in", options["target"]))
     show_table(("", ""), lines, words=(0, 1))
+    if options["curve"]:
+        _show_curve(results)
     certificates = [(c.name, number(c.observed), number(c.bound), c.holds_if) for c in model.certificates()]
     if certificates:
         click.echo()
         show_table(("certificate", "observed", "bound", "holds if"), certificates, words=(0, 3))
+
+
+def _show_curve(results: list[Any]) -> None:
+    """Error so far, and over the last rows, where the number of rows is a power of two and at the end."""
+    from ellipsoid.cli.terminal import show_table
+
+    for i, result in enumerate(results, start=1):
+        lines = [
+            (f"{row:,}", f"{100 * error:.2f} %", f"{100 * windowed:.2f} %")
+            for row, error, windowed in zip(
+                result.checkpoints.tolist(), result.cumulative_error, result.windowed_error, strict=True
+            )
+            if row & (row - 1) == 0 or row == result.rows
+        ]
+        click.echo()
+        title = f"rows, pass {i}" if len(results) > 1 else "rows"
+        show_table((title, "error so far", f"error of last {result.window:,}"), lines, words=())

@@ -1,49 +1,48 @@
-"""``ellipsoid predict``: the labels a saved model gives."""
+"""``ellipsoid predict``: the labels a saved model gives, for a stream of any length."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import IO, Any
 
 import click
 
+from ellipsoid.cli.reading import Inputs, named_set, reading_options, stream_options
+
 
 @click.command(name="predict")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
-@click.argument("data")
+@click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the labels to this file, not to stdout.")
-@click.option("--label", metavar="COLUMN", help="The column of a CSV file to leave out [default: the last].")
-@click.option("--no-label", is_flag=True, help="DATA has no labels: every column of a CSV file is a feature.")
-def command(model: str, data: str, output: str | None, label: str | None, no_label: bool) -> None:
-    """Label every row of DATA by the saved MODEL, one label a line.
+@reading_options
+@click.option("--no-label", is_flag=True, help="DATA has no labels: every column of a table is a feature.")
+def command(model: str, data: tuple[str, ...], output: str | None, no_label: bool, **options: Any) -> None:
+    """Label every row of DATA by the saved MODEL, one label a line, as the rows are read.
 
-    Of a data set that has a test part, that part is labelled.
+    Of a data set that has a test part, that part is labelled. Features that the model never met are left out.
     """
-    if label is not None and no_label:
+    if options["label"] is not None and no_label:
         raise click.UsageError("--label and --no-label contradict each other.")
     from ellipsoid.estimators import load
     from ellipsoid.streams.atomic import atomic_write
-    from ellipsoid.streams.files import open_data
-    from ellipsoid.streams.source import from_arrays
 
     learner = load(model)
-    source = open_data(data, label=label, labelled=not no_label, n_features=learner.n_features_in_)
-    if source.test is not None:
-        source = from_arrays(source.name, *source.test)
+    dataset = named_set(data)
+    chunks: Iterable[Any] = Inputs(
+        data, **stream_options(options), labelled=not no_label, n_features=learner.n_features_in_, extra="drop"
+    )
+    if dataset is not None and dataset.test is not None:
+        chunks = [dataset.test]
     if output is None:
-        _write(_labels(learner, source), sys.stdout)
+        _write(learner, chunks, sys.stdout)
         return
     with atomic_write(output) as file:
-        _write(_labels(learner, source), file)
+        _write(learner, chunks, file)
 
 
-def _labels(learner: Any, source: Any) -> Iterator[Any]:
-    for X, _ in source:
-        yield learner.predict(X)
-
-
-def _write(chunks: Iterator[Any], file: IO[Any]) -> None:
-    for labels in chunks:
-        lines = (" ".join(map(str, label)) if labels.ndim == 2 else str(label) for label in labels)
+def _write(learner: Any, chunks: Iterable[Any], file: IO[Any]) -> None:
+    for X, _ in chunks:
+        labels = learner.predict(X)
+        lines = (" ".join(map(str, row)) for row in labels.tolist()) if labels.ndim == 2 else map(str, labels.tolist())
         file.writelines(f"{line}\n" for line in lines)

@@ -25,6 +25,44 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Callable[
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+Tick = Callable[[int, int, tuple[int, int | None]], None]
+
+
+@contextmanager
+def stream_progress(description: str, *, lines: bool = False) -> Iterator[Tick | None]:
+    """Progress over a stream, on stderr: given rows, errors so far, and bytes done and in all (None: unknown).
+
+    A bar on a terminal; elsewhere nothing, or a line each time that the rows have doubled if ``lines``.
+    """
+    if not sys.stderr.isatty():
+        yield _doubling(description) if lines else None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=None, told="")
+        yield lambda rows, errors, done: bar.update(task, completed=done[0], total=done[1], told=_told(rows, errors))
+
+
+def _doubling(description: str) -> Tick:
+    due = 1024
+
+    def tick(rows: int, errors: int, done: tuple[int, int | None]) -> None:
+        nonlocal due
+        if rows >= due:
+            print(f"{description}: {_told(rows, errors)}", file=sys.stderr, flush=True)
+            while due <= rows:
+                due *= 2
+
+    return tick
+
+
+def _told(rows: int, errors: int) -> str:
+    return f"{rows:,} rows, {100 * errors / rows:.2f} % wrong"
+
+
 def show_table(
     titles: Sequence[str],
     lines: Sequence[Sequence[str]],

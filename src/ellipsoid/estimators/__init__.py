@@ -8,6 +8,7 @@ from .dual import QuasiAdditive
 from .iellip import IELLIP
 from .linear import MIRA, PassiveAggressive, Perceptron
 from .online_svm import OnlineSVM
+from .onnx import export_onnx
 from .persist import load
 from .pipeline import Scaled
 from .scaled import ALMA, ROMMA
@@ -56,6 +57,7 @@ __all__ = [
     "StandardStream",
     "UnitNorm",
     "Winnow",
+    "export_onnx",
     "learner_named",
     "load",
 ]

@@ -67,21 +67,14 @@ def prequential(
         window = 1000 if source.n_rows is None else min(max(100, source.n_rows // 20), 10_000)
     if window < 1:
         raise ValueError(f"window must be positive, got {window}")
-    recorder = _Recorder(model, source.n_rows, window)
-    compile_seconds = None
+    recorder = Recorder(model, source.n_rows, window, classes)
     for X, y in source.read(chunk_size):
-        if compile_seconds is None:
-            compile_seconds = _warm_up(model, X, y, classes)
-        start = 0
-        while start < len(y):
-            stop = min(len(y), start + recorder.rows_to_stop())
-            _step(model, recorder, (X[start:stop], y[start:stop]), classes)
-            classes, start = None, stop
+        recorder.feed(X, y)
         if progress is not None:
             progress(recorder.rows, source.n_rows)
-    if compile_seconds is None:
+    if recorder.rows == 0:
         raise ValueError(f"the stream {source.name} has no rows")
-    return recorder.result(compile_seconds)
+    return recorder.result()
 
 
 class _Mark(NamedTuple):
@@ -92,11 +85,15 @@ class _Mark(NamedTuple):
     seconds: float
 
 
-class _Recorder:
-    """Counts at checkpoints, from the start of this run, also when the model goes on from an earlier one."""
+class Recorder:
+    """Feeds chunks to a model and counts at checkpoints, from the start of this run, also when the model goes on from
+    an earlier one.
+    """
 
-    def __init__(self, model: Any, n_rows: int | None, window: int) -> None:
+    def __init__(self, model: Any, n_rows: int | None, window: int, classes: Any = None) -> None:
         self.model = model
+        self.classes = classes
+        self.compile_seconds: float | None = None
         self.checkpoints = Checkpoints(n_rows)
         self.window = window
         self.recent = np.zeros(0, dtype=bool)
@@ -106,6 +103,16 @@ class _Recorder:
         self.mistakes_before = getattr(model, "mistakes_", 0)
         self.updates_before = getattr(model, "updates_", 0)
         self.marks: list[_Mark] = []
+
+    def feed(self, X: Any, y: Any) -> None:
+        """Predict, then learn, the rows of a chunk."""
+        if self.compile_seconds is None:
+            self.compile_seconds = _warm_up(self.model, X, y, self.classes)
+        start = 0
+        while start < len(y):
+            stop = min(len(y), start + self.rows_to_stop())
+            _step(self.model, self, (X[start:stop], y[start:stop]), self.classes)
+            self.classes, start = None, stop
 
     def rows_to_stop(self) -> int:
         return self.checkpoints.stop_after(self.rows) - self.rows
@@ -131,7 +138,8 @@ class _Recorder:
     def updates(self) -> int:
         return int(self.model.updates_ - self.updates_before)
 
-    def result(self, compile_seconds: float) -> Prequential:
+    def result(self) -> Prequential:
+        """What was counted."""
         last = _Mark(self.rows, self.errors / self.rows, float(self.recent.mean()), self.updates(), self.seconds)
         marks = [*(mark for mark in self.marks if mark.row < self.rows), last]
         row, error, windowed, updates, seconds = zip(*marks, strict=True)
@@ -141,7 +149,7 @@ class _Recorder:
             mistakes=int(self.model.mistakes_ - self.mistakes_before),
             updates=self.updates(),
             seconds=self.seconds,
-            compile_seconds=compile_seconds,
+            compile_seconds=self.compile_seconds or 0.0,
             window=self.window,
             checkpoints=np.array(row),
             cumulative_error=np.array(error),
@@ -151,7 +159,7 @@ class _Recorder:
         )
 
 
-def _step(model: Any, recorder: _Recorder, rows: tuple[Any, Any], classes: Any) -> None:
+def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any], classes: Any) -> None:
     X, y = rows
     began = perf_counter()
     try:

@@ -1,0 +1,86 @@
+"""``ellipsoid inspect``: what a model file holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+
+@click.command(name="inspect")
+@click.argument("model", type=click.Path(exists=True, dir_okay=False))
+@click.option(
+    "--top", type=click.IntRange(min=0), default=5, show_default=True, help="Features to show for each label."
+)
+def command(model: str, top: int) -> None:
+    """Show what the file MODEL holds: the learner, its counts, its arrays, its certificates and its largest weights."""
+    import os
+
+    from ellipsoid.cli.terminal import show_table
+    from ellipsoid.estimators.persist import open_model
+    from ellipsoid.report.table import number
+
+    learner, content = open_model(model)
+    header = content.header
+    size = os.path.getsize(model)
+    lines = [
+        ("file", f"{model}, {size:,} bytes, layout version {content.version}, checksum {content.sha256[:16]}… agrees"),
+        ("learner", repr(learner)),
+        ("seen", f"{learner.t_:,} rows; {learner.mistakes_:,} mistakes (ties included), {learner.updates_:,} updates"),
+        ("features", f"{learner.n_features_in_:,}{_named(header)}"),
+        ("labels", _some([repr(label) for label in header["labels"]])),
+    ]
+    if header["scaler"] is not None:
+        lines.append(("scaler", f"{learner.scaler_!r}{_moments(learner.scaler_)}"))
+    if header["stream"] is not None:
+        from ellipsoid.evaluate.position import Position
+
+        lines.append(("stream", str(Position.read(header["stream"]))))
+    show_table(("", ""), lines, words=(0, 1))
+    click.echo()
+    arrays = [
+        (name, str(array.dtype), " x ".join(map(str, array.shape)) or "1", f"{array.nbytes:,}")
+        for name, array in sorted(content.arrays.items())
+    ]
+    show_table(("array", "type", "shape", "bytes"), arrays, words=(0, 1))
+    certificates = [(c.name, number(c.observed), number(c.bound), c.holds_if) for c in learner.certificates()]
+    if certificates:
+        click.echo()
+        show_table(("certificate", "observed", "bound", "holds if"), certificates, words=(0, 3))
+    weights = _largest(learner, header, top) if top else []
+    if weights:
+        click.echo()
+        show_table(("label", f"largest {top} weights"), weights, words=(0, 1))
+
+
+def _named(header: dict[str, Any]) -> str:
+    names = header["features"] or header["names"]
+    return f": {_some(list(map(str, names)))}" if names else ""
+
+
+def _moments(scaler: Any) -> str:
+    rows = getattr(scaler, "n_samples_seen_", None)
+    return "" if rows is None else f", moments of {rows:,} rows"
+
+
+def _some(things: list[str], most: int = 12) -> str:
+    return ", ".join(things[:most]) + (f", … ({len(things):,} in all)" if len(things) > most else "")
+
+
+def _largest(model: Any, header: dict[str, Any], top: int) -> list[tuple[str, str]]:
+    """For each label the features that speak most for it, and most against it."""
+    import numpy as np
+
+    try:
+        weights = model.coef_
+    except AttributeError:
+        return []  # a kernel model has none
+    names = header["features"] or header["names"]
+    labels = header["labels"]
+    rows = [(labels[1], weights[0])] if len(weights) == 1 and len(labels) == 2 else zip(labels, weights, strict=True)
+    lines = []
+    for label, row in rows:
+        best = [j for j in np.argsort(-np.abs(row), kind="stable")[:top].tolist() if row[j]]
+        told = [f"{names[j] if names and j < len(names) else f'feature {j}'} {row[j]:+.4g}" for j in best]
+        lines.append((str(label), ", ".join(told)))
+    return lines

@@ -1,0 +1,84 @@
+"""What the commands can be told about DATA, and how they open it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import click
+
+
+def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of every command that reads streams."""
+    for option in reversed(
+        (
+            click.option("--format", metavar="NAME", help="svmlight, csv, vw, parquet, arrow, npy [default: by name]."),
+            click.option("--label", metavar="COLUMN", help="The label's column of a table [default: the last]."),
+            click.option("--columns", metavar="A,B,…", help="Columns of a table to use [default: all]."),
+            click.option("--bits", type=click.IntRange(1, 30), help="Hash names of features to 2^BITS columns."),
+            click.option("--missing", type=click.Choice(["error", "zero"]), default="error", show_default=True,
+                         help="What to do with empty cells."),
+            click.option("--first-feature", type=click.Choice(["0", "1"]),
+                         help="What svmlight text counts features from [default: found out]."),
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def stream_options(options: dict[str, Any]) -> dict[str, Any]:
+    """The keywords of ``open_stream`` that the options stand for."""
+    given = {name: options[name] for name in ("format", "label", "bits", "missing") if options[name] is not None}
+    if options["columns"]:
+        given["columns"] = tuple(name.strip() for name in options["columns"].split(","))
+    if options["first_feature"]:
+        given["zero_based"] = options["first_feature"] == "0"
+    return given
+
+
+def named_set(names: tuple[str, ...]) -> Any:
+    """The data set that is meant where one name is no file's: it knows its labels and may have a test part."""
+    from pathlib import Path
+
+    if len(names) > 1 or names[0] == "-" or Path(names[0]).suffix or Path(names[0]).exists():
+        return None
+    from ellipsoid.streams.datasets import load
+    from ellipsoid.streams.source import as_source
+
+    return as_source(load(names[0]))
+
+
+class Inputs:
+    """Several streams as one, opened when they are read."""
+
+    def __init__(self, names: tuple[str, ...], **options: Any) -> None:
+        self.names, self.options = names, options
+        self.reader: Any = None
+        self.descriptions: list[str] = []
+        self._behind = 0
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        from ellipsoid.streams.opening import open_stream
+
+        self.descriptions, self._behind = [], 0
+        for name in self.names:
+            self.reader = open_stream(name, **self.options)
+            for chunk in self.reader:
+                yield chunk.X, chunk.y
+            self.descriptions.append(self.reader.description)
+            self._behind += self.reader.bytes_total or 0
+
+    def done(self) -> tuple[int, int | None]:
+        """Bytes read and bytes in all, None where nobody knows."""
+        if self.reader is None or self.reader.bytes_total is None:
+            return 0, None
+        return self._behind + self.reader.bytes_read, _sizes(self.names)
+
+
+def _sizes(names: tuple[str, ...]) -> int | None:
+    import os
+
+    try:
+        return sum(os.path.getsize(name) for name in names)
+    except OSError:
+        return None

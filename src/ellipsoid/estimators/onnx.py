@@ -1,0 +1,135 @@
+"""Linear models for other runtimes: an ONNX graph that gives the same labels.
+
+    x  ->  (x - mean) / deviation, or x / |x|, where a scaler stands in front
+       ->  scores  W x + b, in double precision
+       ->  label   the largest score's; with two labels the second where the score is positive
+
+Ties must fall as they do here, to the label of the smallest index. Equal rows of weights score exactly equal in our
+loops; a matrix product elsewhere may sum two equal columns in different orders. So the product is made over the
+distinct rows of weights, and their scores are dealt out to the labels that share them.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.streams.atomic import atomic_write
+
+# The newest operators used are those of this set.
+OPSET = 17
+
+
+def export_onnx(model: Any, path: Any, *, dtype: Any = np.float64) -> None:
+    """Write a learned linear model, with its scaler if it has one, as an ONNX graph.
+
+    The graph has one input ``X`` of the type ``dtype`` (float64 or float32), shape (rows, features), and two outputs:
+    ``label`` and ``scores``. It computes in double precision whatever its input is. Needs the package ``onnx``.
+
+    >>> from ellipsoid import MIRA, export_onnx
+    >>> model = MIRA().fit([[0.0, 1.0], [1.0, 0.0]], ["north", "east"])
+    >>> import tempfile, os
+    >>> path = os.path.join(tempfile.mkdtemp(), "compass.onnx")
+    >>> export_onnx(model, path)  # doctest: +SKIP
+    """
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError('export_onnx needs the package onnx: pip install "ellipsoid[onnx]"') from error
+    if np.dtype(dtype) not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise ValueError(f"dtype must be float64 or float32, got {dtype!r}")
+    if not Path(path).parent.is_dir():
+        raise FileNotFoundError(f"the folder of {path} does not exist; create it first")
+    graph = _Graph(onnx)
+    rows = graph.op("Cast", "X", to=onnx.TensorProto.DOUBLE) if np.dtype(dtype) == np.float32 else "X"
+    rows = _scaled(graph, rows, model.__dict__.get("scaler_"))
+    label = _classifier(graph, rows, model)
+    kind = onnx.helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
+    several = [] if len(model.classes_) == 2 and not label.sets else [len(model.classes_)]
+    proto = graph.finish(
+        onnx.helper.make_tensor_value_info("X", kind, ["rows", int(model.n_features_in_)]),
+        onnx.helper.make_tensor_value_info("label", label.kind, ["rows", *(several if label.sets else [])]),
+        onnx.helper.make_tensor_value_info("scores", onnx.TensorProto.DOUBLE, ["rows", *several]),
+    )
+    proto.doc_string = repr(model)
+    with atomic_write(path, "wb") as file:
+        file.write(proto.SerializeToString())
+
+
+class _Graph:
+    """Nodes and constants under names of their own."""
+
+    def __init__(self, onnx: Any) -> None:
+        self.onnx = onnx
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def op(self, kind: str, *inputs: str, out: str | None = None, **attributes: Any) -> str:
+        name = out or f"{kind.lower()}_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(kind, inputs, [name], **attributes))
+        return name
+
+    def constant(self, value: Any) -> str:
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def finish(self, rows: Any, label: Any, scores: Any) -> Any:
+        helper = self.onnx.helper
+        graph = helper.make_graph(self.nodes, "ellipsoid", [rows], [label, scores], self.constants)
+        model = helper.make_model(graph, producer_name="ellipsoid", opset_imports=[helper.make_opsetid("", OPSET)])
+        model.ir_version = 8  # the one that came with the operator set, so that older runtimes read it too
+        self.onnx.checker.check_model(model)
+        return model
+
+
+def _scaled(graph: _Graph, rows: str, scaler: Any) -> str:
+    if scaler is None:
+        return rows
+    if hasattr(scaler, "scale_"):
+        if scaler._centre:
+            rows = graph.op("Sub", rows, graph.constant(scaler.mean_))
+        return graph.op("Div", rows, graph.constant(scaler.scale_))
+    squares = graph.op("Mul", rows, rows)
+    norm = graph.op("Sqrt", graph.op("ReduceSum", squares, graph.constant(np.array([1])), keepdims=1))
+    zero = graph.op("Equal", norm, graph.constant(np.array([0.0])))
+    return graph.op("Div", rows, graph.op("Where", zero, graph.constant(np.array([1.0])), norm))
+
+
+class _Label(NamedTuple):
+    kind: int
+    sets: bool
+
+
+def _classifier(graph: _Graph, rows: str, model: Any) -> _Label:
+    """Scores and labels; returns what the latter are."""
+    core = getattr(model, "learner_", model)._learned()
+    try:
+        weights, bias = model.coef_, model.intercept_
+    except AttributeError as error:
+        raise ValueError(f"only linear models can be written as ONNX: {error}") from error
+    proto = graph.onnx.TensorProto
+    distinct, which = np.unique(np.column_stack([bias, weights]), axis=0, return_inverse=True)
+    product = graph.op("MatMul", rows, graph.constant(np.ascontiguousarray(distinct[:, 1:].T)))
+    scores = graph.op("Add", product, graph.constant(distinct[:, 0]))
+    two = len(core.labels) == 2 and not core.multilabel
+    out = "column" if two else "scores"
+    scores = graph.op("Gather", scores, graph.constant(which.reshape(-1).astype(np.int64)), axis=1, out=out)
+    if two:
+        graph.op("Squeeze", scores, graph.constant(np.array([1])), out="scores")
+        scores = "scores"
+    if core.multilabel or two:
+        positive = graph.op("Greater", scores, graph.constant(np.array(0.0)))
+        code = graph.op("Cast", positive, to=proto.INT64, **({"out": "label"} if core.multilabel else {}))
+        if core.multilabel:
+            return _Label(int(proto.INT64), sets=True)
+    else:
+        code = graph.op("ArgMax", scores, axis=1, keepdims=0, select_last_index=0)
+    labels = model.classes_
+    if labels.dtype.kind in "UO":
+        labels = labels.astype(object)
+        kind = proto.STRING
+    else:
+        kind = graph.onnx.helper.np_dtype_to_tensor_dtype(labels.dtype)
+    graph.op("Gather", graph.constant(labels), code, axis=0, out="label")
+    return _Label(int(kind), sets=False)

@@ -1,0 +1,123 @@
+"""Where in which inputs a run over a stream stands: what a model file must hold so that a killed run can go on.
+
+A run reads its inputs in the order given, ``epochs`` times. After a save its position is the number of passes that are
+complete and the number of rows of the present one that the model has learned. To go on, the same inputs are opened
+again and so many rows are left out; because no cutting of a stream changes a model, what follows is what would have
+been. A run that came to its end says so, and whatever is learned next is new.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+# How much of a file is looked at to tell it from another of the same name.
+HEAD = 1 << 12
+
+
+@dataclass
+class Position:
+    """A run over ``inputs`` (names, and digests of the first bytes of those that are files) and how far it came.
+
+    ``order`` is the seed of a shuffled run; ``errors`` counts the rows whose label was not the one predicted.
+    """
+
+    inputs: list[str]
+    heads: list[str | None]
+    epochs: int = 1
+    order: int | None = None
+    epoch: int = 0
+    row: int = 0
+    rows: int = 0
+    errors: int = 0
+    complete: bool = False
+
+    @classmethod
+    def start(cls, inputs: Sequence[str], epochs: int, order: int | None) -> Position:
+        """Before the first row."""
+        return cls(list(inputs), [head(name) for name in inputs], epochs, order)
+
+    @classmethod
+    def read(cls, record: Any) -> Position:
+        """The position that a model file holds."""
+        kinds = {field.name: field.type for field in fields(cls)}
+        if not isinstance(record, dict) or set(record) != set(kinds):
+            raise ValueError(f"the model file's record of its stream is not understood: {record!r}")
+        position = cls(**record)
+        numbers = (position.epochs, position.epoch, position.row, position.rows, position.errors)
+        lists = isinstance(position.inputs, list) and isinstance(position.heads, list)
+        counts = all(isinstance(number, int) and number >= 0 for number in numbers)
+        if not (lists and counts) or (position.epoch >= position.epochs and not position.complete):
+            raise ValueError(f"the model file's record of its stream is not understood: {record!r}")
+        return position
+
+    def record(self) -> dict[str, Any]:
+        """What a model file holds of it."""
+        return asdict(self)
+
+    def same_run(self, other: Position) -> bool:
+        """Whether both read the same inputs in the same way; a file may have been moved."""
+        if (self.epochs, self.order, len(self.inputs)) != (other.epochs, other.order, len(other.inputs)):
+            return False
+        pairs = zip(self.inputs, self.heads, other.inputs, other.heads, strict=True)
+        return all(mine == theirs and (mine is not None or a == b) for a, mine, b, theirs in pairs)
+
+    def advance(self, rows: int) -> None:
+        """So many rows were learned."""
+        self.row += rows
+        self.rows += rows
+
+    def next_epoch(self) -> None:
+        """A pass is complete."""
+        self.epoch, self.row = self.epoch + 1, 0
+
+    def __str__(self) -> str:
+        names = ", ".join(self.inputs)
+        if self.complete:
+            return f"{self.rows:,} rows of {names}, to the end"
+        which = f" of pass {self.epoch + 1}" if self.epochs > 1 else ""
+        return f"{self.row:,} rows{which} of {names}, unfinished"
+
+
+def head(name: str) -> str | None:
+    """A digest of the first bytes of a file; None where the name is no file's (a pipe, a data set)."""
+    path = Path(name)
+    if name == "-" or not path.is_file():
+        return None
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read(HEAD)).hexdigest()
+
+
+def without(chunks: Iterable[tuple[Any, Any]], rows: int) -> Iterator[tuple[Any, Any]]:
+    """The chunks less their first rows.
+
+    >>> [y for X, y in without([("ab", [1, 2]), ("cd", [3, 4])], 3)]
+    [[4]]
+    """
+    for X, y in chunks:
+        if rows >= len(y):
+            rows -= len(y)
+            continue
+        yield (X[rows:], y[rows:]) if rows else (X, y)
+        rows = 0
+    if rows:
+        raise ValueError(
+            f"the input ends {rows:,} rows before the place where the saved run stopped: it is not the same"
+        )
+
+
+def in_steps(chunks: Iterable[tuple[Any, Any]], done: int, step: int | None) -> Iterator[tuple[Any, Any]]:
+    """The chunks, cut also where a multiple of ``step`` rows is complete, ``done`` rows being behind.
+
+    >>> [y for X, y in in_steps([("abcde", [1, 2, 3, 4, 5])], done=1, step=3)]
+    [[1, 2], [3, 4, 5]]
+    """
+    for X, y in chunks:
+        start = 0
+        while start < len(y):
+            stop = len(y) if step is None else min(len(y), start + step - done % step)
+            yield (X, y) if stop - start == len(y) else (X[start:stop], y[start:stop])
+            done, start = done + stop - start, stop

@@ -1,0 +1,244 @@
+"""Learning files and pipes from the command line: saved on the way, resumed at the right row, shown on stderr only."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ellipsoid import MIRA, Scaled, datasets, load
+from ellipsoid.cli import main
+from ellipsoid.estimators import container
+
+COMMAND = [sys.executable, "-c", "from ellipsoid.cli import main; main()"]
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output + repr(result.exception)
+    return result
+
+
+def lines_of(n, start=0):
+    X, y = datasets.load("digits").train
+    rows = zip(X[start : start + n].tolist(), y[start : start + n].tolist(), strict=True)
+    return [
+        f"{label} " + " ".join(f"{1 + j}:{value:g}" for j, value in enumerate(x) if value) + "\n" for x, label in rows
+    ]
+
+
+def learned(path):
+    """All that a file holds, except where its stream stopped."""
+    content = container.read(path)
+    header = {key: value for key, value in content.header.items() if key != "stream"}
+    return header, {name: (array.shape, array.tobytes()) for name, array in content.arrays.items()}
+
+
+def stream_of(path):
+    return container.read(path).header["stream"]
+
+
+@pytest.fixture
+def svm(tmp_path):
+    for name, part in (("all", lines_of(600)), ("first", lines_of(250)), ("second", lines_of(350, 250))):
+        (tmp_path / f"{name}.svm").write_text("".join(part))
+    return tmp_path
+
+
+OPTIONS = ("--model", "MIRA", "--param", "average=true", "--scale", "standard")
+
+
+def test_two_halves_equal_the_whole_to_the_last_bit(svm):
+    run("learn", svm / "all.svm", *OPTIONS, "--save", svm / "whole")
+    run("learn", svm / "first.svm", svm / "second.svm", *OPTIONS, "--save", svm / "both")
+    run("learn", svm / "first.svm", *OPTIONS, "--save", svm / "half")
+    run("learn", svm / "second.svm", *OPTIONS, "--resume", svm / "half", "--save", svm / "resumed")
+    assert learned(svm / "whole") == learned(svm / "both") == learned(svm / "resumed")
+    assert load(svm / "whole").t_ == 600
+    assert stream_of(svm / "both")["complete"]
+
+
+@pytest.mark.parametrize("stop", [1, 100, 250, 599, 600])
+def test_a_run_cut_off_anywhere_goes_on_at_the_right_row(stop, svm, monkeypatch):
+    """The save that would have been the last before a kill, whichever it was."""
+    from ellipsoid.estimators import persist
+
+    class Killed(BaseException):
+        pass
+
+    real = persist.save
+
+    def save(model, path, stream=None):
+        real(model, path, stream)
+        if stream["rows"] >= stop:
+            raise Killed
+
+    files = (svm / "first.svm", svm / "second.svm")
+    command = ("learn", *files, *OPTIONS, "--save", svm / "m", "--save-every", 1 if stop == 1 else 50)
+    monkeypatch.setattr(persist, "save", save)
+    with pytest.raises(Killed):
+        CliRunner().invoke(main, [str(argument) for argument in command], standalone_mode=False, catch_exceptions=False)
+    monkeypatch.undo()
+    assert load(svm / "m").t_ == stop if stop != 599 else 600
+    shown = run(*command, "--resume", svm / "m").stdout
+    run("learn", *files, *OPTIONS, "--save", svm / "whole")
+    assert (svm / "m").read_bytes() == (svm / "whole").read_bytes()
+    assert "resumed" in shown
+
+
+def test_kill_9_and_resume_from_a_pipe(svm):
+    """The killed process had saved after 100 rows or more; the resumed one is given the pipe from its beginning."""
+    command = ["learn", "-", *OPTIONS, "--save", str(svm / "m"), "--save-every", "100"]
+    rows = lines_of(600)
+    with subprocess.Popen([*COMMAND, *command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        # More than a block of text, so that the reader hands out rows before the pipe is closed.
+        process.stdin.write("".join(rows[:450] + rows[:450] * 60).encode())
+        process.stdin.flush()
+        while not (svm / "m").exists() and process.poll() is None:
+            time.sleep(0.01)
+        process.kill()
+        process.stdin.close()
+    saved = stream_of(svm / "m")
+    assert saved["rows"] > 0
+    assert not saved["complete"]
+    text = "".join(rows[:450] + rows[:450] * 60 + rows[450:])
+    done = subprocess.run(
+        [*COMMAND, *command, "--resume", str(svm / "m")], input=text, capture_output=True, text=True, check=True
+    )
+    assert f"after {saved['rows']:,} rows" in done.stdout
+    (svm / "long.svm").write_text(text)
+    run("learn", svm / "long.svm", *OPTIONS, "--save", svm / "whole")
+    assert learned(svm / "m") == learned(svm / "whole")
+
+
+def test_a_saved_run_does_not_go_on_with_other_rows(svm):
+    run("learn", svm / "first.svm", *OPTIONS, "--save", svm / "m", "--save-every", 100)
+    content = container.read(svm / "m")
+    stopped = {**content.header["stream"], "epoch": 0, "row": 100, "rows": 100, "complete": False}
+    container.write(svm / "m", {**content.header, "stream": stopped}, content.arrays)
+    refused = run("learn", svm / "second.svm", "--resume", svm / "m", code=1).stderr
+    assert "in the middle of a run (100 rows of" in refused
+    assert "resume it with the same DATA" in refused
+    short = svm / "short.svm"
+    short.write_text("".join(lines_of(250)[:90]))
+    (svm / "moved.svm").write_text((svm / "first.svm").read_text())
+    assert "after 100 rows" in run("learn", svm / "moved.svm", "--resume", svm / "m").stdout
+    assert "ends 10 rows before" in run("learn", short, "--resume", svm / "m", code=1).stderr
+
+
+def test_epochs_and_shuffled_orders_resume_in_the_right_pass(svm):
+    for extra in ((), ("--shuffle", "--seed", 3)):
+        command = ("learn", svm / "first.svm", *OPTIONS, "--epochs", 3, *extra, "--save-every", 100, "--save")
+        run(*command, svm / "whole")
+        whole = container.read(svm / "whole")
+        assert whole.header["stream"]["rows"] == 750
+        one = ("learn", svm / "first.svm", *OPTIONS, "--epochs", 3, *extra, "--save")
+        run(*one, svm / "m")
+        assert learned(svm / "m") == learned(svm / "whole")
+
+
+def test_wrong_use(svm):
+    data = svm / "first.svm"
+    assert "needs --save" in run("learn", data, *OPTIONS, "--save-every", 5, code=2).stderr
+    for text in ("0", "x", "-3s", "s"):
+        assert (
+            "--save-every must be"
+            in run("learn", data, *OPTIONS, "--save", svm / "m", "--save-every", text, code=2).stderr
+        )
+    run("learn", data, *OPTIONS, "--save", svm / "m", "--save-every", "0.0001s")
+    assert "contradicts" in run("learn", data, "--resume", svm / "m", "--scale", "unit", code=2).stderr
+    assert "gamma" in run("learn", data, "--model", "IELLIP", "--param", "kernel=rbf", code=1).stderr
+
+
+def test_the_curve_and_the_validation_error(svm):
+    shown = run("learn", svm / "first.svm", *OPTIONS, "--test-then-train", "--validate", svm / "second.svm").stdout
+    assert "error so far" in shown
+    assert re.search(r"\n *128 +\d+\.\d\d %", shown)
+    X, y = datasets.load("digits").train
+    model = Scaled(MIRA(average=True))
+    import scipy.sparse as sp
+
+    model.partial_fit(sp.csr_matrix(X[:250]), y[:250])
+    error = np.mean(model.predict(sp.csr_matrix(X[250:600])) != y[250:600])
+    assert f"validation error  {100 * error:.2f} % (of 350 rows)" in shown
+
+
+def test_predict_reads_a_pipe_and_applies_the_scaler(svm):
+    run("learn", svm / "first.svm", *OPTIONS, "--save", svm / "m")
+    expected = run("predict", svm / "m", svm / "second.svm").stdout
+    with open(svm / "second.svm", "rb") as stdin:
+        done = subprocess.run([*COMMAND, "predict", str(svm / "m"), "-"], stdin=stdin, capture_output=True, check=True)
+    assert done.stdout.decode() == expected
+    assert len(expected.split()) == 350
+    assert done.stderr == b""
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no pseudo-terminals")
+def test_progress_is_shown_on_stderr_only(svm):
+    ours, theirs = os.openpty()
+    command = [*COMMAND, "learn", "-", "--model", "MIRA"]
+    place = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
+    with (
+        open(svm / "all.svm", "rb") as stdin,
+        subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=theirs, env=place) as process,
+    ):
+        os.close(theirs)
+        shown = b""
+        while b"wrong" not in shown and (more := read(ours)):
+            shown += more
+        while read(ours):
+            pass
+        printed = process.stdout.read()
+    os.close(ours)
+    assert process.returncode == 0
+    assert b"rows" in shown
+    assert b"\x1b" in shown
+    assert b"\x1b" not in printed
+    assert b"online error" in printed
+
+
+def read(terminal):
+    """What was written to a terminal; nothing once its other side is closed."""
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:
+        return b""
+
+
+def test_progress_in_lines_where_there_is_no_terminal(svm):
+    long = svm / "long.svm"
+    long.write_text("".join(lines_of(600) * 4))
+    done = subprocess.run(
+        [*COMMAND, "learn", str(long), "--model", "MIRA", "--progress"], capture_output=True, text=True, check=True
+    )
+    assert "2,400 rows" in done.stderr
+    assert "wrong" not in done.stdout
+
+
+def test_inspect_names_what_a_file_holds(svm):
+    model = MIRA()
+    for t in range(40):
+        model.learn_one({"rain": float(t % 3), "wind": 1.0, "ß": -float(t % 2)}, "wet" if t % 3 else "dry")
+    model.save(svm / "m")
+    shown = run("inspect", svm / "m").stdout
+    for text in ("40 rows", "rain, wind, ß", "'dry', 'wet'", "version 1", "agrees", "mistakes", "rain +", "W"):
+        assert text in shown
+    run("learn", svm / "first.svm", *OPTIONS, "--save", svm / "s")
+    shown = run("inspect", svm / "s", "--top", 2).stdout
+    for text in ("moments of 250 rows", "first.svm, to the end", "largest 2 weights"):
+        assert text in shown
+    (svm / "m").write_bytes((svm / "m").read_bytes()[:-8])
+    assert "damaged" in run("inspect", svm / "m", code=1).stderr
+
+
+def test_a_stream_record_that_makes_no_sense_is_refused(svm):
+    run("learn", svm / "first.svm", *OPTIONS, "--save", svm / "m")
+    content = container.read(svm / "m")
+    for stream in ({}, {"row": 1}, {**content.header["stream"], "row": -1}, {**content.header["stream"], "inputs": 3}):
+        container.write(svm / "m", {**content.header, "stream": json.loads(json.dumps(stream))}, content.arrays)
+        assert "not understood" in run("learn", svm / "first.svm", "--resume", svm / "m", code=1).stderr
