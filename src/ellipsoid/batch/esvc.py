@@ -55,8 +55,8 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
     features : "cholesky" or "nystroem"
         How they are made: pivoted incomplete Cholesky factorisation, or random landmarks.
     tol : float
-        The fit stops when the duality gap is at most ``tol * max(1, |dual objective|)``. Up to 200 points the
-        exact kernel solver goes on for a moment, to the limit of rounding where it can.
+        The fit stops when the duality gap is at most ``tol * max(1, |dual objective|)``. Up to 200 points
+        every solver goes on for a moment, to the limit of rounding where it can.
     max_iter : int
         Passes over the data (N pair steps are a pass); a ``ConvergenceWarning`` tells when they did not suffice.
     warm_start : bool
