@@ -168,7 +168,16 @@ def test_a_run_survives_json(parrot):
 def test_frame_has_a_line_a_checkpoint(parrot):
     pytest.importorskip("pandas")
     frame = prequential(parrot(), (np.zeros((5, 1)), np.arange(5))).to_frame()
-    assert list(frame.columns) == ["rows", "error", "window_error", "updates", "seconds"]
+    assert list(frame.columns) == [
+        "rows",
+        "error",
+        "window_error",
+        "updates",
+        "seconds",
+        "mistakes",
+        "mistake_bound",
+        "hindsight",
+    ]
     assert frame["rows"].tolist() == [1, 2, 3, 4, 5]
 
 
@@ -178,3 +187,19 @@ def test_plot_draws_percent_on_the_axes_given(parrot):
     ax = run.plot(figure.subplots())
     assert ax.lines[0].get_ydata().tolist() == [100.0] * 5
     assert ax.get_ylabel() == "error, %"
+
+
+def test_what_no_classifier_avoids_is_below_what_the_best_one_suffers():
+    """The floor in hindsight is below the loss of the learner's own last weights on all rows so far."""
+    from ellipsoid import QuasiAdditive, datasets
+
+    data = datasets.load("digits")
+    X, y = data.X / 16.0, (data.y > 4).astype(int)
+    model = QuasiAdditive(update="exact", C=0.1, fit_intercept=False)
+    run = prequential(model, (X, y), bounds=True)
+    known = np.isfinite(run.hindsight)
+    assert (run.hindsight[known] >= 0.0).all()
+    assert run.hindsight[known][-1] > 0.0
+    loss = np.maximum(0.0, 1.0 - np.where(y == 1, 1, -1) * (X @ model.coef_[0])).sum()
+    assert run.hindsight[-1] <= loss
+    assert run.cumulative_mistakes[-1] == run.mistakes <= run.mistake_bound[-1]

@@ -131,18 +131,26 @@ def test_png_shows_lines_in_several_colours(comparison, tmp_path):
 
 
 def test_curves_end_at_the_numbers_of_the_table(comparison):
-    error, updates = learning_curves(comparison).axes
+    error, updates, below = learning_curves(comparison).axes
     cell = comparison.of("MIRA")[0]
     line = next(line for line in error.lines if "MIRA" in line.get_label())
     assert line.get_ydata()[-1] == pytest.approx(100 * cell.passes[0].error)
     assert line.get_xdata()[-1] == 480
     line = next(line for line in updates.lines if "MIRA" in line.get_label())
     assert line.get_ydata()[-1] == cell.updates
+    # Below: mistakes never cross their bound, and both end where the learner does.
+    run = cell.passes[0]
+    assert run.cumulative_mistakes[-1] == cell.mistakes
+    assert {c.name: c.bound for c in cell.certificates}["mistakes"] == run.mistake_bound[-1]
+    known = np.isfinite(run.mistake_bound)
+    assert known.any()
+    assert (run.cumulative_mistakes[known] <= run.mistake_bound[known]).all()
+    assert any(line.get_ydata()[-1] == cell.mistakes for line in below.lines)
 
 
 def test_every_learner_is_in_the_legend(several):
     figure = learning_curves(several)
-    assert len(figure.axes) == 3
+    assert len(figure.axes) == 4
     labels = " ".join(text.get_text() for text in figure.legends[0].get_texts())
     assert all(learner in labels for learner in MODELS)
 

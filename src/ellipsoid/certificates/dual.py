@@ -21,6 +21,11 @@ from .certificate import Certificate
 
 # Certificates are computed from float64 sums; a bound that is met with equality must not fail by rounding.
 SLACK = 1e-9
+GOLDEN = 0.6180339887498949
+
+
+# The certificate of which the observed side is a floor: what no weights of the comparator's norm have done better than.
+FLOOR = "loss that nothing of the comparator's norm avoids"
 
 
 class Dual(NamedTuple):
@@ -83,13 +88,16 @@ def rescaled(dual: Dual, conjugate: Callable[[float], float] | None = None) -> t
     low, high = 0.0, min(most, 2.0)
     while high < most and slope * high - conjugate(high) > slope * 0.5 * high - conjugate(0.5 * high) and high < 1e150:
         high = min(most, 2.0 * high)
-    for _ in range(90):
-        left, right = high - 0.6180339887498949 * (high - low), low + 0.6180339887498949 * (high - low)
-        if slope * left - conjugate(left) < slope * right - conjugate(right):
-            low = left
+    left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    values = [slope * s - conjugate(s) for s in (left, right)]
+    for _ in range(45):
+        if values[0] < values[1]:
+            low, left, right = left, right, left + GOLDEN * (high - left)
+            values = [values[1], slope * right - conjugate(right)]
         else:
-            high = right
-    return max((s * slope - conjugate(s), s) for s in (low, high, min(1.0, most)))
+            high, right, left = right, left, right - GOLDEN * (right - low)
+            values = [slope * left - conjugate(left), values[0]]
+    return max((s * slope - conjugate(s), s) for s in (left, min(1.0, most)))
 
 
 def least_loss(dual: Dual, size: float) -> float:
@@ -116,7 +124,7 @@ def running(dual: Dual, comparator: Comparator, conjugate: Callable[[float], flo
         Certificate("dual objective", dual.objective, comparator.ground + weighted + slack,
                     "always: F(U) + sum of alpha (margin - U's margin), at most F(U) + C times the loss of U"),
         Certificate("rescaled dual objective", best, ray, "always: the same with every alpha times the best factor"),
-        Certificate("loss that nothing of the comparator's norm avoids", least_loss(dual, comparator.size),
+        Certificate(FLOOR, least_loss(dual, comparator.size),
                     (max(0.0, loss) + slack) / dual.largest if inside and dual.largest > 0.0 else inf,
                     "always, for every C: the bound is what the comparator itself has suffered, alpha-weighted"),
         Certificate("average margin of the unit comparator on the updates",

@@ -29,6 +29,7 @@ from ellipsoid.cli.reading import Inputs, named_set, reading_options, stream_opt
 )
 @click.option("--save", "target", type=click.Path(dir_okay=False), help="Write the model to this file.")
 @click.option("--save-every", metavar="N|Ns", help="Write it also after every N rows, or every N seconds.")
+@click.option("--plot", type=click.Path(dir_okay=False), help="Draw error, mistakes and their bounds to this PNG file.")
 @click.option("--resume", type=click.Path(exists=True, dir_okay=False), help="Go on with the model in this file.")
 @click.option("--test-then-train", "curve", is_flag=True, help="Show the error of the predictions on the way.")
 @click.option("--validate", metavar="DATA", help="Show the error on these rows after learning.")
@@ -46,10 +47,19 @@ def command(**options: Any) -> None:
     if options["save_every"] and not options["target"]:
         raise click.UsageError("--save-every needs --save, the file to write to.")
     every = _every(options["save_every"])
+    if options["plot"]:
+        from ellipsoid.report.plots import need_matplotlib
+
+        need_matplotlib()
     model, record = _model(options)
     run = _Run(model, options, _position(options, record), every)
     run.learn()
     run.save(final=True)
+    if options["plot"] and run.results:
+        from ellipsoid.report.bounds import write_run
+
+        title = f"{type(model).__name__} on {', '.join(run.inputs.names)}, first pass"
+        write_run(run.results[0], options["plot"], title)
     _show(run, options)
 
 
@@ -151,7 +161,7 @@ class _Run:
         with stream_progress(type(self.model).__name__, lines=self.options["progress"]) as tick:
             for rows in self._passes():
                 # Only the length of the window depends on the number of rows.
-                recorder = Recorder(self.model, None, 1000, classes)
+                recorder = Recorder(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
                 before, saved = position.errors, self._now()
                 for X, y in in_steps(without(rows, position.row), position.row, self.every[0]):
                     self._prepare(X)

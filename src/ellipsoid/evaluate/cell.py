@@ -122,6 +122,7 @@ def run(task: Task, progress: Progress | None = None) -> Cell:
                     (X, y),
                     classes=task.classes if number == 0 else None,
                     window=task.window,
+                    bounds=True,
                     progress=shifted(progress, number * len(y), task.rows),
                 )
             )

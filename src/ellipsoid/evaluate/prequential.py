@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from math import nan
+from math import isfinite, nan
 from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ellipsoid.certificates.dual import FLOOR
 from ellipsoid.evaluate.checkpoints import Checkpoints
 from ellipsoid.evaluate.run import Prequential
 from ellipsoid.streams.source import CHUNK_SIZE, as_source
@@ -35,6 +36,7 @@ def prequential(
     classes: Any = None,
     window: int | None = None,
     chunk_size: int = CHUNK_SIZE,
+    bounds: bool = False,
     progress: Progress | None = None,
 ) -> Prequential:
     """Predict, then learn, every row of ``stream``; ``model`` is left as trained.
@@ -48,6 +50,8 @@ def prequential(
     window : rows of the sliding window; by default a twentieth of the rows, but from 100 to 10,000, and 1000
         where the number of rows is unknown
     chunk_size : most rows handed to the model at once; no result but the time depends on it
+    bounds : ask a linear learner for its certificates where it is stopped, at the price of a pass over its
+        weights each time
     progress : called with the rows done and the rows in all (None if unknown) after each chunk
 
     The time counts predicting and learning only. Compiling is kept out of it by a few rows learned by a
@@ -67,7 +71,7 @@ def prequential(
         window = 1000 if source.n_rows is None else min(max(100, source.n_rows // 20), 10_000)
     if window < 1:
         raise ValueError(f"window must be positive, got {window}")
-    recorder = Recorder(model, source.n_rows, window, classes)
+    recorder = Recorder(model, source.n_rows, window, classes, bounds)
     for X, y in source.read(chunk_size):
         recorder.feed(X, y)
         if progress is not None:
@@ -81,8 +85,11 @@ class _Mark(NamedTuple):
     row: int
     error: float
     windowed: float
-    updates: float
-    seconds: float
+    updates: float = nan
+    seconds: float = nan
+    mistakes: float = nan
+    bound: float = nan
+    hindsight: float = nan
 
 
 class Recorder:
@@ -90,8 +97,9 @@ class Recorder:
     an earlier one.
     """
 
-    def __init__(self, model: Any, n_rows: int | None, window: int, classes: Any = None) -> None:
+    def __init__(self, model: Any, n_rows: int | None, window: int, classes: Any = None, bounds: bool = False) -> None:
         self.model = model
+        self.bounds = bounds
         self.classes = classes
         self.compile_seconds: float | None = None
         self.checkpoints = Checkpoints(n_rows)
@@ -129,20 +137,29 @@ class Recorder:
             i = len(flags) - (end - row)
             errors = self.errors + int(total[i] - total[len(self.recent)])
             windowed = int(total[i] - total[max(0, i - self.window)]) / min(row, self.window)
-            looked = (self.updates(), self.seconds) if stopped and row == end else (nan, nan)
-            self.marks.append(_Mark(row, errors / row, windowed, *looked))
+            mark = _Mark(row, errors / row, windowed)
+            self.marks.append(self.look(mark) if stopped and row == end else mark)
         self.errors += int(wrong.sum())
         self.recent = flags[-self.window :]
         self.rows = end
+
+    def look(self, mark: _Mark) -> _Mark:
+        """What only a learner that stands still can tell."""
+        mistakes = int(self.model.mistakes_ - self.mistakes_before)
+        bound, hindsight = outlook(self.model) if self.bounds else (nan, nan)
+        return mark._replace(
+            updates=self.updates(), seconds=self.seconds, mistakes=mistakes, bound=bound, hindsight=hindsight
+        )
 
     def updates(self) -> int:
         return int(self.model.updates_ - self.updates_before)
 
     def result(self) -> Prequential:
         """What was counted."""
-        last = _Mark(self.rows, self.errors / self.rows, float(self.recent.mean()), self.updates(), self.seconds)
+        last = self.look(_Mark(self.rows, self.errors / self.rows, float(self.recent.mean())))
         marks = [*(mark for mark in self.marks if mark.row < self.rows), last]
-        row, error, windowed, updates, seconds = zip(*marks, strict=True)
+        row, error, windowed, *looked = zip(*marks, strict=True)
+        updates, seconds, mistakes, bound, hindsight = (np.array(curve, dtype=np.float64) for curve in looked)
         return Prequential(
             rows=self.rows,
             errors=self.errors,
@@ -154,9 +171,26 @@ class Recorder:
             checkpoints=np.array(row),
             cumulative_error=np.array(error),
             windowed_error=np.array(windowed),
-            cumulative_updates=np.array(updates, dtype=np.float64),
-            cumulative_seconds=np.array(seconds, dtype=np.float64),
+            cumulative_updates=updates,
+            cumulative_seconds=seconds,
+            cumulative_mistakes=mistakes,
+            mistake_bound=bound,
+            hindsight=hindsight,
         )
+
+
+def outlook(model: Any) -> tuple[float, float]:
+    """The learner's bound on its mistakes so far, and the loss, in units of the margin, that nothing as long avoids.
+
+    NaN where it does not say; a kernel model is not asked, because its certificates look at all its support patterns.
+    """
+    learner = getattr(model, "learner_", model)
+    if getattr(learner, "kernel", "linear") != "linear" or getattr(learner, "t_", 0) == 0:
+        return nan, nan
+    found = {certificate.name: certificate for certificate in learner.certificates()}
+    bound = found["mistakes"].bound if "mistakes" in found else nan
+    floor = found[FLOOR].observed / learner.margin if FLOOR in found else nan
+    return bound if isfinite(bound) else nan, floor
 
 
 def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any], classes: Any) -> None:

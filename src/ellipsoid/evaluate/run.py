@@ -12,8 +12,11 @@ import numpy as np
 class Prequential:
     """Totals of a run, and its curves at `checkpoints` (rows seen, counted from the start of the run).
 
-    The learner's updates and the time are known only where it was stopped, which costs time: they are NaN at
-    the other checkpoints (null in JSON).
+    The learner's updates, mistakes and certificates and the time are known only where it was stopped, which costs
+    time: they are NaN at the other checkpoints (null in JSON). ``mistake_bound`` bounds the mistakes of the learner
+    since its own start, with its weights at that checkpoint as the comparator; ``hindsight`` is what all weights
+    of that norm have suffered at least, as loss in units of the margin. They are NaN where the learner says nothing,
+    or was not asked.
 
     ``errors`` counts rows whose predicted label differed from theirs. ``mistakes`` is the learner's own
     count, the one its bounds speak of: a tie for the best score is a mistake even where it was broken
@@ -33,6 +36,9 @@ class Prequential:
     windowed_error: np.ndarray
     cumulative_updates: np.ndarray
     cumulative_seconds: np.ndarray
+    cumulative_mistakes: np.ndarray
+    mistake_bound: np.ndarray
+    hindsight: np.ndarray
 
     @property
     def error(self) -> float:
@@ -77,6 +83,9 @@ class Prequential:
                 "window_error": self.windowed_error,
                 "updates": self.cumulative_updates,
                 "seconds": self.cumulative_seconds,
+                "mistakes": self.cumulative_mistakes,
+                "mistake_bound": self.mistake_bound,
+                "hindsight": self.hindsight,
             }
         )
 

@@ -17,6 +17,8 @@ import numpy as np
 
 from ellipsoid.evaluate.cell import Cell
 from ellipsoid.evaluate.compare import Comparison
+from ellipsoid.report.bounds import TITLE as BOUNDS_TITLE
+from ellipsoid.report.bounds import bounded, draw_bounds, legend_lines
 from ellipsoid.streams.atomic import atomic_write
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
@@ -70,7 +72,8 @@ def svg(comparison: Comparison) -> str:
 def learning_curves(comparison: Comparison, theme: Theme | None = None) -> Any:
     """A matplotlib Figure: cumulative error and updates in the first pass; where there are several passes
     and a test part, also the test error after each. Several orders are drawn as their mean with a band of
-    one deviation. Learners with the same curves everywhere share a line.
+    one deviation. Learners with the same curves everywhere share a line. Below, where a learner certifies
+    its mistakes, these with their bounds in the first order.
     """
     need_matplotlib()
     from matplotlib.figure import Figure
@@ -79,11 +82,14 @@ def learning_curves(comparison: Comparison, theme: Theme | None = None) -> Any:
     theme = theme or Theme()
     panels = _panels(comparison)
     spacing = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.08, wspace=0.04)
-    figure = Figure(figsize=(10.4 if len(panels) == 2 else 13.2, 5.0), layout=spacing, facecolor=theme.paper)
-
-    axes = figure.subplots(1, len(panels))
     styles = line_styles(comparison)
     lines = _shared_lines(comparison, panels)
+    runs = {learner: comparison.of(learner)[0].passes[0] for learner in lines}
+    runs = {learner: run for learner, run in runs.items() if bounded(run)}
+    size = (10.4 if len(panels) == 2 else 13.2, 9.0 if runs else 5.0)
+    figure = Figure(figsize=size, layout=spacing, facecolor=theme.paper)
+    grid = figure.add_gridspec(2 if runs else 1, len(panels))
+    axes: list[Any] = [figure.add_subplot(grid[0, i]) for i in range(len(panels))]
     for ax, panel in zip(axes, panels, strict=True):
         for learner, label in lines.items():
             _mean_line(ax, panel, comparison.of(learner), {**styles[learner], "label": label})
@@ -93,18 +99,31 @@ def learning_curves(comparison: Comparison, theme: Theme | None = None) -> Any:
         ax.set_xlim(0, comparison.setting["rows"])
     for ax in axes[2:]:
         ax.xaxis.get_major_locator().set_params(integer=True)
+    if runs:
+        below = figure.add_subplot(grid[1, :])
+        draw_bounds(below, runs, styles)
+        _describe(below, Panel(BOUNDS_TITLE, "rows seen", "count, or loss / margin", lambda cell: (0, 0)), theme)
+        below.set_xlim(0, comparison.setting["rows"])
+        below.legend(handles=legend_lines(theme.ink), frameon=False, fontsize=9.5, labelcolor=theme.ink)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(
         handles,
         labels,
         loc="outside lower center",
-        ncols=min(len(labels), 2 * len(panels)) if len(labels) <= 4 else 1 + len(panels),
+        ncols=_columns(labels, len(panels)),
         frameon=False,
         fontsize=10.5,
         labelcolor=theme.ink,
         handlelength=2.6,
     )
     return figure
+
+
+def _columns(labels: list[str], panels: int) -> int:
+    """Columns of the legend: few where names are long."""
+    if sum(len(label) for label in labels) > 60 and max(len(label) for label in labels) > 40:
+        return panels
+    return min(len(labels), 2 * panels) if len(labels) <= 4 else 1 + panels
 
 
 class Panel(NamedTuple):
@@ -187,7 +206,8 @@ def _describe(ax: Any, panel: Panel, theme: Theme) -> None:
     ax.tick_params(axis="x", length=4)
     ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.yaxis.set_major_formatter("{x:,.3g}" if "%" in panel.y else "{x:,.0f}")
-    ax.set_ylim(bottom=0)
+    if ax.get_yscale() == "linear":
+        ax.set_ylim(bottom=0)
 
 
 def _settled_error(comparison: Comparison) -> float:

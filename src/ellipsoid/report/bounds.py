@@ -1,0 +1,68 @@
+"""Mistakes under a learning curve, between what bounds them and what no classifier could have avoided.
+
+Three lines a learner: its mistakes (solid), the bound that its certificate gives at each moment (dashed), and, where it
+climbs a dual, the loss in units of the margin that no weights as long as its own have avoided (dotted). A bound that
+is not finite is not drawn.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.evaluate.run import Prequential
+from ellipsoid.streams.atomic import atomic_write
+
+TITLE = "Mistakes, their bound, and the least loss in hindsight"
+CURVES: tuple[tuple[str, Any, str], ...] = (
+    ("cumulative_mistakes", "solid", "mistakes"),
+    ("mistake_bound", (0, (5, 2)), "bound on mistakes"),
+    ("hindsight", (0, (1, 1.3)), "loss / margin that nothing as long avoids"),
+)
+
+
+def bounded(run: Prequential) -> bool:
+    """Is there anything to draw beside the mistakes?"""
+    return bool(np.isfinite(run.mistake_bound).any() or np.isfinite(run.hindsight).any())
+
+
+def draw_bounds(ax: Any, runs: dict[str, Prequential], styles: dict[str, dict[str, Any]]) -> None:
+    """The lines of several learners, coloured as their learning curves, on a logarithmic axis."""
+    for learner, run in runs.items():
+        for name, dashes, _ in CURVES:
+            values = getattr(run, name)
+            shown = np.isfinite(values) & (values > 0.0)
+            if shown.any():
+                style = {**styles[learner], "linestyle": dashes, "linewidth": 1.6}
+                marker = "." if shown.sum() == 1 else None
+                ax.plot(run.checkpoints[shown], values[shown], marker=marker, **style)
+    ax.set_yscale("log")
+
+
+def legend_lines(colour: str) -> list[Any]:
+    """What the dashes mean."""
+    from matplotlib.lines import Line2D
+
+    return [Line2D([], [], color=colour, linestyle=dashes, label=label, linewidth=1.6) for _, dashes, label in CURVES]
+
+
+def write_run(run: Prequential, path: str | Path, title: str) -> None:
+    """The error of one run, and below it its mistakes and bounds, as a PNG file."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.6, 7.0), layout="constrained")
+    top, below = figure.subplots(2, 1, sharex=True)
+    run.plot(top)
+    top.set_title(title, loc="left")
+    top.set_xlabel("")
+    draw_bounds(below, {"": run}, {"": {"color": "#0072B2"}})
+    below.set_title(TITLE, loc="left")
+    below.set_xlabel("rows seen")
+    below.legend(handles=legend_lines("#0072B2"), frameon=False, fontsize=9)
+    for ax in (top, below):
+        ax.grid(axis="y", color="#D9D9D9", linewidth=0.8)
+        ax.spines[["top", "right"]].set_visible(False)
+    with atomic_write(path, "wb") as file:
+        figure.savefig(file, format="png", dpi=150)
