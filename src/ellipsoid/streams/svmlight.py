@@ -69,14 +69,17 @@ class Svmlight(SparseText):
     def _detected(self, block: Block) -> int:
         if self.options.bits is not None or not scan.looks_zero_based(block.text, block.stop):
             return 1
-        # It may stand in a comment: look closer, at every index up to the first flaw, and keep nothing.
-        none = np.empty(0)
+        # It may stand in a comment: look closer, at every line up to the first flaw.
+        rows, values = block.stop // 2 + 1, block.stop // self.shortest + 1
         out = scan.Rows(
-            np.empty(block.stop), np.empty(block.stop + 1, dtype=np.int32), np.empty(0, dtype=np.int32), none,
-            np.empty((block.stop, 3), dtype=np.int64),
-        )  # fmt: skip
-        found = scan.Stop(*scan.scan(block.text, 0, block.stop, scan.Rules(0, 0, True, -1), out))
-        return int(found.smallest > 0)
+            np.empty(rows),
+            np.empty(rows + 1, dtype=np.int32),
+            np.empty(values, dtype=np.int32),
+            np.empty(values),
+            np.empty((rows, 3), dtype=np.int64),
+        )
+        rules = scan.Rules(base=0, width=2**31 - 1, drop=True, mask=-1)
+        return int(scan.Stop(*scan.scan(block.text, 0, block.stop, rules, out)).smallest > 0)
 
     def run(self, text: Any, position: int, stop: int, out: scan.Rows) -> Any:
         """Scan lines from a position on."""

@@ -48,7 +48,7 @@ class Rules(NamedTuple):
 
 class Stop(NamedTuple):
     """Why a scan stopped, and where: the next byte to read, or that of the flaw; with the line feeds passed, the rows,
-    values and hard numerals written, the smallest and the largest index met.
+    values and hard numerals written, the smallest and the largest index kept.
     """
 
     reason: int
@@ -68,7 +68,7 @@ def scan(text, start, stop, rules, out):
     smallest, largest = np.int64(_BEYOND), np.int64(-1)
     out.indptr[0] = 0
     while p < stop:
-        line, line_k, line_hard, line_largest = p, k, hard, largest
+        line, line_k, line_hard = p, k, hard
         c = text[at(p)]
         while c == 32 or c == 9 or c == 13:
             p += 1
@@ -97,11 +97,14 @@ def scan(text, start, stop, rules, out):
         previous = np.int64(-1)
         while True:
             c = text[at(p)]
-            while c == 32 or c == 9 or c == 13:
+            if c == 32:
                 p += 1
                 c = text[at(p)]
             index = np.int64(c) - 48
             if not 0 <= index <= 9:
+                if c == 32 or c == 9 or c == 13:
+                    p += 1
+                    continue
                 if c == 10:
                     break
                 if c == 35:
@@ -116,18 +119,14 @@ def scan(text, start, stop, rules, out):
                 break
             begin = p
             p += 1
-            c = text[at(p)]
-            digit = np.int64(c) - 48
+            digit = np.int64(text[at(p)]) - 48
             while 0 <= digit <= 9:
                 index = 10 * index + digit if index < _BEYOND else index
                 p += 1
-                c = text[at(p)]
-                digit = np.int64(c) - 48
-            if c != 58:
+                digit = np.int64(text[at(p)]) - 48
+            if digit != 10:
                 reason = NO_COLON
                 break
-            if index < smallest:
-                smallest = index
             if index <= previous:
                 reason = NOT_RISING
                 break
@@ -146,23 +145,20 @@ def scan(text, start, stop, rules, out):
                 short = 10 * short + digit
                 p += 1
                 digit = np.int64(text[at(p)]) - 48
+            status = FINE
             if text[at(p)] <= 32 and p > begin:
-                value, status = np.float64(short), FINE
+                value = np.float64(short)
             elif text[at(p)] == 46 and p > begin:
                 value, p, status = after_digits(text, p, short, p - begin if short > 0 else 0)
             else:
                 value, p, status = numeral(text, begin)
-            c = text[at(p)]
-            if status > HARD or (c > 32 and c != 35):
+            if status > HARD or (text[at(p)] > 32 and text[at(p)] != 35):
                 reason = NO_VALUE
                 break
-            if column < 0:
-                reason = ZERO_INDEX
-                break
-            if column >= rules.width:
-                if rules.drop:
+            if at(column) >= at(rules.width):
+                if column >= 0 and rules.drop:
                     continue
-                reason = TOO_WIDE
+                reason = TOO_WIDE if column >= 0 else ZERO_INDEX
                 break
             if k == out.values.size:
                 reason = FULL
@@ -177,10 +173,12 @@ def scan(text, start, stop, rules, out):
             out.indices[at(k)] = column
             out.values[at(k)] = value
             k += 1
-            if index > largest:
-                largest = index
         if reason != DONE:
-            return Stop(reason, line if reason == FULL else p, lines, row, line_k, line_hard, smallest, line_largest)
+            return Stop(reason, line if reason == FULL else p, lines, row, line_k, line_hard, smallest, largest)
+        if k > line_k:
+            # Indices rise along a line: the first kept is the smallest, the last the largest.
+            smallest = min(smallest, np.int64(out.indices[at(line_k)]) + rules.base)
+            largest = max(largest, np.int64(out.indices[at(k - 1)]) + rules.base)
         p += 1
         lines += 1
         row += 1
