@@ -32,8 +32,8 @@ def _(rep, rule, rows, t, moves, work, tally):
     margin = 0.0
     for i in range(moves):
         margin += work[TAU, i] * work[SCORES, int(work[WHO, i])]
-    quadratic = probe(rep, rows, t, moves, work)
     length = length2(moves, work, norm2(rep, rows, t))
+    quadratic = probe(rep, rows, t, moves, work, length)
     step, kappa = cut(rule, margin, quadratic, length, rep.state, tally[ROUNDS])
     if step == 0.0:
         return False

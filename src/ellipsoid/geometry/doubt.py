@@ -10,10 +10,11 @@ from typing import Any
 from ellipsoid.engine.compile import compiled
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.machine import borrowed
-from ellipsoid.engine.protocol import SCORES, TAU, WHO, score, width, winner
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, norm2, score, width, winner
 from ellipsoid.engine.rows import count
 from ellipsoid.engine.tasks import Binary, Multiclass, MultiLabel
 
+from .gram import length2
 from .protocol import probe
 from .state import LOG_SCALE
 
@@ -53,7 +54,8 @@ def _(task, rep, rows, t, work):
 @helper()
 def spread(rep, rows, t, moves, work):
     """sqrt(z'Pz) for the direction in ``work``."""
-    return exp(0.5 * rep.state[LOG_SCALE]) * sqrt(max(0.0, probe(rep, rows, t, moves, work)))
+    length = length2(moves, work, norm2(rep, rows, t))
+    return exp(0.5 * rep.state[LOG_SCALE]) * sqrt(max(0.0, probe(rep, rows, t, moves, work, length)))
 
 
 @compiled

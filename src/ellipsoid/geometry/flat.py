@@ -100,6 +100,20 @@ def against(vector, moves, work, x):
 
 
 @helper(SUM)
+def against_two(first, second, moves, work, x):
+    """<first, z> and <second, z>, reading z once."""
+    a, b = 0.0, 0.0
+    for i in range(moves):
+        r, p, q = int(work[WHO, i]), 0.0, 0.0
+        for j in range(x.shape[0]):
+            p += first[r, j] * x[j]
+            q += second[r, j] * x[j]
+        a += work[TAU, i] * p
+        b += work[TAU, i] * q
+    return a, b
+
+
+@helper(SUM)
 def inner(left, right):
     """<left, right> over all blocks."""
     total = 0.0
@@ -162,13 +176,13 @@ def _(rep, rows, t, moves, work, step, before):
 
 @probe.register(Column, Dense)
 @probe.register(Column, CSR)
-def _(rep, rows, t, moves, work):
+def _(rep, rows, t, moves, work, length):
     unpack(rows, t, rep.x)
     place(moves, work, rep.x, rep.Bz)
     # Each column is read once from the far cache: its product and its share of Bz are made together.
     m, k = int(rep.state[STORED]), 0
     while k + 2 <= m:
-        first, second = against(rep.H[k], moves, work, rep.x), against(rep.H[k + 1], moves, work, rep.x)
+        first, second = against_two(rep.H[k], rep.H[k + 1], moves, work, rep.x)
         subtract_two(rep.Bz, first, rep.H[k], second, rep.H[k + 1])
         k += 2
     if k < m:
@@ -185,7 +199,7 @@ def _(rep, rows, t, moves, work, kappa, quadratic):
 
 @probe.register(Product, Dense)
 @probe.register(Product, CSR)
-def _(rep, rows, t, moves, work):
+def _(rep, rows, t, moves, work, length):
     m = int(rep.state[STORED])
     unpack(rows, t, rep.x)
     place(moves, work, rep.x, rep.f)
@@ -228,7 +242,7 @@ def _(rep, rows, t, moves, work, kappa, quadratic):
 
 @probe.register(Full, Dense)
 @probe.register(Full, CSR)
-def _(rep, rows, t, moves, work):
+def _(rep, rows, t, moves, work, length):
     J, f = rep.J, rep.f
     unpack(rows, t, rep.x)
     zero(f)

@@ -17,10 +17,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellipsoid.engine.generic import FUSE, SUM, generic, helper
+from ellipsoid.engine.generic import SUM, generic, helper
+from ellipsoid.engine.lanes import LANES, blank, deliver, gather
+from ellipsoid.engine.machine import fetch
 from ellipsoid.engine.protocol import TAU, WHO, score
-from ellipsoid.engine.rows import CSR, Dense, energy
-from ellipsoid.representation.linear import ClassMajor, FeatureMajor, add
+from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.representation.linear import (
+    AHEAD,
+    LINE,
+    ClassMajor,
+    FeatureMajor,
+    add,
+    score_alone,
+    score_block,
+    score_in_blocks,
+)
 
 from .protocol import probe, push, shrink
 from .state import LOG_KEPT, STORED, USED
@@ -29,7 +40,8 @@ from .unpack import unpack
 # Columns of ``pairs``: the blocks of a stored example and their signs (sign 0: no second block), and its kappa.
 BLOCK, SIGN, RIVAL, RIVAL_SIGN, KAPPA = range(5)
 PAIR = 5
-PAD = 16
+# Stored examples are met in blocks of so many.
+PAD = 8 * LANES
 
 
 class Gram(NamedTuple):
@@ -48,8 +60,8 @@ class Gram(NamedTuple):
 class SparseGram(NamedTuple):
     """``Z[slot[1 + j], k]`` is feature j of stored row x_k; slot 0 is a row of zeros, for features of none.
 
-    Columns are padded to a multiple of ``PAD``, which lets the compiler sum them without a remainder. Rows of
-    ``small``: coef, g, <x_k, x>, beta and its averages.
+    Columns are padded to a multiple of ``PAD`` and summed in blocks. Rows of ``small``: coef, g, <x_k, x>, beta and
+    its averages.
     """
 
     base: FeatureMajor
@@ -71,10 +83,9 @@ def overlap(pair, moves, work):
     total = 0.0
     for i in range(moves):
         who, sign = work[WHO, i], work[TAU, i]
-        if who == pair[BLOCK]:
-            total += sign * pair[SIGN]
-        if pair[RIVAL_SIGN] != 0.0 and who == pair[RIVAL]:
-            total += sign * pair[RIVAL_SIGN]
+        # No branches, which nothing could foresee; a pair without a rival has RIVAL = -1.
+        total += sign * pair[SIGN] if who == pair[BLOCK] else 0.0
+        total += sign * pair[RIVAL_SIGN] if who == pair[RIVAL] else 0.0
     return total
 
 
@@ -82,13 +93,17 @@ def overlap(pair, moves, work):
 def solve(rep, m, norm2):
     """coef = -S g and z'Bz, not below the least that the downdates can have left of |z|^2."""
     coef, meet = rep.small[COEF], rep.small[MEET]
+    for k in range(m):
+        coef[k] = 0.0
+    # S is symmetric, and few stored examples share a class with the new one.
+    for i in range(m):
+        common = meet[i]
+        if common != 0.0:
+            for k in range(m):
+                coef[k] -= rep.S[i, k] * common
     quadratic = norm2
     for k in range(m):
-        total = 0.0
-        for i in range(m):
-            total -= rep.S[k, i] * meet[i]
-        coef[k] = total
-        quadratic += meet[k] * total
+        quadratic += meet[k] * coef[k]
     return max(quadratic, exp(rep.state[LOG_KEPT]) * norm2)
 
 
@@ -121,7 +136,7 @@ def length2(moves, work, norm2):
 
 @probe.register(Gram, Dense, fast=SUM)
 @probe.register(Gram, CSR, fast=SUM)
-def _(rep, rows, t, moves, work):
+def _(rep, rows, t, moves, work, length):
     m = int(rep.state[STORED])
     unpack(rows, t, rep.x)
     meet = rep.small[MEET]
@@ -131,7 +146,7 @@ def _(rep, rows, t, moves, work):
             for j in range(rep.x.shape[0]):
                 total += rep.Z[k, j] * rep.x[j]
         meet[k] = common * total
-    return solve(rep, m, length2(moves, work, energy(rows, t)))
+    return solve(rep, m, length)
 
 
 @push.register(Gram, Dense)
@@ -176,57 +191,87 @@ def correct(rep, m, scores):
             scores[int(pair[RIVAL])] += amount * pair[RIVAL_SIGN]
 
 
-@score.register(SparseGram, CSR, fast=FUSE)
+@score.register(SparseGram, CSR)
+@score.register(SparseGram, Dense)
 def _(rep, rows, t, n, scores):
-    Z, products = rep.Z, rep.small[PRODUCTS]
     m = int(rep.state[STORED])
-    score(rep.base, rows, t, n, scores)
-    for k in range(products.shape[0]):
-        products[k] = 0.0
-    meet_feature(Z, rep.slot[0], rows.constant, m, products)
+    met = 0
+    if min(rep.base.W.shape[1], scores.shape[0]) >= LANES:
+        score_in_blocks(rep, rep.base, rows, t, n, scores)
+        met = PAD
+    else:
+        for r in range(n):
+            scores[r] = score_alone(rep.base, rows, t, r)
+    while met < m:
+        met = meet_block(rep, rows, t, met, blank(8))
+    correct(rep, m, scores)
+
+
+@score_block.register(SparseGram, CSR)
+def _(rep, rows, t, first, sums, scores):
+    # Weights and stored examples in one pass: while one table is waited for, the other is summed.
+    W, Z, slot, indices, data = rep.base.W, rep.Z, rep.slot, rows.indices, rows.data
+    last = indices.shape[0] - 1
+    sums = gather(sums, W, 0, first, rows.constant)
+    products = gather(blank(8), Z, slot[0], 0, rows.constant)
+    for q in range(rows.indptr[t], rows.indptr[t + 1]):
+        coming = 1 + np.uint64(indices[np.uint64(min(q + AHEAD, last))])
+        for r in range(first, first + LANES * len(sums), LINE):
+            fetch(W, coming, r)
+        j, x = 1 + np.uint64(indices[np.uint64(q)]), data[np.uint64(q)]
+        sums = gather(sums, W, j, first, x)
+        products = gather(products, Z, slot[j], 0, x)
+    deliver(sums, scores, first)
+    deliver(products, rep.small[PRODUCTS], 0)
+    return first + LANES * len(sums)
+
+
+@score_block.register(SparseGram, Dense)
+def _(rep, rows, t, first, sums, scores):
+    W, Z, slot = rep.base.W, rep.Z, rep.slot
+    sums = gather(sums, W, 0, first, rows.constant)
+    products = gather(blank(8), Z, slot[0], 0, rows.constant)
+    for j in range(rows.X.shape[1]):
+        x = rows.X[t, j]
+        sums = gather(sums, W, 1 + j, first, x)
+        products = gather(products, Z, slot[1 + j], 0, x)
+    deliver(sums, scores, first)
+    deliver(products, rep.small[PRODUCTS], 0)
+    return first + LANES * len(sums)
+
+
+@generic(2)
+def meet_block(rep: Any, rows: Any, t: int, first: int, sums: Any) -> int:
+    """Write <x_k, x> for as many k as ``sums`` holds, from ``first`` on; returns where the next block begins."""
+
+
+@meet_block.register(SparseGram, CSR)
+def _(rep, rows, t, first, sums):
     indices, data, slot = rows.indices, rows.data, rep.slot
-    q, stop, padded = rows.indptr[t], rows.indptr[t + 1], PAD * ((m + PAD - 1) // PAD)
-    # Four features at a time, summed in their order: the sums travel through memory once for all four.
-    while q + 4 <= stop:
-        j0, j1 = np.uint64(slot[1 + np.uint64(indices[q])]), np.uint64(slot[1 + np.uint64(indices[q + 1])])
-        j2, j3 = np.uint64(slot[1 + np.uint64(indices[q + 2])]), np.uint64(slot[1 + np.uint64(indices[q + 3])])
-        x0, x1, x2, x3 = data[q], data[q + 1], data[q + 2], data[q + 3]
-        for k in range(padded):
-            products[k] = (((products[k] + Z[j0, k] * x0) + Z[j1, k] * x1) + Z[j2, k] * x2) + Z[j3, k] * x3
-        q += 4
-    while q < stop:
-        meet_feature(Z, slot[1 + np.uint64(indices[q])], np.float64(data[q]), m, products)
-        q += 1
-    correct(rep, m, scores)
+    sums = gather(sums, rep.Z, slot[0], first, rows.constant)
+    for q in range(rows.indptr[t], rows.indptr[t + 1]):
+        place = slot[1 + np.uint64(indices[np.uint64(q)])]
+        sums = gather(sums, rep.Z, place, first, data[np.uint64(q)])
+    deliver(sums, rep.small[PRODUCTS], first)
+    return first + LANES * len(sums)
 
 
-@score.register(SparseGram, Dense, fast=FUSE)
-def _(rep, rows, t, n, scores):
-    Z, products, X = rep.Z, rep.small[PRODUCTS], rows.X
-    m = int(rep.state[STORED])
-    score(rep.base, rows, t, n, scores)
-    for k in range(products.shape[0]):
-        products[k] = 0.0
-    meet_feature(Z, rep.slot[0], rows.constant, m, products)
-    for j in range(X.shape[1]):
-        meet_feature(Z, rep.slot[1 + j], np.float64(X[t, j]), m, products)
-    correct(rep, m, scores)
-
-
-@helper()
-def meet_feature(Z, place, x, m, products):
-    """The part of one feature in <x_k, x>, up to the padding."""
-    for k in range(PAD * ((m + PAD - 1) // PAD)):
-        products[k] += Z[np.uint64(place), k] * x
+@meet_block.register(SparseGram, Dense)
+def _(rep, rows, t, first, sums):
+    sums = gather(sums, rep.Z, rep.slot[0], first, rows.constant)
+    for j in range(rows.X.shape[1]):
+        sums = gather(sums, rep.Z, rep.slot[1 + j], first, rows.X[t, j])
+    deliver(sums, rep.small[PRODUCTS], first)
+    return first + LANES * len(sums)
 
 
 @probe.register(SparseGram, Dense)
 @probe.register(SparseGram, CSR)
-def _(rep, rows, t, moves, work):
+def _(rep, rows, t, moves, work, length):
     m = int(rep.state[STORED])
     for k in range(m):
         rep.small[MEET, k] = overlap(rep.pairs[k], moves, work) * rep.small[PRODUCTS, k]
-    return solve(rep, m, length2(moves, work, energy(rows, t)))
+    return solve(rep, m, length)
 
 
 @push.register(SparseGram, Dense)

@@ -14,7 +14,7 @@ from ellipsoid.engine.protocol import TAU, WHO, norm2, room, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.kernels import value
 
-from .gram import BLOCK, COEF, MEET, RIVAL, RIVAL_SIGN, SIGN, extend, length2, overlap, solve
+from .gram import BLOCK, COEF, MEET, RIVAL, RIVAL_SIGN, SIGN, extend, overlap, solve
 from .protocol import probe, push, shrink
 from .state import CUTS, DONE, HALT, STORED
 from .unpack import unpack
@@ -63,11 +63,11 @@ def _(rep, rows, t):
 
 @probe.register(KernelGram, Dense)
 @probe.register(KernelGram, CSR)
-def _(rep, rows, t, moves, work):
+def _(rep, rows, t, moves, work, length):
     m = int(rep.state[STORED])
     for k in range(m):
         rep.small[MEET, k] = overlap(rep.pairs[k], moves, work) * rep.values[k]
-    return solve(rep, m, length2(moves, work, norm2(rep, rows, t)))
+    return solve(rep, m, length)
 
 
 @push.register(KernelGram, Dense)

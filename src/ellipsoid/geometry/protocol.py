@@ -10,8 +10,8 @@ from ellipsoid.engine.generic import generic
 
 
 @generic(2)
-def probe(rep: Any, rows: Any, t: int, moves: int, work: Any) -> float:
-    """Form: z'Bz for the direction of row t; what Bz needs is left in the form's scratch."""
+def probe(rep: Any, rows: Any, t: int, moves: int, work: Any, length: float) -> float:
+    """Form: z'Bz for the direction of row t, ``length`` = z'z; what Bz needs is left in the form's scratch."""
 
 
 @generic(2)

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from .gram import BLOCK, PAIR, RIVAL, RIVAL_SIGN
 from .state import CUTS, DIM, HALT, SIZE, STORED, USED
-from .table import ARRAYS, FORMS, EllipsoidTable
+from .forms import ARRAYS, FORMS
+from .table import EllipsoidTable
 
 Arrays = dict[str, NDArray[Any]]
 

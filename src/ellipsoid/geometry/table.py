@@ -1,6 +1,7 @@
 """Weights with an ellipsoid around them: which form B is kept in, when it changes, and how it grows.
 
-    sparse rows                               Gram over the examples, weights implicit
+    sparse rows                               Gram over the examples, weights implicit; but dense forms, where they fit,
+                                              if prod(1 - kappa) can fall below 1e-3
     column count beyond dim / 2               full, where a dim x dim matrix is reasonable
     prod(1 - kappa) can fall below 1e-3       product
     one function (binary)                     column
@@ -19,12 +20,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ellipsoid.representation.tables import Floats, LinearTable
+from ellipsoid.representation.tables import Floats, LinearTable, zeros
 
 from . import absorb as _absorb  # noqa: F401  (the bodies that make these forms learn)
 from .ellipsoid import Ellipsoid
-from .flat import Column, Full, Product
-from .gram import PAD, PAIR, Gram, SparseGram, length
+from .forms import ARRAYS, COMPACT, FORMS, LARGEST_FULL, LARGEST_PRODUCT
+from .gram import PAD, PAIR, length
 from .lift import ahead, lift
 from .low_rank import in_blocks, square_root
 from .reading import as_ellipsoid, folded, unshaped
@@ -48,15 +49,6 @@ from .state import (
     USED,
     WEIGHT,
 )
-
-FORMS: dict[str, Any] = {"column": Column, "product": Product, "gram": Gram, "full": Full, "sparse": SparseGram}
-ARRAYS = {
-    "column": ("H",), "product": ("H", "T"), "gram": ("Z", "S", "pairs"), "full": ("J",),
-    "sparse": ("Z", "S", "pairs", "small", "slot"),
-}  # fmt: skip
-
-# A full matrix of more than this many rows is not made on our own account (134 MB).
-LARGEST_FULL = 4096
 
 
 class EmptyVersionSpace(ValueError):
@@ -84,7 +76,7 @@ class EllipsoidTable:
             self.numbers[DONE] = 1.0
         self.rounds: Floats = np.zeros(64)
         self.parts: dict[str, Any] = {}
-        self.compact = 256
+        self.compact = COMPACT
         self.scores = 1
         self.rep: Any = None
 
@@ -139,7 +131,10 @@ class EllipsoidTable:
 
     def _choose(self) -> str:
         if not self.by_class:
-            return "sparse"
+            # Only dense factors keep their digits where little is kept of a direction.
+            if self.kept >= LEAST_KEPT or self.columns * self.dim > LARGEST_PRODUCT:
+                return "sparse"
+            self.linear = self.linear.by_functions()
         if 2 * self.columns > self.dim and self.columns < inf and self.dim <= LARGEST_FULL:
             return "full"
         if self.kept < LEAST_KEPT:
@@ -161,8 +156,8 @@ class EllipsoidTable:
             "T": lambda: np.zeros((capacity, capacity)),
             "S": lambda: np.zeros((capacity, capacity)),
             "pairs": lambda: np.zeros((capacity, PAIR)),
-            "Z": lambda: np.zeros((capacity, columns) if form == "gram" else (self.compact, capacity)),
-            "slot": lambda: np.zeros(columns, dtype=np.int64),
+            "Z": lambda: zeros((capacity, columns) if form == "gram" else (self.compact, capacity)),
+            "slot": lambda: np.zeros(columns, dtype=np.int32),
             "J": lambda: (
                 ahead(self.numbers[LIFTED])
                 * np.eye(functions * columns).reshape(functions, columns, functions, columns)
@@ -367,7 +362,7 @@ class EllipsoidTable:
         """Arrays that hold everything."""
         cuts = int(self.numbers[CUTS])
         arrays = {**self.linear.state(scores), "numbers": self.numbers.copy(), "rounds": self.rounds[:cuts].copy()}
-        return {**arrays, **{f"form_{name}": array.copy() for name, array in self.parts.items()}}
+        return arrays | {f"form_{name}": array.copy() for name, array in self.parts.items()}
 
     def restore(self, arrays: dict[str, NDArray[Any]], form: str | None = None) -> None:
         """Take back what ``state`` gave."""
@@ -377,7 +372,7 @@ class EllipsoidTable:
         if form is not None:
             if form not in FORMS:
                 raise ValueError(f"its shape has the unknown form {form!r}")
-            self.compact = max(256, len(arrays["form_Z"])) if form == "sparse" else 256
+            self.compact = max(COMPACT, len(arrays["form_Z"])) if form == "sparse" else COMPACT
             self._adopt(form, max([8, *(len(arrays[f"form_{n}"]) for n in ARRAYS[form] if n in ("H", "S", "T"))]))
             for name in ARRAYS[form]:
                 _copy_corner(arrays[f"form_{name}"], self.parts[name])

@@ -62,17 +62,23 @@ def _(rep, rows, t, n, scores):
         scores[r] = total
 
 
-@score.register(FeatureMajor, Dense, fast=FUSE)
-@score.register(FeatureMajor, CSR, fast=FUSE)
+@score.register(FeatureMajor, Dense)
+@score.register(FeatureMajor, CSR)
 def _(rep, rows, t, n, scores):
+    score_in_blocks(rep, rep, rows, t, n, scores)
+
+
+@helper()
+def score_in_blocks(rep, base, rows, t, n, scores):
+    """The n scores of a table ``base``, block by block of ``rep``, which may do more than that with each feature."""
     # The table and the scores have spare places: whole blocks may reach into them.
-    reach = min(rep.W.shape[1], scores.shape[0])
+    reach = min(base.W.shape[1], scores.shape[0])
     first = 0
     while first < n:
         blocks = min((n - first + LANES - 1) // LANES, (reach - first) // LANES)
         if blocks == 0:
             for r in range(first, n):
-                scores[r] = score_alone(rep, rows, t, r)
+                scores[r] = score_alone(base, rows, t, r)
             first = n
         elif blocks == 1:
             first = score_block(rep, rows, t, first, blank(1), scores)

@@ -4,6 +4,7 @@ Capacity doubles, so that adding classes or features one by one copies O(1) amor
 and never grows them.
 """
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.lanes import LANES
 
-from .linear import ClassMajor, FeatureMajor
+from .linear import LINE, ClassMajor, FeatureMajor
 
 Floats = NDArray[np.float64]
 
@@ -19,6 +20,15 @@ Floats = NDArray[np.float64]
 def whole_blocks(scores: int) -> int:
     """Room for so many neighbouring scores that are read in blocks; one alone needs none."""
     return scores if scores == 1 else -(-scores // LANES) * LANES
+
+
+def zeros(shape: tuple[int, ...]) -> Floats:
+    """Zeros that begin where a cache line does: blocks read from them never straddle two lines."""
+    size = prod(shape)
+    raw = np.zeros(size + LINE)
+    skip = -raw.ctypes.data // raw.itemsize % LINE
+    table: Floats = raw[skip : skip + size].reshape(shape)
+    return table
 
 
 class LinearTable:
@@ -38,8 +48,8 @@ class LinearTable:
 
     def _allocate(self, scores: int, columns: int) -> None:
         shape = (scores, columns) if self.by_class else (columns, whole_blocks(scores))
-        self.W: Floats = np.zeros(shape)
-        self.U: Floats = np.zeros(shape if self.average else (0, 0))
+        self.W: Floats = zeros(shape)
+        self.U: Floats = zeros(shape) if self.average else np.zeros((0, 0))
         self._bind()
 
     def _bind(self) -> None:

@@ -108,12 +108,14 @@ def uniform(seed, rounds):
 def _(rule, margin, quadratic, norm2, state, rounds):
     if quadratic < TINY:
         return 0.0, 0.0
-    shrinkage = rule.c * rule.b ** (rounds if rule.by_round else state[CUTS])
-    if shrinkage <= NEGLIGIBLE:
-        shrinkage = 0.0
-        state[DONE] = 1.0
-    state[LOG_SCALE] -= log1p(-shrinkage)
-    state[LOG_KEPT] += log1p(-shrinkage)
+    shrinkage = 0.0
+    if state[DONE] == 0.0:
+        shrinkage = rule.c * rule.b ** (rounds if rule.by_round else state[CUTS])
+        if shrinkage <= NEGLIGIBLE:
+            shrinkage = 0.0
+            state[DONE] = 1.0
+        state[LOG_SCALE] -= log1p(-shrinkage)
+        state[LOG_KEPT] += log1p(-shrinkage)
     # a_k of the margin certificate, with v_k D_k = (z'Bz)(1 - c_k).
     state[WEIGHT] += (rule.goal - (1.0 - shrinkage) * margin) / (quadratic * (1.0 - shrinkage))
     return (rule.goal - margin) / quadratic, shrinkage

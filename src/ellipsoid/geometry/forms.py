@@ -1,0 +1,17 @@
+"""The forms in which B is kept, the arrays of each, and how large they may become."""
+
+from typing import Any
+
+from .flat import Column, Full, Product
+from .gram import Gram, SparseGram
+
+FORMS: dict[str, Any] = {"column": Column, "product": Product, "gram": Gram, "full": Full, "sparse": SparseGram}
+ARRAYS = {
+    "column": ("H",), "product": ("H", "T"), "gram": ("Z", "S", "pairs"), "full": ("J",),
+    "sparse": ("Z", "S", "pairs", "small", "slot"),
+}  # fmt: skip
+
+# Not made on our own account: a full matrix of more rows (134 MB), a product of more numbers for sparse rows (32 MB).
+LARGEST_FULL, LARGEST_PRODUCT = 4096, 1 << 22
+# Features of stored sparse examples that there is room for at first.
+COMPACT = 1024
