@@ -100,17 +100,22 @@ def against(vector, moves, work, x):
 
 
 @helper(SUM)
-def against_two(first, second, moves, work, x):
-    """<first, z> and <second, z>, reading z once."""
-    a, b = 0.0, 0.0
+def against_four(H, k, moves, work, x):
+    """<h, z> for the four vectors from H_k on, reading z once."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
     for i in range(moves):
-        r, p, q = int(work[WHO, i]), 0.0, 0.0
+        r, p, q, s, t = int(work[WHO, i]), 0.0, 0.0, 0.0, 0.0
+        first, second, third, fourth = H[k, r], H[k + 1, r], H[k + 2, r], H[k + 3, r]
         for j in range(x.shape[0]):
-            p += first[r, j] * x[j]
-            q += second[r, j] * x[j]
+            p += first[j] * x[j]
+            q += second[j] * x[j]
+            s += third[j] * x[j]
+            t += fourth[j] * x[j]
         a += work[TAU, i] * p
         b += work[TAU, i] * q
-    return a, b
+        c += work[TAU, i] * s
+        d += work[TAU, i] * t
+    return a, b, c, d
 
 
 @helper(SUM)
@@ -132,22 +137,20 @@ def subtract(target, factor, vector):
 
 
 @helper()
-def subtract_two(target, a, first, b, second):
-    """target -= a first + b second."""
+def subtract_four(target, weights, H, k):
+    """target -= sum of weights_i H_{k + i}: the target travels through memory once for all four."""
+    a, b, c, d = weights
     for r in range(target.shape[0]):
         for j in range(target.shape[1]):
-            target[r, j] -= a * first[r, j] + b * second[r, j]
+            target[r, j] -= (a * H[k, r, j] + b * H[k + 1, r, j]) + (c * H[k + 2, r, j] + d * H[k + 3, r, j])
 
 
 @helper()
 def combine(target, weights, H, m):
-    """target -= sum_k weights_k H_k, four vectors at a time: the target travels through memory once for all four."""
+    """target -= sum_k weights_k H_k."""
     k = 0
     while k + 4 <= m:
-        a, b, c, d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-        for r in range(target.shape[0]):
-            for j in range(target.shape[1]):
-                target[r, j] -= (a * H[k, r, j] + b * H[k + 1, r, j]) + (c * H[k + 2, r, j] + d * H[k + 3, r, j])
+        subtract_four(target, (weights[k], weights[k + 1], weights[k + 2], weights[k + 3]), H, k)
         k += 4
     while k < m:
         subtract(target, weights[k], H[k])
@@ -179,14 +182,14 @@ def _(rep, rows, t, moves, work, step, before):
 def _(rep, rows, t, moves, work, length):
     unpack(rows, t, rep.x)
     place(moves, work, rep.x, rep.Bz)
-    # Each column is read once from the far cache: its product and its share of Bz are made together.
+    # A column is read once from the far cache: its product and its share of Bz are made together.
     m, k = int(rep.state[STORED]), 0
-    while k + 2 <= m:
-        first, second = against_two(rep.H[k], rep.H[k + 1], moves, work, rep.x)
-        subtract_two(rep.Bz, first, rep.H[k], second, rep.H[k + 1])
-        k += 2
-    if k < m:
+    while k + 4 <= m:
+        subtract_four(rep.Bz, against_four(rep.H, k, moves, work, rep.x), rep.H, k)
+        k += 4
+    while k < m:
         subtract(rep.Bz, against(rep.H[k], moves, work, rep.x), rep.H[k])
+        k += 1
     return against(rep.Bz, moves, work, rep.x)
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .forms import ARRAYS, FORMS
 from .gram import BLOCK, PAIR, RIVAL, RIVAL_SIGN
 from .state import CUTS, DIM, HALT, SIZE, STORED, USED
-from .forms import ARRAYS, FORMS
 from .table import EllipsoidTable
 
 Arrays = dict[str, NDArray[Any]]
