@@ -362,7 +362,9 @@ class EllipsoidTable:
         """Arrays that hold everything."""
         cuts = int(self.numbers[CUTS])
         arrays = {**self.linear.state(scores), "numbers": self.numbers.copy(), "rounds": self.rounds[:cuts].copy()}
-        return arrays | {f"form_{name}": array.copy() for name, array in self.parts.items()}
+        # Integers outlive this format as int64.
+        kinds = {"f": np.float64, "i": np.int64}
+        return arrays | {f"form_{name}": array.astype(kinds[array.dtype.kind]) for name, array in self.parts.items()}
 
     def restore(self, arrays: dict[str, NDArray[Any]], form: str | None = None) -> None:
         """Take back what ``state`` gave."""
