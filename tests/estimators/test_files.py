@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ellipsoid import MIRA, PassiveAggressive, load
+from ellipsoid import MIRA, OnlineEllipsoidalSVC, PassiveAggressive, load
 from ellipsoid.estimators import LEARNERS
 
 CLOSED = ("CELLIP", "Winnow")
@@ -163,6 +163,17 @@ def test_kernel_models_go_on_after_loading(kernel, blobs, tmp_path):
             each.partial_fit(X[50:], labels[50:])
         assert other.dual_coef_.tobytes() == model.dual_coef_.tobytes()
         assert other.decision_function(X).tobytes() == model.decision_function(X).tobytes()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_online_ellipsoidal_svm_goes_on_after_loading(sparse, blobs, tmp_path):
+    X, y = blobs
+    rows = sp.csr_matrix(X) if sparse else X
+    whole, half = OnlineEllipsoidalSVC().partial_fit(rows, y), OnlineEllipsoidalSVC().partial_fit(rows[:47], y[:47])
+    half.save(tmp_path / "half")
+    load(tmp_path / "half").partial_fit(rows[47:], y[47:]).save(tmp_path / "resumed")
+    whole.save(tmp_path / "whole")
+    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 def test_the_same_model_is_the_same_bytes(blobs, tmp_path):

@@ -67,7 +67,7 @@ def best_margin(
         return Certificate("best unit margin", 0.0, threshold / radius, "an intersection was empty: a proof")
     if largest == 0.0:
         return Certificate("best unit margin", 0.0, inf, condition)
-    room = min(exp(max(-745.0, log_det / (2.0 * dim))), slim) / radius
+    room = min(_exp(max(-745.0, log_det / (2.0 * dim))), slim) / radius
     beta = threshold / (largest * radius)
     bound = largest * (beta + room) / (1.0 - room) if room < 1.0 else inf
     return Certificate("best unit margin", 0.0, bound * SLACK, condition)
