@@ -24,12 +24,12 @@ _EXPORTS = {
     "Perceptron": "ellipsoid.estimators",
     "QuasiAdditive": "ellipsoid.estimators",
     "ROMMA": "ellipsoid.estimators",
-    "Scaled": "ellipsoid.estimators",
-    "StandardStream": "ellipsoid.estimators",
-    "UnitNorm": "ellipsoid.estimators",
+    "Scaled": "ellipsoid.estimators.pipeline",
+    "StandardStream": "ellipsoid.estimators.scalers",
+    "UnitNorm": "ellipsoid.estimators.scalers",
     "Winnow": "ellipsoid.estimators",
     "datasets": "ellipsoid.streams",
-    "export_onnx": "ellipsoid.estimators",
+    "export_onnx": "ellipsoid.estimators.onnx",
     "feasible_point": "ellipsoid.convex",
     "load": "ellipsoid.estimators",
     "minimize": "ellipsoid.convex",
@@ -53,12 +53,12 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import PassiveAggressive as PassiveAggressive
     from ellipsoid.estimators import Perceptron as Perceptron
     from ellipsoid.estimators import QuasiAdditive as QuasiAdditive
-    from ellipsoid.estimators import Scaled as Scaled
-    from ellipsoid.estimators import StandardStream as StandardStream
-    from ellipsoid.estimators import UnitNorm as UnitNorm
     from ellipsoid.estimators import Winnow as Winnow
-    from ellipsoid.estimators import export_onnx as export_onnx
     from ellipsoid.estimators import load as load
+    from ellipsoid.estimators.onnx import export_onnx as export_onnx
+    from ellipsoid.estimators.pipeline import Scaled as Scaled
+    from ellipsoid.estimators.scalers import StandardStream as StandardStream
+    from ellipsoid.estimators.scalers import UnitNorm as UnitNorm
     from ellipsoid.evaluate import prequential as prequential
     from ellipsoid.geometry import Ellipsoid as Ellipsoid
     from ellipsoid.streams import datasets as datasets

@@ -111,7 +111,8 @@ def _model(options: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _scaled(model: Any, scale: str | None) -> Any:
-    from ellipsoid.estimators import Scaled, StandardStream, UnitNorm
+    from ellipsoid.estimators.pipeline import Scaled
+    from ellipsoid.estimators.scalers import StandardStream, UnitNorm
 
     if scale in (None, "none"):
         return model

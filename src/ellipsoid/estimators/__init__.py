@@ -8,11 +8,8 @@ from .dual import QuasiAdditive
 from .iellip import IELLIP
 from .linear import MIRA, PassiveAggressive, Perceptron
 from .online_svm import OnlineSVM
-from .onnx import export_onnx
 from .persist import load
-from .pipeline import Scaled
 from .scaled import ALMA, ROMMA
-from .scalers import StandardStream, UnitNorm
 from .winnow import Winnow
 
 # The explicit list of learners: the command line, the model files and the shared tests read it.
@@ -53,11 +50,7 @@ __all__ = [
     "PassiveAggressive",
     "Perceptron",
     "QuasiAdditive",
-    "Scaled",
-    "StandardStream",
-    "UnitNorm",
     "Winnow",
-    "export_onnx",
     "learner_named",
     "load",
 ]
