@@ -5,6 +5,7 @@ import gzip
 import io
 import lzma
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -94,6 +95,23 @@ def test_standard_input():
     done = subprocess.run([sys.executable, "-c", code], input=gzip.compress(TEXT), capture_output=True, check=True)
     assert done.stdout == b"1000 standard input: svmlight text, features count from 1 (detected)\n"
     assert done.stderr == b""
+
+
+def test_who_waits_for_a_pipe_can_be_interrupted():
+    code = (
+        "from ellipsoid.streams.opening import open_stream\n"
+        "for chunk in open_stream('-'):\n    print('read', flush=True)"
+    )
+    text = TEXT * 200
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdin.write(text)
+        process.stdin.flush()
+        assert process.stdout.readline() == b"read\n"
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) != 0
+        assert b"KeyboardInterrupt" in process.stderr.read()
 
 
 def test_a_named_pipe(tmp_path):

@@ -63,7 +63,7 @@ class Origin:
         if self.path is not None:
             self.name, self.bytes_total = str(self.path), self._size(self.path)
         else:
-            self._file = sys.stdin.buffer if isinstance(source, str | os.PathLike) else source
+            self._file = _standard_input() if isinstance(source, str | os.PathLike) else source
             self.name, self.bytes_total = "standard input" if source == "-" else _name(self._file), None
         self._begun = False
         self._raw: _Counted | None = None
@@ -206,6 +206,11 @@ class _Zstandard(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def _standard_input() -> Any:
+    # Unbuffered: a thread that waits for a pipe in the buffer would hold its lock when the program is to end.
+    return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
 
 
 def _name(file: Any) -> str:

@@ -17,6 +17,11 @@ from ellipsoid.streams.words import LineError, finite
 HARD_ROOM = 256
 
 
+def room_for(size: int, shortest: int, density: float) -> int:
+    """Entries to expect of a text: a quarter more than were met lately, at most what the shortest ones would be."""
+    return min(size // shortest, int(1.25 * density * size) + 64) + 1
+
+
 class SparseText:
     """Lines of sparse examples; a subclass gives `run`, `flaw`, and the bytes of the shortest feature."""
 
@@ -42,8 +47,8 @@ class SparseText:
         position, room, before = 0, HARD_ROOM, self.lines
         while position < block.stop:
             size = block.stop - position
-            rows = self._room(size, 2, self._density[0])
-            values = self._room(size, self.shortest, self._density[1])
+            rows = room_for(size, 2, self._density[0])
+            values = room_for(size, self.shortest, self._density[1])
             out = Rows(
                 np.empty(rows),
                 np.empty(rows + 1, dtype=np.int32),
@@ -65,11 +70,6 @@ class SparseText:
             if found.rows == 0:
                 room, self._density = 4 * room, (1.0, 1.0)
             position = found.position
-
-    @staticmethod
-    def _room(size: int, shortest: int, density: float) -> int:
-        """Entries to expect of a text: a quarter more than were met lately, at most what the shortest ones would be."""
-        return min(size // shortest, int(1.25 * density * size) + 64) + 1
 
     def _hard(self, block: Block, out: Rows, found: Any, lines: int) -> tuple[int, LineError | None]:
         """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the

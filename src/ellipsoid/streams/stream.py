@@ -114,4 +114,5 @@ def read_ahead(pairs: Pairs, depth: int = 2) -> Pairs:
             yield item
     finally:
         left.set()
-        thread.join()
+        # It may be waiting for a pipe that gives nothing any more.
+        thread.join(timeout=1.0)

@@ -19,7 +19,7 @@ from ellipsoid.streams.onehot import beside
 from ellipsoid.streams.options import Options
 from ellipsoid.streams.scan import table as scan
 from ellipsoid.streams.scan.hashing import hash_name
-from ellipsoid.streams.sparse_text import HARD_ROOM
+from ellipsoid.streams.sparse_text import HARD_ROOM, room_for
 from ellipsoid.streams.words import LineError, finite, token
 
 _MARK = b"\xef\xbb\xbf"
@@ -37,8 +37,8 @@ class Csv:
         self._delimiter, self._numbers, self._hashes = ",", 0, 0
         self._names: list[str] | None = None
         self._cells: list[str] | None = None
-        # Lines read so far.
-        self._lines = 0
+        # Lines read so far, and rows a byte as they were met last.
+        self._lines, self._density = 0, 1.0
 
     @property
     def description(self) -> str:
@@ -157,14 +157,16 @@ class Csv:
         room, before = HARD_ROOM, self._lines - block.raw.count(b"\n", 0, position)
         rules = scan.Rules(ord(self._delimiter), (1 << self.options.hash_bits) - 1, self.options.missing == "zero")
         while position < block.stop:
-            # A line of k cells has at least k bytes.
-            n = (block.stop - position) // len(self._columns.purpose) + 1
+            size = block.stop - position
+            n = room_for(size, len(self._columns.purpose), self._density)
             text = scan.TEXT_LABEL in self._columns.purpose
             out = scan.Cells(
                 np.empty((n, self._numbers)), np.empty((n, self._hashes), dtype=np.int64), np.empty(n),
                 np.empty((n if text else 0, 2), dtype=np.int64), np.empty((room, 4), dtype=np.int64),
             )  # fmt: skip
             found = scan.Stop(*scan.scan(block.text, position, block.stop, self._columns, rules, out))
+            if found.reason == scan.DONE:
+                self._density = found.rows / size
             rows, flaw = self._hard(block, out, found, before)
             if rows:
                 yield out, found._replace(rows=rows)
@@ -174,7 +176,7 @@ class Csv:
             if found.reason > scan.FULL:
                 raise LineError(self.origin.name, self._lines + 1, self._flaw(block, found))
             if found.rows == 0:
-                room *= 4
+                room, self._density = 4 * room, 1.0
             position = found.position
 
     def _hard(self, block: Block, out: scan.Cells, found: scan.Stop, lines: int) -> tuple[int, LineError | None]:
