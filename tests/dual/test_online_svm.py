@@ -7,8 +7,9 @@ import scipy.sparse as sp
 from ellipsoid import OnlineSVM, PassiveAggressive, load
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.loop import learn
+from ellipsoid.engine.rows import Dense
 from ellipsoid.engine.tasks import PLAIN
-from ellipsoid.representation import window_table
+from ellipsoid.representation import slots
 from ellipsoid.representation.window import UNDONE
 from ellipsoid.rules import window_ascent
 
@@ -36,7 +37,7 @@ class Follower:
             Z.append(self.direction(W, seen[t], y[t], classes))
             self.losses.append(max(0.0, self.margin - np.vdot(Z[-1], W)))
             model.partial_fit(rows[t : t + 1], y[t : t + 1], classes=classes if t == 0 else None)
-            window = model._core.table.alphas()
+            window = model._core.table.slots.alphas()
             alphas = np.concatenate([np.append(alphas, 0.0)[: t + 1 - len(window)], window])
             W = np.column_stack([model.intercept_, model.coef_])
             self.alphas.append(alphas)
@@ -213,7 +214,7 @@ def test_a_zero_row_takes_a_place_in_the_window():
     """k = 2: between a zero row and the next one, the example before it can no longer move."""
     X = np.array([[1.0, 0.0], [0.0, 0.0], [-0.9, 0.1]])
     model = OnlineSVM(window=2, C=0.3, fit_intercept=False).partial_fit(X, [1, 1, 1], classes=[0, 1])
-    assert model._core.table.alphas()[0] == 0.0
+    assert model._core.table.slots.alphas()[0] == 0.0
     plain = PassiveAggressive(C=0.3, fit_intercept=False).partial_fit(X, [1, 1, 1], classes=[0, 1])
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-12)
 
@@ -261,11 +262,11 @@ def test_an_early_stop_keeps_the_promise_and_is_made_up_for(monkeypatch):
     for t in range(len(y)):
         z = (2 * y[t] - 1) * X[t]
         loss = max(0.0, 1.0 - z @ core.table.weights(1, 0)[0, 1:])
-        rows = window_table.Dense(X, 0.0)
+        rows = Dense(X, 0.0)
         learn.py_func(core.rule, task, core.table.rep, rows, core.tally, core.work, t, t + 1)
         m, before, dual = min(loss, 3.0), dual, core.solution().objective
         assert dual - before >= m * (loss - 0.5 * m) - 1e-12
-        early += core.table.numbers[UNDONE]
+        early += core.table.slots.numbers[UNDONE]
     assert early > 10
     assert core.tally[tallies.ROUNDS] == 80
 
@@ -273,7 +274,7 @@ def test_an_early_stop_keeps_the_promise_and_is_made_up_for(monkeypatch):
 def test_where_newton_has_no_room_coordinates_arrive_too(monkeypatch):
     X, y = stream(60, seed=6)
     usual = OnlineSVM(window=20, C=2.0).partial_fit(X, y, classes=[0, 1])
-    monkeypatch.setattr(window_table, "NEWTON", 2)
+    monkeypatch.setattr(slots, "NEWTON", 2)
     slow = OnlineSVM(window=20, C=2.0).partial_fit(X, y, classes=[0, 1])
     np.testing.assert_allclose(slow.coef_, usual.coef_, atol=1e-6)
     assert slow.dual_objective_ == pytest.approx(usual.dual_objective_, rel=1e-8)
@@ -330,7 +331,7 @@ def test_a_file_holds_the_window(window, sparse, tmp_path):
         learner.partial_fit(rows[33:], y[33:])
     assert (model.coef_ == other.coef_).all()
     assert model.dual_objective_ == other.dual_objective_
-    assert (model._core.table.alphas() == other._core.table.alphas()).all()
+    assert (model._core.table.slots.alphas() == other._core.table.slots.alphas()).all()
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
@@ -340,13 +341,14 @@ def test_a_forged_window_is_refused(sparse):
     good = model._core.table.state(3)
     scalars = model._core.scalars()
     forged = {
-        "pairs": np.full_like(good["pairs"], 3.0), "gram": good["gram"][:4, :4], "alpha": good["alpha"][:4],
-        "numbers": np.full_like(good["numbers"], 2.5),
+        "window_pairs": np.full_like(good["window_pairs"], 3.0), "window_gram": good["window_gram"][:4, :4],
+        "window_alpha": good["window_alpha"][:4], "window_numbers": np.full_like(good["window_numbers"], 2.5),
     }  # fmt: skip
     if sparse:
-        forged |= {"indices": good["indices"] + 5, "lengths": good["lengths"] + 1, "data": good["data"][:-1]}
+        indices, lengths, data = (good[f"window_{name}"] for name in ("indices", "lengths", "data"))
+        forged |= {"window_indices": indices + 5, "window_lengths": lengths + 1, "window_data": data[:-1]}
     else:
-        forged |= {"X": good["X"][:, :4]}
+        forged |= {"window_X": good["window_X"][:, :4]}
     for name, array in forged.items():
         core = model._start()
         with pytest.raises(ValueError, match="window"):

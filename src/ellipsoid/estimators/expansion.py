@@ -122,17 +122,21 @@ class ExpansionLearner(Learner):
             small = np.empty((2 if mode == WATCHED else 1, end - begin), dtype=np.int64)
             small[CODES] = ledger[CODES, picks]
             sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
-            task = self.task(small, WATCHED if mode == WATCHED else PLAIN, sets)
+            how = WATCHED if mode == WATCHED else PLAIN
             block = self.table.block(rows, picks, self.own_columns(picks))
             if standing is None:
-                ahead = self.table.look_ahead(block, self.table.scores(block, self.table.coef[:, : self.scores]))
+                self.learn_block(block, small, how, sets)
             else:
                 ahead = self.table.look_ahead(block, standing.scores_of(self.table, block, picks), keep=True)
-            self.go(task, block, ahead)
-            if standing is not None:
+                self.go(self.task(small, how, sets), block, ahead)
                 standing.keep(self.table, picks, ahead.scores)
             if mode == WATCHED:
                 ledger[ASIDE, begin:end] = small[ASIDE]
+
+    def learn_block(self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8]) -> None:
+        """Learn a block of rows, with a ledger of their own, that nothing is known about yet."""
+        ahead = self.table.look_ahead(block, self.table.scores(block, self.table.coef[:, : self.scores]))
+        self.go(self.task(ledger, mode, Y), block, ahead)
 
     def go(self, task: Any, block: Block, ahead: Lookahead) -> None:
         """Run the loop over a block; within a budget it stops after each update, which is then settled."""

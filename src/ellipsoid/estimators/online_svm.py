@@ -6,20 +6,58 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, dual
+from ellipsoid.engine import Dense, entry, learn
 from ellipsoid.engine import tally as tallies
+from ellipsoid.engine.tasks import PLAIN
+from ellipsoid.representation.expansion import KernelSpec
+from ellipsoid.representation.kernel_window import WindowExpansion
+from ellipsoid.representation.patterns import Block
+from ellipsoid.representation.slots import ALL
 from ellipsoid.representation.tables import LinearTable
-from ellipsoid.representation.window_table import ALL, WindowTable
+from ellipsoid.representation.window_table import WindowTable
 from ellipsoid.rules import online_svm
 from ellipsoid.rules.dual_ascent import EXACT, DualAscent
 
-from .base import OnlineClassifier
+from .expansion import ExpansionLearner
 from .inputs import Source
+from .kernelized import KernelClassifier, kernel_spec
 from .learner import NO_LABELS, Learner
 from .parameters import positive
 
 
-class WindowLearner(Learner):
-    """A learner that keeps the last ``window`` examples and their alphas."""
+class Windowed(Learner):
+    """What the learners with a window share: who is asked, and the dual solution so far."""
+
+    def task(self, ledger: Any, mode: int = PLAIN, Y: Any = NO_LABELS) -> Any:
+        """Every example is handed to the window."""
+        if len(self.labels) == 2:
+            return online_svm.BinaryWitness(ledger, mode)
+        return online_svm.MulticlassWitness(ledger, mode, len(self.labels))
+
+    def know(self, label: Any) -> None:
+        """Add a class; the dual of the binary run becomes that of the run with two rows from the start."""
+        before = self.split
+        super().know(label)
+        if self.split and not before:
+            self.tally[[tallies.WEIGHT, tallies.LARGEST, tallies.GAIN]] *= self.half
+
+    def theta(self) -> NDArray[np.float64]:
+        """The sum of alpha z, a row a function; with a kernel its length, which is all that can be said of it."""
+        theta: NDArray[np.float64] = self.table.weights(self.scores, 0)
+        return theta
+
+    def solution(self) -> dual.Dual:
+        """The dual solution so far: the alphas that are final, and those of the window."""
+        alphas, size = self.table.slots.alphas(), float(np.linalg.norm(self.theta()))
+        return dual.Dual(
+            margin=self.rule.goal, C=self.rule.cap, weight=float(self.tally[tallies.WEIGHT] + alphas.sum()),
+            largest=float(max(self.tally[tallies.LARGEST], alphas.max(initial=0.0))),
+            conjugate=0.5 * size * size, norm=size,
+        )  # fmt: skip
+
+
+class WindowLearner(Windowed):
+    """Weights, and the last ``window`` examples with their alphas."""
 
     def __init__(self, rule: Any, *, intercept: bool, average: bool, window: int) -> None:
         super().__init__(rule, intercept=intercept, average=average, half=0.5)
@@ -34,33 +72,6 @@ class WindowLearner(Learner):
         linear = LinearTable(by_class=by_class, average=self.average)
         return WindowTable(linear, window=self.window, constant=self.constant)
 
-    def task(self, ledger: Any, mode: int = 0, Y: Any = NO_LABELS) -> Any:
-        """Every example is handed to the window."""
-        if len(self.labels) == 2:
-            return online_svm.BinaryWitness(ledger, mode)
-        return online_svm.MulticlassWitness(ledger, mode, len(self.labels))
-
-    def know(self, label: Any) -> None:
-        """Add a class; the dual of the binary run becomes that of the run with two rows from the start."""
-        before = self.split
-        super().know(label)
-        if self.split and not before:
-            self.tally[[tallies.WEIGHT, tallies.LARGEST, tallies.GAIN]] *= self.half
-
-    def solution(self) -> dual.Dual:
-        """The dual solution so far: the alphas that are final, and those of the window."""
-        alphas, size = self.table.alphas(), float(np.linalg.norm(self.theta()))
-        return dual.Dual(
-            margin=self.rule.goal, C=self.rule.cap, weight=float(self.tally[tallies.WEIGHT] + alphas.sum()),
-            largest=float(max(self.tally[tallies.LARGEST], alphas.max(initial=0.0))),
-            conjugate=0.5 * size * size, norm=size,
-        )  # fmt: skip
-
-    def theta(self) -> NDArray[np.float64]:
-        """The sum of alpha z, a row a function."""
-        theta: NDArray[np.float64] = self.table.weights(self.scores, 0)
-        return theta
-
     def predictor(self) -> Any:
         """The weights alone, which other learners' predictions share machine code with."""
         super().predictor()
@@ -68,7 +79,35 @@ class WindowLearner(Learner):
         return self._predictor[1]
 
 
-class OnlineSVM(OnlineClassifier):
+class KernelWindowLearner(Windowed, ExpansionLearner):
+    """The same in the feature space of a kernel."""
+
+    def __init__(self, rule: Any, kernel: KernelSpec, *, intercept: bool, average: bool, window: int) -> None:
+        ExpansionLearner.__init__(self, rule, kernel, intercept=intercept, average=average, half=0.5)
+        self.window = window
+
+    def new_table(self, by_class: bool) -> WindowExpansion:
+        """Support patterns, dense or sparse as the first rows are, and a window of examples."""
+        return WindowExpansion(
+            self.kernel, average=self.average, constant=self.constant, sparse=not by_class, window=self.window
+        )
+
+    def learn_block(self, block: Block, ledger: Any, mode: int, Y: Any) -> None:
+        """Learn a block of rows, the window's rows in front of them."""
+        table = self.table
+        if table.stale:
+            table.refresh(self.rule.goal, self.scores)
+        ahead, rows = table.window_ahead(block, table.scores(block, table.coef[:, : self.scores]))
+        count, m = len(rows.norms), len(rows.norms) - len(block.norms)
+        longer = np.zeros((len(ledger), count), dtype=np.int64)
+        longer[:, m:] = ledger
+        args = (self.rule, self.task(longer, mode), ahead, Dense(np.empty((count, 0)), 0.0), self.tally, self.work, m, count)
+        entry(learn, *args)(*args)
+        table.keep(ahead, rows)
+        ledger[:] = longer[:, m:]
+
+
+class OnlineSVM(KernelClassifier):
     """The SVM's dual, maximised on every round over the alphas of the last ``window`` examples.
 
     Parameters
@@ -80,8 +119,10 @@ class OnlineSVM(OnlineClassifier):
         The price of a loss and the cap of every alpha; infinity asks for the margin without exception.
     margin : float
         The margin asked of every example.
+    kernel, gamma, degree, coef0
+        A kernel for weights, see :class:`Perceptron`.
     fit_intercept, average, n_epochs, shuffle, random_state, grow_features
-        As for every learner here, see :class:`Perceptron`.
+        As for every learner here, see :class:`Perceptron`; ``average`` is a bool.
 
     Notes
     -----
@@ -109,13 +150,15 @@ class OnlineSVM(OnlineClassifier):
     Shalev-Shwartz and Singer, "Online learning meets optimization in the dual", COLT 2006.
     """
 
-    _core: WindowLearner
-
     def __init__(
         self,
         window: int | None = 16,
         C: float = 1.0,
         margin: float = 1.0,
+        kernel: Any = "linear",
+        gamma: float | str = "auto",
+        degree: int = 3,
+        coef0: float = 0.0,
         fit_intercept: bool = True,
         average: bool = False,
         n_epochs: int = 5,
@@ -126,6 +169,10 @@ class OnlineSVM(OnlineClassifier):
         self.window = window
         self.C = C
         self.margin = margin
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
         self.fit_intercept = fit_intercept
         self.average = average
         self.n_epochs = n_epochs
@@ -133,13 +180,19 @@ class OnlineSVM(OnlineClassifier):
         self.random_state = random_state
         self.grow_features = grow_features
 
-    def _start(self) -> WindowLearner:
+    def _start(self) -> Windowed:
         whole = isinstance(self.window, int | np.integer) and not isinstance(self.window, bool)
         if self.window is not None and not (whole and self.window >= 1):
             raise ValueError(f"window must be a positive integer, or None for all examples, got {self.window!r}")
         margin, cap = positive("margin", self.margin), positive("C", self.C, infinite=True)
         rule = DualAscent(margin, margin, cap, EXACT)
-        return WindowLearner(rule, intercept=self.fit_intercept, average=self.average, window=int(self.window or ALL))
+        if not isinstance(self.average, bool | np.bool_):
+            raise ValueError(f"average must be True or False, got {self.average!r}")
+        kernel = kernel_spec(self.kernel, self.gamma, self.degree, self.coef0)
+        shared: dict[str, Any] = {
+            "intercept": self.fit_intercept, "average": bool(self.average), "window": int(self.window or ALL),
+        }  # fmt: skip
+        return WindowLearner(rule, **shared) if kernel[0] == "linear" else KernelWindowLearner(rule, kernel, **shared)
 
     @property
     def dual_objective_(self) -> float:
@@ -153,7 +206,7 @@ class OnlineSVM(OnlineClassifier):
         return dual.least_loss(core.solution(), positive("norm", norm, zero=True))
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
-        assert isinstance(learner, WindowLearner)
+        assert isinstance(learner, Windowed)
         run, tally = learner.solution(), learner.tally
         # A comparator may have any size: its largest entry and the rest of it.
         scale = float(np.abs(comparator).max(initial=0.0))

@@ -136,8 +136,9 @@ class ExpansionTable:
         return Lookahead(scores, gram, np.zeros_like(scores), late, np.zeros(len(scores)), self.numbers)
 
     def commit(self, block: Block, ahead: Lookahead) -> None:
-        """Store what the block's updates made."""
-        scores, updates = ahead.moved.shape[1], np.flatnonzero(ahead.when).tolist()
+        """Store what the block's updates made, in the order of their rounds, which need not be that of the rows."""
+        scores, rows = ahead.moved.shape[1], np.flatnonzero(ahead.when)
+        updates = rows[np.argsort(ahead.when[rows], kind="stable")].tolist()
         slots = self.patterns.place(block, updates)
         self.coef = doubled(self.coef, self.used)
         np.add.at(self.coef[:, :scores], slots, ahead.moved[updates])

@@ -10,15 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import SUM, generic, helper
-from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, absorb, room, score
+from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, absorb, norm2, room, score
 from ellipsoid.engine.rows import CSR, TINY, Dense
 from ellipsoid.engine.tally import GAIN, LARGEST, ROUNDS, WEIGHT
 from ellipsoid.rules.window_ascent import WindowDual, ascend, complete
 
 from .linear import add
 
-# Numbers of a window: observations, whether the last ascent stopped early, and where the queue of a CSR ring ends.
-SEEN, UNDONE, TAIL = range(3)
+# Numbers of a window: observations, whether the last ascent stopped early, |theta|^2, and where the queue of a CSR ring
+# ends.
+SEEN, UNDONE, SQUARE, TAIL = range(4)
 NUMBERS = 4
 
 # Columns of ``pairs``: z = SIGN e_BLOCK (x) x + RIVAL_SIGN e_RIVAL (x) x.
@@ -45,6 +46,12 @@ class Window(NamedTuple):
 @score.register(Window, CSR)
 def _(rep, rows, t, n, scores):
     score(rep.base, rows, t, n, scores)
+
+
+@norm2.register(Window, Dense)
+@norm2.register(Window, CSR)
+def _(rep, rows, t):
+    return norm2(rep.base, rows, t)
 
 
 @generic(1)
@@ -249,16 +256,19 @@ def _(rep, rule, rows, t, moves, work, tally):
     if margin <= 0.0:
         tally[GAIN] += gain
     numbers[UNDONE] = 1.0 if undone else 0.0
-    moved = False
+    moved, total = False, 0.0
     for i in range(members):
         if rep.dual.change[i] != 0.0:
             moved = True
+            total += rep.dual.change[i]
             z = rep.pairs[i]
             work[WHO, 0], work[TAU, 0] = z[BLOCK], rep.dual.change[i] * z[SIGN]
             if moves == 2:
                 work[WHO, 1], work[TAU, 1] = z[RIVAL], rep.dual.change[i] * z[RIVAL_SIGN]
             add(rep.base, rep.ring, place(rep.ring, i), moves, work, tally[ROUNDS])
             rep.dual.change[i] = 0.0
+    # The gain of the dual is the margin times what the alphas have gained, less half of what |theta|^2 has.
+    numbers[SQUARE] += 2.0 * (rule.goal * total - gain)
     return moved
 
 
