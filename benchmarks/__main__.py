@@ -13,7 +13,19 @@ from .machine import ONE_THREAD
 
 HERE = Path(__file__).resolve().parent
 # Each is a module of this package with `run(quick, effort)`, which yields results.
-GROUPS = ("startup", "single", "epochs", "memory", "growth", "iellip", "esvm", "kernels", "streams", "streams_large")
+GROUPS = (
+    "startup",
+    "single",
+    "epochs",
+    "memory",
+    "growth",
+    "iellip",
+    "esvm",
+    "kernels",
+    "online_svm",
+    "streams",
+    "streams_large",
+)
 
 
 def main() -> int:

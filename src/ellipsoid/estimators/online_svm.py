@@ -101,7 +101,16 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
         count, m = len(rows.norms), len(rows.norms) - len(block.norms)
         longer = np.zeros((len(ledger), count), dtype=np.int64)
         longer[:, m:] = ledger
-        args = (self.rule, self.task(longer, mode), ahead, Dense(np.empty((count, 0)), 0.0), self.tally, self.work, m, count)
+        args = (
+            self.rule,
+            self.task(longer, mode),
+            ahead,
+            Dense(np.empty((count, 0)), 0.0),
+            self.tally,
+            self.work,
+            m,
+            count,
+        )
         entry(learn, *args)(*args)
         table.keep(ahead, rows)
         ledger[:] = longer[:, m:]
