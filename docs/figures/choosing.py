@@ -40,7 +40,7 @@ SETS = {
 LEARNERS = {
     "Perceptron": ("Perceptron", {}),
     "Perceptron, averaged": ("Perceptron", {"average": True}),
-    "PA-I, averaged": ("PassiveAggressive", {"C": 0.1, "average": True}),
+    "PA-I, averaged": ("PassiveAggressive", {"average": True}),
     "MIRA, averaged": ("MIRA", {"margin": 1.0, "average": True}),
     "ROMMA, aggressive, averaged": ("ROMMA", {"aggressive": True, "average": True}),
     "ALMA, averaged": ("ALMA", {"average": True}),
