@@ -2,7 +2,7 @@
 
 One pass over the training part in one random order, the labels announced. Time is processor time, with the machine
 code compiled beforehand; memory is the size of the model file, which holds what a model must keep and nothing else.
-Kernel learners sit out where they would take more than some minutes: "-".
+Some learners sit out where they would take more than some minutes: "-".
 
     ELLIPSOID_DATA=... python docs/figures/choosing.py [set ...]
 
@@ -80,9 +80,9 @@ def spread(X):
 
 
 def patient(learner, X):
-    """Kernel learners sit out sparse sets, and the slower two also large ones."""
+    """Kernel learners sit out sparse sets, the slower two also large ones, and OnlineSVM those of many features."""
     if "kernel" not in LEARNERS[learner][1]:
-        return True
+        return X.shape[1] < 10_000 or not learner.startswith("OnlineSVM")
     return not issparse(X) and (X.shape[0] <= 50_000 or learner in ("Perceptron, rbf", "MIRA, rbf"))
 
 
