@@ -48,7 +48,7 @@ LEARNERS = {
     "QuasiAdditive, averaged": ("QuasiAdditive", {"average": True}),
     "IELLIP, averaged": ("IELLIP", {"average": True}),
     "OnlineSVM, window 10": ("OnlineSVM", {"window": 10}),
-    "Perceptron, rbf": ("Perceptron", {"kernel": "rbf", "average": True}),
+    "Perceptron, rbf, averaged": ("Perceptron", {"kernel": "rbf", "average": True}),
     "MIRA, rbf": ("MIRA", {"margin": 0.1, "kernel": "rbf"}),
     "MIRA, rbf, budget 1000": ("MIRA", {"margin": 0.1, "kernel": "rbf", "budget": 1000}),
     "ROMMA, rbf": ("ROMMA", {"aggressive": True, "kernel": "rbf"}),
@@ -83,7 +83,7 @@ def patient(learner, X):
     """Kernel learners sit out sparse sets, the slower two also large ones, and OnlineSVM those of many features."""
     if "kernel" not in LEARNERS[learner][1]:
         return X.shape[1] < 10_000 or not learner.startswith("OnlineSVM")
-    return not issparse(X) and (X.shape[0] <= 50_000 or learner in ("Perceptron, rbf", "MIRA, rbf"))
+    return not issparse(X) and (X.shape[0] <= 50_000 or learner in ("Perceptron, rbf, averaged", "MIRA, rbf"))
 
 
 def measure(learner, X, y, X_test, y_test):
