@@ -38,8 +38,13 @@ def run(model, X, y, X_test, y_test, epochs):
     for _ in range(epochs):
         model.partial_fit(X, y, classes=np.unique(y))
         found.append((100.0 * np.mean(model.predict(X_test) != y_test), model.updates_, len(model.support_vectors_)))
-    errors, updates, patterns = zip(*found, strict=True)
-    return [round(error, 2) for error in errors], list(updates), list(patterns)
+    return tuple(list(column) for column in zip(*found, strict=True))
+
+
+def assert_printed(found, expected, epochs):
+    """Errors are printed with two digits, half a step of Letter up or down; counts are exact."""
+    np.testing.assert_allclose(found[0], expected[0][:epochs], rtol=0, atol=0.0051)
+    assert found[1:] == tuple(column[:epochs] for column in expected[1:])
 
 
 USPS = {
@@ -54,8 +59,7 @@ USPS = {
 @pytest.mark.parametrize("name", USPS)
 def test_usps_table(dataset, name):
     epochs = 5 if name != "mira" else 2
-    expected = tuple(column[:epochs] for column in USPS[name])
-    assert run(learner(name, POLY), *usps(dataset), epochs=epochs) == expected
+    assert_printed(run(learner(name, POLY), *usps(dataset), epochs=epochs), USPS[name], epochs)
 
 
 LETTER = {
@@ -70,7 +74,7 @@ LETTER = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LETTER)
 def test_letter_table(dataset, name):
-    """Ours has steps of 0.025, printed with two digits; MIRA's counts hang on a margin that equals 0.01 to rounding."""
+    """MIRA's counts hang on a repeated example whose margin equals 0.01 to rounding: two more or less are right."""
     d = dataset("letter")
     X, y = np.asarray(d.X, dtype=np.float64), np.unique(d.y, return_inverse=True)[1]
     errors, updates, _ = run(learner(name, GAUSS), X[:16000], y[:16000], X[16000:], y[16000:], epochs=5)
@@ -93,5 +97,5 @@ MNIST = {
 def test_mnist_table(dataset, name):
     d = dataset("mnist")
     epochs = 1 if name == "mira" else 3
-    expected = tuple(column[:epochs] for column in MNIST[name])
-    assert run(learner(name, POLY), unit(d.X_train), d.y_train, unit(d.X_test), d.y_test, epochs=epochs) == expected
+    found = run(learner(name, POLY), unit(d.X_train), d.y_train, unit(d.X_test), d.y_test, epochs=epochs)
+    assert_printed(found, MNIST[name], epochs)
