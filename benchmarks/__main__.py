@@ -22,6 +22,7 @@ GROUPS = (
     "iellip",
     "esvm",
     "kernels",
+    "dual",
     "online_svm",
     "streams",
     "streams_large",
