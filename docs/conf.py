@@ -31,8 +31,8 @@ autodoc_member_order = "bysource"
 autodoc_default_options = {
     "members": True,
     "show-inheritance": False,
-    "inherited-members": "BaseEstimator, ClassifierMixin, object, tuple",
-    "exclude-members": "get_metadata_routing, set_fit_request, set_partial_fit_request, set_score_request",
+    "inherited-members": "BaseEstimator, ClassifierMixin, TransformerMixin, OneToOneFeatureMixin, object, tuple",
+    "exclude-members": "get_metadata_routing, set_fit_request, set_output, set_partial_fit_request, set_score_request",
 }
 
 html_theme = "furo"

@@ -163,6 +163,7 @@ class _Run:
             for rows in self._passes():
                 # Only the length of the window depends on the number of rows.
                 recorder = Recorder(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
+                recorder.stops = recorder.bounds
                 before, saved = position.errors, self._now()
                 for X, y in in_steps(without(rows, position.row), position.row, self.every[0]):
                     self._prepare(X)

@@ -205,7 +205,7 @@ class OnlineSVM(KernelClassifier):
 
     @property
     def dual_objective_(self) -> float:
-        """The dual: no weight vector has a smaller |w|^2 / 2 + C (sum of its losses on the stream so far)."""
+        """The dual: no weight vector has a smaller ``|w|^2 / 2 + C`` (sum of its losses on the stream so far)."""
         core: Any = self._fitted("dual_objective_")
         return float(core.solution().objective)
 

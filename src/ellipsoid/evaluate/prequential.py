@@ -94,8 +94,11 @@ class _Mark(NamedTuple):
 
 class Recorder:
     """Feeds chunks to a model and counts at checkpoints, from the start of this run, also when the model goes on from
-    an earlier one.
+    an earlier one. With ``stops`` False chunks are handed on whole: the errors of all rows are known all the same,
+    what the learner counts at the end only.
     """
+
+    stops = True
 
     def __init__(self, model: Any, n_rows: int | None, window: int, classes: Any = None, bounds: bool = False) -> None:
         self.model = model
@@ -118,7 +121,7 @@ class Recorder:
             self.compile_seconds = _warm_up(self.model, X, y, self.classes)
         start = 0
         while start < len(y):
-            stop = min(len(y), start + self.rows_to_stop())
+            stop = min(len(y), start + self.rows_to_stop()) if self.stops else len(y)
             _step(self.model, self, (X[start:stop], y[start:stop]), self.classes)
             self.classes, start = None, stop
 
