@@ -162,6 +162,14 @@ def after_digits(text, p, w, kept):
         while kept <= _MOST_DIGITS - 8:
             many = eight_digits(text, p)
             if many < 0:
+                # Fewer than eight are left: there is room for all of them.
+                begin = p
+                digit = np.int64(text[at(p)]) - 48
+                while 0 <= digit <= 9:
+                    w = 10 * w + digit
+                    p += 1
+                    digit = np.int64(text[at(p)]) - 48
+                q -= p - begin
                 break
             w = 100_000_000 * w + many
             # Zeros before the first other digit are not worth a count of their own.
