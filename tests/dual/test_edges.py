@@ -5,6 +5,7 @@ from math import inf
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.utils.estimator_checks import check_estimator
 
 from ellipsoid import PassiveAggressive, Perceptron, QuasiAdditive, Winnow, load
 
@@ -221,3 +222,21 @@ def test_which_learner_is_which():
             theirs.partial_fit(rows, y)
             assert ours.coef_.tobytes() == theirs.coef_.tobytes()
             assert (ours.mistakes_, ours.updates_) == (theirs.mistakes_, theirs.updates_)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "model",
+    [
+        QuasiAdditive(link="balanced", update="exact", margin=0.1),
+        QuasiAdditive(link="entropy", update="curvature", multiclass="ovr"),
+        QuasiAdditive(link="p-norm", average=True),
+        Winnow(version=1, balanced=False, update="prop"),
+    ],
+    ids=repr,
+)
+def test_scikit_learn_finds_nothing_behind_a_link(model, monkeypatch):
+    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+    results = check_estimator(model, on_fail=None, on_skip=None)
+    assert len(results) > 40
+    assert [r["check_name"] for r in results if r["status"] == "failed"] == []

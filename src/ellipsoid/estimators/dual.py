@@ -180,6 +180,12 @@ class QuasiAdditive(OnlineClassifier):
         if one_of("link", self.link, LINKS) != NORM:
             refuse_third_label(learner, known, labels)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # A distribution has no negative weights: most data cannot be learned by it.
+        tags.classifier_tags.poor_score = self.link == "entropy"
+        return tags
+
     @property
     def dual_objective_(self) -> float:
         """D: whatever the weights, their complexity and C times their loss on all examples so far are no less."""

@@ -140,6 +140,12 @@ class Winnow(OnlineClassifier):
     def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
         refuse_third_label(learner, known, labels)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Without the features' negatives no weight is negative: most data cannot be learned.
+        tags.classifier_tags.poor_score = not self.balanced
+        return tags
+
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, WinnowLearner)
         rule, tally, theta = learner.rule, learner.tally, learner.theta()
