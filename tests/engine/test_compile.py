@@ -80,7 +80,7 @@ print(model.coef_.tolist(), len(compiling.buffer))
 def copied(tmp_path):
     """A copy of the package that may be edited, with a cache of its own."""
     home = tmp_path / "home" / "ellipsoid"
-    skip = shutil.ignore_patterns("__pycache__", "batch", "cli", "convex", "evaluate", "report", "streams")
+    skip = shutil.ignore_patterns("__pycache__", "batch", "cli", "convex", "evaluate", "report")
     shutil.copytree(PACKAGE, home, ignore=skip)
 
     def run(code=LEARN_ONCE):
