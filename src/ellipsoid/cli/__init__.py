@@ -13,7 +13,7 @@ import click
 from ellipsoid import __version__
 
 # Each is a module of this package with a click command called `command`.
-COMMANDS = ("learn", "predict", "inspect", "compare", "datasets", "bench")
+COMMANDS = ("learn", "predict", "inspect", "compare", "reproduce", "datasets", "bench")
 
 
 class Commands(click.Group):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isfinite
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,17 @@ from ellipsoid.evaluate.run import Prequential
 from ellipsoid.streams.atomic import atomic_write
 from ellipsoid.streams.datasets import Pair
 
+# Of the files of a store; a number of its own, because what a cell holds may grow between two versions.
+FORM = 2
+
 
 @dataclass(frozen=True, eq=False)
 class Cell:
     """``seed`` drew the order of the rows (None: file order); every pass uses that order.
 
     ``test_errors`` are those of the model as it stood after each pass, empty where there is no test part;
-    ``certificates`` are those at the end.
+    ``support`` counts a kernel model's support patterns after each pass, and is empty for weights;
+    ``certificates`` are those at the end; ``elapsed`` is all the time that the cell took, tests included.
     """
 
     learner: str
@@ -36,6 +41,8 @@ class Cell:
     passes: tuple[Prequential, ...]
     test_errors: tuple[float, ...]
     certificates: tuple[Certificate, ...]
+    support: tuple[int, ...]
+    elapsed: float
 
     @property
     def mistakes(self) -> int:
@@ -68,6 +75,8 @@ class Cell:
                 }
                 for c in self.certificates
             ],
+            "support": list(self.support),
+            "elapsed": self.elapsed,
         }
 
     @classmethod
@@ -80,6 +89,8 @@ class Cell:
             certificates=tuple(
                 Certificate(**{**c, "bound": inf if c["bound"] is None else c["bound"]}) for c in record["certificates"]
             ),
+            support=tuple(record["support"]),
+            elapsed=record["elapsed"],
         )
 
 
@@ -114,6 +125,8 @@ def run(task: Task, progress: Progress | None = None) -> Cell:
         X, y = X[order], y[order]
     passes: list[Prequential] = []
     test_errors: list[float] = []
+    support: list[int] = []
+    began = perf_counter()
     try:
         for number in range(task.passes):
             passes.append(
@@ -128,9 +141,13 @@ def run(task: Task, progress: Progress | None = None) -> Cell:
             )
             if task.test is not None:
                 test_errors.append(error_rate(model.predict(task.test[0]), task.test[1]))
+            if getattr(model, "kernel", "linear") != "linear":
+                support.append(model.dual_coef_.shape[1])
     except ValueError as error:
         raise ValueError(f"{task.learner}: {error}") from error
-    return Cell(task.learner, task.seed, tuple(passes), tuple(test_errors), tuple(model.certificates()))
+    bounds = tuple(model.certificates())
+    elapsed = perf_counter() - began
+    return Cell(task.learner, task.seed, tuple(passes), tuple(test_errors), bounds, tuple(support), elapsed)
 
 
 def error_rate(predicted: Any, y: Any) -> float:
@@ -171,6 +188,7 @@ def _key(task: Task, data: str) -> dict[str, Any]:
     from ellipsoid import __version__
 
     return {
+        "form": FORM,
         "version": __version__,
         "learner": type(task.model).__name__,
         "parameters": {k: repr(v) for k, v in sorted(task.model.get_params().items())},

@@ -174,7 +174,7 @@ def compare(
         "held_out": test is not None and source.test is None,
         **{key: value for key, value in asdict(protocol).items() if key != "window"},
         "window": cells[0].passes[0].window,
-        "versions": _versions(),
+        "versions": versions(),
         "date": f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
     }
     kinds = {label: type(model).__name__ for label, model in models.items()}
@@ -242,7 +242,8 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, bool | int | str | None) else repr(value)
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
+    """What the numbers were computed with."""
     found = {"python": python_version()}
     for package in ("ellipsoid", "numpy", "scipy", "numba", "scikit-learn"):
         try:

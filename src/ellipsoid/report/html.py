@@ -79,7 +79,11 @@ def render(comparison: Comparison) -> str:
         f"<h2>Learning curves</h2>\n{svg(comparison)}",
         _certificates(comparison),
     )
-    body = "\n".join(sections)
+    return page(title, LEAD, "\n".join(sections))
+
+
+def page(title: str, lead: str, body: str) -> str:
+    """An HTML file with the house's style around a body; title and lead are plain text."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -90,7 +94,7 @@ def render(comparison: Comparison) -> str:
 </head>
 <body>
 <h1>{escape(title)}</h1>
-<p class="lead">{LEAD}</p>
+<p class="lead">{escape(lead)}</p>
 {body}
 </body>
 </html>

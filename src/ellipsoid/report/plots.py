@@ -51,21 +51,31 @@ def write_png(comparison: Comparison, path: str | Path) -> None:
 
 
 def svg(comparison: Comparison) -> str:
-    """The learning curves as an ``<svg>`` element that takes text and grid colours from the page around it,
-    and refers to nothing outside itself.
+    """The learning curves as an ``<svg>`` element, see `inline`."""
+    return inline(learning_curves(comparison, PLACEHOLDERS), "learning curves")
+
+
+def svg_text(figure: Any) -> str:
+    """A figure as an SVG file's text: text stays text (it can be selected and takes the page's font), and a fixed
+    salt and no date make equal figures equal files.
     """
     import matplotlib
 
     text = io.StringIO()
-    # Text stays text (it can be selected and takes the page's font); a fixed salt makes equal runs equal
-    # files.
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": "ellipsoid"}):
-        learning_curves(comparison, PLACEHOLDERS).savefig(text, format="svg", transparent=True)
-    drawing = text.getvalue()
+        figure.savefig(text, format="svg", transparent=True, metadata={"Date": None})
+    return text.getvalue()
+
+
+def inline(figure: Any, label: str) -> str:
+    """A figure drawn with `PLACEHOLDERS` as an ``<svg>`` element that takes text and grid colours from the page around
+    it, and refers to nothing outside itself.
+    """
+    drawing = svg_text(figure)
     drawing = drawing[drawing.index("<svg") :]
     drawing = re.sub(r"<metadata>.*?</metadata>", "", drawing, flags=re.DOTALL)
     drawing = re.sub(r'\s(xmlns(:\w+)?="[^"]*"|(width|height)="[^"]*pt")', "", drawing)
-    drawing = drawing.replace("xlink:href", "href").replace("<svg", '<svg role="img" aria-label="learning curves"', 1)
+    drawing = drawing.replace("xlink:href", "href").replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
     return drawing.replace(PLACEHOLDERS.ink, "currentColor").replace(PLACEHOLDERS.grid, "var(--grid)")
 
 

@@ -1,0 +1,73 @@
+"""``ellipsoid reproduce``: a table or figure of a paper, the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+@click.command(name="reproduce")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--list", "listing", is_flag=True, help="List the names.")
+@click.option("--quick", is_flag=True, help="On a few rows, in under a minute; the report says so.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes to share the work.")
+@click.option(
+    "--output", type=click.Path(file_okay=False, path_type=Path), default="ellipsoid-reproductions",
+    show_default=True, help="Folder with a folder of results for each NAME (NAME-quick of a quick run).",
+)  # fmt: skip
+@click.option(
+    "--page", type=click.Path(dir_okay=False, path_type=Path),
+    help="Write one Markdown page of all full runs found in the folder.",
+)  # fmt: skip
+@click.option("--quiet", is_flag=True, help="Write the files, print nothing.")
+def command(names: tuple[str, ...], listing: bool, page: Path | None, output: Path, quiet: bool, **how: Any) -> None:
+    """Run the experiments behind a table or figure, and put the paper's numbers beside ours.
+
+    NAME is one of --list, or all. Every finished cell (a learner, a data set, an order of its rows) is kept: a run that
+    was interrupted goes on where it was, to the same result. Writes a self-contained HTML report, the same as Markdown,
+    pictures (PNG, SVG) and the raw results of every order (JSON).
+    """
+    from ellipsoid.reproduce import ENTRIES, named
+
+    if listing:
+        from ellipsoid.cli.terminal import show_table
+
+        show_table(("name", "shows", "paper"), [(e.name, e.title, e.paper) for e in ENTRIES], words=(0, 1, 2))
+        return
+    if not names and page is None:
+        raise click.UsageError("name what to reproduce, or use --list to see the names")
+    from ellipsoid.report.plots import need_matplotlib
+
+    need_matplotlib()
+    for entry in ENTRIES if names == ("all",) else tuple(map(named, names)):
+        _run(entry, output, quiet, **how)
+    if page is not None:
+        from ellipsoid.reproduce.overview import write_page
+
+        done = write_page(output, page)
+        if not quiet:
+            click.echo(f"wrote {page} of {', '.join(done)}")
+
+
+def _run(entry: Any, output: Path, quiet: bool, *, quick: bool, jobs: int) -> None:
+    from ellipsoid.cli.terminal import progress_bar
+    from ellipsoid.reproduce.render import FILES, warnings, write
+    from ellipsoid.reproduce.run import reproduce
+
+    folder = output / (f"{entry.name}-quick" if quick else entry.name)
+    try:
+        with progress_bar(entry.name, quiet=quiet) as progress:
+            results = reproduce(entry, folder, quick=quick, n_jobs=jobs, progress=progress)
+    except KeyboardInterrupt:
+        click.echo(f"interrupted; finished cells are kept in {folder}, the same command goes on", err=True)
+        raise
+    report = write(entry, results, folder)
+    if quiet:
+        return
+    for sentence in (*warnings(results), *report.verdicts):
+        click.echo(sentence)
+    click.echo()
+    for name in FILES:
+        click.echo(f"wrote {folder / name}")

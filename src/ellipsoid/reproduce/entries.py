@@ -1,0 +1,24 @@
+"""The explicit list of what can be reproduced."""
+
+from __future__ import annotations
+
+from ellipsoid.reproduce import yang2009
+from ellipsoid.reproduce.entry import Entry
+
+ENTRIES: tuple[Entry, ...] = (*yang2009.ENTRIES,)
+
+
+def named(name: str) -> Entry:
+    """The entry called ``name``.
+
+    >>> named("yang2009-fig1").name
+    'yang2009-fig1'
+    >>> named("yang2010")
+    Traceback (most recent call last):
+        ...
+    ValueError: no reproduction 'yang2010'; there are yang2009-fig1, ...
+    """
+    for entry in ENTRIES:
+        if entry.name == name:
+            return entry
+    raise ValueError(f"no reproduction {name!r}; there are {', '.join(entry.name for entry in ENTRIES)}")

@@ -1,0 +1,60 @@
+"""What a reproduction consists of, as plain data: experiments to run, and how their results become a report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from ellipsoid.evaluate.compare import Protocol
+    from ellipsoid.reproduce.report import Report
+    from ellipsoid.reproduce.results import Results
+    from ellipsoid.streams.datasets import Dataset
+
+
+class Spec(NamedTuple):
+    """A learner by the name of its class, and its parameters."""
+
+    kind: str
+    parameters: Mapping[str, Any]
+
+
+class Experiment(NamedTuple):
+    """Learners on one data set; ``data`` loads it, already cut and prepared as the paper has it."""
+
+    label: str
+    data: Callable[[], Dataset]
+    learners: Mapping[str, Spec]
+    protocol: Protocol
+
+
+class Quick(NamedTuple):
+    """The most rows and orders of a quick run, which shows that everything works and proves nothing."""
+
+    rows: int = 400
+    test_rows: int = 200
+    seeds: int = 2
+
+
+QUICK = Quick()
+
+
+class Missing(NamedTuple):
+    """A data set that is not run for want of its rows, and what stands in for it."""
+
+    data: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A table or figure of a paper. ``missing`` names the sets of the paper that this library cannot get at all."""
+
+    name: str
+    title: str
+    paper: str
+    experiments: Callable[[], list[Experiment]]
+    report: Callable[[Results], Report]
+    quick: Quick = QUICK
+    missing: tuple[Missing, ...] = ()

@@ -1,0 +1,86 @@
+"""What a reproduction measured: every seed of every learner, without times, so that equal runs are equal files."""
+
+from __future__ import annotations
+
+import json
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from ellipsoid.evaluate.cell import Cell
+from ellipsoid.evaluate.compare import Comparison, Spread
+from ellipsoid.streams.atomic import atomic_write
+
+FILE = "results.json"
+
+
+class Results:
+    """Raw numbers by experiment, learner and seed; counts are cumulative over the passes, errors are shares."""
+
+    def __init__(self, record: dict[str, Any]) -> None:
+        self.record = record
+        self._cells: dict[str, dict[str, list[dict[str, Any]]]] = {}
+        for experiment in record["experiments"]:
+            found = self._cells.setdefault(experiment["label"], {})
+            for cell in experiment["cells"]:
+                found.setdefault(cell["learner"], []).append(cell)
+
+    @property
+    def quick(self) -> bool:
+        return bool(self.record["quick"])
+
+    @property
+    def experiments(self) -> tuple[str, ...]:
+        """Labels of the experiments that were run."""
+        return tuple(self._cells)
+
+    def setting(self, experiment: str) -> dict[str, Any]:
+        """Rows, features and the protocol of an experiment."""
+        found: dict[str, Any] = next(e["setting"] for e in self.record["experiments"] if e["label"] == experiment)
+        return found
+
+    def learners(self, experiment: str) -> tuple[str, ...]:
+        return tuple(self._cells[experiment])
+
+    def values(self, experiment: str, learner: str, what: str, after: int = -1) -> list[float]:
+        """``what`` (a key of a cell) after pass number ``after`` (from 1; -1: the last), one value for each seed."""
+        index = after - 1 if after > 0 else after
+        return [cell[what][index] for cell in self._cells[experiment][learner]]
+
+    def spread(self, experiment: str, learner: str, what: str, after: int = -1) -> Spread:
+        """Mean and standard deviation of `values`; errors in percent."""
+        factor = 100.0 if what.endswith("errors") else 1.0
+        return Spread.of([factor * value for value in self.values(experiment, learner, what, after)])
+
+    def write(self, folder: Path) -> None:
+        """As a file that `read` reads back."""
+        with atomic_write(folder / FILE) as file:
+            json.dump(self.record, file, indent=1, allow_nan=False)
+
+    @classmethod
+    def read(cls, folder: Path) -> Results:
+        path = folder / FILE
+        if not path.is_file():
+            raise FileNotFoundError(f"{path} does not exist; run the reproduction first")
+        return cls(json.loads(path.read_text(encoding="utf-8")))
+
+
+def experiment_record(label: str, comparison: Comparison) -> dict[str, Any]:
+    """A comparison without times and dates, which differ from run to run."""
+    whole = comparison.to_dict()
+    setting = {k: v for k, v in whole["setting"].items() if k not in ("date", "versions")}
+    cells = [cell_record(cell) for cell in comparison.cells]
+    return {"label": label, "setting": setting, "learners": whole["learners"], "cells": cells}
+
+
+def cell_record(cell: Cell) -> dict[str, Any]:
+    """The counts of a cell after each of its passes."""
+    return {
+        "learner": cell.learner,
+        "seed": cell.seed,
+        "test_errors": list(cell.test_errors),
+        "online_errors": [run.error for run in cell.passes],
+        "updates": list(accumulate(run.updates for run in cell.passes)),
+        "mistakes": list(accumulate(run.mistakes for run in cell.passes)),
+        "support": list(cell.support),
+    }

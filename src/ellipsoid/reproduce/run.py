@@ -1,0 +1,117 @@
+"""Run an entry: every cell through `compare`, each kept, so that an interrupted run goes on where it was."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.evaluate.compare import Comparison, compare, versions
+from ellipsoid.evaluate.lineup import learner
+from ellipsoid.evaluate.prequential import Progress
+from ellipsoid.reproduce.entry import Entry, Experiment, Quick
+from ellipsoid.reproduce.results import Results, experiment_record
+from ellipsoid.streams.atomic import atomic_write
+from ellipsoid.streams.datasets import Dataset
+
+TIMES = "times.json"
+STORE = "cells"
+
+
+class _Ready(NamedTuple):
+    experiment: Experiment
+    data: Dataset
+    rows: int
+
+
+def reproduce(
+    entry: Entry, folder: Path, *, quick: bool = False, n_jobs: int = 1, progress: Progress | None = None
+) -> Results:
+    """Run the cells of ``entry`` that ``folder`` does not have yet, and write results.json and times.json there.
+
+    Of a quick run each set is cut to a few rows. A set that cannot be found is named in the results. ``progress`` is
+    called with rows done and rows in all.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    ready, missing = _ready(entry, quick)
+    total = sum(part.rows for part in ready)
+    done = 0
+    records: list[dict[str, Any]] = []
+    times: list[dict[str, Any]] = []
+    for part in ready:
+        experiment = part.experiment
+        found = compare(
+            {label: learner(spec.kind, dict(spec.parameters)) for label, spec in experiment.learners.items()},
+            part.data,
+            experiment.protocol,
+            n_jobs=n_jobs,
+            store=folder / STORE,
+            progress=_moved(progress, done, total),
+        )
+        done += part.rows
+        records.append(experiment_record(experiment.label, found))
+        times += _times(experiment.label, found)
+    record = {
+        "entry": entry.name,
+        "quick": quick,
+        "versions": versions(),
+        "not_run": [{"data": data, "reason": reason} for data, reason in missing],
+        "experiments": records,
+    }
+    results = Results(record)
+    results.write(folder)
+    with atomic_write(folder / TIMES) as file:
+        json.dump({"seconds": sum(t["seconds"] for t in times), "cells": times}, file, indent=1)
+    return results
+
+
+def _moved(progress: Progress | None, before: int, total: int) -> Callable[[int, int | None], None] | None:
+    return None if progress is None else lambda done, _: progress(before + done, total)
+
+
+def _ready(entry: Entry, quick: bool) -> tuple[list[_Ready], list[tuple[str, str]]]:
+    """The experiments whose data is at hand, and a reason for each of the others."""
+    ready: list[_Ready] = []
+    missing: list[tuple[str, str]] = [(found.data, found.reason) for found in entry.missing]
+    for experiment in entry.experiments():
+        try:
+            data = experiment.data()
+        except (ValueError, OSError) as error:
+            missing.append((experiment.label, str(error)))
+            continue
+        if quick:
+            seeds = experiment.protocol.seeds[: entry.quick.seeds]
+            experiment = experiment._replace(protocol=replace(experiment.protocol, seeds=seeds))
+            data = _few(data, entry.quick)
+        protocol = experiment.protocol
+        rows = len(data.train[1]) * protocol.passes * len(protocol.seeds) * len(experiment.learners)
+        ready.append(_Ready(experiment, data, rows))
+    if not ready:
+        reasons = "; ".join(f"{data}: {reason}" for data, reason in missing)
+        raise ValueError(f"none of the data sets of {entry.name} is at hand: {reasons}")
+    return ready, missing
+
+
+def _few(data: Dataset, quick: Quick) -> Dataset:
+    X, y = _some(*data.train, quick.rows)
+    if data.test is None:
+        return Dataset(data.name, X=X, y=y)
+    X_test, y_test = _some(*data.test, quick.test_rows)
+    return Dataset(data.name, X_train=X, y_train=y, X_test=X_test, y_test=y_test)
+
+
+def _some(X: Any, y: Any, most: int) -> tuple[Any, Any]:
+    """At most so many rows, drawn from everywhere because files may be sorted by class, in their old order."""
+    kept = np.sort(np.random.default_rng(0).permutation(len(y))[:most])
+    return X[kept], y[kept]
+
+
+def _times(label: str, found: Comparison) -> list[dict[str, Any]]:
+    return [
+        {"experiment": label, "learner": cell.learner, "seed": cell.seed, "seconds": cell.elapsed}
+        for cell in found.cells
+    ]

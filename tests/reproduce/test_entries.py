@@ -1,0 +1,108 @@
+"""The entries themselves: described without error, and able to run on the command line."""
+
+import json
+import math
+
+import pytest
+from click.testing import CliRunner
+
+from ellipsoid.cli import main
+from ellipsoid.evaluate.lineup import learner
+from ellipsoid.reproduce import ENTRIES, named
+from ellipsoid.reproduce.overview import write_page
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, ["reproduce", *map(str, arguments)])
+    assert result.exit_code == code, result.output + repr(result.exception)
+    return result
+
+
+def test_the_list_names_every_entry():
+    text = run("--list").stdout
+    assert [entry.name for entry in ENTRIES if entry.name not in text] == []
+
+
+def test_names_are_unique():
+    assert len({entry.name for entry in ENTRIES}) == len(ENTRIES)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_learners_can_be_made(entry):
+    experiments = entry.experiments()
+    assert len({experiment.label for experiment in experiments}) == len(experiments)
+    for experiment in experiments:
+        for spec in experiment.learners.values():
+            learner(spec.kind, dict(spec.parameters))
+
+
+def random_results(entry):
+    """Results of the right shape whose every value is told by its place, for reports without hours of work."""
+    from ellipsoid.reproduce.results import Results
+
+    def numbers(experiment, place, seed):
+        passes = range(experiment.protocol.passes)
+        errors = [0.1 + 0.01 * ((7 * place + 3 * seed + k) % 11) for k in passes]
+        counts = [(100 + place + seed) * (k + 1) for k in passes]
+        return {
+            "test_errors": errors,
+            "online_errors": errors,
+            "updates": counts,
+            "mistakes": counts,
+            "support": counts,
+        }
+
+    experiments = []
+    for experiment in entry.experiments():
+        cells = [
+            {"learner": label, "seed": seed, **numbers(experiment, place, number)}
+            for place, label in enumerate(experiment.learners)
+            for number, seed in enumerate(experiment.protocol.seeds)
+        ]
+        setting = {"rows": 1000, "test_rows": 100, "classes": 10}
+        experiments.append({"label": experiment.label, "setting": setting, "learners": {}, "cells": cells})
+    record = {
+        "entry": entry.name,
+        "quick": False,
+        "versions": {"python": "3"},
+        "not_run": [],
+        "experiments": experiments,
+    }
+    return Results(record)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
+def test_a_report_has_a_verdict_and_even_tables(entry):
+    report = entry.report(random_results(entry))
+    assert report.verdicts
+    assert report.choices
+    for table in report.tables:
+        assert table.lines
+        assert {len(line) for line in table.lines} == {len(table.titles)}
+    for panel in report.panels:
+        for curve in panel.curves:
+            assert len(curve.x) == len(curve.y)
+            assert all(math.isfinite(y) for y in curve.y)
+
+
+def test_the_page_of_all_runs_is_made_from_their_results(tmp_path):
+    pytest.importorskip("matplotlib")
+    entry = named("yang2009-fig2")
+    folder = tmp_path / "runs" / entry.name
+    folder.mkdir(parents=True)
+    random_results(entry).write(folder)
+    (folder / "times.json").write_text(json.dumps({"seconds": 12.0, "cells": []}))
+    assert write_page(tmp_path / "runs", tmp_path / "page.md") == [entry.name]
+    text = (tmp_path / "page.md").read_text("utf-8")
+    assert "## yang2009-fig2" in text
+    assert "12 seconds" in text
+    assert (tmp_path / "_static" / "reproductions" / "yang2009-fig2.svg").is_file()
+
+
+def test_a_page_without_full_runs_is_refused(tmp_path):
+    assert "holds no reproduction" in run("--page", tmp_path / "page.md", "--output", tmp_path, code=1).stderr
+
+
+def test_an_unknown_name_is_refused():
+    assert "no reproduction 'yang2010'; there are yang2009-fig1" in run("yang2010", code=1).stderr
+    assert "--list" in run(code=2).stderr
