@@ -104,5 +104,5 @@ def test_a_page_without_full_runs_is_refused(tmp_path):
 
 
 def test_an_unknown_name_is_refused():
-    assert "no reproduction 'yang2010'; there are yang2009-fig1" in run("yang2010", code=1).stderr
+    assert "no reproduction 'yang2010'; there are crammer2003-table2" in run("yang2010", code=1).stderr
     assert "--list" in run(code=2).stderr

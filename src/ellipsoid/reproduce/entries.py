@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ellipsoid.reproduce import yang2009
+from ellipsoid.reproduce import crammer2003, yang2009
 from ellipsoid.reproduce.entry import Entry
 
-ENTRIES: tuple[Entry, ...] = (*yang2009.ENTRIES,)
+ENTRIES: tuple[Entry, ...] = (*crammer2003.ENTRIES, *yang2009.ENTRIES)
 
 
 def named(name: str) -> Entry:
@@ -16,7 +16,7 @@ def named(name: str) -> Entry:
     >>> named("yang2010")
     Traceback (most recent call last):
         ...
-    ValueError: no reproduction 'yang2010'; there are yang2009-fig1, ...
+    ValueError: no reproduction 'yang2010'; there are crammer2003-table2, ...
     """
     for entry in ENTRIES:
         if entry.name == name:

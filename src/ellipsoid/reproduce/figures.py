@@ -48,6 +48,7 @@ def _panel(ax: Any, panel: Panel, labels: list[str], theme: Theme) -> None:
             color=COLOURS[place % len(COLOURS)],
             marker=MARKERS[place % len(MARKERS)],
             markersize=5,
+            fillstyle="none" if curve.dashed else "full",
             linestyle=("--" if curve.dashed else "-") if panel.joined else "none",
             linewidth=1.6,
             capsize=2,

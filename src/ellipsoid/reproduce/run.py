@@ -29,9 +29,16 @@ class _Ready(NamedTuple):
 
 
 def reproduce(
-    entry: Entry, folder: Path, *, quick: bool = False, n_jobs: int = 1, progress: Progress | None = None
+    entry: Entry,
+    folder: Path,
+    *,
+    store: Path | None = None,
+    quick: bool = False,
+    n_jobs: int = 1,
+    progress: Progress | None = None,
 ) -> Results:
-    """Run the cells of ``entry`` that ``folder`` does not have yet, and write results.json and times.json there.
+    """Run the cells of ``entry`` that ``store`` (by default a folder in ``folder``) does not have yet, and write
+    results.json and times.json in ``folder``. Entries that share cells may share a store.
 
     Of a quick run each set is cut to a few rows. A set that cannot be found is named in the results. ``progress`` is
     called with rows done and rows in all.
@@ -49,7 +56,7 @@ def reproduce(
             part.data,
             experiment.protocol,
             n_jobs=n_jobs,
-            store=folder / STORE,
+            store=store or folder / STORE,
             progress=_moved(progress, done, total),
         )
         done += part.rows
