@@ -28,7 +28,7 @@ def results(name, rows, further=(), draws=()):
     else:
         labels = {f"{name}, file order": cells(0.0, (None,)), f"{name}, random orders": cells(0.2, (0, 1))}
     experiments = [{"label": label, "setting": {"rows": 9}, "cells": found} for label, found in labels.items()]
-    return Results({"quick": False, "versions": {}, "not_run": [], "experiments": experiments})
+    return Results({"quick": False, "versions": {}, "not_run": [], "experiments": experiments}, [])
 
 
 def test_the_printed_numbers_are_recognised():

@@ -1,6 +1,5 @@
 """The entries themselves: described without error, and able to run on the command line."""
 
-import json
 import math
 
 import pytest
@@ -68,7 +67,12 @@ def random_results(entry):
         "not_run": [],
         "experiments": experiments,
     }
-    return Results(record)
+    times = [
+        {"experiment": experiment["label"], "learner": cell["learner"], "seconds": 0.5, "learning": 0.25}
+        for experiment in experiments
+        for cell in experiment["cells"]
+    ]
+    return Results(record, times)
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.name)
@@ -90,12 +94,12 @@ def test_the_page_of_all_runs_is_made_from_their_results(tmp_path):
     entry = named("yang2009-fig2")
     folder = tmp_path / "runs" / entry.name
     folder.mkdir(parents=True)
-    random_results(entry).write(folder)
-    (folder / "times.json").write_text(json.dumps({"seconds": 12.0, "cells": []}))
+    results = random_results(entry)
+    results.write(folder)
     assert write_page(tmp_path / "runs", tmp_path / "page.md") == [entry.name]
     text = (tmp_path / "page.md").read_text("utf-8")
     assert "## yang2009-fig2" in text
-    assert "12 seconds" in text
+    assert f"took {0.5 * len(results.times):,.0f} seconds" in text
     assert (tmp_path / "_static" / "reproductions" / "yang2009-fig2.svg").is_file()
 
 

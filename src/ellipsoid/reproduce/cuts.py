@@ -54,6 +54,13 @@ def some_of_each_class(name: str, labels: range, n_train: int, n_test: int) -> D
     return Dataset(name, X_train=X[learned], y_train=y[learned], X_test=X[tested], y_test=y[tested])
 
 
+def random_half(name: str, X: Any, y: Any) -> Dataset:
+    """A random half to learn from, the other to test on."""
+    learned = np.zeros(len(y), dtype=bool)
+    learned[np.random.default_rng(0).permutation(len(y))[: len(y) // 2]] = True
+    return _split(name, X, y, learned)
+
+
 def _by_class(y: Any) -> list[Any]:
     rng = np.random.default_rng(0)
     return [rng.permutation(np.flatnonzero(y == label)) for label in np.unique(y)]

@@ -62,6 +62,8 @@ def _panel(ax: Any, panel: Panel, labels: list[str], theme: Theme) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["bottom", "left"]].set_color(theme.ink)
     ax.tick_params(colors=theme.ink)
+    if panel.logarithmic:
+        ax.set_yscale("log")
     if panel.names:
         ax.set_xticks(range(len(panel.names)), panel.names, rotation=20)
     elif all(float(x).is_integer() for curve in panel.curves for x in curve.x):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from ellipsoid.report.plots import svg_text
@@ -10,7 +9,6 @@ from ellipsoid.reproduce.entries import ENTRIES
 from ellipsoid.reproduce.figures import draw
 from ellipsoid.reproduce.render import markdown
 from ellipsoid.reproduce.results import FILE, Results
-from ellipsoid.reproduce.run import TIMES
 from ellipsoid.streams.atomic import atomic_write
 
 LEAD = """# Reproductions
@@ -39,17 +37,11 @@ def write_page(folder: Path, page: Path) -> list[str]:
             file.write(svg_text(draw(report.panels)))
         parts.append(f"## {entry.name}\n\n{entry.title}\n")
         parts += markdown(entry, results, report, f"_static/reproductions/{entry.name}.svg", level=3)
-        parts.append(_took(folder / entry.name / TIMES))
+        seconds = sum(time["seconds"] for time in results.times)
+        parts.append(f"All cells together took {seconds:,.0f} seconds of one core.\n")
         done.append(entry.name)
     if not done:
         raise ValueError(f"{folder} holds no reproduction; run one with `ellipsoid reproduce NAME --output {folder}`")
     with atomic_write(page) as file:
         file.write("\n".join(parts))
     return done
-
-
-def _took(path: Path) -> str:
-    if not path.is_file():
-        return "How long it took is not known.\n"
-    seconds = json.loads(path.read_text(encoding="utf-8"))["seconds"]
-    return f"All cells together took {seconds:,.0f} seconds of one core.\n"

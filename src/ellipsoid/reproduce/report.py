@@ -38,6 +38,7 @@ class Panel(NamedTuple):
     joined: bool = True
     # Names for the places 0, 1, ... of the x axis, where it has no numbers.
     names: tuple[str, ...] = ()
+    logarithmic: bool = False
 
 
 class Report(NamedTuple):

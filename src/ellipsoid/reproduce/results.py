@@ -12,13 +12,18 @@ from ellipsoid.evaluate.compare import Comparison, Spread
 from ellipsoid.streams.atomic import atomic_write
 
 FILE = "results.json"
+TIMES = "times.json"
 
 
 class Results:
-    """Raw numbers by experiment, learner and seed; counts are cumulative over the passes, errors are shares."""
+    """Raw numbers by experiment, learner and seed; counts are cumulative over the passes, errors are shares.
 
-    def __init__(self, record: dict[str, Any]) -> None:
+    ``times``, a list of a record for each cell, is kept in a file of its own.
+    """
+
+    def __init__(self, record: dict[str, Any], times: list[dict[str, Any]]) -> None:
         self.record = record
+        self.times = times
         self._cells: dict[str, dict[str, list[dict[str, Any]]]] = {}
         for experiment in record["experiments"]:
             found = self._cells.setdefault(experiment["label"], {})
@@ -52,17 +57,25 @@ class Results:
         factor = 100.0 if what.endswith("errors") else 1.0
         return Spread.of([factor * value for value in self.values(experiment, learner, what, after)])
 
+    def seconds(self, experiment: str, learner: str) -> Spread:
+        """Seconds of learning, all passes together, without tests and compilation."""
+        where = (experiment, learner)
+        return Spread.of([t["learning"] for t in self.times if (t["experiment"], t["learner"]) == where])
+
     def write(self, folder: Path) -> None:
-        """As a file that `read` reads back."""
+        """As files that `read` reads back."""
         with atomic_write(folder / FILE) as file:
             json.dump(self.record, file, indent=1, allow_nan=False)
+        with atomic_write(folder / TIMES) as file:
+            json.dump({"seconds": sum(t["seconds"] for t in self.times), "cells": self.times}, file, indent=1)
 
     @classmethod
     def read(cls, folder: Path) -> Results:
-        path = folder / FILE
-        if not path.is_file():
-            raise FileNotFoundError(f"{path} does not exist; run the reproduction first")
-        return cls(json.loads(path.read_text(encoding="utf-8")))
+        for path in (folder / FILE, folder / TIMES):
+            if not path.is_file():
+                raise FileNotFoundError(f"{path} does not exist; run the reproduction first")
+        record, times = (json.loads((folder / name).read_text(encoding="utf-8")) for name in (FILE, TIMES))
+        return cls(record, times["cells"])
 
 
 def experiment_record(label: str, comparison: Comparison) -> dict[str, Any]:
@@ -71,6 +84,20 @@ def experiment_record(label: str, comparison: Comparison) -> dict[str, Any]:
     setting = {k: v for k, v in whole["setting"].items() if k not in ("date", "versions")}
     cells = [cell_record(cell) for cell in comparison.cells]
     return {"label": label, "setting": setting, "learners": whole["learners"], "cells": cells}
+
+
+def times_record(label: str, comparison: Comparison) -> list[dict[str, Any]]:
+    """What each cell took: in all, and for learning alone."""
+    return [
+        {
+            "experiment": label,
+            "learner": cell.learner,
+            "seed": cell.seed,
+            "seconds": cell.elapsed,
+            "learning": cell.seconds,
+        }
+        for cell in comparison.cells
+    ]
 
 
 def cell_record(cell: Cell) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,15 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellipsoid.evaluate.compare import Comparison, compare, versions
+from ellipsoid.evaluate.compare import compare, versions
 from ellipsoid.evaluate.lineup import learner
 from ellipsoid.evaluate.prequential import Progress
 from ellipsoid.reproduce.entry import Entry, Experiment, Quick
-from ellipsoid.reproduce.results import Results, experiment_record
-from ellipsoid.streams.atomic import atomic_write
+from ellipsoid.reproduce.results import Results, experiment_record, times_record
 from ellipsoid.streams.datasets import Dataset
 
-TIMES = "times.json"
 STORE = "cells"
 
 
@@ -61,7 +58,7 @@ def reproduce(
         )
         done += part.rows
         records.append(experiment_record(experiment.label, found))
-        times += _times(experiment.label, found)
+        times += times_record(experiment.label, found)
     record = {
         "entry": entry.name,
         "quick": quick,
@@ -69,10 +66,8 @@ def reproduce(
         "not_run": [{"data": data, "reason": reason} for data, reason in missing],
         "experiments": records,
     }
-    results = Results(record)
+    results = Results(record, times)
     results.write(folder)
-    with atomic_write(folder / TIMES) as file:
-        json.dump({"seconds": sum(t["seconds"] for t in times), "cells": times}, file, indent=1)
     return results
 
 
@@ -115,10 +110,3 @@ def _some(X: Any, y: Any, most: int) -> tuple[Any, Any]:
     """At most so many rows, drawn from everywhere because files may be sorted by class, in their old order."""
     kept = np.sort(np.random.default_rng(0).permutation(len(y))[:most])
     return X[kept], y[kept]
-
-
-def _times(label: str, found: Comparison) -> list[dict[str, Any]]:
-    return [
-        {"experiment": label, "learner": cell.learner, "seed": cell.seed, "seconds": cell.elapsed}
-        for cell in found.cells
-    ]
