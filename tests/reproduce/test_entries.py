@@ -6,8 +6,8 @@ import pytest
 from click.testing import CliRunner
 
 from ellipsoid.cli import main
-from ellipsoid.evaluate.lineup import learner
 from ellipsoid.reproduce import ENTRIES, named
+from ellipsoid.reproduce.machines import machine
 from ellipsoid.reproduce.overview import write_page
 
 
@@ -32,7 +32,7 @@ def test_learners_can_be_made(entry):
     assert len({experiment.label for experiment in experiments}) == len(experiments)
     for experiment in experiments:
         for spec in experiment.learners.values():
-            learner(spec.kind, dict(spec.parameters))
+            machine(spec)
 
 
 def random_results(entry):
@@ -58,7 +58,7 @@ def random_results(entry):
             for place, label in enumerate(experiment.learners)
             for number, seed in enumerate(experiment.protocol.seeds)
         ]
-        setting = {"rows": 1000, "test_rows": 100, "classes": 10}
+        setting = {"rows": 1000, "test_rows": 100, "classes": 10, "at_once": experiment.protocol.at_once}
         experiments.append({"label": experiment.label, "setting": setting, "learners": {}, "cells": cells})
     record = {
         "entry": entry.name,

@@ -29,7 +29,8 @@ FORM = 2
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """``seed`` drew the order of the rows (None: file order); every pass uses that order.
+    """``seed`` drew the order of the rows (None: file order); every pass uses that order. A machine that saw all rows
+    at once has no passes, see `at_once`.
 
     ``test_errors`` are those of the model as it stood after each pass, empty where there is no test part;
     ``support`` counts a kernel model's support patterns after each pass, and is empty for weights;
@@ -106,6 +107,8 @@ class Task:
     passes: int
     classes: Any
     window: int | None
+    at_once: int | None = None
+    scale: str = "none"
 
     @property
     def rows(self) -> int:
@@ -187,7 +190,10 @@ def fingerprint(train: Pair, test: Pair | None) -> str:
 def _key(task: Task, data: str) -> dict[str, Any]:
     from ellipsoid import __version__
 
+    # Only where it applies, so that cells of streams keep their names.
+    split = {} if task.at_once is None else {"at_once": task.at_once, "scale": task.scale}
     return {
+        **split,
         "form": FORM,
         "version": __version__,
         "learner": type(task.model).__name__,

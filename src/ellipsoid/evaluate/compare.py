@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.certificates import Certificate
+from ellipsoid.evaluate.at_once import fit_and_test
 from ellipsoid.evaluate.cell import Cell, Task, fingerprint, run, stored
 from ellipsoid.evaluate.prequential import Progress, shifted
 from ellipsoid.streams.datasets import Pair
@@ -33,7 +34,8 @@ class Protocol:
 
     ``seeds``: one run for each, in the order it draws; None stands for file order. ``hold_out``: the last
     share of the rows kept for testing where the data has no test part. ``scale``: ``none``, ``unit`` or
-    ``standard``. ``announce``: tell the learners all labels of the training part beforehand.
+    ``standard``. ``announce``: tell the learners all labels of the training part beforehand. ``at_once``: no stream at
+    all; the models are fitted on so many rows, drawn by each seed, and tested on all others.
     """
 
     passes: int = 1
@@ -42,6 +44,7 @@ class Protocol:
     scale: str = "none"
     announce: bool = True
     window: int | None = None
+    at_once: int | None = None
 
     def __post_init__(self) -> None:
         if self.passes < 1:
@@ -99,7 +102,9 @@ class Comparison:
         return [cell for cell in self.cells if cell.learner == learner]
 
     def table(self) -> list[Row]:
-        """A row for each learner, in the order given."""
+        """A row for each learner, in the order given; of streams only."""
+        if self.setting["at_once"] is not None:
+            raise ValueError("models fitted at once have no errors before learning: look at their test_errors")
         return [_row(learner, self.of(learner)) for learner in self.learners]
 
     def to_frame(self) -> Any:
@@ -160,6 +165,8 @@ def compare(
             protocol.passes,
             classes if protocol.announce else None,
             protocol.window,
+            protocol.at_once,
+            protocol.scale,
         )
         for label, model in models.items()
         for seed in protocol.seeds
@@ -173,7 +180,7 @@ def compare(
         "test_rows": 0 if test is None else len(test[1]),
         "held_out": test is not None and source.test is None,
         **{key: value for key, value in asdict(protocol).items() if key != "window"},
-        "window": cells[0].passes[0].window,
+        "window": cells[0].passes[0].window if cells[0].passes else None,
         "versions": versions(),
         "date": f"{datetime.now().astimezone():%Y-%m-%d %H:%M %Z}",
     }
@@ -184,6 +191,8 @@ def compare(
 def _prepare(source: Source, protocol: Protocol) -> tuple[Pair, Pair | None]:
     X, y = source.arrays()
     test = source.test
+    if protocol.at_once is not None:  # each seed draws a part of its own, and scales by it
+        return (X, y), None
     kept = round(len(y) * (1 - protocol.hold_out))
     if test is None and kept < len(y):
         if kept == 0:
@@ -219,9 +228,10 @@ def _cells(tasks: Sequence[Task], n_jobs: int, store: str | Path | None, progres
 
 
 def _cell(task: Task, store: Path | None, data: str, progress: Progress | None = None) -> Cell:
+    compute = run if task.at_once is None else fit_and_test
     if store is None:
-        return run(task, progress)
-    return stored(store, task, data, lambda task: run(task, progress))
+        return compute(task, progress)
+    return stored(store, task, data, lambda task: compute(task, progress))
 
 
 def _row(learner: str, cells: list[Cell]) -> Row:

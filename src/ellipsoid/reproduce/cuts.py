@@ -54,6 +54,22 @@ def some_of_each_class(name: str, labels: range, n_train: int, n_test: int) -> D
     return Dataset(name, X_train=X[learned], y_train=y[learned], X_test=X[tested], y_test=y[tested])
 
 
+def consistent(name: str) -> Dataset:
+    """The training rows of a set as a dense matrix, without rows that miss values, and of equal rows with different
+    labels only those that agree with the first.
+
+    >>> consistent("digits").X.shape
+    (1797, 64)
+    """
+    X, y = load(name).train
+    X = X.toarray() if hasattr(X, "toarray") else np.asarray(X, dtype=np.float64)
+    known = ~np.isnan(X).any(axis=1)
+    X, y = X[known], y[known]
+    _, first, same = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    agreed = y == y[first[same.ravel()]]
+    return Dataset(name, X=X[agreed], y=y[agreed])
+
+
 def random_half(name: str, X: Any, y: Any) -> Dataset:
     """A random half to learn from, the other to test on."""
     learned = np.zeros(len(y), dtype=bool)

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
 
 
 class Spec(NamedTuple):
-    """A learner by the name of its class, and its parameters."""
+    """A learner by the name of its class, and its parameters; those of ``grid`` it chooses by cross-validation."""
 
     kind: str
     parameters: Mapping[str, Any]
+    grid: Mapping[str, tuple[float, ...]] | None = None
 
 
 class Experiment(NamedTuple):

@@ -94,7 +94,7 @@ def times_record(label: str, comparison: Comparison) -> list[dict[str, Any]]:
             "learner": cell.learner,
             "seed": cell.seed,
             "seconds": cell.elapsed,
-            "learning": cell.seconds,
+            "learning": cell.seconds if cell.passes else cell.elapsed,
         }
         for cell in comparison.cells
     ]

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.evaluate.compare import compare, versions
-from ellipsoid.evaluate.lineup import learner
 from ellipsoid.evaluate.prequential import Progress
 from ellipsoid.reproduce.entry import Entry, Experiment, Quick
+from ellipsoid.reproduce.machines import machine
 from ellipsoid.reproduce.results import Results, experiment_record, times_record
 from ellipsoid.streams.datasets import Dataset
 
@@ -49,7 +49,7 @@ def reproduce(
     for part in ready:
         experiment = part.experiment
         found = compare(
-            {label: learner(spec.kind, dict(spec.parameters)) for label, spec in experiment.learners.items()},
+            {label: machine(spec) for label, spec in experiment.learners.items()},
             part.data,
             experiment.protocol,
             n_jobs=n_jobs,
@@ -88,7 +88,7 @@ def _ready(entry: Entry, quick: bool) -> tuple[list[_Ready], list[tuple[str, str
         if quick:
             seeds = experiment.protocol.seeds[: entry.quick.seeds]
             experiment = experiment._replace(protocol=replace(experiment.protocol, seeds=seeds))
-            data = _few(data, entry.quick)
+            data, experiment = _few(data, entry.quick), _smaller(experiment, entry.quick)
         protocol = experiment.protocol
         rows = len(data.train[1]) * protocol.passes * len(protocol.seeds) * len(experiment.learners)
         ready.append(_Ready(experiment, data, rows))
@@ -96,6 +96,14 @@ def _ready(entry: Entry, quick: bool) -> tuple[list[_Ready], list[tuple[str, str
         reasons = "; ".join(f"{data}: {reason}" for data, reason in missing)
         raise ValueError(f"none of the data sets of {entry.name} is at hand: {reasons}")
     return ready, missing
+
+
+def _smaller(experiment: Experiment, quick: Quick) -> Experiment:
+    """Models that are fitted at once take a half of the few rows, and leave the other for the test."""
+    protocol = experiment.protocol
+    if protocol.at_once is None:
+        return experiment
+    return experiment._replace(protocol=replace(protocol, at_once=min(protocol.at_once, quick.rows // 2)))
 
 
 def _few(data: Dataset, quick: Quick) -> Dataset:
