@@ -177,6 +177,7 @@ def test_frame_has_a_line_a_checkpoint(parrot):
         "mistakes",
         "mistake_bound",
         "hindsight",
+        "dual_objective",
     ]
     assert frame["rows"].tolist() == [1, 2, 3, 4, 5]
 

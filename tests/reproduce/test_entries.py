@@ -37,19 +37,19 @@ def test_learners_can_be_made(entry):
 
 def random_results(entry):
     """Results of the right shape whose every value is told by its place, for reports without hours of work."""
-    from ellipsoid.reproduce.results import Results
+    from ellipsoid.reproduce.results import CURVES, Results
 
     def numbers(experiment, place, seed):
         passes = range(experiment.protocol.passes)
         errors = [0.1 + 0.01 * ((7 * place + 3 * seed + k) % 11) for k in passes]
         counts = [(100 + place + seed) * (k + 1) for k in passes]
-        return {
-            "test_errors": errors,
-            "online_errors": errors,
-            "updates": counts,
-            "mistakes": counts,
-            "support": counts,
-        }
+        found = dict.fromkeys(("test_errors", "online_errors"), errors)
+        found |= dict.fromkeys(("updates", "mistakes", "support"), counts)
+        if experiment.curves:
+            found["curves"] = {name: [1.0 + place, 2.0 + place] for name in CURVES} | {
+                "mistake_bound": [None, 3.0 + place]
+            }
+        return found
 
     experiments = []
     for experiment in entry.experiments():

@@ -24,7 +24,7 @@ from ellipsoid.streams.atomic import atomic_write
 from ellipsoid.streams.datasets import Pair
 
 # Of the files of a store; a number of its own, because what a cell holds may grow between two versions.
-FORM = 2
+FORM = 3
 
 
 @dataclass(frozen=True, eq=False)

@@ -90,6 +90,7 @@ class _Mark(NamedTuple):
     mistakes: float = nan
     bound: float = nan
     hindsight: float = nan
+    dual: float = nan
 
 
 class Recorder:
@@ -149,10 +150,9 @@ class Recorder:
     def look(self, mark: _Mark) -> _Mark:
         """What only a learner that stands still can tell."""
         mistakes = int(self.model.mistakes_ - self.mistakes_before)
-        bound, hindsight = outlook(self.model) if self.bounds else (nan, nan)
-        return mark._replace(
-            updates=self.updates(), seconds=self.seconds, mistakes=mistakes, bound=bound, hindsight=hindsight
-        )
+        bound, hindsight, dual = outlook(self.model) if self.bounds else (nan, nan, nan)
+        known = mark._replace(updates=self.updates(), seconds=self.seconds, mistakes=mistakes)
+        return known._replace(bound=bound, hindsight=hindsight, dual=dual)
 
     def updates(self) -> int:
         return int(self.model.updates_ - self.updates_before)
@@ -162,7 +162,7 @@ class Recorder:
         last = self.look(_Mark(self.rows, self.errors / self.rows, float(self.recent.mean())))
         marks = [*(mark for mark in self.marks if mark.row < self.rows), last]
         row, error, windowed, *looked = zip(*marks, strict=True)
-        updates, seconds, mistakes, bound, hindsight = (np.array(curve, dtype=np.float64) for curve in looked)
+        updates, seconds, mistakes, bound, hindsight, dual = (np.array(curve, dtype=np.float64) for curve in looked)
         return Prequential(
             rows=self.rows,
             errors=self.errors,
@@ -179,21 +179,24 @@ class Recorder:
             cumulative_mistakes=mistakes,
             mistake_bound=bound,
             hindsight=hindsight,
+            dual_objective=dual,
         )
 
 
-def outlook(model: Any) -> tuple[float, float]:
-    """The learner's bound on its mistakes so far, and the loss, in units of the margin, that nothing as long avoids.
+def outlook(model: Any) -> tuple[float, float, float]:
+    """The learner's bound on its mistakes so far, the loss, in units of the margin, that nothing as long avoids, and
+    the value of the dual that it climbs.
 
     NaN where it does not say; a kernel model is not asked, because its certificates look at all its support patterns.
     """
     learner = getattr(model, "learner_", model)
     if getattr(learner, "kernel", "linear") != "linear" or getattr(learner, "t_", 0) == 0:
-        return nan, nan
+        return nan, nan, nan
     found = {certificate.name: certificate for certificate in learner.certificates()}
     bound = found["mistakes"].bound if "mistakes" in found else nan
     floor = found[FLOOR].observed / learner.margin if FLOOR in found else nan
-    return bound if isfinite(bound) else nan, floor
+    dual = found["dual objective"].observed if "dual objective" in found else nan
+    return bound if isfinite(bound) else nan, floor, dual
 
 
 def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any], classes: Any) -> None:

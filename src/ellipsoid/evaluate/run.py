@@ -15,8 +15,8 @@ class Prequential:
     The learner's updates, mistakes and certificates and the time are known only where it was stopped, which costs
     time: they are NaN at the other checkpoints (null in JSON). ``mistake_bound`` bounds the mistakes of the learner
     since its own start, with its weights at that checkpoint as the comparator; ``hindsight`` is what all weights
-    of that norm have suffered at least, as loss in units of the margin. They are NaN where the learner says nothing,
-    or was not asked.
+    of that norm have suffered at least, as loss in units of the margin; ``dual_objective`` is the value that a learner
+    that climbs a dual has reached. They are NaN where the learner says nothing, or was not asked.
 
     ``errors`` counts rows whose predicted label differed from theirs. ``mistakes`` is the learner's own
     count, the one its bounds speak of: a tie for the best score is a mistake even where it was broken
@@ -39,6 +39,7 @@ class Prequential:
     cumulative_mistakes: np.ndarray
     mistake_bound: np.ndarray
     hindsight: np.ndarray
+    dual_objective: np.ndarray
 
     @property
     def error(self) -> float:
@@ -86,6 +87,7 @@ class Prequential:
                 "mistakes": self.cumulative_mistakes,
                 "mistake_bound": self.mistake_bound,
                 "hindsight": self.hindsight,
+                "dual_objective": self.dual_objective,
             }
         )
 

@@ -22,12 +22,15 @@ class Spec(NamedTuple):
 
 
 class Experiment(NamedTuple):
-    """Learners on one data set; ``data`` loads it, already cut and prepared as the paper has it."""
+    """Learners on one data set; ``data`` loads it, already cut and prepared as the paper has it. ``curves``: the
+    results keep what was counted on the way, not only at the end of each pass.
+    """
 
     label: str
     data: Callable[[], Dataset]
     learners: Mapping[str, Spec]
     protocol: Protocol
+    curves: bool = False
 
 
 class Quick(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any
 
 from ellipsoid.evaluate.cell import Cell
 from ellipsoid.evaluate.compare import Comparison, Spread
+from ellipsoid.reproduce.entry import Experiment
 from ellipsoid.streams.atomic import atomic_write
 
 FILE = "results.json"
@@ -57,6 +58,11 @@ class Results:
         factor = 100.0 if what.endswith("errors") else 1.0
         return Spread.of([factor * value for value in self.values(experiment, learner, what, after)])
 
+    def curves(self, experiment: str, learner: str) -> dict[str, list[float | None]]:
+        """What was counted on the way, in the first order; None where it is not known."""
+        found: dict[str, list[float | None]] = self._cells[experiment][learner][0]["curves"]
+        return found
+
     def seconds(self, experiment: str, learner: str) -> Spread:
         """Seconds of learning, all passes together, without tests and compilation."""
         where = (experiment, learner)
@@ -78,12 +84,22 @@ class Results:
         return cls(record, times["cells"])
 
 
-def experiment_record(label: str, comparison: Comparison) -> dict[str, Any]:
+def experiment_record(experiment: Experiment, comparison: Comparison) -> dict[str, Any]:
     """A comparison without times and dates, which differ from run to run."""
     whole = comparison.to_dict()
     setting = {k: v for k, v in whole["setting"].items() if k not in ("date", "versions")}
-    cells = [cell_record(cell) for cell in comparison.cells]
-    return {"label": label, "setting": setting, "learners": whole["learners"], "cells": cells}
+    cells = [cell_record(cell) | (_curves(cell) if experiment.curves else {}) for cell in comparison.cells]
+    return {"label": experiment.label, "setting": setting, "learners": whole["learners"], "cells": cells}
+
+
+CURVES = ("checkpoints", "cumulative_mistakes", "mistake_bound", "dual_objective")
+
+
+def _curves(cell: Cell) -> dict[str, Any]:
+    """Of the first pass, where the learner was stopped."""
+    run = cell.passes[0].to_dict()
+    known = [i for i, mistakes in enumerate(run["cumulative_mistakes"]) if mistakes is not None]
+    return {"curves": {name: [run[name][i] for i in known] for name in CURVES}}
 
 
 def times_record(label: str, comparison: Comparison) -> list[dict[str, Any]]:

@@ -57,7 +57,7 @@ def reproduce(
             progress=_moved(progress, done, total),
         )
         done += part.rows
-        records.append(experiment_record(experiment.label, found))
+        records.append(experiment_record(experiment, found))
         times += times_record(experiment.label, found)
     record = {
         "entry": entry.name,
