@@ -19,7 +19,7 @@ from ellipsoid.streams.datasets import Dataset, load
 
 PAPER = "Shalev-Shwartz and Singer, Online learning meets optimization in the dual, COLT 2006"
 STREAMS: Mapping[str, str] = {"electricity prices": "elec2", "spam": "spam_stream"}
-ROWS = 4000
+ROWS = 2000
 SVM = "whole dual (online SVM)"
 
 
