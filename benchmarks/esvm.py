@@ -3,16 +3,13 @@
 A ratio is the peer's time over ours, so "within 20 times NuSVC" is a ratio of at least 1/20. libsvm stops on a far
 sparser problem: about half of the points are its support vectors, and it never touches the rest; nearly all points are
 support vectors of the ellipsoid, and its log-determinant needs a dense N x N matrix kept up to date. That is the
-factor. ``python -m benchmarks.esvm`` runs this group alone and writes results/esvm.json and results/esvm.md.
+factor.
 """
 
-import json
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,7 +21,6 @@ from ellipsoid import EllipsoidalSVC, OnlineEllipsoidalSVC, datasets
 from .data import Data, load
 from .harness import Case, Contender, Effort, Target, compare, exponent, figure
 
-RESULTS = Path(__file__).resolve().parent / "results"
 # The paper does not say which kind of forest is the positive class; these two are half of the rows and a third.
 FORESTS = ("spruce", "pine")
 # The paper's test errors (per cent) with the online algorithm, binary as it has them.
@@ -212,30 +208,3 @@ def covtype(forest: str) -> Data:
     d = datasets.load("covtype")
     y = np.where(np.asarray(d.y) == FORESTS.index(forest), 1, -1)
     return _halves(f"covtype, half, {forest}", np.asarray(d.X, dtype=np.float64), y, np.arange(54))
-
-
-def main() -> int:
-    """Run this group alone; ``--quick`` for a smoke run that keeps nothing."""
-    from .machine import describe
-    from .report import FIGURES, RATIOS, figures, line, ratios
-
-    quick = "--quick" in sys.argv[1:]
-    results = []
-    for result in run(quick, Effort()):
-        results.append(result)
-        print(line(result), file=sys.stderr, flush=True)
-    tables = []
-    for titles, rows in ((RATIOS, ratios(results)), (FIGURES, figures(results))):
-        tables.append("\n".join("| " + " | ".join(row) + " |" for row in (titles, ("---",) * len(titles), *rows)))
-    page = "# The ellipsoidal SVM beside scikit-learn\n\n" + "\n\n".join(tables) + "\n"
-    print(page)
-    if not quick:
-        RESULTS.mkdir(exist_ok=True)
-        document = {"group": "esvm", "quick": False, "machine": describe(), "results": results}
-        (RESULTS / "esvm.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-        (RESULTS / "esvm.md").write_text(page, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
