@@ -58,6 +58,14 @@ def test_hard_margin_without_separation(solver):
         EllipsoidalSVC(kernel="linear", hard_margin=True, solver=solver).fit(X, NOISY)
 
 
+def test_hard_margin_out_of_passes_claims_nothing_about_the_classes():
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((300, 20))
+    labels = np.where(points @ rng.standard_normal(20) > 0.0, 1, -1)
+    with pytest.raises(NotSeparable, match="max_iter=1 passes found no separating hyperplane; raise max_iter"):
+        EllipsoidalSVC(kernel="linear", hard_margin=True, solver="features", max_iter=1).fit(points, labels)
+
+
 @pytest.mark.parametrize("solver", ["smo", "block", "features"])
 def test_contradictory_labels(solver):
     twice, labels = np.vstack([X[:8], X[:1]]), np.append(CLEAN[:8], -CLEAN[0])

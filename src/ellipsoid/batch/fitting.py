@@ -170,7 +170,7 @@ def fit_binary(
     fit = _fit_features if prepared.solver == "features" else _fit_kernel
     model = fit(prepared, problem, settings, previous, report)
     if problem.hard and np.isinf(model.gap):
-        raise NotSeparable(f"no separating hyperplane in {settings.max_iter} passes")
+        raise NotSeparable(f"max_iter={settings.max_iter} passes found no separating hyperplane", proven=False)
     return model
 
 

@@ -26,12 +26,12 @@ DIVERGED = 1e12
 
 
 class NotSeparable(ValueError):
-    """A hard margin was asked for, and no hyperplane separates the classes."""
+    """A hard margin was asked for, and no hyperplane separates the classes, or none was found in time."""
 
-    def __init__(self, detail: str) -> None:
+    def __init__(self, detail: str, *, proven: bool = True) -> None:
+        verdict = f"and these are not ({detail}); " if proven else f"but {detail}; raise max_iter, or "
         super().__init__(
-            f"hard_margin=True needs separable classes, and these are not ({detail}); "
-            "use hard_margin=False, or a kernel that separates them"
+            f"hard_margin=True needs separable classes, {verdict}use hard_margin=False, or a kernel that separates them"
         )
 
 
