@@ -80,3 +80,27 @@ def test_exact_formulation_refuses_what_it_cannot_do():
     X, y = cloud(0, noise=3.0)
     with pytest.raises(ValueError, match="needs separable classes"):
         EllipsoidalSVC(kernel="linear", formulation="exact", hard_margin=True).fit(X, y)
+
+
+def test_the_conic_solver_is_asked_again_with_other_settings(monkeypatch):
+    X, y = cloud(5)
+    expected = EllipsoidalSVC(nu=0.2, kernel="linear", formulation="exact").fit(X, y)
+    solve, asked = cp.Problem.solve, []
+
+    def reluctant(self, **settings):
+        asked.append(settings)
+        if len(asked) < 3:
+            raise cp.error.SolverError("no")
+        return solve(self, **settings)
+
+    monkeypatch.setattr(cp.Problem, "solve", reluctant)
+    model = EllipsoidalSVC(nu=0.2, kernel="linear", formulation="exact").fit(X, y)
+    assert len({tuple(settings) for settings in asked}) == 3
+    assert model.dual_objective_ == pytest.approx(expected.dual_objective_, abs=1e-4)
+
+    def unwilling(self, **settings):
+        raise cp.error.SolverError("no")
+
+    monkeypatch.setattr(cp.Problem, "solve", unwilling)
+    with pytest.raises(RuntimeError, match="conic solver stopped"):
+        EllipsoidalSVC(nu=0.2, kernel="linear", formulation="exact").fit(X, y)

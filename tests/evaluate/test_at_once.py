@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 
 from ellipsoid.evaluate import Protocol, compare
 
@@ -59,6 +60,16 @@ def test_cells_are_stored_by_their_size_and_scale(rows, tmp_path):
     compare(model, rows, Protocol(seeds=(0,), at_once=20), store=tmp_path)
     compare(model, rows, Protocol(seeds=(0,), at_once=30, scale="standard"), store=tmp_path)
     assert len(list(tmp_path.glob("*.json"))) == 4
+
+
+def test_the_weights_of_a_linear_machine_are_kept(rows, tmp_path):
+    models = {"linear": SVC(kernel="linear"), "rbf": SVC()}
+    for _ in range(2):  # computed, and read again
+        linear, rbf = compare(models, rows, Protocol(seeds=(0,), at_once=30), store=tmp_path).cells
+        order = np.random.default_rng(0).permutation(50)[:30]
+        expected = SVC(kernel="linear").fit(rows[0][order], rows[1][order]).coef_[0]
+        assert linear.weights == tuple(expected)
+        assert rbf.weights == ()
 
 
 def test_what_cannot_be_is_refused(rows):

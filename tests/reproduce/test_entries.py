@@ -45,6 +45,7 @@ def random_results(entry):
         counts = [(100 + place + seed) * (k + 1) for k in passes]
         found = dict.fromkeys(("test_errors", "online_errors"), errors)
         found |= dict.fromkeys(("updates", "mistakes", "support"), counts)
+        found["weights"] = [1.0 + place, 2.0 + seed]
         if experiment.curves:
             found["curves"] = {name: [1.0 + place, 2.0 + place] for name in CURVES} | {
                 "mistake_bound": [None, 3.0 + place]
@@ -58,7 +59,7 @@ def random_results(entry):
             for place, label in enumerate(experiment.learners)
             for number, seed in enumerate(experiment.protocol.seeds)
         ]
-        setting = {"rows": 1000, "test_rows": 100, "classes": 10, "at_once": experiment.protocol.at_once}
+        setting = {"rows": 1000, "test_rows": 100, "classes": 10, "features": 2, "at_once": experiment.protocol.at_once}
         experiments.append({"label": experiment.label, "setting": setting, "learners": {}, "cells": cells})
     record = {
         "entry": entry.name,

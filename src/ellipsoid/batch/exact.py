@@ -17,6 +17,9 @@ from scipy.optimize import linprog
 from ellipsoid.batch.problem import Matrix, NotSeparable, Vector, balanced
 
 LARGEST = 60
+# Tried one after another: on separable rows with a high price of slack the solver may stop for want of accuracy, and
+# gets through with shorter steps or without rescaling.
+SETTINGS: tuple[dict[str, float], ...] = ({}, {"max_step_fraction": 0.9}, {"equilibrate_enable": False})
 
 
 @dataclass
@@ -67,9 +70,14 @@ def solve_exact(
     with warnings.catch_warnings():
         # Whether the solution is accurate is not guessed from the solver's status: the certificate measures it.
         warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-        programme.solve(solver=cp.CLARABEL)
+        for settings in SETTINGS:
+            try:
+                programme.solve(solver=cp.CLARABEL, **settings)
+                break
+            except cp.error.SolverError:
+                continue
     if programme.status not in (cp.OPTIMAL, cp.OPTIMAL_INACCURATE):
-        raise RuntimeError(f"the conic solver stopped with status {programme.status!r}")
+        raise RuntimeError(f"the conic solver stopped with status {programme.status!r}; rescale X, or raise nu")
     multipliers = np.clip(np.asarray(holds.dual_value), 0.0, cost) / norms
     return _certify(X, y, r, cost / norms, (np.asarray(w.value), float(b.value), np.asarray(E.value), multipliers))
 

@@ -25,6 +25,25 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Callable[
         yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
+@contextmanager
+def warnings_as_lines() -> Iterator[None]:
+    """Warnings on stderr as a sentence, each once, without the line of code that Python shows."""
+    import warnings
+
+    import click
+
+    told: set[str] = set()
+
+    def show(message: Warning | str, *_: object, **__: object) -> None:
+        if str(message) not in told:
+            told.add(str(message))
+            click.echo(f"Warning: {message}", err=True)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
+
+
 Tick = Callable[[int, int, tuple[int, int | None]], None]
 
 

@@ -34,4 +34,6 @@ def fit_and_test(task: Task, progress: Progress | None = None) -> Cell:
     wrong = error_rate(model.predict(X_test), y[tested])
     if progress is not None:
         progress(task.rows, task.rows)
-    return Cell(task.learner, task.seed, (), (wrong,), (), (), elapsed)
+    weights = getattr(model, "coef_", np.empty((0, 0)))
+    kept = tuple(map(float, weights[0])) if len(weights) == 1 else ()
+    return Cell(task.learner, task.seed, (), (wrong,), (), (), elapsed, kept)

@@ -34,7 +34,8 @@ class Cell:
 
     ``test_errors`` are those of the model as it stood after each pass, empty where there is no test part;
     ``support`` counts a kernel model's support patterns after each pass, and is empty for weights;
-    ``certificates`` are those at the end; ``elapsed`` is all the time that the cell took, tests included.
+    ``certificates`` are those at the end; ``elapsed`` is all the time that the cell took, tests included; ``weights``
+    are those of a linear machine for two classes that saw all rows at once.
     """
 
     learner: str
@@ -44,6 +45,7 @@ class Cell:
     certificates: tuple[Certificate, ...]
     support: tuple[int, ...]
     elapsed: float
+    weights: tuple[float, ...] = ()
 
     @property
     def mistakes(self) -> int:
@@ -78,6 +80,7 @@ class Cell:
             ],
             "support": list(self.support),
             "elapsed": self.elapsed,
+            **({"weights": list(self.weights)} if self.weights else {}),
         }
 
     @classmethod
@@ -92,6 +95,7 @@ class Cell:
             ),
             support=tuple(record["support"]),
             elapsed=record["elapsed"],
+            weights=tuple(record.get("weights", ())),
         )
 
 

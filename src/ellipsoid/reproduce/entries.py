@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ellipsoid.reproduce import crammer2003, momma2010, momma2010_small, shalev2006, yang2009
+from ellipsoid.reproduce import crammer2003, momma2010, momma2010_exact, momma2010_small, shalev2006, yang2009
 from ellipsoid.reproduce.entry import Entry
 
 ENTRIES: tuple[Entry, ...] = (
     *crammer2003.ENTRIES,
     *shalev2006.ENTRIES,
     *yang2009.ENTRIES,
+    *momma2010_exact.ENTRIES,
     *momma2010_small.ENTRIES,
     *momma2010.ENTRIES,
 )

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from math import sqrt
-from statistics import fmean, variance
 from typing import NamedTuple
 
 from ellipsoid.evaluate.compare import Protocol
 from ellipsoid.reproduce.cuts import consistent
 from ellipsoid.reproduce.entry import Entry, Experiment, Missing, Quick, Spec
+from ellipsoid.reproduce.paired import pair_of
 from ellipsoid.reproduce.report import Curve, Panel, Report, Table, shown
 from ellipsoid.reproduce.results import Results
 
@@ -105,56 +104,11 @@ def _table_2() -> list[Experiment]:
     return _experiments(lambda small: _soft(small.features), splits=10)
 
 
-def corrected_p(differences: list[float], learned: int, tested: int) -> float:
-    """Two-sided p of no difference over random splits, corrected for their overlap: Nadeau and Bengio, "Inference for
-    the generalization error", Machine Learning 52 (2003). Without a spread a difference shows nothing.
-
-    >>> corrected_p([0.0, 0.0, 0.0], 10, 10), round(corrected_p([1.0, 1.2, 0.9, 1.1], 100, 10), 4)
-    (1.0, 0.0008)
-    """
-    from scipy.stats import t
-
-    n = len(differences)
-    if n < 2 or variance(differences) == 0.0:
-        return 1.0
-    deviation = sqrt((1 / n + tested / learned) * variance(differences))
-    return float(2 * t.sf(abs(fmean(differences)) / deviation, n - 1))
-
-
-class _Pair(NamedTuple):
-    """e-SVM minus SVM over the splits; ``plain`` is Student's paired p, ``careful`` the corrected one."""
-
-    difference: float
-    lower: int
-    higher: int
-    plain: float
-    careful: float
-
-    def less(self, p: float) -> bool:
-        return self.difference < 0 and p < 0.05
-
-    def more(self, p: float) -> bool:
-        return self.difference > 0 and p < 0.05
-
-
-def _pair(results: Results, name: str) -> _Pair:
-    ours, theirs = (results.values(name, learner, "test_errors") for learner in ("e-SVM", "SVM"))
-    differences = [100 * (a - b) for a, b in zip(ours, theirs, strict=True)]
-    learned, rows = (results.setting(name)[key] for key in ("at_once", "rows"))
-    return _Pair(
-        fmean(differences),
-        sum(d < 0 for d in differences),
-        sum(d > 0 for d in differences),
-        corrected_p(differences, learned, 0),
-        corrected_p(differences, learned, rows - learned),
-    )
-
-
 def _compared(results: Results, about: str) -> tuple[list[str], Table, Panel]:
     """Verdicts, a table and a panel that all sets share."""
     names = [name for name in SETS if name in results.experiments]
     learners = results.learners(names[0])
-    pairs = {name: _pair(results, name) for name in names}
+    pairs = {name: pair_of(results, name, "e-SVM", "SVM") for name in names}
     lines: list[tuple[str, ...]] = []
     for name, pair in pairs.items():
         setting = results.setting(name)
@@ -179,8 +133,8 @@ def _compared(results: Results, about: str) -> tuple[list[str], Table, Panel]:
         f"{sum(pair.more(pair.careful) for pair in found)}.",
         *(
             f"{name}: e-SVM {shown(results.spread(name, 'e-SVM', 'test_errors'))} % beside the SVM's "
-            f"{shown(results.spread(name, 'SVM', 'test_errors'))} %; lower in {pair.lower} splits, higher in "
-            f"{pair.higher} (p = {pair.plain:.3f}, corrected {pair.careful:.3f})."
+            f"{shown(results.spread(name, 'SVM', 'test_errors'))} %; lower in {pair.lower} and higher in "
+            f"{pair.higher} of {pair.splits} splits (p = {pair.plain:.3f}, corrected {pair.careful:.3f})."
             for name, pair in pairs.items()
         ),
     ]

@@ -63,6 +63,10 @@ class Results:
         found: dict[str, list[float | None]] = self._cells[experiment][learner][0]["curves"]
         return found
 
+    def weights(self, experiment: str, learner: str) -> list[list[float]]:
+        """Of a linear machine that saw all rows at once, one vector for each seed."""
+        return [cell["weights"] for cell in self._cells[experiment][learner]]
+
     def seconds(self, experiment: str, learner: str) -> Spread:
         """Seconds of learning, all passes together, without tests and compilation."""
         where = (experiment, learner)
@@ -126,4 +130,5 @@ def cell_record(cell: Cell) -> dict[str, Any]:
         "updates": list(accumulate(run.updates for run in cell.passes)),
         "mistakes": list(accumulate(run.mistakes for run in cell.passes)),
         "support": list(cell.support),
+        **({"weights": list(cell.weights)} if cell.weights else {}),
     }
