@@ -20,11 +20,13 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
+from ellipsoid.streams.scan.bits import WINDOW
+
 BLOCK = 1 << 20
 PEEK = 1 << 18
 LONGEST_LINE = 1 << 28
-# Scanners look at eight bytes at a time, also at the last one.
-SLACK = 8
+# Scanners look at windows of bytes, also where the last line ends, and right behind a window.
+SLACK = 2 * WINDOW
 
 # A compressed file is known by its first bytes, whatever its name.
 MAGIC = {

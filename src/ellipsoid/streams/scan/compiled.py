@@ -16,6 +16,8 @@ from numba.core.caching import FunctionCache
 from numba.extending import register_jitable
 
 inlined = register_jitable(inline="never")
+# For short functions of many arguments on the way of every number, which the compiler would call instead.
+forced = register_jitable(inline="never", forceinline=True)
 
 # Indexing by a signed number tests whether it counts from the end, for every byte of a text.
 at = np.uint64

@@ -12,7 +12,8 @@ Every text ends with a line feed, which no loop here steps over.
 
 import numpy as np
 
-from .compiled import at, inlined
+from .bits import eight, product, zeros
+from .compiled import at, forced, inlined
 
 FINE, HARD, NO_NUMERAL = range(3)
 
@@ -22,6 +23,7 @@ _LEAST_POWER, _LARGEST_POWER = -342, 308
 _EXPONENT_CAP = 100_000
 
 _EXACT = np.array([float(10**k) for k in range(23)])
+_TEN = np.array([10**k for k in range(9)])
 _TWO = np.array([2.0**k for k in range(-1074, 972)])
 
 
@@ -39,28 +41,19 @@ _POWERS = [_five_to_the(q) for q in range(_LEAST_POWER, _LARGEST_POWER + 1)]
 _FIVE_HIGH = np.array([power >> 64 for power in _POWERS], dtype=np.uint64)
 _FIVE_LOW = np.array([power & (2**64 - 1) for power in _POWERS], dtype=np.uint64)
 
-_HALF = np.uint64(32)
+_HALF, _FOUR, _EIGHT = np.uint64(32), np.uint64(4), np.uint64(8)
 _LOW = np.uint64(2**32 - 1)
 _ALL = np.uint64(2**64 - 1)
 _TOP = np.uint64(63)
 _DOUBT = np.uint64(0x1FF)
 _UPPER, _DIGITS = np.uint64(0xF0F0F0F0F0F0F0F0), np.uint64(0x3030303030303030)
 _SIX = np.uint64(0x0606060606060606)
+_LAST = np.uint64(0xFFFF)
 _PAIRS, _FOURS = np.uint64(0x00FF00FF00FF00FF), np.uint64(0x0000FFFF0000FFFF)
 _NINE, _ONE, _THREE = np.uint64(9), np.uint64(1), np.uint64(3)
 
 
-@inlined
-def product(a, b):
-    """The high and the low 64 bits of a product of 64-bit numbers."""
-    a0, a1, b0, b1 = a & _LOW, a >> _HALF, b & _LOW, b >> _HALF
-    low = a0 * b0
-    middle = a1 * b0 + (low >> _HALF)
-    other = a0 * b1 + (middle & _LOW)
-    return a1 * b1 + (middle >> _HALF) + (other >> _HALF), (other << _HALF) | (low & _LOW)
-
-
-@inlined
+@forced
 def nearest(w, q):
     """``w 10^q`` rounded to nearest, ties to even, for 0 < w < 2^63; -1 where that is not decided here."""
     if q < _LEAST_POWER:
@@ -69,11 +62,8 @@ def nearest(w, q):
     if q > _LARGEST_POWER:
         return -1.0
     mantissa = np.uint64(w)
-    zeros = 0
-    for k in (32, 16, 8, 4, 2, 1):
-        if mantissa >> np.uint64(64 - k) == 0:
-            mantissa <<= np.uint64(k)
-            zeros += k
+    unused = zeros(mantissa)
+    mantissa <<= np.uint64(unused)
     five = q - _LEAST_POWER
     high, low = product(mantissa, _FIVE_HIGH[at(five)])
     if high & _DOUBT == _DOUBT:
@@ -87,13 +77,13 @@ def nearest(w, q):
     shift = upper + _NINE
     bits = high >> shift
     # 217706 / 65536 is log2(10) to the precision that these q need: the binary exponent of the lowest of 53 bits.
-    exponent = ((217706 * q) >> 16) + 63 + np.int64(upper) - zeros - 52
+    exponent = ((217706 * q) >> 16) + 63 + np.int64(upper) - unused - 52
     if exponent < -1074 or exponent > 970:
         return -1.0
     # Exactly half way, which only these q can be: to the even neighbour, that is down.
     if low <= _ONE and -4 <= q <= 23 and bits & _THREE == _ONE and bits << shift == high:
         bits -= _ONE
-    return np.float64((bits + (bits & _ONE)) >> _ONE) * _TWO[at(exponent + 1074)]
+    return np.float64(np.int64((bits + (bits & _ONE)) >> _ONE)) * _TWO[at(exponent + 1074)]
 
 
 @inlined
@@ -106,24 +96,53 @@ def scaled(w, q):
 
 @inlined
 def eight_digits(text, p):
-    """The number that the eight digits from p on write, -1 if they are not all digits: two, four, eight at a time."""
-    v = (
-        np.uint64(text[at(p)])
-        | np.uint64(text[at(p + 1)]) << np.uint64(8)
-        | np.uint64(text[at(p + 2)]) << np.uint64(16)
-    )
-    v |= np.uint64(text[at(p + 3)]) << np.uint64(24) | np.uint64(text[at(p + 4)]) << np.uint64(32)
-    v |= np.uint64(text[at(p + 5)]) << np.uint64(40) | np.uint64(text[at(p + 6)]) << np.uint64(48)
-    v |= np.uint64(text[at(p + 7)]) << np.uint64(56)
+    """The number that the eight digits from p on write, -1 if they are not all digits."""
+    v = eight(text, p)
     # A digit is 0x30 .. 0x39: its upper half is 3, and still 3 after adding 6.
     if v & _UPPER != _DIGITS:
         return np.int64(-1)
     v -= _DIGITS
     if (v + _SIX) & _UPPER != 0:
         return np.int64(-1)
+    return written(v)
+
+
+@inlined
+def written(v):
+    """The number of eight digits, the foremost in the lowest byte: two, four, eight at a time."""
     v = (v * np.uint64(10) + (v >> np.uint64(8))) & _PAIRS
     v = (v * np.uint64(100) + (v >> np.uint64(16))) & _FOURS
     return np.int64((v * np.uint64(10000) + (v >> np.uint64(32))) & _LOW)
+
+
+@inlined
+def digits(text, p, n):
+    """The number that n digits from p on write; there are n of them, from none to eight."""
+    if 0 < n <= 4:
+        v = ((eight(text, p) ^ _DIGITS) & _LOW) << (_HALF - _EIGHT * np.uint64(n))
+        v = (v * np.uint64(10) + (v >> np.uint64(8))) & _PAIRS
+        return np.int64((v * np.uint64(100) + (v >> np.uint64(16))) & _LAST)
+    # What follows them is shifted out, by halves: a word cannot be shifted by all its bits.
+    half = _HALF - _FOUR * np.uint64(n)
+    return written((eight(text, p) ^ _DIGITS) << half << half)
+
+
+@forced
+def decimal(text, p, w, whole, n):
+    """The number that ``whole`` digits, which wrote w, a point and n digits from p on stand for, rounded to nearest; -1
+    if that is too much for a short cut.
+    """
+    if n <= 8 and whole + n <= 15:
+        return np.float64(w * _TEN[at(n)] + digits(text, p, n)) / _EXACT[at(n)]
+    if n + (whole if w > 0 else 0) > _MOST_DIGITS:
+        return -1.0
+    q = -n
+    while n > 8:
+        w = 100_000_000 * w + digits(text, p, 8)
+        p += 8
+        n -= 8
+    w = w * _TEN[at(n)] + digits(text, p, n)
+    return nearest(w, q) if w > 0 else 0.0
 
 
 @inlined

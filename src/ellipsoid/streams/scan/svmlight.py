@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .compiled import at, scanner
+from .bits import first, others, rest
+from .compiled import at, inlined, scanner
 from .hashing import murmur3
-from .numerals import FINE, HARD, after_digits, numeral
+from .numerals import FINE, HARD, decimal, digits, numeral
 
 # Why a scan stopped: at its end, because its arrays are full, or at a flaw of a line.
 DONE, FULL, NO_LABEL, NO_INDEX, NO_COLON, NO_VALUE, NOT_RISING, TOO_WIDE, ZERO_INDEX, MANY_LABELS = range(10)
@@ -61,19 +62,35 @@ class Stop(NamedTuple):
     largest: int
 
 
+@inlined
+def sight(text, window, origin):
+    """Where the next byte that is no digit stands, a colon should it be, with the bits behind it and behind the one
+    after it; a minus sign right after the colon counts as a digit.
+    """
+    colon = origin + first(window)
+    after = rest(window)
+    if text[at(colon + 1)] == 45:
+        after = rest(after)
+    return colon, after, rest(after)
+
+
 @scanner
 def scan(text, start, stop, rules, out):
     """Read the lines of ``text[start:stop]``, which ends with a line feed."""
     p, lines, row, k, hard = start, 0, 0, 0, 0
     smallest, largest = np.int64(_BEYOND), np.int64(-1)
     out.indptr[0] = 0
+    # Bits of what follows p in the bytes from ``origin`` on and is no digit; none where nobody has looked.
+    window, origin = np.uint64(0), start
     while p < stop:
         line, line_k, line_hard = p, k, hard
         c = text[at(p)]
         while c == 32 or c == 9 or c == 13:
             p += 1
             c = text[at(p)]
+            window = np.uint64(0)
         if c == 10 or c == 35:
+            window = np.uint64(0)
             while text[at(p)] != 10:
                 p += 1
             p += 1
@@ -82,7 +99,14 @@ def scan(text, start, stop, rules, out):
         if row == out.labels.size:
             return Stop(FULL, line, lines, row, line_k, line_hard, smallest, largest)
         begin = p
-        value, p, status = numeral(text, p)
+        if window == 0:
+            window, origin = others(text, p), p
+        end = origin + first(window)
+        if 0 < end - p <= 8 and text[at(end)] <= 32:
+            value, status, p, window = np.float64(digits(text, p, end - p)), FINE, end, rest(window)
+        else:
+            value, p, status = numeral(text, p)
+            window = np.uint64(0)
         c = text[at(p)]
         if status > HARD or not (c <= 32 or c == 35):
             reason = MANY_LABELS if c == 44 and status <= HARD else NO_LABEL
@@ -97,35 +121,68 @@ def scan(text, start, stop, rules, out):
         previous = np.int64(-1)
         while True:
             c = text[at(p)]
+            if c == 10:
+                break
+            # Most features are digits, a colon, digits with a sign or a point at most, and a blank: all of it in sight.
+            plain = False
             if c == 32:
                 p += 1
+                colon, after, left = sight(text, window, origin)
+                if left == 0:
+                    window, origin = others(text, p), p
+                    colon, after, left = sight(text, window, origin)
+                n = colon - p
+                end = origin + first(after)
+                first_digit = colon + 1 + (text[at(colon + 1)] == 45)
+                whole = end - first_digit
+                if left != 0 and text[at(colon)] == 58 and 0 < n <= 8 and 0 < whole <= 8:
+                    short = digits(text, first_digit, whole)
+                    if text[at(end)] == 46:
+                        point = end
+                        end = origin + first(left)
+                        left = rest(left)
+                        value = decimal(text, point + 1, short, whole, end - point - 1)
+                    else:
+                        value = np.float64(short)
+                    plain = value >= 0.0 and text[at(end)] <= 32
+            if plain:
+                begin, index, status = p, digits(text, p, n), FINE
+                value = -value if first_digit > colon + 1 else value
+                p, window = end, left
+            else:
+                window = np.uint64(0)
                 c = text[at(p)]
-            index = np.int64(c) - 48
-            if not 0 <= index <= 9:
-                if c == 32 or c == 9 or c == 13:
-                    p += 1
-                    continue
-                if c == 10:
+                index = np.int64(c) - 48
+                if not 0 <= index <= 9:
+                    if c == 32 or c == 9 or c == 13:
+                        p += c != 32
+                        continue
+                    if c == 10:
+                        break
+                    if c == 35:
+                        while text[at(p)] != 10:
+                            p += 1
+                        break
+                    if c == 113 and text[at(p + 1)] == 105 and text[at(p + 2)] == 100 and text[at(p + 3)] == 58:
+                        while text[at(p)] > 32 and text[at(p)] != 35:
+                            p += 1
+                        continue
+                    reason = NO_INDEX
                     break
-                if c == 35:
-                    while text[at(p)] != 10:
-                        p += 1
-                    break
-                if c == 113 and text[at(p + 1)] == 105 and text[at(p + 2)] == 100 and text[at(p + 3)] == 58:
-                    while text[at(p)] > 32 and text[at(p)] != 35:
-                        p += 1
-                    continue
-                reason = NO_INDEX
-                break
-            begin = p
-            p += 1
-            digit = np.int64(text[at(p)]) - 48
-            while 0 <= digit <= 9:
-                index = 10 * index + digit if index < _BEYOND else index
+                begin = p
                 p += 1
                 digit = np.int64(text[at(p)]) - 48
-            if digit != 10:
-                reason = NO_COLON
+                while 0 <= digit <= 9:
+                    index = 10 * index + digit if index < _BEYOND else index
+                    p += 1
+                    digit = np.int64(text[at(p)]) - 48
+                if digit != 10:
+                    reason = NO_COLON
+                    break
+                colon = p
+                value, p, status = numeral(text, p + 1)
+            if status > HARD or (text[at(p)] > 32 and text[at(p)] != 35):
+                reason = NO_VALUE
                 break
             if index <= previous:
                 reason = NOT_RISING
@@ -133,28 +190,9 @@ def scan(text, start, stop, rules, out):
             previous = index
             column = index - rules.base
             if rules.mask >= 0:
-                while text[at(begin)] == 48 and begin + 1 < p:
+                while text[at(begin)] == 48 and begin + 1 < colon:
                     begin += 1
-                column = murmur3(text, begin, p, 0, False) & rules.mask
-            p += 1
-            begin = p
-            # Most values are short integers: no sign, no fraction, no exponent.
-            digit = np.int64(text[at(p)]) - 48
-            short = np.int64(0)
-            while 0 <= digit <= 9 and p < begin + 15:
-                short = 10 * short + digit
-                p += 1
-                digit = np.int64(text[at(p)]) - 48
-            status = FINE
-            if text[at(p)] <= 32 and p > begin:
-                value = np.float64(short)
-            elif text[at(p)] == 46 and p > begin:
-                value, p, status = after_digits(text, p, short, p - begin if short > 0 else 0)
-            else:
-                value, p, status = numeral(text, begin)
-            if status > HARD or (text[at(p)] > 32 and text[at(p)] != 35):
-                reason = NO_VALUE
-                break
+                column = murmur3(text, begin, colon, 0, False) & rules.mask
             if at(column) >= at(rules.width):
                 if column >= 0 and rules.drop:
                     continue
@@ -167,7 +205,7 @@ def scan(text, start, stop, rules, out):
                 if hard == out.hard.shape[0]:
                     reason = FULL
                     break
-                out.hard[hard, 0], out.hard[hard, 1], out.hard[hard, 2] = k, begin, p
+                out.hard[hard, 0], out.hard[hard, 1], out.hard[hard, 2] = k, colon + 1, p
                 hard += 1
                 value = 1.0
             out.indices[at(k)] = column
