@@ -40,7 +40,7 @@ SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
 
 class Block(NamedTuple):
-    """Whole lines: ``raw[:stop]`` ends with a line feed. It is overwritten by the next block."""
+    """Whole lines: ``raw[:stop]`` ends with a line feed. It is overwritten by a later block."""
 
     raw: bytearray
     stop: int
@@ -107,9 +107,13 @@ class Origin:
         bytes_ = _decompressed(plain, self.name)
         return plain if bytes_ is plain else io.BufferedReader(bytes_, buffer_size=PEEK)
 
-    def blocks(self) -> Iterator[Block]:
-        """The bytes as blocks of whole lines; the last line need not end with a line feed."""
-        buffer, have, past = bytearray(BLOCK + SLACK), 0, 0
+    def blocks(self, abreast: int = 1) -> Iterator[Block]:
+        """The bytes as blocks of whole lines; the last line need not end with a line feed.
+
+        A block is overwritten by the one that comes ``abreast`` after it.
+        """
+        buffers = [bytearray(BLOCK + SLACK), *[bytearray()] * (abreast - 1)]
+        buffer, turn, have, past = buffers[0], 0, 0, 0
         with closing(self.open()) as file:
             while True:
                 room = len(buffer) - SLACK
@@ -126,13 +130,18 @@ class Origin:
                     yield Block(buffer, stop)
                     past += stop
                     rest = buffer[stop:have]
-                    buffer[: len(rest)] = rest
-                    have = len(rest)
+                    turn, have = (turn + 1) % abreast, len(rest)
+                    size = max(BLOCK, 2 * have) + SLACK
+                    # What a long line has taken is given back behind it.
+                    if not size <= len(buffers[turn]) <= 2 * size:
+                        buffers[turn] = bytearray(size)
+                    buffer = buffers[turn]
+                    buffer[:have] = rest
                 elif room >= LONGEST_LINE:
                     raise ValueError(f"{self.name}: the line after byte {past} is longer than {LONGEST_LINE >> 20} MiB")
                 else:
                     # A new one: an array may still look at the old one, which then cannot change its size.
-                    buffer = buffer[:have] + bytearray(2 * room + SLACK - have)
+                    buffer = buffers[turn] = buffer[:have] + bytearray(2 * room + SLACK - have)
 
     def _fill(self, file: Any, buffer: bytearray, have: int, room: int) -> tuple[int, bool]:
         with memoryview(buffer) as view:

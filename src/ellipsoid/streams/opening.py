@@ -102,9 +102,8 @@ def _bytes(origin: Origin, options: Options, format: str | None) -> Reader:
     packed = origin.path is not None and origin.path.name.lower().endswith(SUFFIXES)
     if format in ("parquet", "npy", "npz") and (origin.path is None or packed):
         raise ValueError(f"{origin.name}: {format} is read from a file that is not compressed as a whole")
-    return Stream(
-        origin.name, _format(origin, options, format), options, origin=origin, ahead=format not in ("npy", "npz")
-    )
+    ahead = format in ("parquet", "arrow")
+    return Stream(origin.name, _format(origin, options, format), options, origin=origin, ahead=ahead)
 
 
 def _format(origin: Origin, options: Options, format: str) -> Format:

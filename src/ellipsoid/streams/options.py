@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ellipsoid.streams.crew import ABREAST, default_threads
+
 FORMATS = ("svmlight", "csv", "vw", "parquet", "arrow", "npy", "npz")
 DEFAULT_BITS = 18
 MOST_BITS = 30
@@ -34,7 +36,9 @@ class Options:
     ``skip``
         rows to leave out at the beginning; they are read, and counted;
     ``chunk_rows``
-        most rows of a chunk (default: what one block of text holds).
+        most rows of a chunk (default: what one block of text holds);
+    ``threads``
+        threads that scan text (default: one a processor, at most four); nothing else depends on it.
 
     >>> Options(bits=99)
     Traceback (most recent call last):
@@ -53,6 +57,7 @@ class Options:
     missing: str = "error"
     skip: int = 0
     chunk_rows: int | None = None
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         if self.format not in (None, *FORMATS):
@@ -68,8 +73,15 @@ class Options:
             raise ValueError(f"skip must not be negative, got {self.skip}")
         if self.chunk_rows is not None and self.chunk_rows < 1:
             raise ValueError(f"chunk_rows must be positive, got {self.chunk_rows}")
+        if self.threads is not None and self.threads < 1:
+            raise ValueError(f"threads must be positive, got {self.threads}")
 
     @property
     def hash_bits(self) -> int:
         """The bits to hash to where names must be hashed."""
         return DEFAULT_BITS if self.bits is None else self.bits
+
+    @property
+    def crew(self) -> int:
+        """How many threads scan text."""
+        return default_threads() if self.threads is None else min(self.threads, ABREAST)

@@ -9,8 +9,10 @@ import numpy as np
 from scipy import sparse
 
 from ellipsoid.streams.blocks import Block, Origin
+from ellipsoid.streams.crew import ABREAST, Scanned, side_by_side
+from ellipsoid.streams.labels import Numbers
 from ellipsoid.streams.options import Options
-from ellipsoid.streams.scan.svmlight import DONE, FULL, Rows
+from ellipsoid.streams.scan.svmlight import FULL, Rows
 from ellipsoid.streams.words import LineError, finite
 
 # Numerals left to Python in one scan; a single line with more of them is scanned again with more room.
@@ -23,16 +25,17 @@ def room_for(size: int, shortest: int, density: float) -> int:
 
 
 class SparseText:
-    """Lines of sparse examples; a subclass gives `run`, `flaw`, and the bytes of the shortest feature."""
+    """Lines of sparse examples; a subclass gives `run`, `flaw`, `pieces`, and the bytes of the shortest feature."""
 
     shortest = 4
 
     def __init__(self, origin: Origin, options: Options) -> None:
         self.origin, self.options = origin, options
-        # Lines of the blocks scanned so far.
-        self.lines = 0
-        # Rows and values a byte, as they were met last.
-        self._density = 1.0, 1.0
+        self.n_features: int | None = None
+        self.important = 0
+
+    def begin(self, block: Block) -> None:
+        """Find out from the first block what is to be known beforehand."""
 
     def run(self, text: Any, position: int, stop: int, out: Rows) -> Any:
         """Scan lines from a position on; returns a ``Stop``."""
@@ -42,13 +45,49 @@ class SparseText:
         """The sentence for the flaw at which a scan stopped."""
         raise NotImplementedError
 
-    def scans(self, block: Block) -> Iterator[tuple[Rows, Any]]:
-        """Rows until the block is used up; an error comes after the rows before it."""
-        position, room, before = 0, HARD_ROOM, self.lines
-        while position < block.stop:
+    def pieces(self, out: Rows, found: Any) -> tuple[Any, Any]:
+        """Rows, as wide as they need be, and labels of a scan."""
+        raise NotImplementedError
+
+    def pairs(self) -> Iterator[tuple[Any, Any]]:
+        """Rows and labels, block by block."""
+        numbers, width, lines, self.important = Numbers(), self.n_features or 1, 0, 0
+        for done in self._blocks():
+            for X, labels in done.pieces:
+                width = max(width, X.shape[1])
+                X.resize(X.shape[0], width)
+                for part, y in numbers.pieces(labels):
+                    yield (X if len(y) == len(labels) else X[part]), y
+            self.important += done.important
+            if done.flaw is not None:
+                raise LineError(self.origin.name, lines + done.flaw[0], done.flaw[1])
+            lines += done.lines
+
+    def _blocks(self) -> Iterator[Scanned]:
+        blocks = self.origin.blocks(ABREAST)
+        first = next(blocks, None)
+        if first is None:
+            return
+        self.begin(first)
+        density = (1.0, 1.0)
+        done = self.scanned(first, density)
+        yield done
+        density = done.density
+        yield from side_by_side(
+            blocks,
+            lambda block, earlier: self.scanned(block, earlier.density if earlier else density),
+            self.options.crew,
+        )
+
+    def scanned(self, block: Block, density: tuple[float, float]) -> Scanned:
+        """All rows of a block, or those before its first flaw; ``density``: rows and values to expect in a byte."""
+        position, room, lines, important, pieces = 0, HARD_ROOM, 0, 0, []
+        rows_seen = values_seen = 0
+        flaw = None
+        while position < block.stop and flaw is None:
             size = block.stop - position
-            rows = room_for(size, 2, self._density[0])
-            values = room_for(size, self.shortest, self._density[1])
+            rows = room_for(size, 2, density[0])
+            values = room_for(size, self.shortest, density[1])
             out = Rows(
                 np.empty(rows),
                 np.empty(rows + 1, dtype=np.int32),
@@ -57,21 +96,20 @@ class SparseText:
                 np.empty((room, 3), dtype=np.int64),
             )
             found = self.run(block.text, position, block.stop, out)
-            if found.reason == DONE:
-                self._density = found.rows / size, found.values / size
-            row, flaw = self._hard(block, out, found, before)
+            row, flaw = self._hard(block, out, found)
             if row:
-                yield out, found._replace(rows=row, values=int(out.indptr[row]))
-            if flaw is not None:
-                raise flaw
-            self.lines += found.lines
-            if found.reason > FULL:
-                raise LineError(self.origin.name, self.lines + 1, self.flaw(block, found))
+                pieces.append(self.pieces(out, found._replace(rows=row, values=int(out.indptr[row]))))
+            lines += found.lines
+            important += getattr(found, "important", 0)
+            rows_seen, values_seen = rows_seen + found.rows, values_seen + found.values
+            if flaw is None and found.reason > FULL:
+                flaw = lines + 1, self.flaw(block, found)
             if found.rows == 0:
-                room, self._density = 4 * room, (1.0, 1.0)
+                room, density = 4 * room, (1.0, 1.0)
             position = found.position
+        return Scanned(pieces, lines, flaw, (rows_seen / block.stop, values_seen / block.stop), important)
 
-    def _hard(self, block: Block, out: Rows, found: Any, lines: int) -> tuple[int, LineError | None]:
+    def _hard(self, block: Block, out: Rows, found: Any) -> tuple[int, tuple[int, str] | None]:
         """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the
         next.
         """
@@ -81,9 +119,9 @@ class SparseText:
                 value, place = float(out.values[which]), out.values
                 row = int(np.searchsorted(out.indptr[: found.rows + 1], which, side="right")) - 1
             try:
-                place[row if which < 0 else which] = finite(self.origin.name, block, (begin, end), lines, value)
+                place[row if which < 0 else which] = finite(block, (begin, end), value)
             except LineError as error:
-                return row, error
+                return row, (error.line, error.what)
         return found.rows, None
 
 

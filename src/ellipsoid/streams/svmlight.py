@@ -7,13 +7,11 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ellipsoid.streams.blocks import Block, Origin
-from ellipsoid.streams.labels import Numbers
 from ellipsoid.streams.options import Options
 from ellipsoid.streams.scan import svmlight as scan
 from ellipsoid.streams.sparse_text import SparseText, matrix
@@ -50,21 +48,16 @@ class Svmlight(SparseText):
         how = "" if self.options.zero_based is not None else " (detected)"
         return f"svmlight text, features count from {self._base}{how}"
 
-    def pairs(self) -> Iterator[tuple[Any, Any]]:
-        """Rows and labels, block by block."""
-        zero, hashed = self.options.zero_based, self.options.bits is not None
-        self._base = None if zero is None else int(not zero)
-        self.lines = 0
-        numbers, width = Numbers(), self.n_features or 1
-        for block in self.origin.blocks():
-            if self._base is None:
-                self._base = self._detected(block)
-            for out, found in self.scans(block):
-                if self.n_features is None:
-                    width = max(width, found.largest - self._base + 1)
-                X = matrix(out, found, width, hashed)
-                for part, y in numbers.pieces(out.labels[: found.rows]):
-                    yield (X if len(y) == found.rows else X[part]), y
+    def begin(self, block: Block) -> None:
+        """Find out where features count from."""
+        zero = self.options.zero_based
+        self._base = self._detected(block) if zero is None else int(not zero)
+
+    def pieces(self, out: scan.Rows, found: Any) -> tuple[Any, Any]:
+        """Rows, as wide as they need be, and labels of a scan."""
+        hashed = self.options.bits is not None
+        width = self.n_features or max(1, found.largest - (self._base or 0) + 1)
+        return matrix(out, found, width, hashed), out.labels[: found.rows]
 
     def _detected(self, block: Block) -> int:
         if self.options.bits is not None or not scan.looks_zero_based(block.text, block.stop):

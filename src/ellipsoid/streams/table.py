@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.streams.blocks import SLACK, Block, Origin
+from ellipsoid.streams.crew import ABREAST, Scanned, side_by_side
 from ellipsoid.streams.labels import Numbers
 from ellipsoid.streams.onehot import beside
 from ellipsoid.streams.options import Options
@@ -37,8 +38,6 @@ class Csv:
         self._delimiter, self._numbers, self._hashes = ",", 0, 0
         self._names: list[str] | None = None
         self._cells: list[str] | None = None
-        # Lines read so far, and rows a byte as they were met last.
-        self._lines, self._density = 0, 1.0
 
     @property
     def description(self) -> str:
@@ -51,28 +50,42 @@ class Csv:
     def pairs(self) -> Iterator[tuple[Any, Any]]:
         """Rows and labels, block by block."""
         self.n_features, self._names, self._cells = None, None, None
-        numbers, mark, self._lines = Numbers(), len(_MARK), 0
-        for block in self.origin.blocks():
-            position = mark if block.raw.startswith(_MARK) else 0
-            mark = 0
-            if self.n_features is None:
-                begin = self._decide(block, position)
-                self._lines += block.raw.count(b"\n", position, begin)
-                position = begin
-            for out, found in self._scans(block, position):
-                yield from self._labelled(block, out, found.rows, numbers)
+        numbers, lines = Numbers(), 0
+        for done in self._blocks():
+            for X, labels in done.pieces:
+                if labels is None or labels.dtype != np.float64:
+                    yield X, labels
+                else:
+                    yield from ((X[part], y) for part, y in numbers.pieces(labels))
+            if done.flaw is not None:
+                raise LineError(self.origin.name, lines + done.flaw[0], done.flaw[1])
+            lines += done.lines
 
-    def _labelled(self, block: Block, out: scan.Cells, n: int, numbers: Numbers) -> Iterator[tuple[Any, Any]]:
+    def _blocks(self) -> Iterator[Scanned]:
+        blocks, mark, density = self.origin.blocks(ABREAST), len(_MARK), 1.0
+        for block in blocks:
+            position = self._decide(block, mark if block.raw.startswith(_MARK) else 0)
+            mark = 0
+            done = self.scanned(block, density, position)
+            yield done
+            if self.n_features is not None:
+                density = done.density
+                break
+        yield from side_by_side(
+            blocks,
+            lambda block, earlier: self.scanned(block, earlier.density if earlier else density),
+            self.options.crew,
+        )
+
+    def _piece(self, block: Block, out: scan.Cells, n: int) -> tuple[Any, Any]:
+        """Rows and labels of a scan: numbers, words, or None."""
         X = out.numbers[:n]
         if self._hashes:
             X = beside(X, out.hashes[:n], self.options.hash_bits)
         purposes = self._columns.purpose
         if scan.NUMBER_LABEL in purposes:
-            yield from ((X[part], y) for part, y in numbers.pieces(out.labels[:n]))
-        elif scan.TEXT_LABEL in purposes:
-            yield X, self._words(block, out.spans[:n])
-        else:
-            yield X, None
+            return X, out.labels[:n]
+        return X, self._words(block, out.spans[:n]) if scan.TEXT_LABEL in purposes else None
 
     def _words(self, block: Block, spans: Any) -> Any:
         raw, known = bytes(block.raw), self._known
@@ -152,42 +165,42 @@ class Csv:
 
     # -- lines -------------------------------------------------------------------------------------------------
 
-    def _scans(self, block: Block, position: int) -> Iterator[tuple[scan.Cells, scan.Stop]]:
-        """Rows from a position on until the block is used up; an error comes after the rows before it."""
-        room, before = HARD_ROOM, self._lines - block.raw.count(b"\n", 0, position)
+    def scanned(self, block: Block, density: float, position: int = 0) -> Scanned:
+        """All rows of a block from a position on, or those before its first flaw; ``density``: how many rows a byte to
+        expect.
+        """
+        room, lines, rows_seen, pieces = HARD_ROOM, block.raw.count(b"\n", 0, position), 0, []
         rules = scan.Rules(ord(self._delimiter), (1 << self.options.hash_bits) - 1, self.options.missing == "zero")
-        while position < block.stop:
+        flaw = None
+        while position < block.stop and flaw is None:
             size = block.stop - position
-            n = room_for(size, len(self._columns.purpose), self._density)
+            n = room_for(size, len(self._columns.purpose), density)
             text = scan.TEXT_LABEL in self._columns.purpose
             out = scan.Cells(
                 np.empty((n, self._numbers)), np.empty((n, self._hashes), dtype=np.int64), np.empty(n),
                 np.empty((n if text else 0, 2), dtype=np.int64), np.empty((room, 4), dtype=np.int64),
             )  # fmt: skip
             found = scan.Stop(*scan.scan(block.text, position, block.stop, self._columns, rules, out))
-            if found.reason == scan.DONE:
-                self._density = found.rows / size
-            rows, flaw = self._hard(block, out, found, before)
+            rows, flaw = self._hard(block, out, found)
             if rows:
-                yield out, found._replace(rows=rows)
-            if flaw is not None:
-                raise flaw
-            self._lines += found.lines
-            if found.reason > scan.FULL:
-                raise LineError(self.origin.name, self._lines + 1, self._flaw(block, found))
+                pieces.append(self._piece(block, out, rows))
+            lines, rows_seen = lines + found.lines, rows_seen + found.rows
+            if flaw is None and found.reason > scan.FULL:
+                flaw = lines + 1, self._flaw(block, found)
             if found.rows == 0:
-                room, self._density = 4 * room, 1.0
+                room, density = 4 * room, 1.0
             position = found.position
+        return Scanned(pieces, lines, flaw, rows_seen / block.stop)
 
-    def _hard(self, block: Block, out: scan.Cells, found: scan.Stop, lines: int) -> tuple[int, LineError | None]:
+    def _hard(self, block: Block, out: scan.Cells, found: scan.Stop) -> tuple[int, tuple[int, str] | None]:
         """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the
         next.
         """
         for row, place, begin, end in out.hard[: found.hard].tolist():
             try:
-                value = finite(self.origin.name, block, (begin, end), lines)
+                value = finite(block, (begin, end))
             except LineError as error:
-                return row, error
+                return row, (error.line, error.what)
             if place < 0:
                 out.labels[row] = value
             else:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from ellipsoid.streams.blocks import Block, Origin
-from ellipsoid.streams.labels import Numbers
 from ellipsoid.streams.options import Options
 from ellipsoid.streams.scan import vw as scan
 from ellipsoid.streams.scan.svmlight import Rows
@@ -29,25 +27,17 @@ class VowpalWabbit(SparseText):
 
     def __init__(self, origin: Origin, options: Options) -> None:
         super().__init__(origin, options)
-        self.n_features: int | None = 1 << options.hash_bits
-        self._important = 0
+        self.n_features = 1 << options.hash_bits
 
     @property
     def description(self) -> str:
         """What is read, with what was passed over."""
-        weights = f"; {self._important} importance weights ignored" if self._important else ""
+        weights = f"; {self.important} importance weights ignored" if self.important else ""
         return f"Vowpal Wabbit text, features hashed to {self.options.hash_bits} bits{weights}"
 
-    def pairs(self) -> Iterator[tuple[Any, Any]]:
-        """Rows and labels, block by block."""
-        self.lines = self._important = 0
-        numbers, width = Numbers(), 1 << self.options.hash_bits
-        for block in self.origin.blocks():
-            for out, found in self.scans(block):
-                self._important += found.important
-                X = matrix(out, found, width, hashed=True)
-                for part, y in numbers.pieces(out.labels[: found.rows]):
-                    yield (X if len(y) == found.rows else X[part]), y
+    def pieces(self, out: Rows, found: Any) -> tuple[Any, Any]:
+        """Rows and labels of a scan."""
+        return matrix(out, found, 1 << self.options.hash_bits, hashed=True), out.labels[: found.rows]
 
     def run(self, text: Any, position: int, stop: int, out: Rows) -> Any:
         """Scan lines from a position on."""

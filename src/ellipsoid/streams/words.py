@@ -18,6 +18,7 @@ class LineError(ValueError):
 
     def __init__(self, name: str, line: int, what: str) -> None:
         super().__init__(f"{name}, line {line}: {what}")
+        self.line, self.what = line, what
 
 
 def token(block: Block, position: int, blanks: bytes = b" \t\r\n") -> str:
@@ -31,15 +32,14 @@ def token(block: Block, position: int, blanks: bytes = b" \t\r\n") -> str:
     return repr(bytes(text[begin:end]).decode("utf-8", "backslashreplace"))
 
 
-def finite(name: str, block: Block, numeral: tuple[int, int], lines: int, scale: float = 1.0) -> float:
-    """``scale`` times the number that the numeral between two positions of a block stands for, rounded by Python.
-
-    ``lines`` is how many lines came before the block.
+def finite(block: Block, numeral: tuple[int, int], scale: float = 1.0) -> float:
+    """``scale`` times the number that the numeral between two positions of a block stands for, rounded by Python; where
+    that is too large, an error with the line in the block.
     """
     begin, end = numeral
     word = bytes(block.raw[begin:end]).decode("ascii")
     value = scale * float(word)
     if not isfinite(value):
-        line = lines + 1 + block.raw.count(b"\n", 0, begin)
-        raise LineError(name, line, f"{word[:_LONGEST]!r} is too large for a float64")
+        line = 1 + block.raw.count(b"\n", 0, begin)
+        raise LineError("the block", line, f"{word[:_LONGEST]!r} is too large for a float64")
     return value

@@ -1,0 +1,133 @@
+"""Threads that scan side by side: nothing but the time depends on how many there are."""
+
+import io
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from ellipsoid.streams.crew import ABREAST, side_by_side
+from ellipsoid.streams.opening import open_stream
+
+from .conftest import read
+
+
+def slow(job, earlier):
+    # Later jobs are done sooner.
+    time.sleep(0.002 * (job % 3 == 0))
+    return job, None if earlier is None else earlier[0]
+
+
+@pytest.mark.parametrize("threads", [1, 2, ABREAST])
+def test_results_come_in_the_order_of_the_jobs(threads):
+    found = list(side_by_side(iter(range(30)), slow, threads))
+    assert found == [(job, job - ABREAST if job >= ABREAST else None) for job in range(30)]
+
+
+@pytest.mark.parametrize("threads", [1, 2, ABREAST])
+def test_no_job_is_asked_for_before_the_one_whose_buffer_it_takes_is_done(threads):
+    done = set()
+
+    def jobs():
+        for job in range(40):
+            assert job < ABREAST or job - ABREAST in done
+            yield job
+
+    def work(job, earlier):
+        time.sleep(0.001 * (job % 4))
+        done.add(job)
+        return job
+
+    assert list(side_by_side(jobs(), work, threads)) == list(range(40))
+
+
+@pytest.mark.parametrize("threads", [1, 2, ABREAST])
+@pytest.mark.parametrize("broken", ["jobs", "work"])
+def test_an_error_comes_after_what_was_before_it(threads, broken):
+    def jobs():
+        for job in range(20):
+            if job == 7 and broken == "jobs":
+                raise ValueError("seven")
+            yield job
+
+    def work(job, earlier):
+        if job == 7 and broken == "work":
+            raise ValueError("seven")
+        return job
+
+    found = []
+    with pytest.raises(ValueError, match="seven"):
+        drain(side_by_side(jobs(), work, threads), found)
+    assert found == list(range(7))
+
+
+def drain(results, found):
+    for result in results:
+        found.append(result)
+
+
+def test_threads_end_when_nobody_reads_on():
+    before = threading.active_count()
+    results = side_by_side(iter(range(10**9)), lambda job, earlier: job, 3)
+    assert next(results) == 0
+    assert threading.active_count() == before + 3
+    results.close()
+    assert threading.active_count() == before
+
+
+def chunks(text, **options):
+    found = []
+    try:
+        for X, y, offset in open_stream(io.BytesIO(text), **options):
+            dense = X.toarray() if hasattr(X, "toarray") else X
+            found.append((dense.tolist(), y.tolist(), offset))
+    except ValueError as error:
+        found.append(str(error))
+    return found
+
+
+def sparse_lines(rng, n):
+    # Now long lines, now short ones, so that the expected sizes are wrong.
+    for i in range(n):
+        width = 30 if i // 40 % 2 else 2
+        yield f"{i % 3} " + " ".join(f"{j}:{rng.integers(1, 99) / 8}" for j in range(1, rng.integers(2, width + 2)))
+
+
+def table_lines(rng, n):
+    for i in range(n):
+        yield f"{rng.integers(99) / 8},{'x' * (i // 40 % 2 * 30)}y,{i % 3}"
+
+
+def vw_lines(rng, n):
+    for i in range(n):
+        yield f"{i % 3} |a " + " ".join(f"f{j}:{rng.integers(9)}" for j in range(rng.integers(1, 30)))
+
+
+@pytest.mark.parametrize("flaw", [False, True])
+@pytest.mark.parametrize(("kind", "lines"), [("svmlight", sparse_lines), ("csv", table_lines), ("vw", vw_lines)])
+def test_chunks_and_errors_are_the_same_for_any_number_of_threads(block_size, kind, lines, flaw):
+    block_size(500)
+    parts = list(lines(np.random.default_rng(3), 400))
+    if flaw:
+        parts.insert(311, "0 no 1:x,a,b,c")
+    text = "\n".join(parts).encode()
+    options = {"bits": 5} if kind != "svmlight" else {}
+    one, *more = (chunks(text, format=kind, threads=threads, **options) for threads in (1, 2, ABREAST))
+    assert more == [one, one]
+    assert len(one) > 10
+    assert not flaw or "line 312: " in one[-1]
+
+
+def test_a_long_line_is_not_paid_for_by_all_that_follow(block_size):
+    block_size(100)
+    long = " ".join(f"{j}:1" for j in range(1, 1000))
+    X, y, _ = read(f"1 1:1\n2 {long}\n".encode() + b"3 2:1\n" * 500)
+    assert X.shape == (502, 999)
+    assert X.nnz == 1 + 999 + 500
+    assert y.tolist() == [1, 2] + [3] * 500
+
+
+def test_threads_must_be_positive():
+    with pytest.raises(ValueError, match="threads must be positive, got 0"):
+        read(b"1 1:1\n", threads=0)
