@@ -1,6 +1,7 @@
 """The entries themselves: described without error, and able to run on the command line."""
 
 import math
+import warnings
 
 import pytest
 from click.testing import CliRunner
@@ -8,7 +9,7 @@ from click.testing import CliRunner
 from ellipsoid.cli import main
 from ellipsoid.reproduce import ENTRIES, named
 from ellipsoid.reproduce.machines import machine
-from ellipsoid.reproduce.overview import write_page
+from ellipsoid.reproduce.overview import page_text, write_page
 
 
 def run(*arguments, code=0):
@@ -69,7 +70,13 @@ def random_results(entry):
         "experiments": experiments,
     }
     times = [
-        {"experiment": experiment["label"], "learner": cell["learner"], "seconds": 0.5, "learning": 0.25}
+        {
+            "experiment": experiment["label"],
+            "learner": cell["learner"],
+            "seed": cell["seed"],
+            "seconds": 0.5,
+            "learning": 0.25,
+        }
         for experiment in experiments
         for cell in experiment["cells"]
     ]
@@ -100,12 +107,61 @@ def test_the_page_of_all_runs_is_made_from_their_results(tmp_path):
     assert write_page(tmp_path / "runs", tmp_path / "page.md") == [entry.name]
     text = (tmp_path / "page.md").read_text("utf-8")
     assert "## yang2009-fig2" in text
-    assert f"took {0.5 * len(results.times):,.0f} seconds" in text
-    assert (tmp_path / "_static" / "reproductions" / "yang2009-fig2.svg").is_file()
+    assert f"| {len(results.times)} | {0.5 * len(results.times):,.0f} |" in text
+    assert entry.report(results).verdicts[0] in text
+    assert (tmp_path / "_static" / "reproductions" / "yang2009-fig2.png").is_file()
+
+
+def test_cells_that_entries_share_are_counted_once(tmp_path):
+    names = ("crammer2003-table4", "crammer2003-figures")
+    shared = {}
+    for name in names:
+        results = random_results(named(name))
+        for number, time in enumerate(results.times):
+            place = (time["experiment"], time["learner"], time["seed"])
+            time["seconds"] = shared.setdefault(place, 1.0 + number)
+        (tmp_path / name).mkdir()
+        results.write(tmp_path / name)
+    assert f"| {len(shared)} | {sum(shared.values()):,.0f} |" in page_text(tmp_path)
+
+
+def test_a_page_says_how_its_run_was_made(tmp_path):
+    (tmp_path / "yang2009-fig2").mkdir()
+    random_results(named("yang2009-fig2")).write(tmp_path / "yang2009-fig2")
+    assert "abacus" not in page_text(tmp_path)
+    (tmp_path / "about.md").write_text("Computed on an abacus.\n", encoding="utf-8")
+    assert "\n\nComputed on an abacus.\n\n" in page_text(tmp_path)
 
 
 def test_a_page_without_full_runs_is_refused(tmp_path):
     assert "holds no reproduction" in run("--page", tmp_path / "page.md", "--output", tmp_path, code=1).stderr
+
+
+def test_an_interruption_says_how_to_go_on(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ellipsoid.reproduce.run.reproduce", interrupted)
+    result = run("yang2009-fig2", "--output", tmp_path, code=130)
+    assert f"finished cells are kept in {tmp_path / 'cells'}, the same command goes on" in result.stderr
+    assert "Aborted" not in result.stderr
+
+
+@pytest.mark.filterwarnings("always")
+def test_warnings_are_told_once_and_without_code(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    entry = named("yang2009-fig2")
+
+    def warning(*_, **__):
+        for _ in range(2):
+            warnings.warn("reduce nu", stacklevel=1)
+        return random_results(entry)
+
+    monkeypatch.setattr("ellipsoid.reproduce.run.reproduce", warning)
+    (tmp_path / entry.name).mkdir()
+    assert run(entry.name, "--output", tmp_path).stderr == "Warning: reduce nu\n"
 
 
 def test_an_unknown_name_is_refused():

@@ -33,6 +33,8 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except BrokenPipeError:
             raise  # the reader of a pipe has seen enough: click ends quietly
+        except KeyboardInterrupt:
+            ctx.exit(130)  # as of every program that Ctrl-C ends
         except (ValueError, OSError, ImportError) as error:
             if ctx.params["debug"]:
                 raise

@@ -68,10 +68,12 @@ def table_report(table: Printed, results: Results) -> Report:
     labels = results.learners(results.experiments[0])
     found = {learner: measured(table, results, learner) for learner in labels}
     drawn = found["MIRA"].errors is None
+    seeds = sum(len(results.values(name, "MIRA", "updates")) for name in results.experiments) - (not drawn)
     order = "20,000 points drawn anew by each seed" if drawn else "one run in file order, every epoch in the same order"
     return Report(
-        lead=f"{table.name}, kernel {table.kernel}; {order}. Dashed lines are the paper's.",
-        verdicts=[*(_verdict(table, name, found[name]) for name in table.rows), _best(table, found)],
+        lead=f"{table.name}, kernel {table.kernel}; {order}. Dashed lines with open marks are the "
+        f"paper's; bars are one standard deviation over {seeds} {'draws' if drawn else RANDOM_ORDERS}.",
+        verdicts=[_overall(table, found), *(_verdict(table, name, found[name]) for name in table.rows)],
         tables=[_table(table, found)],
         panels=_panels(table, found),
         choices=[
@@ -84,6 +86,35 @@ def table_report(table: Printed, results: Results) -> Report:
     )
 
 
+def _overall(table: Printed, found: Mapping[str, Measured]) -> str:
+    """All rows together, and who errs least at the end, of the five algorithms that the paper compares."""
+    rows = [(table.rows[name], found[name]) for name in table.rows if table.rows[name].known]
+    near = sum(_within(row.errors, ours.error_spreads) for row, ours in rows)
+    errors = sum(len(row.errors) for row, _ in rows)
+    words = f"{near} of {errors} printed errors lie within two standard deviations of our mean"
+    if found["MIRA"].errors is not None:
+        exact, numbers = (sum(counts) for counts in zip(*(_exact(table, n, found[n]) for n in table.rows), strict=True))
+        words = (
+            f"{exact} of {numbers} printed numbers come out to the last digit in file order; over random orders {words}"
+        )
+    elsewhere = ", ".join(name for name, row in table.rows.items() if not row.known)
+    words += f" ({elsewhere} left out, whose printed row comes from another setting)" if elsewhere else ""
+    last = {name: found[name].best_known("error")[-1] for name in table.rows}
+    first, second = sorted(last, key=lambda name: last[name])[:2]
+    agrees = "as the paper has it" if first == "MIRA" else "where the paper has MIRA"
+    least = f"{first}, {last[first]:.2f} %, then {second}, {last[second]:.2f} %"
+    return f"{words}. Least error of the five: {least}; {agrees}."
+
+
+def _exact(table: Printed, learner: str, ours: Measured) -> tuple[int, int]:
+    """How many printed numbers of a row come out to the last digit, and of how many."""
+    row, slack = table.rows[learner], table.slack if learner == "MIRA" else 0
+    errors, counts = ours.best_known("error"), ours.best_known("count")
+    same = sum(abs(a - b) <= LAST_DIGIT for a, b in zip(row.errors, errors, strict=True))
+    same += sum(abs(a - b) <= slack for a, b in zip(row.counts, counts, strict=True))
+    return same, len(row.errors) + len(row.counts)
+
+
 def _verdict(table: Printed, learner: str, ours: Measured) -> str:
     row = table.rows[learner]
     near = _within(row.errors, ours.error_spreads)
@@ -91,13 +122,11 @@ def _verdict(table: Printed, learner: str, ours: Measured) -> str:
     if ours.errors is None or ours.counts is None:
         counts = _within(row.counts, ours.count_spreads)
         return f"{learner}: {spread}, and {counts} of {len(row.counts)} printed counts."
+    same, numbers = _exact(table, learner, ours)
     slack = table.slack if learner == "MIRA" else 0
-    same = sum(abs(a - b) <= LAST_DIGIT for a, b in zip(row.errors, ours.errors, strict=True))
-    same += sum(abs(a - b) <= slack for a, b in zip(row.counts, ours.counts, strict=True))
-    all_of_them = len(row.errors) + len(row.counts)
     allowed = f" (counts up to {slack}, for a tie that rounding decides)" if slack else ""
-    words = f"{learner}: {same} of {all_of_them} printed numbers come out to the last digit{allowed}"
-    if same == all_of_them:
+    words = f"{learner}: {same} of {numbers} printed numbers come out to the last digit{allowed}"
+    if same == numbers:
         return f"{words}; over random orders {spread}."
     why = "" if row.known else " The printed row comes from a setting that is not that of the other rows."
     ending = f"{ours.errors[-1]:.2f} % against the printed {row.errors[-1]:.2f} % after the last epoch"
@@ -106,14 +135,6 @@ def _verdict(table: Printed, learner: str, ours: Measured) -> str:
 
 def _within(printed: Sequence[float], ours: list[Spread]) -> int:
     return sum(abs(a - b.mean) <= 2 * b.sd for a, b in zip(printed, ours, strict=True))
-
-
-def _best(table: Printed, found: Mapping[str, Measured]) -> str:
-    """Who errs least at the end, of the five algorithms that the paper compares."""
-    last = {name: found[name].best_known("error")[-1] for name in table.rows}
-    first, second = sorted(last, key=lambda name: last[name])[:2]
-    agrees = "as the paper has it" if first == "MIRA" else "where the paper has MIRA"
-    return f"Least error of the five: {first}, {last[first]:.2f} %, then {second}, {last[second]:.2f} %; {agrees}."
 
 
 def _table(table: Printed, found: Mapping[str, Measured]) -> Table:
@@ -148,7 +169,7 @@ def _panels(table: Printed, found: Mapping[str, Measured]) -> list[Panel]:
             counts.append(Curve(learner, x, table.rows[learner].counts, dashed=True))
     return [
         Panel(table.name, "epochs", "test error, %", errors),
-        Panel(table.name, "epochs", table.counted, counts),
+        Panel(table.name, "epochs", table.counted, counts, logarithmic=True),
     ]
 
 
@@ -177,6 +198,13 @@ def ratios_report(tables: Sequence[Printed], results: Results) -> Report:
                 each = zip(names, ours["MIRA"], theirs["MIRA"], strict=True)
                 words = ", ".join(f"{name} {a:.2f} (paper {b:.2f})" for name, a, b in each)
                 verdicts.append(f"MIRA's error divided by the Perceptron's after the {when} epoch: {words}.")
+    ours_best = sum(_least({n: _last_error(t, results, n) for n in t.rows}) for t in shown_tables)
+    printed_best = sum(_least({n: row.errors[-1] for n, row in t.rows.items()}) for t in shown_tables)
+    verdicts.insert(
+        0,
+        f"MIRA errs least of the five after the last epoch on {ours_best} of {len(names)} sets; in the paper on "
+        f"{printed_best}.",
+    )
     return Report(
         lead="Table entries divided by the Perceptron's, open marks as printed and full marks as measured.",
         verdicts=verdicts,
@@ -186,6 +214,14 @@ def ratios_report(tables: Sequence[Printed], results: Results) -> Report:
             "Settings are those of tables 2 to 5; Chess-Board is a mean over draws, the others run in file order."
         ],
     )
+
+
+def _last_error(table: Printed, results: Results, learner: str) -> float:
+    return measured(table, results, learner).best_known("error")[-1]
+
+
+def _least(errors: Mapping[str, float]) -> bool:
+    return all(errors["MIRA"] < error for name, error in errors.items() if name != "MIRA")
 
 
 def _ratio(table: Printed, results: Results, learner: str, what: str, place: int) -> float:

@@ -7,7 +7,9 @@ from typing import Any
 from ellipsoid.report.plots import COLOURS, Theme, need_matplotlib
 from ellipsoid.reproduce.report import Panel
 
-MARKERS = "osD^vPX"
+# Markers repeat after another number than colours, so that no two of many learners look the same.
+MARKERS = "osD^vPX*"
+PALETTE = (*COLOURS, "#8C510A")
 
 
 def draw(panels: list[Panel], theme: Theme | None = None) -> Any:
@@ -16,7 +18,7 @@ def draw(panels: list[Panel], theme: Theme | None = None) -> Any:
     from matplotlib.figure import Figure
 
     theme = theme or Theme()
-    across = min(len(panels), 4 if len(panels) % 2 == 0 else 3)
+    across = min(len(panels), 4 if len(panels) % 4 == 0 else 3)
     down = -(-len(panels) // across)
     figure = Figure(figsize=(3.5 * across + 0.6, 3.1 * down + 0.9), layout="constrained", facecolor=theme.paper)
     axes = figure.subplots(down, across, squeeze=False).ravel()
@@ -25,7 +27,10 @@ def draw(panels: list[Panel], theme: Theme | None = None) -> Any:
         _panel(ax, panel, labels, theme)
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
-    handles = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    handles: dict[str, Any] = {}
+    for ax in axes:
+        for line, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, line)
     figure.legend(
         [handles[label] for label in labels],
         labels,
@@ -40,12 +45,15 @@ def draw(panels: list[Panel], theme: Theme | None = None) -> Any:
 def _panel(ax: Any, panel: Panel, labels: list[str], theme: Theme) -> None:
     for curve in panel.curves:
         place = labels.index(curve.label)
+        # Beside each other where the axis has names: their bars would hide one another.
+        aside = 0.6 * (place / max(len(labels) - 1, 1) - 0.5) if panel.names else 0.0
         ax.errorbar(
-            curve.x,
+            [x + aside for x in curve.x],
             curve.y,
             yerr=curve.sd or None,
+            xerr=curve.sd_x or None,
             label=curve.label,
-            color=COLOURS[place % len(COLOURS)],
+            color=PALETTE[place % len(PALETTE)],
             marker=MARKERS[place % len(MARKERS)],
             markersize=5,
             fillstyle="none" if curve.dashed else "full",
@@ -65,6 +73,6 @@ def _panel(ax: Any, panel: Panel, labels: list[str], theme: Theme) -> None:
     if panel.logarithmic:
         ax.set_yscale("log")
     if panel.names:
-        ax.set_xticks(range(len(panel.names)), panel.names, rotation=20)
+        ax.set_xticks(range(len(panel.names)), panel.names, rotation=30, ha="right", rotation_mode="anchor")
     elif all(float(x).is_integer() for curve in panel.curves for x in curve.x):
         ax.xaxis.get_major_locator().set_params(integer=True)

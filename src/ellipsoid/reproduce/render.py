@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from html import escape
 from pathlib import Path
+from typing import Any
 
 from ellipsoid.report.html import page
 from ellipsoid.report.plots import PLACEHOLDERS, inline, svg_text
@@ -20,8 +21,7 @@ def write(entry: Entry, results: Results, folder: Path) -> Report:
     """All files of a report but the JSON ones, made from the results alone."""
     report = entry.report(results)
     figure = draw(report.panels)
-    with atomic_write(folder / "figure.png", "wb") as file:
-        figure.savefig(file, format="png", dpi=130, metadata={"Software": None})
+    write_png(figure, folder / "figure.png")
     with atomic_write(folder / "figure.svg") as file:
         file.write(svg_text(figure))
     with atomic_write(folder / "report.md") as file:
@@ -29,6 +29,12 @@ def write(entry: Entry, results: Results, folder: Path) -> Report:
     with atomic_write(folder / "report.html") as file:
         file.write(html(entry, results, report))
     return report
+
+
+def write_png(figure: Any, path: Path) -> None:
+    """A picture without the name and version of what drew it."""
+    with atomic_write(path, "wb") as file:
+        figure.savefig(file, format="png", dpi=130, metadata={"Software": None})
 
 
 def warnings(results: Results) -> list[str]:
@@ -51,7 +57,7 @@ def markdown(entry: Entry, results: Results, report: Report, figure: str, level:
     lines += [f"{heading} Verdict\n", *(f"- {verdict}" for verdict in report.verdicts), ""]
     lines += [f"![{report.lead}]({figure})\n"]
     for table in report.tables:
-        lines += [f"{heading} {table.title}\n", *_markdown_table(table), ""]
+        lines += [f"{heading} {table.title}\n", *markdown_table(table), ""]
         lines += [f"{table.note}\n"] if table.note else []
     lines += [f"{heading} What the paper leaves open\n", *(f"- {choice}" for choice in report.choices), ""]
     software = ", ".join(f"{name} {version}" for name, version in results.record["versions"].items())
@@ -72,7 +78,8 @@ def html(entry: Entry, results: Results, report: Report) -> str:
     return page(entry.title, entry.paper, "\n".join(parts))
 
 
-def _markdown_table(table: Table) -> list[str]:
+def markdown_table(table: Table) -> list[str]:
+    """A table's lines."""
     rule = ["---" if i < table.words else "---:" for i in range(len(table.titles))]
     return [f"| {' | '.join(line)} |" for line in (table.titles, rule, *table.lines)]
 

@@ -19,13 +19,16 @@ class Table(NamedTuple):
 
 
 class Curve(NamedTuple):
-    """Points of a learner; ``sd`` are their standard deviations. ``dashed`` marks what the paper printed."""
+    """Points of a learner; ``sd`` are the standard deviations of y, ``sd_x`` those of x. ``dashed`` has open marks:
+    what the paper printed, or the second of two kinds.
+    """
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
     sd: Sequence[float] = ()
     dashed: bool = False
+    sd_x: Sequence[float] = ()
 
 
 class Panel(NamedTuple):
