@@ -1,16 +1,19 @@
-"""Files of two gigabytes, made for the purpose: peak memory of a pass, and whether its speed lasts.
+"""Files of two gigabytes, made for the purpose: peak memory of ``ellipsoid learn``, and whether its speed lasts.
 
-Each file is read by a new process that learns it, and looks at the clock at every tenth of it.
+The command runs as a user runs it, in a process of its own with every optional package installed, and is looked at from
+outside: how far it has read its file, the processor's time it has had, and the most memory it has held, libraries
+included. The compiled loops are in numba's cache, as after any first run; compiling them would take memory too.
 """
 
-import json
 import os
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,36 +21,22 @@ from .harness import Effort, Target, figure
 from .processes import ROOT
 
 GIGABYTE = 10**9
+SLICES = 20
 COLUMNS, CLASSES = 40, 5
 MOST_MEMORY = 300
-# Of the fastest tenth of a file to the slowest; a neighbour on the machine may take a third of the speed.
-FLAT = 1.5
+# Speed of the second half of a file beside that of the first, by the processor's time.
+FLAT = 0.9
+# What is read ahead of the first learned row, while compiled loops are loaded: the clock starts behind it.
+AHEAD = 1 << 24
+TICK = 1 / os.sysconf("SC_CLK_TCK")
 
-PROGRAM = """
-import json, sys, time
-from pathlib import Path
-# Where pandas is installed scikit-learn imports it, and with it pyarrow: over 100 MB that no reader of text needs.
-sys.modules["pandas"] = None
-from ellipsoid import PassiveAggressive
-from ellipsoid.streams.opening import open_stream
 
-reader = open_stream({path!r})
-model = PassiveAggressive(grow_features=True)
-# Compiling is not reading: a first chunk is learned by a model that is thrown away.
-for X, y, _ in reader:
-    PassiveAggressive(grow_features=True).partial_fit(X, y)
-    break
-step = reader.bytes_total / 10
-marks = [(0, time.perf_counter(), time.process_time())]
-rows = 0
-for X, y, _ in reader:
-    model.partial_fit(X, y)
-    rows += len(y)
-    if reader.bytes_read >= len(marks) * step:
-        marks.append((reader.bytes_read, time.perf_counter(), time.process_time()))
-peak = [line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if line.startswith("VmHWM")]
-print(json.dumps(dict(marks=marks, rows=rows, mistakes=model.mistakes_, peak=int(peak[0]) / 1024)))
-"""
+class Mark(NamedTuple):
+    """How far the process has read, and the seconds on the wall and of the processor until then."""
+
+    read: int
+    wall: float
+    cpu: float
 
 
 def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
@@ -85,42 +74,78 @@ def write(path: Path, size: int, kind: str) -> None:
 
 def measured(path: Path, most: float | None) -> Iterator[dict[str, Any]]:
     """Memory and speed of one pass."""
-    command = [sys.executable, "-c", PROGRAM.format(path=str(path))]
-    done = subprocess.run(command, cwd=ROOT, env=dict(os.environ), capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    found = json.loads(done.stdout)
-    (_, began, cpu_began), (read, ended, cpu_ended) = found["marks"][0], found["marks"][-1]
-    setting = (
-        f"{path.name}, {path.stat().st_size / GIGABYTE:.1f} GB, {found['rows']} rows, one pass of PassiveAggressive"
-    )
+    learn(path)
+    marks, peak = learn(path)
+    size = path.stat().st_size
+    setting = f"{path.name}, {size / GIGABYTE:.1f} GB, ellipsoid learn --model PassiveAggressive --save"
     yield figure(
         "peak memory of the process",
-        f"{setting}, libraries included, without pandas",
-        found["peak"],
+        f"{setting}, libraries included",
+        peak,
         "MB",
         Target(most, False) if most else None,
-        mistakes=found["mistakes"] / found["rows"],
     )
-    speeds, cpu_speeds = [], []
-    for (a, t, c), (b, u, d) in zip(found["marks"], found["marks"][1:], strict=False):
-        speeds.append((b - a) / (u - t) / 1e6)
-        cpu_speeds.append((b - a) / (d - c) / 1e6)
+    begun = max((mark for mark in marks if mark.read <= AHEAD), key=lambda mark: mark.wall)
+    after = [mark for mark in marks if mark.wall >= begun.wall]
+    step = (size - begun.read) / SLICES
+    at = [min(after, key=lambda mark: abs(mark.read - begun.read - k * step)) for k in range(SLICES + 1)]
     yield figure(
         "speed",
         setting,
-        read / (ended - began) / 1e6,
+        between(at[0], at[-1])[0],
         "MB/s",
-        of_the_processor=read / (cpu_ended - cpu_began) / 1e6,
-        each_tenth=[round(speed) for speed in speeds],
+        of_the_processor=between(at[0], at[-1])[1],
+        each_twentieth=[round(between(a, b)[0]) for a, b in pairwise(at)],
     )
-    # The first interval holds the start of the thread that reads ahead.
+    first, second = between(at[0], at[SLICES // 2]), between(at[SLICES // 2], at[-1])
     yield figure(
-        "fastest tenth beside the slowest",
+        "speed of the second half beside the first",
         setting,
-        max(cpu_speeds) / min(cpu_speeds),
-        "times, processor",
-        Target(FLAT, False) if most else None,
-        on_the_wall=max(speeds) / min(speeds),
-        first_half_beside_second=float(np.mean(cpu_speeds[:5]) / np.mean(cpu_speeds[5:])),
+        second[1] / first[1],
+        "times, by the processor",
+        Target(FLAT) if most else None,
+        on_the_wall=second[0] / first[0],
     )
+
+
+def between(a: Mark, b: Mark) -> tuple[float, float]:
+    """Megabytes a second between two marks, on the wall and of the processor."""
+    megabytes = (b.read - a.read) / 1e6
+    return megabytes / max(b.wall - a.wall, TICK), megabytes / max(b.cpu - a.cpu, TICK)
+
+
+def learn(path: Path) -> tuple[list[Mark], float]:
+    """Marks along the file, and megabytes at the peak, of one run of the command."""
+    code = "from ellipsoid.cli import main; main()"
+    arguments = ["learn", str(path), "--model", "PassiveAggressive", "--save", str(path.with_suffix(".model"))]
+    child = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    marks: list[Mark] = []
+    peak = 0.0
+    process = Path(f"/proc/{child.pid}")
+    while child.poll() is None:
+        try:
+            place = _opened(process, path)
+            status = (process / "status").read_text()
+            if place is not None:
+                read = int((process / "fdinfo" / place).read_text().split()[1])
+                fields = (process / "stat").read_text().rsplit(")", 1)[1].split()
+                marks.append(Mark(read, time.perf_counter(), (int(fields[11]) + int(fields[12])) * TICK))
+            peak = max(peak, *(int(line.split()[1]) / 1024 for line in status.splitlines() if line.startswith("VmHWM")))
+        except (OSError, TypeError, ValueError):
+            # The file has been closed, or the process is on its way out.
+            pass
+        time.sleep(0.005)
+    output, error = child.communicate()
+    if child.returncode or not marks:
+        raise RuntimeError(error.decode() or output.decode())
+    return marks, peak
+
+
+def _opened(process: Path, path: Path) -> str | None:
+    """The number under which a process has a file open."""
+    for link in (process / "fd").iterdir():
+        if os.readlink(link) == str(path):
+            return link.name
+    return None

@@ -242,3 +242,18 @@ def test_a_stream_record_that_makes_no_sense_is_refused(svm):
     for stream in ({}, {"row": 1}, {**content.header["stream"], "row": -1}, {**content.header["stream"], "inputs": 3}):
         container.write(svm / "m", {**content.header, "stream": json.loads(json.dumps(stream))}, content.arrays)
         assert "not understood" in run("learn", svm / "first.svm", "--resume", svm / "m", code=1).stderr
+
+
+def test_commands_for_long_files_do_without_pandas(svm):
+    """It would take a third of their memory."""
+    pytest.importorskip("pandas")
+    data, model = str(svm / "first.svm"), str(svm / "m")
+    commands = [["learn", data, "--model", "MIRA", "--save", model], ["predict", model, data], ["inspect", model]]
+    code = (
+        "import sys\nfrom ellipsoid.cli import main\n"
+        f"for command in {commands!r}: main(command, standalone_mode=False)\n"
+        "assert 'sklearn' in sys.modules\nassert 'pandas' not in sys.modules\nassert 'pyarrow' not in sys.modules\n"
+        "import pandas\nassert pandas.DataFrame({'a': [1]}).shape == (1, 1)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stderr, done.returncode) == ("", 0)

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from ellipsoid.cli.lean import import_scikit_learn
+
 
 @click.command(name="inspect")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
@@ -16,6 +18,7 @@ def command(model: str, top: int) -> None:
     """Show what the file MODEL holds: the learner, its counts, its arrays, its certificates and its largest weights."""
     import os
 
+    import_scikit_learn()
     from ellipsoid.cli.terminal import show_table
     from ellipsoid.estimators.persist import open_model
     from ellipsoid.report.table import number

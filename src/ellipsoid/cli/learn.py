@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from ellipsoid.cli.lean import import_scikit_learn
 from ellipsoid.cli.reading import Inputs, named_set, reading_options, stream_options
 
 
@@ -47,6 +48,7 @@ def command(**options: Any) -> None:
     if options["save_every"] and not options["target"]:
         raise click.UsageError("--save-every needs --save, the file to write to.")
     every = _every(options["save_every"])
+    import_scikit_learn()
     if options["plot"]:
         from ellipsoid.report.plots import need_matplotlib
 
