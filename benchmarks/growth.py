@@ -49,7 +49,7 @@ def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
 
 
 def beside_bare_passes(ours: dict[str, Any], setting: str, widths: list[int], effort: Effort) -> dict[str, Any]:
-    """The growth that is ours and not the caches': against reading the 30 columns twice by BLAS, as an update must."""
+    """Against reading the 30 columns twice by BLAS, as an update by itself would: the caches bend that line too."""
     bare = []
     for d in widths:
         H, x, b = np.ones((30, d)), np.ones(d), np.ones(30)

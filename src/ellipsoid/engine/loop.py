@@ -7,7 +7,7 @@ import numpy as np
 
 from .compile import compiled
 from .machine import borrowed
-from .protocol import SCORES, absorb, curious, demand, judge, room, score, width, winner
+from .protocol import SCORES, absorb, begin, curious, demand, judge, meet, room, score, width, winner
 from .rows import count, flaw
 from .tally import MISTAKES, RADIUS2, ROUNDS, UPDATES
 from .tasks import ASIDE, ORDERED, WATCHED
@@ -44,11 +44,12 @@ def learn(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (ev
     )
     n = width(task)
     scores = work[SCORES]
+    begin(rep)
     for i in range(start, stop):
         t = task.ledger[ASIDE, i] if task.mode == ORDERED else i
         if not room(rep, rows, t):
             return i
-        score(rep, rows, t, n, scores)
+        meet(rep, rows, t, n, scores)
         if task.mode == WATCHED:
             task.ledger[ASIDE, t] = winner(task, scores)
         if not curious(rule, task, rep, rows, t, work, tally):

@@ -21,6 +21,17 @@ def score(rep: Any, rows: Any, t: int, n: int, scores: Any) -> None:
     """Representation: write the n scores of row t. Equal rows of weights must get equal scores, to the last bit."""
 
 
+@generic(1, default=True)
+def begin(rep: Any) -> None:
+    """Representation: other rows are coming than those it may have looked ahead at; by default it never does."""
+
+
+@generic(2, default=True)
+def meet(rep: Any, rows: Any, t: int, n: int, scores: Any) -> None:
+    """Representation: score row t, which is learned next, and may be followed by its neighbours; by default `score`."""
+    score(rep, rows, t, n, scores)
+
+
 @generic(2, default=True)
 def norm2(rep: Any, rows: Any, t: int) -> float:
     """Representation: the squared norm of row t where the hypothesis lives: K(x, x) of a kernel; by default its own."""

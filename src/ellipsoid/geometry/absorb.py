@@ -12,7 +12,8 @@ from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2, room, sco
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS
 
-from .flat import Column, Full, Product
+from .column import Column, stays
+from .flat import Full, Product
 from .gram import Gram, SparseGram, length2
 from .gram import length as row_length
 from .kernel_gram import KernelGram
@@ -45,8 +46,6 @@ def _(rep, rule, rows, t, moves, work, tally):
     return True
 
 
-@score.register(Column, Dense)
-@score.register(Column, CSR)
 @score.register(Product, Dense)
 @score.register(Product, CSR)
 @score.register(Full, Dense)
@@ -67,6 +66,8 @@ def open_for(rep, stored, capacity, accurate):
 
 @room.register(Column)
 def _(rep, rows, t):
+    if stays(rep.state, rep.H.shape[1]) and rep.across.shape[0] == 0:
+        return False
     return open_for(rep, rep.state[STORED], rep.H.shape[0], rep.state[LOG_KEPT] > LEAST)
 
 

@@ -1,12 +1,10 @@
-"""Forms that keep vectors of the whole space, a block for each function: column, product and full.
+"""Forms that keep vectors of the whole space, a block for each function: product and full (for column see there).
 
-    column   B = I - sum_k h_k h_k'                  h = sqrt(kappa / z'Bz) Bz
     product  B = J J', J = I - H' T H                T upper triangular ("WY"), h = J'z / |J'z|
     full     B = J J', J a matrix                    J <- J - tau (J h) h',  tau = kappa / (1 + sqrt(1 - kappa))
 
-The column form costs 4 m dim flops an update and cancels when little of a direction is left; the product form costs
-twice that and never loses sign, z'Bz being a sum of squares; the full form is for m beyond dim / 2. Bischof & Van Loan
-(1987) for the aggregated product.
+The product form costs twice as much as the column form and never loses sign, z'Bz being a sum of squares; the full
+form is for m beyond dim / 2. Bischof & Van Loan (1987) for the aggregated product.
 """
 
 from math import sqrt
@@ -22,17 +20,6 @@ from ellipsoid.representation.linear import ClassMajor
 from .protocol import probe, push, shrink
 from .state import STORED
 from .unpack import unpack
-
-
-class Column(NamedTuple):
-    """``H[k, r]`` is the block of function r in column k."""
-
-    base: ClassMajor
-    H: np.ndarray
-    state: np.ndarray
-    rounds: np.ndarray
-    x: np.ndarray
-    Bz: np.ndarray
 
 
 class Product(NamedTuple):
@@ -100,25 +87,6 @@ def against(vector, moves, work, x):
 
 
 @helper(SUM)
-def against_four(H, k, moves, work, x):
-    """<h, z> for the four vectors from H_k on, reading z once."""
-    a, b, c, d = 0.0, 0.0, 0.0, 0.0
-    for i in range(moves):
-        r, p, q, s, t = int(work[WHO, i]), 0.0, 0.0, 0.0, 0.0
-        first, second, third, fourth = H[k, r], H[k + 1, r], H[k + 2, r], H[k + 3, r]
-        for j in range(x.shape[0]):
-            p += first[j] * x[j]
-            q += second[j] * x[j]
-            s += third[j] * x[j]
-            t += fourth[j] * x[j]
-        a += work[TAU, i] * p
-        b += work[TAU, i] * q
-        c += work[TAU, i] * s
-        d += work[TAU, i] * t
-    return a, b, c, d
-
-
-@helper(SUM)
 def inner(left, right):
     """<left, right> over all blocks."""
     total = 0.0
@@ -167,37 +135,12 @@ def forward(base, Bz, step, before):
                 base.U[r, j] += step * before * Bz[r, j]
 
 
-@push.register(Column, Dense)
-@push.register(Column, CSR)
 @push.register(Product, Dense)
 @push.register(Product, CSR)
 @push.register(Full, Dense)
 @push.register(Full, CSR)
 def _(rep, rows, t, moves, work, step, before):
     forward(rep.base, rep.Bz, step, before)
-
-
-@probe.register(Column, Dense)
-@probe.register(Column, CSR)
-def _(rep, rows, t, moves, work, length):
-    unpack(rows, t, rep.x)
-    place(moves, work, rep.x, rep.Bz)
-    # A column is read once from the far cache: its product and its share of Bz are made together.
-    m, k = int(rep.state[STORED]), 0
-    while k + 4 <= m:
-        subtract_four(rep.Bz, against_four(rep.H, k, moves, work, rep.x), rep.H, k)
-        k += 4
-    while k < m:
-        subtract(rep.Bz, against(rep.H[k], moves, work, rep.x), rep.H[k])
-        k += 1
-    return against(rep.Bz, moves, work, rep.x)
-
-
-@shrink.register(Column, Dense)
-@shrink.register(Column, CSR)
-def _(rep, rows, t, moves, work, kappa, quadratic):
-    copy(rep.H[int(rep.state[STORED])], sqrt(kappa / quadratic), rep.Bz)
-    rep.state[STORED] += 1.0
 
 
 @probe.register(Product, Dense)

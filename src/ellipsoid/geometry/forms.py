@@ -2,14 +2,17 @@
 
 from typing import Any
 
-from .flat import Column, Full, Product
+from .column import Column
+from .flat import Full, Product
 from .gram import Gram, SparseGram
 
 FORMS: dict[str, Any] = {"column": Column, "product": Product, "gram": Gram, "full": Full, "sparse": SparseGram}
 ARRAYS = {
-    "column": ("H",), "product": ("H", "T"), "gram": ("Z", "S", "pairs"), "full": ("J",),
+    "column": ("H", "debt"), "product": ("H", "T"), "gram": ("Z", "S", "pairs"), "full": ("J",),
     "sparse": ("Z", "S", "pairs", "small", "slot"),
 }  # fmt: skip
+# Arrays that older files do not have; they were zero there.
+LATER = ("debt",)
 
 # Not made on our own account: a full matrix of more rows (134 MB), a product of more numbers for sparse rows (32 MB).
 LARGEST_FULL, LARGEST_PRODUCT = 4096, 1 << 22

@@ -11,14 +11,16 @@ from ellipsoid.representation.tables import Floats, LinearTable
 
 from .ellipsoid import Ellipsoid
 from .gram import BETA, LATE
-from .state import LIFTED, LOG_SCALE, STORED
+from .state import DEFERRED, LIFTED, LOG_SCALE, STORED
 
 if TYPE_CHECKING:
     from .table import EllipsoidTable
 
 
 def folded(table: EllipsoidTable) -> LinearTable:
-    """The weights with the stored examples' coefficients added in (a copy where there are any)."""
+    """The weights with all that is kept apart from them added in (a copy where there is anything)."""
+    if table.form == "column" and table.numbers[DEFERRED]:
+        return _paid(table)
     if table.form != "sparse":
         return table.linear
     stored = int(table.numbers[STORED])
@@ -32,6 +34,16 @@ def folded(table: EllipsoidTable) -> LinearTable:
                 for block, sign in ((pairs[k, 0], pairs[k, 1]), (pairs[k, 2], pairs[k, 3])):
                     if sign != 0.0:
                         target[used, int(block)] += beta[k] * sign * Z[:, k]
+    return linear
+
+
+def _paid(table: EllipsoidTable) -> LinearTable:
+    """w = v - H' debt, column after column: a product of matrices may round by where its arrays lie."""
+    linear, H = table.linear.copy(), table.parts["H"][:, 0]
+    for target, debt in zip((linear.W, linear.U), table.parts["debt"], strict=True):
+        if target.size:
+            for k in range(int(table.numbers[STORED])):
+                target[0, : H.shape[1]] -= debt[k] * H[k]
     return linear
 
 

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .forms import ARRAYS, FORMS
+from .column import stays
+from .forms import ARRAYS, FORMS, LATER
 from .gram import BLOCK, PAIR, RIVAL, RIVAL_SIGN
-from .state import CUTS, DIM, HALT, SIZE, STORED, USED
+from .state import CUTS, DEFERRED, DIM, HALT, SIZE, STORED, USED
 from .table import EllipsoidTable
 
 Arrays = dict[str, NDArray[Any]]
@@ -28,11 +29,12 @@ def check_form(table: EllipsoidTable, arrays: Arrays, form: Any) -> None:
         raise ValueError(f"its shape has the unknown form {form!r}")
     if table.by_class is (form == "sparse") or table.forced not in (None, form):
         raise ValueError(f"its shape has the form {form!r}, which is not one for its weights and parameters")
-    parts = {name: arrays[f"form_{name}"] for name in ARRAYS[form]}
+    parts = {name: arrays[f"form_{name}"] for name in ARRAYS[form] if name not in LATER or f"form_{name}" in arrays}
     capacity = max((len(parts[name]) for name in ("H", "S") if name in parts), default=0)
     functions, columns = table.scores, 1 + table.width
     expected = {
         "H": (capacity, functions, columns),
+        "debt": (2, capacity),
         "T": (capacity, capacity),
         "S": (capacity, capacity),
         "pairs": (capacity, PAIR),
@@ -45,6 +47,8 @@ def check_form(table: EllipsoidTable, arrays: Arrays, form: Any) -> None:
         _check_shape(name, array, expected[name])
     if form != "full" and numbers[STORED] > capacity:
         raise ValueError(f"its ellipsoid has {numbers[STORED]:g} examples in arrays for {capacity}")
+    if numbers[DEFERRED] and not (form == "column" and "debt" in parts and stays(numbers, functions)):
+        raise ValueError("its weights owe something that it does not hold")
     if "pairs" in parts:
         check_pairs(parts["pairs"][: int(numbers[STORED])], functions)
     if "slot" in parts:

@@ -17,6 +17,8 @@ ASKED, USED = range(12, 14)
 # A full matrix whose downdates never end is lifted before it underflows: it holds exp(LIFTED) B, and asks for the next
 # lift where LOG_KEPT falls to LIFT_AT.
 LIFTED, LIFT_AT = range(14, 16)
+# The column form: the recent rate of updates, CUTS one row ago, and 1 while the weights owe something.
+RATE, MARK, DEFERRED = range(16, 19)
 SIZE = 20
 
 # Below this product of (1 - kappa) a difference I - U U' has lost three digits: a product form takes over.

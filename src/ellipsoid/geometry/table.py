@@ -12,7 +12,7 @@ Features and classes may be added at any time: all earlier directions are zero t
 and the ellipsoid is the one that a start in the larger space would have given.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import ceil, exp, inf, log
 from typing import Any
 
@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from ellipsoid.representation.tables import Floats, LinearTable, zeros
 
 from . import absorb as _absorb  # noqa: F401  (the bodies that make these forms learn)
+from .column import Column, laid_across
 from .ellipsoid import Ellipsoid
-from .forms import ARRAYS, COMPACT, FORMS, LARGEST_FULL, LARGEST_PRODUCT
+from .forms import ARRAYS, COMPACT, FORMS, LARGEST_FULL, LARGEST_PRODUCT, LATER
 from .gram import PAD, PAIR, length
 from .lift import ahead, lift
 from .low_rank import in_blocks, square_root
@@ -32,6 +33,7 @@ from .reading import as_ellipsoid, folded, unshaped
 from .state import (
     ASKED,
     CUTS,
+    DEFERRED,
     DIM,
     DONE,
     EMPTY,
@@ -143,8 +145,8 @@ class EllipsoidTable:
 
     # -- arrays ------------------------------------------------------------------------------------------------
 
-    def _adopt(self, form: str, capacity: int) -> None:
-        """Start a form with B = I."""
+    def _adopt(self, form: str, capacity: int, old: Mapping[str, NDArray[Any]] | None = None) -> None:
+        """Start a form with B = I, or with the contents of its arrays of another size."""
         self.form = form
         functions, columns = self._extent()
         # One place more than there will be downdates: the rule says that it is done at the first update that has none.
@@ -153,6 +155,7 @@ class EllipsoidTable:
             capacity = PAD * ceil(capacity / PAD)
         make: dict[str, Callable[[], Floats]] = {
             "H": lambda: np.zeros((capacity, functions, columns)),
+            "debt": lambda: np.zeros((2, capacity)),
             "T": lambda: np.zeros((capacity, capacity)),
             "S": lambda: np.zeros((capacity, capacity)),
             "pairs": lambda: np.zeros((capacity, PAIR)),
@@ -165,6 +168,8 @@ class EllipsoidTable:
             "small": lambda: np.zeros((5, capacity)),
         }
         self.parts = {name: make[name]() for name in ARRAYS[form]}
+        for name, array in (old or {}).items():
+            _copy_corner(array, self.parts[name])
         self._bind()
 
     def _bind(self) -> None:
@@ -173,15 +178,14 @@ class EllipsoidTable:
         capacity = max(1, *(len(self.parts.get(name, ())) for name in ("S", "T", "H")))
         scratch = {"x": (columns,), "f": (functions, columns), "Bz": (functions, columns), "small": (3, capacity)}
         kind = FORMS[self.form or "column"]
+        if kind is Column:
+            stored |= laid_across(self.parts["H"], self.numbers)
         self.rep = kind(**{k: stored[k] if k in stored else np.zeros(scratch[k]) for k in kind._fields})
 
     def _relay(self) -> None:
         """Carry the arrays of the form over to the table's new shape."""
         old, form, stored = self.parts, self.form or "column", int(self.numbers[STORED])
-        self._adopt(form, max(8, stored, *(len(a) for n, a in old.items() if n in ("S", "H", "T"))))
-        for name, array in old.items():
-            _copy_corner(array, self.parts[name])
-        self._bind()
+        self._adopt(form, max(8, stored, *(len(a) for n, a in old.items() if n in ("S", "H", "T"))), old)
 
     def grow(self, rows: Any, t: int) -> None:
         """What the loop stopped for: an empty intersection, more room, or another form."""
@@ -223,10 +227,8 @@ class EllipsoidTable:
         return len(self.parts["H"]) if "H" in self.parts else len(self.parts.get("S", ()))
 
     def _double(self, factor: int = 2) -> None:
-        old, self.columns = self.parts, max(self.columns, self._capacity())
-        self._adopt(self.form or "column", factor * self._capacity())
-        for name, array in old.items():
-            _copy_corner(array, self.parts[name])
+        self.columns = max(self.columns, self._capacity())
+        self._adopt(self.form or "column", factor * self._capacity(), self.parts)
 
     # -- other forms -------------------------------------------------------------------------------------------
 
@@ -281,6 +283,9 @@ class EllipsoidTable:
     def split(self, factor: float) -> None:
         """Turn a binary run into the same run with two opposite functions (z becomes (e_b - e_a) (x) x)."""
         stored = int(self.numbers[STORED])
+        if self.form == "column":
+            self.linear, self.numbers[DEFERRED] = folded(self), 0.0
+            self.parts["debt"][:] = 0.0
         before = {name: np.array(array) for name, array in self.parts.items()}
         self.linear.split(factor)
         self.scores = 2
@@ -375,10 +380,8 @@ class EllipsoidTable:
             if form not in FORMS:
                 raise ValueError(f"its shape has the unknown form {form!r}")
             self.compact = max(COMPACT, len(arrays["form_Z"])) if form == "sparse" else COMPACT
-            self._adopt(form, max([8, *(len(arrays[f"form_{n}"]) for n in ARRAYS[form] if n in ("H", "S", "T"))]))
-            for name in ARRAYS[form]:
-                _copy_corner(arrays[f"form_{name}"], self.parts[name])
-            self._bind()
+            old = {n: arrays[f"form_{n}"] for n in ARRAYS[form] if f"form_{n}" in arrays or n not in LATER}
+            self._adopt(form, max([8, *(len(old[n]) for n in old if n in ("H", "S", "T"))]), old)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "rep"}
