@@ -45,7 +45,9 @@ def test_every_round_is_that_of_the_matrix(dense, average, sparse):
         np.testing.assert_allclose(model.decision_function(X[:5]), X[:5] @ want, rtol=0, atol=1e-11)
         changes += deferred(model) != states[-1]
         states.append(deferred(model))
-    assert True in states and not states[-1] and changes == 2
+    assert True in states
+    assert not states[-1]
+    assert changes == 2
 
 
 @pytest.mark.parametrize("average", [False, True])
@@ -64,10 +66,11 @@ def test_chunks_leave_no_trace(width, average, tmp_path):
                 model.save(tmp_path / "m")
                 model = ellipsoid.load(tmp_path / "m")
             start, k = stop, k + 1
-        assert owing and not deferred(model)
+        assert owing
+        assert not deferred(model)
         for found, want in zip(model._core.table.state(1).items(), whole._core.table.state(1).items(), strict=True):
             if not found[0].startswith("form_"):
-                assert found[0] == want[0] and found[1].tobytes() == want[1].tobytes(), found[0]
+                assert (found[0], found[1].tobytes()) == (want[0], want[1].tobytes()), found[0]
         assert model.coef_.tobytes() == whole.coef_.tobytes()
 
 
@@ -77,7 +80,8 @@ def test_rows_in_another_order_are_foreseen_one_by_one():
     order = np.random.RandomState(5).permutation(len(y))
     laid = IELLIP(**PARAMETERS).partial_fit(X[order], y[order], classes=[0, 1])
     drawn = IELLIP(**PARAMETERS, n_epochs=1, shuffle=True, random_state=5).fit(X, y)
-    assert deferred(drawn) and drawn.coef_.tobytes() == laid.coef_.tobytes()
+    assert deferred(drawn)
+    assert drawn.coef_.tobytes() == laid.coef_.tobytes()
 
 
 def test_reading_changes_nothing():
@@ -88,7 +92,8 @@ def test_reading_changes_nothing():
         other.partial_fit(X[t : t + 1], y[t : t + 1], classes=[0, 1])
         if t % 7 == 0:
             other.predict(X[:20]), other.coef_, other.certificates(), other.predict_one(X[t])
-    assert deferred(model) and model.coef_.tobytes() == other.coef_.tobytes()
+    assert deferred(model)
+    assert model.coef_.tobytes() == other.coef_.tobytes()
 
 
 def test_a_wider_row_and_a_third_label_while_something_is_owed(dense):
@@ -98,7 +103,8 @@ def test_a_wider_row_and_a_third_label_while_something_is_owed(dense):
     assert deferred(model)
     before = model.coef_.copy()
     model._core.table.reserve(1, 100)
-    assert deferred(model) and model._core.table.weights(1, 0)[0, 1:91].tobytes() == before[0].tobytes()
+    assert deferred(model)
+    assert model._core.table.weights(1, 0)[0, 1:91].tobytes() == before[0].tobytes()
     model = IELLIP(**PARAMETERS, fit_intercept=False).partial_fit(wide, y)
     score = model.decision_function(wide[:9])
     model._core.know(2)
