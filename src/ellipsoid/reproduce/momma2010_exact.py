@@ -148,7 +148,7 @@ def _distances(results: Results, names: list[str]) -> Table:
         for name in names
     ]
     titles = ("set", *(f"{learner}, degrees" for learner in MAIN[1:]), *(f"{learner}, seconds" for learner in MAIN))
-    return Table("Angle to the exact weights, and seconds of a fit, mean (sd)", titles, lines)
+    return Table("Angle to the exact weights, and processor seconds of a fit, mean (sd)", titles, lines)
 
 
 def _softness(results: Results, names: list[str]) -> Table:
@@ -179,7 +179,7 @@ def _panels(results: Results, names: list[str]) -> list[Panel]:
     return [
         Panel("Error", "", "test error, %", error, joined=False, names=tuple(names)),
         Panel("Distance", "", "degrees from the exact weights", apart, joined=False, names=tuple(names)),
-        Panel("Time", "", "seconds a fit", time, joined=False, names=tuple(names), logarithmic=True),
+        Panel("Time", "", "processor seconds a fit", time, joined=False, names=tuple(names), logarithmic=True),
     ]
 
 

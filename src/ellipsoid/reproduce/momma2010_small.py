@@ -159,7 +159,7 @@ def _report_1(results: Results) -> Report:
     if sizes:
         times = {n: [results.seconds(f"raetsch-splice, {s} rows", n).mean for s in sizes] for n in TIMED}
         curves = [Curve(n, sizes, found) for n, found in times.items()]
-        panels.append(Panel("Time, raetsch-splice", "rows", "seconds", curves, logarithmic=True))
+        panels.append(Panel("Time, raetsch-splice", "rows", "processor seconds", curves, logarithmic=True))
     return Report(
         lead="SVM, Bayes point machine and e-SVM with hard margins and an RBF kernel on small sets, and their time.",
         verdicts=verdicts,
