@@ -12,8 +12,8 @@ from ellipsoid.streams.scale import scale
 
 
 def fit_and_test(task: Task, progress: Progress | None = None) -> Cell:
-    """Fit a clone of the model on ``task.at_once`` rows drawn by the seed; ``elapsed`` is the processor's time of the fit
-    alone, which other programs on the machine do not lengthen.
+    """Fit a clone of the model on ``task.at_once`` rows drawn by the seed; ``elapsed`` is the processor's time of the
+    fit alone, which other programs on the machine do not lengthen.
     """
     from sklearn.base import clone
 

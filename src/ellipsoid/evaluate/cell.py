@@ -34,8 +34,8 @@ class Cell:
 
     ``test_errors`` are those of the model as it stood after each pass, empty where there is no test part;
     ``support`` counts a kernel model's support patterns after each pass, and is empty for weights;
-    ``certificates`` are those at the end; ``elapsed`` is all the time that the cell took, tests included, by the clock; ``weights``
-    are those of a linear machine for two classes that saw all rows at once.
+    ``certificates`` are those at the end; ``elapsed`` is all the time that the cell took, tests included, by the
+    clock; ``weights`` are those of a linear machine for two classes that saw all rows at once.
     """
 
     learner: str
