@@ -94,7 +94,7 @@ def test_norms_without_end_are_survived(aggressive):
     rng = np.random.default_rng(0)
     rows, y = rng.normal(size=(1500, 2)), rng.integers(0, 2, 1500)
     model = ROMMA(aggressive=aggressive, average=True, **LINE).partial_fit(rows, y, classes=[0, 1])
-    assert model._core.table.numbers[NORM2] > 1e20
+    assert model._core.table.numbers[NORM2] > 1.0 / np.finfo(np.float64).eps
     assert np.isfinite(model.dual_coef_).all()
     assert np.isfinite(model.decision_function(rows)).all()
     assert all(c.observed <= c.bound for c in model.certificates())

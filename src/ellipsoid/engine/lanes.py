@@ -27,39 +27,44 @@ LANES = 4
 Sums = tuple[Any, ...]
 
 _WORD = ir.IntType(32)
-_VECTOR = ir.VectorType(ir.DoubleType(), LANES)
 # Fused where the machine can, as plain loops are; never regrouped.
 _FLAGS = ("contract",)
 
 
-class _Vector(types.Type):
-    def __init__(self) -> None:
-        super().__init__(name=f"{LANES} float64")
+class Vector(types.Type):
+    """So many neighbouring numbers in one register, or in several where the machine's are shorter."""
+
+    def __init__(self, lanes: int) -> None:
+        self.lanes = lanes
+        self.bits = ir.VectorType(ir.DoubleType(), lanes)
+        super().__init__(name=f"{lanes} float64")
 
 
-_vector = _Vector()
+_vector = Vector(LANES)
 
 
-@register_model(_Vector)
+@register_model(Vector)
 class _VectorModel(PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
-        super().__init__(manager, kind, _VECTOR)
+        super().__init__(manager, kind, kind.bits)
 
 
-def blank(count: int) -> Sums:
-    """``count`` x LANES zeros; in compiled code the count must be written as a number."""
-    return (np.zeros(LANES),) * count
+def blank(count: int, lanes: int = LANES) -> Sums:
+    """``count`` x ``lanes`` zeros; in compiled code both must be written as numbers."""
+    return (np.zeros(lanes),) * count
 
 
 def gather(sums: Sums, table: Any, i: int, first: int, x: float) -> Sums:
     """The sums, with as many numbers of row i of the table, times x, added."""
-    return tuple(own + table[i, first + LANES * k : first + LANES * (k + 1)] * x for k, own in enumerate(sums))
+    n = len(sums[0])
+    return tuple(own + table[i, first + n * k : first + n * (k + 1)] * x for k, own in enumerate(sums))
 
 
 def deliver(sums: Sums, out: Any, first: int) -> None:
     """Write the sums to ``out[first:]``."""
+    n = len(sums[0])
     for k, own in enumerate(sums):
-        out[first + LANES * k : first + LANES * (k + 1)] = own
+        out[first + n * k : first + n * (k + 1)] = own
 
 
 def foremost(scores: Any, n: int, but: int) -> tuple[int, float]:
@@ -75,20 +80,21 @@ def foremost(scores: Any, n: int, but: int) -> tuple[int, float]:
 
 
 @overload(blank, prefer_literal=True)
-def _blank(count):
-    if isinstance(count, types.IntegerLiteral):
-        return lambda count: _zeros(count)  # noqa: PLW0108 (numba wants a plain function here)
+def _blank(count, lanes=LANES):
+    if isinstance(count, types.IntegerLiteral) and isinstance(lanes, types.IntegerLiteral | types.Omitted | int):
+        return lambda count, lanes=LANES: _zeros(count, lanes)
     return None
 
 
 @intrinsic(prefer_literal=True)
-def _zeros(typingctx, count):
-    kind = types.UniTuple(_vector, count.literal_value)
+def _zeros(typingctx, count, lanes):
+    vector = Vector(lanes.value if isinstance(lanes, types.Omitted) else lanes.literal_value)
+    kind = types.UniTuple(vector, count.literal_value)
 
     def codegen(context, builder, signature, args):
-        return cgutils.pack_array(builder, [ir.Constant(_VECTOR, [0.0] * LANES)] * kind.count)
+        return cgutils.pack_array(builder, [ir.Constant(vector.bits, [0.0] * vector.lanes)] * kind.count)
 
-    return kind(count), codegen
+    return kind(count, lanes), codegen
 
 
 @overload(gather, inline="never")
@@ -101,8 +107,9 @@ def _gathered(typingctx, sums, table, i, first, x):
     def codegen(context, builder, signature, args):
         own, rows, row, column, x = args
         kind = signature.args[1]
-        place = _place(context, builder, kind, rows, [row, column])
-        multiplier = _everywhere(builder, x)
+        vector = signature.args[0].dtype
+        place = _place(context, builder, kind, rows, [row, column], vector)
+        multiplier = everywhere(builder, x, vector.lanes)
         added = []
         for k in range(signature.args[0].count):
             weights = builder.load(builder.gep(place, [ir.Constant(_WORD, k)]), align=8)
@@ -122,7 +129,7 @@ def _deliver(sums, out, first):
 def _delivered(typingctx, sums, out, first):
     def codegen(context, builder, signature, args):
         kind = signature.args[1]
-        place = _place(context, builder, kind, args[1], [args[2]])
+        place = _place(context, builder, kind, args[1], [args[2]], signature.args[0].dtype)
         for k in range(signature.args[0].count):
             builder.store(builder.extract_value(args[0], k), builder.gep(place, [ir.Constant(_WORD, k)]), align=8)
         return context.get_dummy_value()
@@ -145,13 +152,13 @@ def _highest(typingctx, scores, n, but):
     def codegen(context, builder, signature, args):
         scores, n, but = args
         array = make_array(signature.args[0])(context, builder, value=scores)
-        lowest = ir.Constant(_VECTOR, [float("-inf")] * LANES)
+        lowest = ir.Constant(_vector.bits, [float("-inf")] * LANES)
         top, who = cgutils.alloca_once_value(builder, lowest), cgutils.alloca_once_value(builder, steps)
-        skip = _everywhere(builder, but)
+        skip = everywhere(builder, but, LANES)
         whole = builder.and_(n, ir.Constant(index, -LANES))
         with cgutils.for_range_slice(builder, ir.Constant(index, 0), whole, ir.Constant(index, LANES), index) as (r, _):
-            place = builder.bitcast(builder.gep(array.data, [r]), _VECTOR.as_pointer())
-            names = builder.add(_everywhere(builder, r), steps)
+            place = builder.bitcast(builder.gep(array.data, [r]), _vector.bits.as_pointer())
+            names = builder.add(everywhere(builder, r, LANES), steps)
             found = builder.select(builder.icmp_signed("==", names, skip), lowest, builder.load(place, align=8))
             best = builder.load(top)
             higher = builder.fcmp_ordered(">", found, best)
@@ -181,15 +188,15 @@ def _highest(typingctx, scores, n, but):
     return kind(scores, n, but), codegen
 
 
-def _place(context, builder, kind, array, where):
+def _place(context, builder, kind, array, where, vector):
     """Pointer to the vector that begins at this place of an array."""
     array = make_array(kind)(context, builder, value=array)
     place = cgutils.get_item_pointer(context, builder, kind, array, where, wraparound=False)
-    return builder.bitcast(place, _VECTOR.as_pointer())
+    return builder.bitcast(place, vector.bits.as_pointer())
 
 
-def _everywhere(builder, x):
+def everywhere(builder: Any, x: Any, lanes: int) -> Any:
     """A vector of one number."""
-    undefined = ir.Constant(ir.VectorType(x.type, LANES), ir.Undefined)
+    undefined = ir.Constant(ir.VectorType(x.type, lanes), ir.Undefined)
     one = builder.insert_element(undefined, x, ir.Constant(_WORD, 0))
-    return builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_WORD, LANES), [0] * LANES))
+    return builder.shuffle_vector(one, undefined, ir.Constant(ir.VectorType(_WORD, lanes), [0] * lanes))

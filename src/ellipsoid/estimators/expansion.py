@@ -129,7 +129,7 @@ class ExpansionLearner(Learner):
             else:
                 ahead = self.table.look_ahead(block, standing.scores_of(self.table, block, picks), keep=True)
                 self.go(self.task(small, how, sets), block, ahead)
-                standing.keep(self.table, picks, ahead.scores)
+                standing.keep(self.table, picks, ahead.scores.T)
             if mode == WATCHED:
                 ledger[ASIDE, begin:end] = small[ASIDE]
 
@@ -140,7 +140,7 @@ class ExpansionLearner(Learner):
 
     def go(self, task: Any, block: Block, ahead: Lookahead) -> None:
         """Run the loop over a block; within a budget it stops after each update, which is then settled."""
-        reached, stop = 0, len(ahead.scores)
+        reached, stop = 0, len(ahead.when)
         rows = Dense(np.empty((stop, 0)), 0.0)
         values = None if self.budget is None else self.table.values(block)
         while reached < stop:

@@ -39,7 +39,7 @@ class ScaledExpansionLearner(ExpansionLearner):
 
     def go(self, task: Any, block: Block, ahead: Lookahead) -> None:
         """Run the loop over a block; it stops where an update leaves something to be done to the whole expansion."""
-        reached, stop = 0, len(ahead.scores)
+        reached, stop = 0, len(ahead.when)
         rows, rep = Dense(np.empty((stop, 0)), 0.0), ScaledAhead(ahead, ahead.state)
         while reached < stop:
             args = (self.rule, task, rep, rows, self.tally, self.work, reached, stop)

@@ -24,7 +24,8 @@ from ellipsoid.engine.generic import helper
 
 from .expansion import ExpansionTable
 from .lookahead import NORM2, PAUSE, PENDING, SCALE, SINCE_INVERTED, Lookahead
-from .patterns import Block, doubled
+from .patterns import Block
+from .tables import doubled
 
 Floats = NDArray[np.float64]
 
@@ -67,7 +68,7 @@ class BudgetTable(ExpansionTable):
         if residual <= TINY_RESIDUAL * own or (len(losses) and moved @ moved * residual <= losses.min()):
             self._spread(z, 1.0, moved, late)
             missing = ahead.gram[t, t + 1 :] - values[t + 1 :, :used] @ z
-            ahead.scores[t + 1 :] -= np.outer(missing, moved)
+            ahead.scores[:, t + 1 :] -= np.outer(moved, missing)
             self._lose(max(0.0, residual) * float(moved @ moved))
         elif used < self.budget:
             slot = int(self.patterns.place(block, [t])[0])
@@ -119,7 +120,7 @@ class BudgetTable(ExpansionTable):
         shares[p] = 0.0
         self._spread(shares, 1.0, gone, gone_late)
         missing = values[t + 1 :, p] - values[t + 1 :] @ shares + (new / kept) * ahead.gram[t, t + 1 :]
-        ahead.scores[t + 1 :] -= np.outer(missing, gone)
+        ahead.scores[:, t + 1 :] -= np.outer(gone, missing)
         self._lose(float(gone @ gone) / kept)
         self.coef[p, :scores] = ahead.moved[t] - (new / kept) * gone
         if gone_late is not None:

@@ -21,10 +21,13 @@ from ellipsoid.engine.generic import SUM as REGROUPED
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.rows import CSR, Dense
 
+from .columns import Columns
 from .history import History
 from .kernels import KERNELS, Function, Precomputed
 from .lookahead import KEEP, NORM2, SCALE, SIZE, Lookahead, elapsed
-from .patterns import Block, Columns, DensePatterns, Patterns, Picks, SparsePatterns, doubled
+from .packed import add_tiles
+from .patterns import Block, DensePatterns, Patterns, Picks, SparsePatterns
+from .tables import doubled
 from .threads import in_parts
 
 Floats = NDArray[np.float64]
@@ -103,37 +106,43 @@ class ExpansionTable:
 
     def block(self, rows: Dense | CSR, picks: Picks, columns: NDArray[np.int64] = NOBODY) -> Block:
         """Rows of a chunk, ready for kernel values."""
-        return self.patterns.block(rows, picks, columns)
+        return self.patterns.lay_out(self.make_kernel(), self.patterns.block(rows, picks, columns))
 
     def add_scores(self, block: Block, coef: Floats, out: Floats, slots: NDArray[np.int64] | None = None) -> None:
-        """Add ``sum_i coef[i, r] K(x_i, x)`` to ``out[:, r]`` for the rows x of a block, over the given patterns."""
-        kernel, count = self.make_kernel(), self.used if slots is None else len(slots)
+        """Add ``sum_i coef[i, r] K(x_i, x)`` to ``out[r]`` for the rows x of a block, over the given patterns."""
+        kernel, count, n = self.make_kernel(), self.used if slots is None else len(slots), out.shape[1]
+        if block.tiles is not None and count:
+            some, patterns = np.arange(count) if slots is None else slots, self.patterns.stored()
+            add_tiles(kernel, patterns, some, coef[:count], block.tiles, self.constant2, out)
+            return
 
         def job(start: int, stop: int) -> None:
-            part = block if stop - start == len(out) else block.part(slice(start, stop))
-            buffer = np.empty((stop - start) * min(count, TILE))
+            part = block if stop - start == n else block.part(slice(start, stop))
+            buffer, sums = np.empty((stop - start) * min(count, TILE)), np.zeros((stop - start, len(out)))
             for begin in range(0, count, TILE):
                 tile = slice(begin, min(count, begin + TILE))
                 values = self.patterns.values(kernel, part, tile if slots is None else slots[tile], buffer)
-                args = (values, np.ascontiguousarray(coef[tile].T), self.constant2, out[start:stop])
+                args = (values, np.ascontiguousarray(coef[tile].T), self.constant2, sums)
                 entry(_accumulate, *args)(*args)
+            out[:, start:stop] += sums.T
 
         if count:
-            in_parts(job, len(out), float(len(out)) * count * (self.width + out.shape[1]))
+            in_parts(job, n, float(n) * count * (self.width + len(out)))
 
     def scores(self, block: Block, coef: Floats) -> Floats:
         """Scores of a block by an expansion over all patterns."""
-        out = np.zeros((len(block.norms), coef.shape[1]))
+        out = np.zeros((coef.shape[1], len(block.norms)))
         self.add_scores(block, coef, out)
-        return out
+        return out.T
 
     def look_ahead(self, block: Block, scores: Floats, *, keep: bool = False) -> Lookahead:
         """What the loop runs on: a block, its scores by the kept coefficients, its Gram matrix."""
         gram = self.patterns.gram(self.make_kernel(), block)
         gram += self.constant2
         self.numbers[KEEP] = float(keep)
-        late = np.zeros_like(scores) if self.average else np.zeros((0, 0))
-        return Lookahead(scores, gram, np.zeros_like(scores), late, np.zeros(len(scores)), self.numbers)
+        late = np.zeros(scores.shape) if self.average else np.zeros((0, 0))
+        by_class = np.ascontiguousarray(scores.T)
+        return Lookahead(by_class, gram, np.zeros(scores.shape), late, np.zeros(len(scores)), self.numbers)
 
     def commit(self, block: Block, ahead: Lookahead) -> None:
         """Store what the block's updates made, in the order of their rounds, which need not be that of the rows."""

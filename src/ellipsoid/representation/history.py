@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.compile import compiled, entry
 
-from .patterns import doubled
+from .tables import doubled
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]

@@ -6,10 +6,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from .columns import Columns
 from .expansion import ExpansionTable, KernelSpec
 from .kernels import Function, from_products
 from .lookahead import KEEP, NORM2, PENDING, Lookahead
-from .patterns import Block, Columns, Floats
+from .patterns import Block, Floats
 from .slots import Slots
 from .window import BLOCK, RIVAL, SIGN, SQUARE, Window
 from .window_values import Values
@@ -99,11 +100,12 @@ class WindowExpansion(ExpansionTable):
         rows, gram = self.front(block)
         where = np.zeros(slots.count, dtype=np.int64)
         where[slots.order] = np.arange(m)
-        ahead = np.zeros((len(gram), scores.shape[1]))
-        ahead[m:] = scores
+        ahead = np.zeros((scores.shape[1], len(gram)))
+        ahead[:, m:] = scores.T
         self.numbers[KEEP], self.numbers[PENDING] = 0.0, 0.0
-        late = np.zeros_like(ahead) if self.average else np.zeros((0, 0))
-        base = Lookahead(ahead, gram, np.zeros_like(ahead), late, np.zeros(len(gram)), self.numbers)
+        moved = np.zeros(ahead.shape[::-1])
+        late = np.zeros_like(moved) if self.average else np.zeros((0, 0))
+        base = Lookahead(ahead, gram, moved, late, np.zeros(len(gram)), self.numbers)
         ring = Values(gram, where, 0.0)
         window = Window(
             base,

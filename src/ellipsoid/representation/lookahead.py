@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellipsoid.engine.generic import generic, helper
+from ellipsoid.engine.generic import FUSE, generic, helper
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2, room, score
 from ellipsoid.engine.rows import Dense
 from ellipsoid.engine.tally import ROUNDS
@@ -31,7 +31,7 @@ SIZE = 16
 
 
 class Lookahead(NamedTuple):
-    """``scores[t, r]`` of the block's rows, their ``gram`` matrix, and the coefficients they get in ``moved[t, r]``.
+    """``scores[r, t]`` of the block's rows, their ``gram`` matrix, and the coefficients they get in ``moved[t, r]``.
 
     ``late`` is empty or collects the same times the sum of the scales of all earlier rounds, for averages; ``when[t]``
     is the round of row t's update, counted from 1, or 0.
@@ -53,7 +53,7 @@ def _(rep, rows, t):
 @score.register(Lookahead, Dense)
 def _(rep, rows, t, n, scores):
     for r in range(n):
-        scores[r] = rep.state[SCALE] * rep.scores[t, r]
+        scores[r] = rep.state[SCALE] * rep.scores[r, t]
 
 
 @norm2.register(Lookahead, Dense)
@@ -80,7 +80,7 @@ def elapsed(state, rounds):
     return state[SUM] + state[SCALE] * (rounds - state[SINCE])
 
 
-@add.register(Lookahead, Dense)
+@add.register(Lookahead, Dense, fast=FUSE)
 def _(rep, rows, t, moves, work, before):
     first = 0 if rep.state[KEEP] != 0.0 else t + 1
     for m in range(moves):
@@ -88,8 +88,8 @@ def _(rep, rows, t, moves, work, before):
         rep.moved[t, r] += tau
         if rep.late.shape[0] > 0:
             rep.late[t, r] += tau * before
-        for s in range(first, rep.scores.shape[0]):
-            rep.scores[s, r] += tau * rep.gram[t, s]
+        for s in range(first, rep.scores.shape[1]):
+            rep.scores[r, s] += tau * rep.gram[t, s]
 
 
 @absorb.register(Lookahead)

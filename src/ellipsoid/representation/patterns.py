@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 from ellipsoid.engine.rows import CSR, Dense
 
 from .kernels import RBF, Function, from_products
+from .packed import Nonzeros, laid_out, parts, tile_values, tiled
+from .tables import doubled
+from .tiles import Compressed, Few, Many, Whole
 
 Floats = NDArray[np.float64]
 Picks = slice | NDArray[np.int64]
 
 
-# Sparse rows of at most this many features are multiplied as dense ones, of at most that many against a dense block.
-NARROW, WIDE = 256, 8192
+# Sparse rows of more features are not laid out: most of the lanes would hold zeros.
+WIDE = 8192
 
 # Squared norms, in units of one over gamma, from which on a Gaussian is made from differences: 1e-13 of its value.
 FAR = 500.0
@@ -30,28 +33,18 @@ FAR = 500.0
 class Block(NamedTuple):
     """Rows against which kernel values are wanted: a matrix of the patterns' kind, and its squared norms.
 
-    ``columns`` are the rows' own places in a given kernel matrix; otherwise it is empty. ``dense`` holds sparse rows of
-    few enough features once more.
+    ``columns`` are the rows' own places in a given kernel matrix; otherwise it is empty. ``tiles`` holds the rows laid
+    out for a kernel that is made in tiles.
     """
 
     matrix: Any
     norms: Floats
     columns: NDArray[np.int64]
-    dense: Floats | None = None
+    tiles: Many | Few | None = None
 
     def part(self, picks: Picks) -> "Block":
         """Some of the rows."""
-        dense = None if self.dense is None else self.dense[picks]
-        return Block(self.matrix[picks], self.norms[picks], self.columns[picks], dense)
-
-
-def doubled(array: NDArray[Any], rows: int) -> NDArray[Any]:
-    """The array itself if it has so many rows, or a copy with twice as many as it had, or more if need be."""
-    if rows <= len(array):
-        return array
-    grown = np.zeros((max(rows, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
-    grown[: len(array)] = array
-    return grown
+        return Block(self.matrix[picks], self.norms[picks], self.columns[picks])
 
 
 class Patterns:
@@ -72,8 +65,13 @@ class Patterns:
         """Rows of a chunk as a block of this kind."""
         matrix = self.matrix_of(rows, picks)
         norms = matrix.multiply(matrix).sum(axis=1) if self.sparse else np.einsum("ij,ij->i", matrix, matrix)
-        dense = matrix.toarray() if self.sparse and self.width <= WIDE else None
-        return Block(matrix, np.asarray(norms, dtype=np.float64).ravel(), columns, dense)
+        return Block(matrix, np.asarray(norms, dtype=np.float64).ravel(), columns)
+
+    def lay_out(self, kernel: Any, block: Block) -> Block:
+        """The block with its rows laid out, if values of this kernel are made in tiles."""
+        if not tiled(kernel) or (self.sparse and self.width > WIDE) or _far(kernel, block):
+            return block
+        return block._replace(tiles=laid_out(block.matrix, block.norms))
 
     def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Any:
         """The rows alone."""
@@ -89,6 +87,14 @@ class Patterns:
 
     def put(self, slot: int, block: Block, t: int) -> None:
         """Write row t of a block into the place of a pattern that is given up."""
+        raise NotImplementedError
+
+    def stored(self) -> Whole | Compressed:
+        """The patterns for tiles."""
+        raise NotImplementedError
+
+    def as_stored(self, block: Block) -> Whole | Compressed:
+        """The rows of a block, as if they were the patterns."""
         raise NotImplementedError
 
     def widen(self, width: int) -> None:
@@ -141,6 +147,11 @@ class Patterns:
 
     def values(self, kernel: Any, block: Block, slots: Picks, buffer: Floats) -> Floats:
         """K of every row of the block with some of the patterns; ``buffer`` has room for them."""
+        if block.tiles is not None:
+            some = np.arange(slots.start, slots.stop) if isinstance(slots, slice) else slots
+            found = np.empty((len(some), len(block.norms)))
+            tile_values(kernel, self.stored(), some, block.tiles, 0.0, found)
+            return found.T
         patterns = self.rows(slots)
         if isinstance(kernel, Function):
             return kernel.values(block.matrix, patterns)
@@ -154,12 +165,8 @@ class Patterns:
             return out
         if not self.sparse:
             np.dot(block.matrix, patterns.T, out=out)
-        elif block.dense is None:
-            (block.matrix @ patterns.T).toarray(out=out)
-        elif self.width <= NARROW:
-            np.dot(block.dense, patterns.toarray().T, out=out)
         else:
-            out[:] = (patterns @ block.dense.T).T
+            (block.matrix @ patterns.T).toarray(out=out)
         from_products(kernel, out, block.norms, self.norms[slots])
         return out
 
@@ -168,6 +175,12 @@ class Patterns:
         if isinstance(kernel, Function):
             return np.ascontiguousarray(kernel.values(block.matrix, block.matrix).T)
         matrix, norms = block.matrix, block.norms
+        if block.tiles is not None:
+            found = np.empty((len(norms), len(norms)))
+            tile_values(kernel, self.as_stored(block), np.arange(len(norms)), block.tiles, 0.0, found)
+            if isinstance(kernel, RBF):
+                np.fill_diagonal(found, 1.0)
+            return found
         if not self.sparse and _far(kernel, block):
             matrix = matrix - matrix[0]
             norms = np.einsum("ij,ij->i", matrix, matrix)
@@ -185,6 +198,7 @@ class DensePatterns(Patterns):
     def __init__(self, width: int) -> None:
         super().__init__(width)
         self.table: Floats = np.zeros((0, width))
+        self.nonzeros = Nonzeros()
 
     def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Floats:
         """float64, C-contiguous, of full width."""
@@ -205,6 +219,21 @@ class DensePatterns(Patterns):
     def put(self, slot: int, block: Block, t: int) -> None:
         """Copy the row."""
         self.table[slot] = block.matrix[t]
+        self.nonzeros.forget(slot)
+
+    def stored(self) -> Whole | Compressed:
+        """Without the zeros, if these are many."""
+        halves = -0.5 * self.norms
+        if self.nonzeros.follow(self.table, self.used):
+            return self.nonzeros.compressed(halves)
+        return Whole(self.table, halves)
+
+    def as_stored(self, block: Block) -> Whole | Compressed:
+        """Without the zeros, if the patterns are."""
+        halves, own = -0.5 * block.norms, Nonzeros()
+        if self.nonzeros.follow(self.table, self.used) and own.follow(block.matrix, len(halves)):
+            return own.compressed(halves)
+        return Whole(block.matrix, halves)
 
     def widen(self, width: int) -> None:
         """Zeros for the features that nobody had."""
@@ -265,6 +294,14 @@ class SparsePatterns(Patterns):
             array[begin : begin + new.nnz] = fresh
         self.indptr[slot + 1 : self.used + 1] += shift
 
+    def stored(self) -> Compressed:
+        """The three arrays."""
+        return Compressed(self.data, self.indices, self.indptr, -0.5 * self.norms)
+
+    def as_stored(self, block: Block) -> Compressed:
+        """The three arrays of the block."""
+        return Compressed(*parts(block.matrix), -0.5 * block.norms)
+
     def widen(self, width: int) -> None:
         """Nothing to move."""
         self.width = width
@@ -293,66 +330,6 @@ class SparsePatterns(Patterns):
         if len(indices) and not (indices.min() >= 0 and indices.max() < self.width):
             raise ValueError("its support patterns have features beyond its width")
         _replay(self, CSR(data, indices, indptr, 0.0, self.width), len(indptr) - 1)
-
-
-class Columns(Patterns):
-    """Columns of a given kernel matrix: a pattern is the number of its column."""
-
-    def __init__(self, width: int) -> None:
-        super().__init__(width)
-        self.columns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-
-    def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Floats:
-        """The kernel values that were given."""
-        return DensePatterns.matrix_of(self, rows, picks)  # type: ignore[arg-type]
-
-    def keys_of(self, block: Block, rows: list[int]) -> list[bytes]:
-        """The columns."""
-        return [int(column).to_bytes(8, "little") for column in block.columns[rows]]
-
-    def rows(self, slots: Picks) -> NDArray[np.int64]:
-        """The columns."""
-        return self.columns[slots]
-
-    def append(self, block: Block, rows: list[int]) -> None:
-        """Note the columns."""
-        end = self.used + len(rows)
-        self.columns = doubled(self.columns, end)
-        self.columns[self.used : end] = block.columns[rows]
-
-    def put(self, slot: int, block: Block, t: int) -> None:
-        """Note the column."""
-        self.columns[slot] = block.columns[t]
-
-    def values(self, kernel: Any, block: Block, slots: Picks, buffer: Floats) -> Floats:
-        """Picked out of the rows."""
-        return np.ascontiguousarray(block.matrix[:, self.columns[slots]])
-
-    def gram(self, kernel: Any, block: Block) -> Floats:
-        """Picked out of the rows."""
-        return np.ascontiguousarray(block.matrix[:, block.columns].T)
-
-    def widen(self, width: int) -> None:
-        """Refuse: the columns are the training examples, all of them known from the start."""
-        if self.used or self.norms.size:
-            raise ValueError("a precomputed kernel cannot grow columns: X must hold one for every training example")
-        self.width = width
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The columns."""
-        return {"columns": self.columns[: self.used].copy()}
-
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take them back."""
-        columns = arrays["columns"]
-        if len(columns) and not (columns.min() >= 0 and columns.max() < self.width):
-            raise ValueError("its support patterns are columns beyond its width")
-        self.columns, self.used = columns.astype(np.int64), len(columns)
-        self.norms = np.zeros(self.used)
-        self.keys = [int(column).to_bytes(8, "little") for column in columns]
-        self.index = {key: slot for slot, key in enumerate(self.keys)}
-        if len(self.index) != self.used:
-            raise ValueError("it holds one support pattern twice")
 
 
 def _far(kernel: Any, block: Block) -> bool:

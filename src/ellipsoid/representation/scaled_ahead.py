@@ -64,9 +64,9 @@ def _(rep, rule, rows, t, moves, work, tally):
     bring_up(state, tally[ROUNDS])
     if c == 0.0:
         state[FORGET], state[BEFORE], state[SUM], state[FLUSHED] = 1.0, state[SUM], 0.0, tally[ROUNDS]
-        for s in range(ahead.scores.shape[0]):
-            for r in range(ahead.scores.shape[1]):
-                ahead.scores[s, r] = 0.0
+        for r in range(ahead.scores.shape[0]):
+            for s in range(ahead.scores.shape[1]):
+                ahead.scores[r, s] = 0.0
         state[SCALE], state[SUMMED] = 1.0, 0.0
     else:
         state[SCALE] *= c

@@ -72,7 +72,7 @@ class ScaledExpansionTable(ExpansionTable):
             numbers[SCALE] = 1.0
             numbers[GOAL] *= unit
             numbers[[NORM2, SUMMED]] *= unit * unit
-        ahead.scores[:] = self.scores(block, self.coef[:, :scores])
+        ahead.scores[:] = self.scores(block, self.coef[:, :scores]).T
         numbers[PENDING] = 0.0
         return factor
 
@@ -98,5 +98,6 @@ class ScaledExpansionTable(ExpansionTable):
         for begin in range(0, self.used, TOGETHER):
             picks = slice(begin, min(self.used, begin + TOGETHER))
             part = Block(self.patterns.rows(picks), self.patterns.norms[picks], NOBODY)
+            part = self.patterns.lay_out(self.make_kernel(), part)
             total += float(np.vdot(coef[picks], self.scores(part, coef)))
         return float(self.numbers[SCALE]) ** 2 * total

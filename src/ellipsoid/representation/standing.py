@@ -57,7 +57,7 @@ class Standing:
         if then != NEVER:
             slots, change = table.history.since(then, width)
             if len(slots) < table.used:
-                scores = self.scores[picks].copy()
+                scores = self.scores[picks].T.copy()
                 table.add_scores(block, change, scores, slots)
-                return scores
+                return scores.T
         return table.scores(block, table.coef[:, :width])

@@ -31,6 +31,15 @@ def zeros(shape: tuple[int, ...]) -> Floats:
     return table
 
 
+def doubled(array: NDArray[Any], rows: int) -> NDArray[Any]:
+    """The array itself if it has so many rows, or a copy with twice as many as it had, or more if need be."""
+    if rows <= len(array):
+        return array
+    grown = np.zeros((max(rows, 2 * len(array)), *array.shape[1:]), dtype=array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
 class LinearTable:
     """Weights of ``scores`` linear functions over ``width`` features and the constant one.
 

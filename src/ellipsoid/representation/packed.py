@@ -1,0 +1,134 @@
+"""The Python side of ``tiles``: rows laid into lanes, patterns with or without their zeros, shares of the work."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ellipsoid.engine.compile import entry
+
+from .kernels import RBF, Linear, Poly
+from .tables import doubled, zeros
+from .threads import in_shares
+from .tiles import (
+    FEW,
+    PATTERNS,
+    ROWS,
+    Compressed,
+    Few,
+    Many,
+    Whole,
+    add_sums,
+    fill_values,
+    spread,
+    spread_compressed,
+    squeeze,
+)
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+
+# A product of numbers next to each other costs a half of one that has to be looked up.
+MOSTLY_ZEROS = 0.4
+# Features from which on zeros are left out.
+LONG = 64
+
+
+def tiled(kernel: Any) -> bool:
+    """Are there tiles for this kernel?"""
+    return isinstance(kernel, Linear | RBF) or (isinstance(kernel, Poly) and kernel.degree == int(kernel.degree) >= 0)
+
+
+def laid_out(matrix: Any, norms: Floats) -> Many | Few:
+    """Rows of a matrix, dense or CSR, side by side."""
+    n, width = matrix.shape
+    lanes = FEW if n <= FEW else ROWS
+    tiles = -(-n // lanes)
+    X, halves = zeros((tiles, width, lanes)), zeros((tiles, lanes))
+    halves.ravel()[:n] = -0.5 * norms
+    if sp.issparse(matrix):
+        args: tuple[Any, ...] = (*parts(matrix), X)
+        entry(spread_compressed, *args)(*args)
+    else:
+        entry(spread, matrix, X)(matrix, X)
+    return (Few if lanes == FEW else Many)(X, halves)
+
+
+def parts(matrix: Any) -> tuple[Floats, Places, Places]:
+    """The arrays of a CSR matrix, of the types that compiled code knows."""
+    return matrix.data, matrix.indices.astype(np.int64, copy=False), matrix.indptr.astype(np.int64, copy=False)
+
+
+class Nonzeros:
+    """Dense rows once more without their zeros, as long as these are many."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.worthwhile = True
+        self.data: Floats = np.zeros(0)
+        self.indices: Places = np.zeros(0, dtype=np.int64)
+        self.indptr: Places = np.zeros(1, dtype=np.int64)
+
+    def follow(self, table: Floats, used: int) -> bool:
+        """Catch up with the first ``used`` rows of a table; False if they have too few zeros."""
+        width, begin = table.shape[1], self.count
+        if not self.worthwhile or begin == used:
+            return self.worthwhile
+        fresh = table[begin:used]
+        room = int(self.indptr[begin]) + int(np.count_nonzero(fresh))
+        self.worthwhile = width >= LONG and room <= MOSTLY_ZEROS * width * used
+        if self.worthwhile:
+            self.data, self.indices = doubled(self.data, room + 1), doubled(self.indices, room + 1)
+            self.indptr = doubled(self.indptr, used + 1)
+            args = (fresh, self.data, self.indices, self.indptr[begin:])
+            entry(squeeze, *args)(*args)
+            self.count = used
+        else:
+            self.forget(0)
+        return self.worthwhile
+
+    def forget(self, count: int) -> None:
+        """Keep no more than the first rows."""
+        self.count = min(self.count, count)
+        if self.count == 0:
+            self.data, self.indices, self.indptr = self.data[:0], self.indices[:0], self.indptr[:1]
+
+    def compressed(self, halves: Floats) -> Compressed:
+        """The rows for compiled code."""
+        return Compressed(self.data, self.indices, self.indptr, halves)
+
+
+def add_tiles(
+    kernel: Any,
+    patterns: Whole | Compressed,
+    slots: Places,
+    coef: Floats,
+    rows: Many | Few,
+    constant2: float,
+    out: Floats,
+) -> None:
+    """Add ``sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` to ``out[r]`` for the rows x."""
+    n, lanes, coef = out.shape[1], rows.X.shape[2], np.ascontiguousarray(coef)
+    sums = zeros((len(out), len(rows.X) * lanes))
+    sums[:, :n] = out
+
+    def job(share: int, shares: int) -> None:
+        args = (kernel, patterns, slots, coef, constant2, rows, (share, shares), zeros((PATTERNS, lanes)), sums)
+        entry(add_sums, *args)(*args)
+
+    in_shares(job, len(rows.X), sums.shape[1] * len(slots) * float(rows.X.shape[1] + len(out)))
+    out[:] = sums[:, :n]
+
+
+def tile_values(
+    kernel: Any, patterns: Whole | Compressed, slots: Places, rows: Many | Few, constant2: float, out: Floats
+) -> None:
+    """Write ``K(pattern slots[i], x) + constant2`` to ``out[i]`` for the rows x."""
+    lanes = rows.X.shape[2]
+
+    def job(share: int, shares: int) -> None:
+        args = (kernel, patterns, slots, constant2, rows, (share, shares), zeros((4, lanes)), out)
+        entry(fill_values, *args)(*args)
+
+    in_shares(job, len(rows.X), float(out.size) * rows.X.shape[1])

@@ -1,0 +1,232 @@
+"""Kernel values in tiles, made from rows that lie side by side in the lanes of vectors, and summed while they are near.
+
+A tile is 64 patterns against 32 rows. Four patterns are multiplied with the 32 rows at once, feature by feature, in
+registers; the kernel is applied there; and the 64 x 32 values, in the nearest cache, are summed with the coefficients
+that are not zero, class by class. No matrix of products is ever written. A pattern of mostly zeros is kept compressed,
+and its zeros are left out: adding them would change nothing.
+
+What a value is does not depend on the tile it was made in: products are summed in the order of the features, a Gaussian
+is that of ``x . z - (|x|^2 + |z|^2) / 2``, and a score is summed in the order of the patterns.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.engine.compile import compiled
+from ellipsoid.engine.generic import generic, helper
+from ellipsoid.engine.lanes import blank, deliver, gather
+from ellipsoid.engine.vectors import exponential, plus, scaled, times
+
+from .kernels import RBF, Linear, Poly
+
+# Patterns of a tile, and rows.
+PATTERNS, ROWS, FEW = 64, 32, 8
+
+
+class Many(NamedTuple):
+    """Rows in tiles of 32: ``X[tile, feature, row]``, and minus half their squared norms."""
+
+    X: np.ndarray
+    halves: np.ndarray
+
+
+class Few(NamedTuple):
+    """The same in tiles of 8, for a row or a few."""
+
+    X: np.ndarray
+    halves: np.ndarray
+
+
+class Whole(NamedTuple):
+    """Patterns with all their features, and minus half their squared norms."""
+
+    table: np.ndarray
+    halves: np.ndarray
+
+
+class Compressed(NamedTuple):
+    """Patterns without their zeros."""
+
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+    halves: np.ndarray
+
+
+@generic(1)
+def start(rows: Any) -> Any:
+    """Sums of nothing, for the rows of a tile."""
+
+
+@start.register(Many)
+def _(rows):
+    return blank(4, 8)
+
+
+@start.register(Few)
+def _(rows):
+    return blank(1, 8)
+
+
+@generic(1)
+def four_products(patterns: Any, X: Any, nothing: Any, who: Any) -> Any:
+    """Products of four patterns with the rows of a tile."""
+
+
+@four_products.register(Whole)
+def _(patterns, X, nothing, who):
+    a, b, c, d = nothing, nothing, nothing, nothing
+    first, second, third, fourth = (
+        patterns.table[who[0]],
+        patterns.table[who[1]],
+        patterns.table[who[2]],
+        patterns.table[who[3]],
+    )
+    for j in range(X.shape[0]):
+        a = gather(a, X, j, 0, first[j])
+        b = gather(b, X, j, 0, second[j])
+        c = gather(c, X, j, 0, third[j])
+        d = gather(d, X, j, 0, fourth[j])
+    return a, b, c, d
+
+
+@helper()
+def _compressed_product(patterns, X, sums, i):
+    for q in range(patterns.indptr[i], patterns.indptr[i + 1]):
+        sums = gather(sums, X, patterns.indices[q], 0, patterns.data[q])
+    return sums
+
+
+@four_products.register(Compressed)
+def _(patterns, X, nothing, who):
+    return (
+        _compressed_product(patterns, X, nothing, who[0]),
+        _compressed_product(patterns, X, nothing, who[1]),
+        _compressed_product(patterns, X, nothing, who[2]),
+        _compressed_product(patterns, X, nothing, who[3]),
+    )
+
+
+@generic(1)
+def values_of(kernel: Any, products: Any, halves: Any, half: float) -> Any:
+    """Kernel values from the products of a pattern with the rows of a tile."""
+
+
+@values_of.register(Linear)
+def _(kernel, products, halves, half):
+    return products
+
+
+@values_of.register(Poly)
+def _(kernel, products, halves, half):
+    base = scaled(products, kernel.gamma, kernel.coef0)
+    left = int(kernel.degree)
+    power = base if left & 1 else scaled(base, 0.0, 1.0)
+    left >>= 1
+    while left > 0:
+        base = times(base, base)
+        if left & 1:
+            power = times(power, base)
+        left >>= 1
+    return power
+
+
+@values_of.register(RBF)
+def _(kernel, products, halves, half):
+    return exponential(scaled(plus(products, scaled(halves, 1.0, half)), 2.0 * kernel.gamma, 0.0))
+
+
+@helper()
+def _four(kernel, patterns, who, rows, f, constant2, out):
+    """Values of four patterns with a tile of rows, into four rows of ``out``."""
+    nothing = start(rows)
+    halves = gather(nothing, rows.halves, f, 0, 1.0)
+    a, b, c, d = four_products(patterns, rows.X[f], nothing, who)
+    deliver(scaled(values_of(kernel, a, halves, patterns.halves[who[0]]), 1.0, constant2), out[0], 0)
+    deliver(scaled(values_of(kernel, b, halves, patterns.halves[who[1]]), 1.0, constant2), out[1], 0)
+    deliver(scaled(values_of(kernel, c, halves, patterns.halves[who[2]]), 1.0, constant2), out[2], 0)
+    deliver(scaled(values_of(kernel, d, halves, patterns.halves[who[3]]), 1.0, constant2), out[3], 0)
+
+
+@helper()
+def _pick(coef, begin, count, which, much, ends):
+    """The coefficients of a tile that are not zero, class by class; there is room for one more."""
+    n = 0
+    for r in range(coef.shape[1]):
+        for k in range(count):
+            which[n], much[n] = k, coef[begin + k, r]
+            n += int(much[n] != 0.0)
+        ends[r + 1] = n
+
+
+@compiled(nogil=True)
+def add_sums(kernel, patterns, slots, coef, constant2, rows, share, values, out):  # noqa: PLR0913
+    """Add ``sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` to ``out[r]`` for the rows x of some of the tiles.
+
+    ``share`` is the first of these and the step to the next; ``values`` has room for a tile.
+    """
+    lanes, end = rows.X.shape[2], slots.shape[0]
+    which, much = np.empty(PATTERNS * coef.shape[1] + 1, dtype=np.int64), np.empty(PATTERNS * coef.shape[1] + 1)
+    ends = np.zeros(coef.shape[1] + 1, dtype=np.int64)
+    nothing = start(rows)
+    for begin in range(0, end, PATTERNS):
+        count = min(PATTERNS, end - begin)
+        last = begin + count - 1
+        _pick(coef, begin, count, which, much, ends)
+        for f in range(share[0], rows.X.shape[0], share[1]):
+            for k in range(0, count, 4):
+                i = begin + k
+                who = slots[i], slots[min(i + 1, last)], slots[min(i + 2, last)], slots[min(i + 3, last)]
+                _four(kernel, patterns, who, rows, f, constant2, values[k : k + 4])
+            for r in range(coef.shape[1]):
+                sums = gather(nothing, out, r, f * lanes, 1.0)
+                for q in range(ends[r], ends[r + 1]):
+                    sums = gather(sums, values, which[q], 0, much[q])
+                deliver(sums, out[r], f * lanes)
+
+
+@compiled(nogil=True)
+def fill_values(kernel, patterns, slots, constant2, rows, share, values, out):  # noqa: PLR0913
+    """Write ``K(pattern slots[i], x) + constant2`` to ``out[i]`` for the rows x of a share of the tiles.
+
+    ``out`` has as many columns as there are rows to be written, which may be fewer than the last tile holds.
+    """
+    lanes, last = rows.X.shape[2], slots.shape[0] - 1
+    for f in range(share[0], rows.X.shape[0], share[1]):
+        count = min(lanes, out.shape[1] - f * lanes)
+        for i in range(0, last + 1, 4):
+            who = slots[i], slots[min(i + 1, last)], slots[min(i + 2, last)], slots[min(i + 3, last)]
+            _four(kernel, patterns, who, rows, f, constant2, values)
+            for k in range(min(4, last + 1 - i)):
+                for s in range(count):
+                    out[i + k, f * lanes + s] = values[k, s]
+
+
+@compiled
+def spread(matrix, X):
+    """Lay the rows of a matrix into the lanes of tiles."""
+    lanes = X.shape[2]
+    for t in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            X[t // lanes, j, t % lanes] = matrix[t, j]
+
+
+@compiled
+def spread_compressed(data, indices, indptr, X):
+    """The same for rows without their zeros; X holds zeros."""
+    lanes = X.shape[2]
+    for t in range(indptr.shape[0] - 1):
+        for q in range(indptr[t], indptr[t + 1]):
+            X[t // lanes, indices[q], t % lanes] += data[q]
+
+
+@compiled
+def squeeze(matrix, data, indices, indptr):
+    """Rows without their zeros, behind what the arrays hold before ``indptr[0]``; there must be room for one more."""
+    n = indptr[0]
+    for t in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            data[n], indices[n] = matrix[t, j], j
+            n += int(matrix[t, j] != 0.0)
+        indptr[t + 1] = n

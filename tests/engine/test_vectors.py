@@ -1,0 +1,64 @@
+"""Arithmetic of whole vectors: exp against twenty more digits, and compiled code against the interpreter."""
+
+from decimal import Decimal, getcontext
+
+import numba
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from ellipsoid.engine.lanes import blank, deliver, gather
+from ellipsoid.engine.vectors import LEAST, WIDE, exponential, plus, scaled, times
+
+
+@numba.njit
+def exps(table, out):
+    deliver(exponential(gather(blank(1, 8), table, 0, 0, 1.0)), out, 0)
+
+
+@numba.njit
+def mixed(table, out):
+    one, other = gather(blank(2, 8), table, 0, 0, 1.0), gather(blank(2, 8), table, 1, 0, 1.0)
+    deliver(scaled(times(plus(one, other), other), 0.5, 3.0), out, 0)
+
+
+def exp_of(x):
+    out = np.empty(WIDE)
+    exps(np.full((1, WIDE), x), out)
+    assert (out == out[0]).all()
+    return float(out[0])
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.floats(LEAST, 0.0) | st.floats(-1.0, 0.0))
+@example(LEAST)
+@example(-0.34657359027997264)
+@example(-0.3465735902799727)
+def test_exp_is_right_to_one_unit_in_the_last_place(x):
+    getcontext().prec = 40
+    exact = Decimal(x).exp()
+    assert abs(Decimal(exp_of(x)) - exact) <= Decimal(float(np.spacing(float(exact))))
+
+
+@pytest.mark.parametrize(
+    ("x", "value"), [(0.0, 1.0), (-0.0, 1.0), (1e-300, 1.0), (5.0, 1.0), (-1e-300, 1.0), (-708.1, 0.0), (-1e300, 0.0)]
+)
+def test_exp_at_its_ends(x, value):
+    """A distance that rounding has made negative is none; what is too small for all its digits is nothing."""
+    assert exp_of(x) == value
+    assert exponential((np.full(WIDE, x),))[0].tolist() == [value] * WIDE
+    assert exp_of(-np.inf) == 0.0
+
+
+def test_compiled_code_computes_what_the_interpreter_does():
+    table = np.random.default_rng(0).normal(size=(2, 16))
+    out, interpreted = np.empty(16), np.empty(16)
+    mixed(table, out)
+    mixed.py_func(table, interpreted)
+    np.testing.assert_allclose(out, (table[0] + table[1]) * table[1] * 0.5 + 3.0, rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(interpreted, out, rtol=1e-14, atol=1e-14)
+    table = -50.0 * np.abs(table[:1, :8])
+    exps(table, out[:8])
+    exps.py_func(table, interpreted[:8])
+    np.testing.assert_allclose(interpreted[:8], out[:8], rtol=3e-16)

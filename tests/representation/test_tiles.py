@@ -1,0 +1,143 @@
+"""Kernel values in tiles: those of the definition, and the same bits wherever a row or a pattern stands."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ellipsoid import MIRA
+from ellipsoid.engine.rows import Dense
+from ellipsoid.estimators import expansion as blocks
+from ellipsoid.representation.kernels import RBF, Linear, Poly
+from ellipsoid.representation.packed import LONG, Nonzeros, add_tiles, laid_out, tile_values, tiled
+from ellipsoid.representation.patterns import DensePatterns
+from ellipsoid.representation.tiles import Compressed, Few, Many, Whole
+
+RNG = np.random.default_rng(4)
+KERNELS = {
+    "rbf": (RBF(0.03), lambda x, z: np.exp(-0.03 * ((x - z) ** 2).sum())),
+    "poly": (Poly(0.1, 6.0, 0.5), lambda x, z: (0.1 * x @ z + 0.5) ** 6),
+    "linear": (Linear(), lambda x, z: x @ z),
+}
+
+
+def rows(count, width=LONG, zeros=0.8):
+    X = RNG.normal(size=(count, width))
+    X[RNG.random(X.shape) < zeros] = 0.0
+    return X
+
+
+def norms(X):
+    return np.einsum("ij,ij->i", X, X)
+
+
+def stored(X, whole):
+    if whole:
+        return Whole(X, -0.5 * norms(X))
+    kept = Nonzeros()
+    assert kept.follow(X, len(X))
+    return kept.compressed(-0.5 * norms(X))
+
+
+def values(kernel, patterns, count, X, constant2=0.0):
+    out = np.empty((count, len(X)))
+    tile_values(kernel, patterns, np.arange(count), laid_out(X, norms(X)), constant2, out)
+    return out
+
+
+@pytest.mark.parametrize(
+    ("name", "whole", "count"),
+    [
+        ("rbf", True, 3),
+        ("rbf", True, 45),
+        ("rbf", False, 45),
+        ("poly", True, 45),
+        ("poly", False, 3),
+        ("linear", True, 45),
+    ],
+)
+def test_values_are_those_of_the_definition(name, whole, count):
+    kernel, definition = KERNELS[name]
+    P, X = rows(70), rows(count)
+    P[0] = X[0]
+    K = np.array([[definition(x, z) for x in X] for z in P])
+    found = values(kernel, stored(P, whole), 70, X, 2.0)
+    np.testing.assert_allclose(found, K + 2.0, rtol=1e-13, atol=1e-13)
+    coef = RNG.normal(size=(70, 5)) * (RNG.random((70, 5)) < 0.5)
+    out = np.ones((5, count))
+    add_tiles(kernel, stored(P, whole), np.arange(70), coef, laid_out(X, norms(X)), 2.0, out)
+    np.testing.assert_allclose(out, 1.0 + coef.T @ (K + 2.0), rtol=1e-12, atol=1e-12)
+    few = np.array([66, 2, 2, 9, 30])
+    some = np.zeros((5, count))
+    add_tiles(kernel, stored(P, whole), few, coef[:5], laid_out(X, norms(X)), 0.0, some)
+    np.testing.assert_allclose(some, coef[:5].T @ K[few], rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rbf", "poly"])
+def test_a_value_has_the_same_bits_in_any_tile_with_and_without_zeros(name):
+    kernel = KERNELS[name][0]
+    P, X = rows(67), rows(45)
+    found = values(kernel, stored(P, whole=True), 67, X)
+    assert np.array_equal(values(kernel, stored(P, whole=False), 67, X), found)
+    assert np.array_equal(values(kernel, stored(P[5:], whole=True), 60, X[7:12]), found[5:65, 7:12])
+    assert np.array_equal(values(kernel, stored(X, whole=False), 45, P), found.T)
+    C = sp.csr_matrix(X)
+    tiles = laid_out(C, norms(X))
+    assert isinstance(tiles, Many)
+    assert isinstance(laid_out(C[:8], norms(X)[:8]), Few)
+    assert np.array_equal(tiles.X, laid_out(X, norms(X)).X)
+
+
+def test_rows_are_kept_without_zeros_while_these_are_many():
+    kept, X = Nonzeros(), rows(40)
+    table = np.vstack([X, np.zeros((10, LONG))])
+    for used in (1, 2, 9, 40):
+        assert kept.follow(table, used)
+    found = kept.compressed(np.zeros(40))
+    assert np.array_equal(sp.csr_matrix((found.data, found.indices, found.indptr[:41]), (40, LONG)).toarray(), X)
+    kept.forget(7)
+    table[7] = rows(1)[0]
+    assert kept.follow(table, 40)
+    found = kept.compressed(np.zeros(40))
+    dense = sp.csr_matrix((found.data, found.indices, found.indptr[:41]), (40, LONG)).toarray()
+    assert np.array_equal(dense, table[:40])
+    full = np.ones((200, LONG))
+    full[:40] = table[:40]
+    assert not kept.follow(full, 200)
+    assert not kept.follow(full, 200)
+    assert kept.data.size == 0
+    assert not Nonzeros().follow(np.zeros((3, LONG - 1)), 3)
+
+
+def test_dense_patterns_change_their_form_and_not_their_values():
+    patterns, X = DensePatterns(LONG), rows(30)
+    X[20:] = RNG.normal(size=(10, LONG)) + 3.0
+    block = patterns.lay_out(RBF(0.01), patterns.block(Dense(X, 0.0), slice(0, 30), np.zeros(0, dtype=np.int64)))
+    patterns.place(block, list(range(20)))
+    assert isinstance(patterns.stored(), Compressed)
+    before = patterns.values(RBF(0.01), block, slice(0, 20), np.zeros(0))
+    patterns.place(block, list(range(20, 30)))
+    assert isinstance(patterns.stored(), Whole)
+    assert np.array_equal(patterns.values(RBF(0.01), block, slice(0, 20), np.zeros(0)), before)
+    assert isinstance(patterns.as_stored(block), Whole)
+
+
+def test_kernels_without_tiles():
+    assert tiled(Poly(1.0, 4.0, 0.0))
+    assert not tiled(Poly(1.0, 2.5, 0.0))
+    assert not tiled(Poly(1.0, -1.0, 0.0))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_a_stream_without_repetitions_may_be_cut_anywhere(kernel, monkeypatch):
+    """To the last bit: the same values, summed in the same order, whatever is scored ahead."""
+    monkeypatch.setattr(blocks, "BLOCK", 50)
+    X, y = rows(230, zeros=0.3), RNG.integers(0, 3, 230)
+    settings = {"kernel": kernel, "gamma": 0.02, "degree": 3, "coef0": 1.0}
+    whole = MIRA(0.3, **settings).partial_fit(X, y, classes=range(3))
+    for cuts in ([1], [49, 50, 51], [7, 8, 100], list(range(100, 130))):
+        model = MIRA(0.3, **settings)
+        for part in np.split(np.arange(230), cuts):
+            model.partial_fit(X[part], y[part], classes=range(3))
+        assert np.array_equal(model.dual_coef_, whole.dual_coef_)
+        assert np.array_equal(model.support_vectors_, whole.support_vectors_)
+        assert np.array_equal(model.decision_function(X[:5]), whole.decision_function(X)[:5])
