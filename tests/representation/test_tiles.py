@@ -8,9 +8,9 @@ from ellipsoid import MIRA
 from ellipsoid.engine.rows import Dense
 from ellipsoid.estimators import expansion as blocks
 from ellipsoid.representation.kernels import RBF, Linear, Poly
-from ellipsoid.representation.packed import LONG, Nonzeros, add_tiles, laid_out, tile_values, tiled
+from ellipsoid.representation.packed import LONG, Nonzeros, Picker, add_tiles, laid_out, tile_values, tiled
 from ellipsoid.representation.patterns import DensePatterns
-from ellipsoid.representation.tiles import Compressed, Few, Many, Whole
+from ellipsoid.representation.tiles import PATTERNS, Compressed, Few, Many, Whole
 
 RNG = np.random.default_rng(4)
 KERNELS = {
@@ -38,9 +38,9 @@ def stored(X, whole):
     return kept.compressed(-0.5 * norms(X))
 
 
-def values(kernel, patterns, count, X, constant2=0.0):
+def values(kernel, patterns, count, X):
     out = np.empty((count, len(X)))
-    tile_values(kernel, patterns, np.arange(count), laid_out(X, norms(X)), constant2, out)
+    tile_values(kernel, patterns, np.arange(count), laid_out(X, norms(X)), out)
     return out
 
 
@@ -60,15 +60,18 @@ def test_values_are_those_of_the_definition(name, whole, count):
     P, X = rows(70), rows(count)
     P[0] = X[0]
     K = np.array([[definition(x, z) for x in X] for z in P])
-    found = values(kernel, stored(P, whole), 70, X, 2.0)
-    np.testing.assert_allclose(found, K + 2.0, rtol=1e-13, atol=1e-13)
+    found = values(kernel, stored(P, whole), 70, X)
+    np.testing.assert_allclose(found, K, rtol=1e-13, atol=1e-13)
+    half = np.zeros((70, count))
+    tile_values(kernel, stored(P, whole), np.arange(70), laid_out(X, norms(X)), half, half=True)
+    assert np.array_equal(np.triu(half), np.triu(found))
     coef = RNG.normal(size=(70, 5)) * (RNG.random((70, 5)) < 0.5)
     out = np.ones((5, count))
-    add_tiles(kernel, stored(P, whole), np.arange(70), coef, laid_out(X, norms(X)), 2.0, out)
+    add_tiles(kernel, stored(P, whole), np.arange(70), Picker().pick(coef), laid_out(X, norms(X)), 2.0, out)
     np.testing.assert_allclose(out, 1.0 + coef.T @ (K + 2.0), rtol=1e-12, atol=1e-12)
     few = np.array([66, 2, 2, 9, 30])
     some = np.zeros((5, count))
-    add_tiles(kernel, stored(P, whole), few, coef[:5], laid_out(X, norms(X)), 0.0, some)
+    add_tiles(kernel, stored(P, whole), few, Picker().pick(coef[:5]), laid_out(X, norms(X)), 0.0, some)
     np.testing.assert_allclose(some, coef[:5].T @ K[few], rtol=1e-12, atol=1e-12)
 
 
@@ -141,3 +144,27 @@ def test_a_stream_without_repetitions_may_be_cut_anywhere(kernel, monkeypatch):
         assert np.array_equal(model.dual_coef_, whole.dual_coef_)
         assert np.array_equal(model.support_vectors_, whole.support_vectors_)
         assert np.array_equal(model.decision_function(X[:5]), whole.decision_function(X)[:5])
+
+
+def test_coefficients_are_picked_again_only_where_they_have_changed():
+    """Whatever was picked before, what is picked now are the coefficients that are not zero."""
+    picker, coef = Picker(), RNG.normal(size=(310, 3)) * (RNG.random((310, 3)) < 0.4)
+
+    def dense(picked, count, classes):
+        out = np.zeros((count, classes))
+        for tile, r in np.ndindex(-(-count // PATTERNS), classes):
+            inside = slice(picked.ends[tile, r], picked.ends[tile, r + 1])
+            out[tile * PATTERNS + picked.which[inside], r] = picked.much[inside]
+        return out
+
+    for count in (1, 70, 64, 300, 100, 128, 300, 310, 300):
+        assert np.array_equal(dense(picker.pick(coef[:count]), count, 3), coef[:count])
+    before = picker.end
+    for slot, value in ((299, 2.0), (65, 0.0), (0, -1.0), (130, 5.0)):
+        coef[slot, 1] = value
+        assert np.array_equal(dense(picker.pick(coef), 310, 3), coef)
+    assert before < picker.end < before + 4 * 3 * PATTERNS
+    assert np.array_equal(dense(picker.pick(coef[:, :2]), 310, 2), coef[:, :2])
+    for _ in range(30):
+        coef[RNG.integers(0, 300, 20), 0] = RNG.normal(size=20)
+        assert np.array_equal(dense(picker.pick(coef), 310, 3), coef)

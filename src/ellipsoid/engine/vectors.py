@@ -45,11 +45,6 @@ def times(sums: Sums, others: Sums) -> Sums:
     return tuple(a * b for a, b in zip(sums, others, strict=True))
 
 
-def plus(sums: Sums, others: Sums) -> Sums:
-    """Sums, number by number."""
-    return tuple(a + b for a, b in zip(sums, others, strict=True))
-
-
 def scaled(sums: Sums, factor: float, shift: float) -> Sums:
     """``factor * sum + shift``."""
     return tuple(own * factor + shift for own in sums)
@@ -70,20 +65,6 @@ def _product(typingctx, sums, others):
     def codegen(context, builder, signature, args):
         pairs = ([builder.extract_value(arg, k) for arg in args] for k in range(sums.count))
         return cgutils.pack_array(builder, [builder.fmul(a, b, flags=_FLAGS) for a, b in pairs])
-
-    return sums(sums, others), codegen
-
-
-@overload(plus)
-def _plus(sums, others):
-    return lambda sums, others: _sum(sums, others)  # noqa: PLW0108 (numba wants a plain function here)
-
-
-@intrinsic
-def _sum(typingctx, sums, others):
-    def codegen(context, builder, signature, args):
-        pairs = ([builder.extract_value(arg, k) for arg in args] for k in range(sums.count))
-        return cgutils.pack_array(builder, [builder.fadd(a, b, flags=_FLAGS) for a, b in pairs])
 
     return sums(sums, others), codegen
 

@@ -44,7 +44,7 @@ class Columns(Patterns):
         """Picked out of the rows."""
         return np.ascontiguousarray(block.matrix[:, self.columns[slots]])
 
-    def gram(self, kernel: Any, block: Block) -> Floats:
+    def gram(self, kernel: Any, block: Block, *, half: bool = False) -> Floats:
         """Picked out of the rows."""
         return np.ascontiguousarray(block.matrix[:, block.columns].T)
 

@@ -25,7 +25,7 @@ from .columns import Columns
 from .history import History
 from .kernels import KERNELS, Function, Precomputed
 from .lookahead import KEEP, NORM2, SCALE, SIZE, Lookahead, elapsed
-from .packed import add_tiles
+from .packed import Picker, add_tiles
 from .patterns import Block, DensePatterns, Patterns, Picks, SparsePatterns
 from .tables import doubled
 from .threads import in_parts
@@ -57,6 +57,7 @@ class ExpansionTable:
         self.numbers: Floats = np.zeros(SIZE)
         self.numbers[SCALE] = 1.0
         self.history: History | None = None
+        self.picker = Picker()
 
     def make_kernel(self) -> Any:
         """The kernel for rows of the current width."""
@@ -112,8 +113,9 @@ class ExpansionTable:
         """Add ``sum_i coef[i, r] K(x_i, x)`` to ``out[r]`` for the rows x of a block, over the given patterns."""
         kernel, count, n = self.make_kernel(), self.used if slots is None else len(slots), out.shape[1]
         if block.tiles is not None and count:
-            some, patterns = np.arange(count) if slots is None else slots, self.patterns.stored()
-            add_tiles(kernel, patterns, some, coef[:count], block.tiles, self.constant2, out)
+            picker, some = (self.picker, np.arange(count)) if slots is None else (Picker(), slots)
+            picked = picker.pick(coef[:count])
+            add_tiles(kernel, self.patterns.stored(), some, picked, block.tiles, self.constant2, out)
             return
 
         def job(start: int, stop: int) -> None:
@@ -137,7 +139,7 @@ class ExpansionTable:
 
     def look_ahead(self, block: Block, scores: Floats, *, keep: bool = False) -> Lookahead:
         """What the loop runs on: a block, its scores by the kept coefficients, its Gram matrix."""
-        gram = self.patterns.gram(self.make_kernel(), block)
+        gram = self.patterns.gram(self.make_kernel(), block, half=not keep)
         gram += self.constant2
         self.numbers[KEEP] = float(keep)
         late = np.zeros(scores.shape) if self.average else np.zeros((0, 0))

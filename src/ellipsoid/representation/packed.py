@@ -18,9 +18,12 @@ from .tiles import (
     Compressed,
     Few,
     Many,
+    Picked,
     Whole,
     add_sums,
+    changed,
     fill_values,
+    pick,
     spread,
     spread_compressed,
     squeeze,
@@ -28,6 +31,7 @@ from .tiles import (
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
+Stored = Whole | Compressed
 
 # A product of numbers next to each other costs a half of one that has to be looked up.
 MOSTLY_ZEROS = 0.4
@@ -99,22 +103,54 @@ class Nonzeros:
         return Compressed(self.data, self.indices, self.indptr, halves)
 
 
+class Picker:
+    """The coefficients that are not zero, kept from call to call as far as they have not changed."""
+
+    def __init__(self) -> None:
+        self.known = self.end = 0
+        self.copy: Floats = np.zeros((0, 0))
+        self.picked = Picked(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 1), dtype=np.int64))
+
+    def pick(self, coef: Floats) -> Picked:
+        """Those of a row for each pattern."""
+        coef = np.ascontiguousarray(coef)
+        count, classes = coef.shape
+        tiles = np.empty(-(-count // PATTERNS) + 1, dtype=np.int64)
+        if self.copy.shape[1] != classes:
+            self.known, self.copy = 0, np.zeros((0, classes))
+            self.picked = self.picked._replace(ends=np.zeros((0, classes + 1), dtype=np.int64))
+        args: tuple[Any, ...] = (coef, self.copy, self.known, tiles)
+        tiles = tiles[: entry(changed, *args)(*args)]
+        # What is picked anew goes behind the rest; without room for it everything is, and what is stale is left out.
+        if self.end + len(tiles) * PATTERNS * classes >= len(self.picked.much):
+            room, tiles, self.end = 2 * coef.size + PATTERNS * classes + 1, np.arange(-(-count // PATTERNS)), 0
+            self.picked = self.picked._replace(which=np.empty(room, dtype=np.int64), much=np.empty(room))
+        self.picked = self.picked._replace(ends=doubled(self.picked.ends, -(-count // PATTERNS)))
+        self.copy, self.known = doubled(self.copy, count), count
+        for tile in tiles:
+            rows = slice(tile * PATTERNS, min(count, (tile + 1) * PATTERNS))
+            self.copy[rows] = coef[rows]
+        args = (coef, tiles, self.end, self.picked)
+        self.end = entry(pick, *args)(*args)
+        return self.picked
+
+
 def add_tiles(
     kernel: Any,
     patterns: Whole | Compressed,
     slots: Places,
-    coef: Floats,
+    picked: Picked,
     rows: Many | Few,
     constant2: float,
     out: Floats,
 ) -> None:
     """Add ``sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` to ``out[r]`` for the rows x."""
-    n, lanes, coef = out.shape[1], rows.X.shape[2], np.ascontiguousarray(coef)
+    n, lanes = out.shape[1], rows.X.shape[2]
     sums = zeros((len(out), len(rows.X) * lanes))
     sums[:, :n] = out
 
     def job(share: int, shares: int) -> None:
-        args = (kernel, patterns, slots, coef, constant2, rows, (share, shares), zeros((PATTERNS, lanes)), sums)
+        args = (kernel, patterns, slots, picked, constant2, rows, (share, shares), zeros((PATTERNS, lanes)), sums)
         entry(add_sums, *args)(*args)
 
     in_shares(job, len(rows.X), sums.shape[1] * len(slots) * float(rows.X.shape[1] + len(out)))
@@ -122,13 +158,13 @@ def add_tiles(
 
 
 def tile_values(
-    kernel: Any, patterns: Whole | Compressed, slots: Places, rows: Many | Few, constant2: float, out: Floats
+    kernel: Any, patterns: Stored, slots: Places, rows: Many | Few, out: Floats, *, half: bool = False
 ) -> None:
-    """Write ``K(pattern slots[i], x) + constant2`` to ``out[i]`` for the rows x."""
+    """Write ``K(pattern slots[i], x)`` to ``out[i]`` for the rows x; with ``half`` only for those from the i-th on."""
     lanes = rows.X.shape[2]
 
     def job(share: int, shares: int) -> None:
-        args = (kernel, patterns, slots, constant2, rows, (share, shares), zeros((4, lanes)), out)
+        args = (kernel, patterns, slots, rows, (share, shares), half, zeros((4, lanes)), out)
         entry(fill_values, *args)(*args)
 
     in_shares(job, len(rows.X), float(out.size) * rows.X.shape[1])

@@ -26,6 +26,9 @@ Picks = slice | NDArray[np.int64]
 # Sparse rows of more features are not laid out: most of the lanes would hold zeros.
 WIDE = 8192
 
+# Bytes of a row that is its own key; of longer ones a digest is.
+SHORT = 256
+
 # Squared norms, in units of one over gamma, from which on a Gaussian is made from differences: 1e-13 of its value.
 FAR = 500.0
 
@@ -113,14 +116,16 @@ class Patterns:
 
     def place(self, block: Block, rows: list[int]) -> NDArray[np.int64]:
         """The slots of some rows of a block, in their order; rows not known yet are stored at the end."""
-        slots, fresh = [], []
-        for t, key in zip(rows, self.keys_of(block, rows), strict=True):
-            slot = self.index.setdefault(key, len(self.keys))
-            if slot == len(self.keys):
-                self.keys.append(key)
-                fresh.append(t)
+        slots, fresh, end, keys = [], [], len(self.keys), self.keys_of(block, rows)
+        for i, key in enumerate(keys):
+            slot = self.index.setdefault(key, end)
+            if slot == end:
+                end += 1
+                fresh.append(i)
             slots.append(slot)
         if fresh:
+            self.keys += [keys[i] for i in fresh]
+            fresh = [rows[i] for i in fresh]
             self.norms = doubled(self.norms, len(self.keys))
             self.norms[self.used : len(self.keys)] = block.norms[fresh]
             self.append(block, fresh)
@@ -141,16 +146,17 @@ class Patterns:
 
     def keys_of(self, block: Block, rows: list[int]) -> list[bytes]:
         """What rows are known by: their non-zero features, whatever the kind and width of the rows."""
-        where = np.nonzero(block.matrix[rows])
+        some = block.matrix[rows]
+        where = np.nonzero(some)
         ends = np.searchsorted(where[0], np.arange(len(rows) + 1)).tolist()
-        return _digests(where[1], block.matrix[rows][where], ends)
+        return _digests(where[1], some[where], ends)
 
     def values(self, kernel: Any, block: Block, slots: Picks, buffer: Floats) -> Floats:
         """K of every row of the block with some of the patterns; ``buffer`` has room for them."""
         if block.tiles is not None:
             some = np.arange(slots.start, slots.stop) if isinstance(slots, slice) else slots
             found = np.empty((len(some), len(block.norms)))
-            tile_values(kernel, self.stored(), some, block.tiles, 0.0, found)
+            tile_values(kernel, self.stored(), some, block.tiles, found)
             return found.T
         patterns = self.rows(slots)
         if isinstance(kernel, Function):
@@ -170,14 +176,17 @@ class Patterns:
         from_products(kernel, out, block.norms, self.norms[slots])
         return out
 
-    def gram(self, kernel: Any, block: Block) -> Floats:
-        """K of the rows of a block with each other: ``[t, s]`` is what a score of row s adds for pattern t."""
+    def gram(self, kernel: Any, block: Block, *, half: bool = False) -> Floats:
+        """K of the rows of a block with each other: ``[t, s]`` is what a score of row s adds for pattern t.
+
+        With ``half`` it may be zero for s < t.
+        """
         if isinstance(kernel, Function):
             return np.ascontiguousarray(kernel.values(block.matrix, block.matrix).T)
         matrix, norms = block.matrix, block.norms
         if block.tiles is not None:
-            found = np.empty((len(norms), len(norms)))
-            tile_values(kernel, self.as_stored(block), np.arange(len(norms)), block.tiles, 0.0, found)
+            found = np.zeros((len(norms), len(norms)))
+            tile_values(kernel, self.as_stored(block), np.arange(len(norms)), block.tiles, found, half=half)
             if isinstance(kernel, RBF):
                 np.fill_diagonal(found, 1.0)
             return found
@@ -349,9 +358,10 @@ def _csr(rows: CSR, picks: Picks, width: int) -> Any:
 
 
 def _digests(where: NDArray[np.int64], values: Floats, ends: list[int]) -> list[bytes]:
-    """A digest for each row, of its columns and values; row i has those from ``ends[i]`` on."""
+    """A key for each row, its columns and values or a digest of them; row i has those from ``ends[i]`` on."""
     places, numbers = where.tobytes(), values.tobytes()
-    return [blake2b(places[8 * a : 8 * b] + numbers[8 * a : 8 * b], digest_size=16).digest() for a, b in pairwise(ends)]
+    keys = [places[8 * a : 8 * b] + numbers[8 * a : 8 * b] for a, b in pairwise(ends)]
+    return [key if len(key) <= SHORT else blake2b(key, digest_size=16).digest() for key in keys]
 
 
 def _replay(patterns: Patterns, rows: Dense | CSR, count: int) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from ellipsoid.engine.compile import compiled
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.lanes import blank, deliver, gather
-from ellipsoid.engine.vectors import exponential, plus, scaled, times
+from ellipsoid.engine.vectors import exponential, scaled, times
 
 from .kernels import RBF, Linear, Poly
 
@@ -54,6 +54,17 @@ class Compressed(NamedTuple):
     halves: np.ndarray
 
 
+class Picked(NamedTuple):
+    """Coefficients that are not zero, by tiles of patterns and by classes: ``much`` for pattern ``which`` of a tile.
+
+    Those of class r in tile t are at ``ends[t, r]`` up to ``ends[t, r + 1]``.
+    """
+
+    which: np.ndarray
+    much: np.ndarray
+    ends: np.ndarray
+
+
 @generic(1)
 def start(rows: Any) -> Any:
     """Sums of nothing, for the rows of a tile."""
@@ -70,13 +81,13 @@ def _(rows):
 
 
 @generic(1)
-def four_products(patterns: Any, X: Any, nothing: Any, who: Any) -> Any:
-    """Products of four patterns with the rows of a tile."""
+def four_products(patterns: Any, X: Any, who: Any, sums: Any) -> Any:
+    """Products of four patterns with the rows of a tile, added to sums that have begun."""
 
 
 @four_products.register(Whole)
-def _(patterns, X, nothing, who):
-    a, b, c, d = nothing, nothing, nothing, nothing
+def _(patterns, X, who, sums):
+    a, b, c, d = sums
     first, second, third, fourth = (
         patterns.table[who[0]],
         patterns.table[who[1]],
@@ -92,35 +103,50 @@ def _(patterns, X, nothing, who):
 
 
 @helper()
-def _compressed_product(patterns, X, sums, i):
+def _compressed_product(patterns, X, i, sums):
     for q in range(patterns.indptr[i], patterns.indptr[i + 1]):
         sums = gather(sums, X, patterns.indices[q], 0, patterns.data[q])
     return sums
 
 
 @four_products.register(Compressed)
-def _(patterns, X, nothing, who):
+def _(patterns, X, who, sums):
     return (
-        _compressed_product(patterns, X, nothing, who[0]),
-        _compressed_product(patterns, X, nothing, who[1]),
-        _compressed_product(patterns, X, nothing, who[2]),
-        _compressed_product(patterns, X, nothing, who[3]),
+        _compressed_product(patterns, X, who[0], sums[0]),
+        _compressed_product(patterns, X, who[1], sums[1]),
+        _compressed_product(patterns, X, who[2], sums[2]),
+        _compressed_product(patterns, X, who[3], sums[3]),
     )
 
 
 @generic(1)
-def values_of(kernel: Any, products: Any, halves: Any, half: float) -> Any:
-    """Kernel values from the products of a pattern with the rows of a tile."""
+def origin(kernel: Any, nothing: Any, halves: Any, half: float) -> Any:
+    """What the products of a pattern with the rows of a tile are added to."""
+
+
+@generic(1)
+def values_of(kernel: Any, sums: Any) -> Any:
+    """Kernel values from these sums."""
+
+
+@origin.register(Linear)
+def _(kernel, nothing, halves, half):
+    return nothing
 
 
 @values_of.register(Linear)
-def _(kernel, products, halves, half):
-    return products
+def _(kernel, sums):
+    return sums
+
+
+@origin.register(Poly)
+def _(kernel, nothing, halves, half):
+    return nothing
 
 
 @values_of.register(Poly)
-def _(kernel, products, halves, half):
-    base = scaled(products, kernel.gamma, kernel.coef0)
+def _(kernel, sums):
+    base = scaled(sums, kernel.gamma, kernel.coef0)
     left = int(kernel.degree)
     power = base if left & 1 else scaled(base, 0.0, 1.0)
     left >>= 1
@@ -132,9 +158,14 @@ def _(kernel, products, halves, half):
     return power
 
 
+@origin.register(RBF)
+def _(kernel, nothing, halves, half):
+    return scaled(halves, 1.0, half)
+
+
 @values_of.register(RBF)
-def _(kernel, products, halves, half):
-    return exponential(scaled(plus(products, scaled(halves, 1.0, half)), 2.0 * kernel.gamma, 0.0))
+def _(kernel, sums):
+    return exponential(scaled(sums, 2.0 * kernel.gamma, 0.0))
 
 
 @helper()
@@ -142,62 +173,91 @@ def _four(kernel, patterns, who, rows, f, constant2, out):
     """Values of four patterns with a tile of rows, into four rows of ``out``."""
     nothing = start(rows)
     halves = gather(nothing, rows.halves, f, 0, 1.0)
-    a, b, c, d = four_products(patterns, rows.X[f], nothing, who)
-    deliver(scaled(values_of(kernel, a, halves, patterns.halves[who[0]]), 1.0, constant2), out[0], 0)
-    deliver(scaled(values_of(kernel, b, halves, patterns.halves[who[1]]), 1.0, constant2), out[1], 0)
-    deliver(scaled(values_of(kernel, c, halves, patterns.halves[who[2]]), 1.0, constant2), out[2], 0)
-    deliver(scaled(values_of(kernel, d, halves, patterns.halves[who[3]]), 1.0, constant2), out[3], 0)
+    begun = (
+        origin(kernel, nothing, halves, patterns.halves[who[0]]),
+        origin(kernel, nothing, halves, patterns.halves[who[1]]),
+        origin(kernel, nothing, halves, patterns.halves[who[2]]),
+        origin(kernel, nothing, halves, patterns.halves[who[3]]),
+    )
+    sums = four_products(patterns, rows.X[f], who, begun)
+    _put(kernel, sums[0], constant2, out[0])
+    _put(kernel, sums[1], constant2, out[1])
+    _put(kernel, sums[2], constant2, out[2])
+    _put(kernel, sums[3], constant2, out[3])
 
 
 @helper()
-def _pick(coef, begin, count, which, much, ends):
-    """The coefficients of a tile that are not zero, class by class; there is room for one more."""
-    n = 0
-    for r in range(coef.shape[1]):
-        for k in range(count):
-            which[n], much[n] = k, coef[begin + k, r]
-            n += int(much[n] != 0.0)
-        ends[r + 1] = n
+def _put(kernel, sums, constant2, out):
+    values = values_of(kernel, sums)
+    if constant2 != 0.0:
+        values = scaled(values, 1.0, constant2)
+    deliver(values, out, 0)
+
+
+@compiled
+def changed(coef, copy, known, which):
+    """Write the tiles of patterns whose coefficients are not those of a copy of ``known`` rows; return their number."""
+    count = 0
+    for tile in range(-(-coef.shape[0] // PATTERNS)):
+        begin, end = tile * PATTERNS, min(coef.shape[0], (tile + 1) * PATTERNS)
+        changes = int(end != min(known, (tile + 1) * PATTERNS))
+        for k in range(begin, min(end, known)):
+            for r in range(coef.shape[1]):
+                changes += int(coef[k, r] != copy[k, r])
+        which[count] = tile
+        count += int(changes > 0)
+    return count
+
+
+@compiled
+def pick(coef, tiles, end, picked):
+    """Note the coefficients of some tiles that are not zero, from place ``end`` on; returns where they end.
+
+    There must be room for one more.
+    """
+    for tile in tiles:
+        for r in range(coef.shape[1]):
+            picked.ends[tile, r] = end
+            for k in range(tile * PATTERNS, min(coef.shape[0], (tile + 1) * PATTERNS)):
+                picked.which[end], picked.much[end] = k - tile * PATTERNS, coef[k, r]
+                end += int(coef[k, r] != 0.0)
+        picked.ends[tile, coef.shape[1]] = end
+    return end
 
 
 @compiled(nogil=True)
-def add_sums(kernel, patterns, slots, coef, constant2, rows, share, values, out):  # noqa: PLR0913
+def add_sums(kernel, patterns, slots, picked, constant2, rows, share, values, out):  # noqa: PLR0913
     """Add ``sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` to ``out[r]`` for the rows x of some of the tiles.
 
     ``share`` is the first of these and the step to the next; ``values`` has room for a tile.
     """
-    lanes, end = rows.X.shape[2], slots.shape[0]
-    which, much = np.empty(PATTERNS * coef.shape[1] + 1, dtype=np.int64), np.empty(PATTERNS * coef.shape[1] + 1)
-    ends = np.zeros(coef.shape[1] + 1, dtype=np.int64)
+    lanes, end, classes = rows.X.shape[2], slots.shape[0], out.shape[0]
     nothing = start(rows)
     for begin in range(0, end, PATTERNS):
-        count = min(PATTERNS, end - begin)
-        last = begin + count - 1
-        _pick(coef, begin, count, which, much, ends)
+        last = min(end, begin + PATTERNS) - 1
         for f in range(share[0], rows.X.shape[0], share[1]):
-            for k in range(0, count, 4):
-                i = begin + k
+            for i in range(begin, last + 1, 4):
                 who = slots[i], slots[min(i + 1, last)], slots[min(i + 2, last)], slots[min(i + 3, last)]
-                _four(kernel, patterns, who, rows, f, constant2, values[k : k + 4])
-            for r in range(coef.shape[1]):
+                _four(kernel, patterns, who, rows, f, constant2, values[i - begin : i - begin + 4])
+            for r in range(classes):
                 sums = gather(nothing, out, r, f * lanes, 1.0)
-                for q in range(ends[r], ends[r + 1]):
-                    sums = gather(sums, values, which[q], 0, much[q])
+                for q in range(picked.ends[begin // PATTERNS, r], picked.ends[begin // PATTERNS, r + 1]):
+                    sums = gather(sums, values, picked.which[q], 0, picked.much[q])
                 deliver(sums, out[r], f * lanes)
 
 
 @compiled(nogil=True)
-def fill_values(kernel, patterns, slots, constant2, rows, share, values, out):  # noqa: PLR0913
-    """Write ``K(pattern slots[i], x) + constant2`` to ``out[i]`` for the rows x of a share of the tiles.
+def fill_values(kernel, patterns, slots, rows, share, half, values, out):  # noqa: PLR0913
+    """Write ``K(pattern slots[i], x)`` to ``out[i]`` for the rows x of some tiles; with ``half`` for those from i on.
 
     ``out`` has as many columns as there are rows to be written, which may be fewer than the last tile holds.
     """
     lanes, last = rows.X.shape[2], slots.shape[0] - 1
     for f in range(share[0], rows.X.shape[0], share[1]):
         count = min(lanes, out.shape[1] - f * lanes)
-        for i in range(0, last + 1, 4):
+        for i in range(0, min(last + 1, (f + 1) * lanes) if half else last + 1, 4):
             who = slots[i], slots[min(i + 1, last)], slots[min(i + 2, last)], slots[min(i + 3, last)]
-            _four(kernel, patterns, who, rows, f, constant2, values)
+            _four(kernel, patterns, who, rows, f, 0.0, values)
             for k in range(min(4, last + 1 - i)):
                 for s in range(count):
                     out[i + k, f * lanes + s] = values[k, s]
