@@ -1,4 +1,4 @@
-"""Texts damaged at random, and two plain readers that say what is right of them.
+"""Texts damaged at random, and plain readers that say what is right of them.
 
 ``python -m tests.streams.fuzzing svmlight 100000 0`` reads so many texts drawn from a seed, and prints those on which
 the compiled readers and the plain ones disagree.
@@ -27,7 +27,14 @@ SEEDS = {
         b"0.5 |n a:123456789012345678901234567890 b:1e-320 |n a\n2 |\n",
         b"1 |a b c d\n" * 20,
     ],
+    "csv": [
+        b'0.5,-2e3,red,1\n 7 ,"12","a ""b""",2\r\n\n,?,NA,0\n3,4,"x,y",2.5\n1e-5,+.5,n/a,-1\n',
+        b"123456789012345678901234567890,0.1234567890123456789,,3\n5e-324,1.7976931348623157e308,z,4\n",
+        b"1,2,blue,0\n" * 20,
+    ],
 }
+# The first line of every table is whole: it says which columns are of numbers.
+PREFIX = {"csv": b"1,2.5,x,0\n"}
 SPLINTERS = rb"""\n \r \t : | # ' - + . , e E5 e999 e-999 \0 \xff \xc3\xa9 nan inf qid: qid:1 0: 1e309
 99999999999999999999
 0000000000 2147483648:1 16777216:1 \x0b \x7f 1_0 0x10 1| |: |a:0 :: \x22 \x20 \x20|a \x200:1 \x20:1"""
@@ -57,7 +64,7 @@ def mutated(kind, rng):
         else:
             other = rng.choice(SEEDS[kind])
             text[at:at] = other[rng.randrange(len(other)) :]
-    return bytes(text)
+    return PREFIX.get(kind, b"") + text
 
 
 NUMERAL = re.compile(rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -131,8 +138,48 @@ def plain_vw(line):
     return label, features
 
 
-PLAIN = {"svmlight": plain_svmlight, "vw": plain_vw}
-OPTIONS = {"svmlight": {"zero_based": True}, "vw": {"bits": BITS}}
+def cells(line):
+    """The cells of a line of a table."""
+    found, rest = [], line
+    while True:
+        rest = rest.lstrip(b" \t\r")
+        if rest.startswith(b'"'):
+            quoted = re.match(rb'"((?:[^"]|"")*)"[ \t\r]*(?:,|$)', rest)
+            if not quoted:
+                raise Wrong(line)
+            found.append(quoted.group(1).replace(b'""', b'"'))
+            rest, more = rest[quoted.end() :], quoted.group().endswith(b",")
+        else:
+            cell, more, rest = rest.partition(b",")
+            found.append(cell.rstrip(b" \t\r"))
+        if not more:
+            return found
+
+
+def missing(cell):
+    return cell in (b"", b"?") or bytes(byte | 32 for byte in cell) in (b"na", b"n/a", b"nan", b"null", b"none")
+
+
+def plain_csv(line):
+    """Label and features of a line of two numbers, a word and a label; None if it is blank."""
+    if not line.strip(b" \t\r"):
+        return None
+    found = cells(line)
+    if len(found) != 4 or missing(found[3]):
+        raise Wrong(line)
+    numbers = [0.0 if missing(cell) else number(cell) for cell in found[:2]]
+    features = {j: value for j, value in enumerate(numbers) if value}
+    if not missing(found[2]):
+        features[2 + (hash_name(found[2], hash_name("2")) & (2**BITS - 1))] = 1.0
+    return number(found[3]), features
+
+
+PLAIN = {"svmlight": plain_svmlight, "vw": plain_vw, "csv": plain_csv}
+OPTIONS = {
+    "svmlight": {"zero_based": True},
+    "vw": {"bits": BITS},
+    "csv": {"bits": BITS, "header": False, "missing": "zero"},
+}
 
 
 def expected(kind, text):
