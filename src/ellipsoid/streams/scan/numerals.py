@@ -12,7 +12,7 @@ Every text ends with a line feed, which no loop here steps over.
 
 import numpy as np
 
-from .bits import eight, product, zeros
+from .bits import WINDOW, eight, first, others, product, rest, zeros
 from .compiled import at, forced, inlined
 
 FINE, HARD, NO_NUMERAL = range(3)
@@ -132,17 +132,38 @@ def decimal(text, p, w, whole, n):
     """The number that ``whole`` digits, which wrote w, a point and n digits from p on stand for, rounded to nearest; -1
     if that is too much for a short cut.
     """
+    value = -1.0
     if n <= 8 and whole + n <= 15:
-        return np.float64(w * _TEN[at(n)] + digits(text, p, n)) / _EXACT[at(n)]
-    if n + (whole if w > 0 else 0) > _MOST_DIGITS:
-        return -1.0
-    q = -n
-    while n > 8:
-        w = 100_000_000 * w + digits(text, p, 8)
-        p += 8
-        n -= 8
-    w = w * _TEN[at(n)] + digits(text, p, n)
-    return nearest(w, q) if w > 0 else 0.0
+        value = np.float64(w * _TEN[at(n)] + digits(text, p, n)) / _EXACT[at(n)]
+    elif n + (whole if w > 0 else 0) <= _MOST_DIGITS:
+        q = -n
+        while n > 8:
+            w = 100_000_000 * w + digits(text, p, 8)
+            p += 8
+            n -= 8
+        w = w * _TEN[at(n)] + digits(text, p, n)
+        value = nearest(w, q) if w > 0 else 0.0
+    return value
+
+
+@forced
+def common(text, p):
+    """The same as `numeral` for ``[-] digits [. digits]`` with few digits; of all else it says NO_NUMERAL."""
+    negative = text[at(p)] == 45
+    p += negative
+    window = others(text, p)
+    whole = first(window)
+    end, value = p + whole, -1.0
+    if 0 < whole <= 8:
+        w = digits(text, p, whole)
+        value = np.float64(w)
+        if text[at(end)] == 46:
+            end = p + first(rest(window))
+            value = decimal(text, p + whole + 1, w, whole, end - p - whole - 1) if end < p + WINDOW else -1.0
+        if text[at(end)] | 32 == 101:
+            value = -1.0
+    status = FINE if value >= 0.0 else NO_NUMERAL
+    return -value if negative else value, end, status
 
 
 @inlined

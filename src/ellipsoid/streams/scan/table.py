@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from .compiled import at, inlined, scanner
 from .hashing import murmur3
-from .numerals import FINE, HARD, NO_NUMERAL, numeral
+from .numerals import FINE, HARD, NO_NUMERAL, common, numeral
 
 # What a column is for.
 IGNORED, NUMBER, TEXT, NUMBER_LABEL, TEXT_LABEL = range(5)
@@ -175,7 +175,9 @@ def scan(text, start, stop, columns, rules, out):
             value, status = 0.0, NO_NUMERAL
             if purpose == NUMBER:
                 # Most cells are a bare numeral up to the delimiter.
-                value, p, status = numeral(text, p)
+                value, p, status = common(text, begin)
+                if status == NO_NUMERAL:
+                    value, p, status = numeral(text, begin)
                 end = p
             if status == NO_NUMERAL or (text[at(p)] != delimiter and text[at(p)] != 10):
                 begin, end, quotes, p = cell(text, begin, delimiter)

@@ -14,7 +14,7 @@ import numpy as np
 
 from .compiled import at, inlined, scanner
 from .hashing import murmur3
-from .numerals import FINE, HARD, NO_NUMERAL, numeral
+from .numerals import FINE, HARD, NO_NUMERAL, common, numeral
 
 # Why a scan stopped.
 DONE, FULL, NO_LABEL, NO_BAR, NO_VALUE, NO_NAME, TOO_LARGE = range(7)
@@ -132,7 +132,9 @@ def scan(text, start, stop, rules, out):
                 value = scale
                 if text[at(p)] == 58:
                     begin = p + 1
-                    value, p, status = numeral(text, begin)
+                    value, p, status = common(text, begin)
+                    if status == NO_NUMERAL:
+                        value, p, status = numeral(text, begin)
                     if status == NO_NUMERAL or not ends_word(text[at(p)]):
                         reason = NO_VALUE
                         break
