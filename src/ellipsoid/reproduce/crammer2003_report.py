@@ -29,12 +29,13 @@ class Printed(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What was measured of one learner after each epoch: in file order (None if drawn), and spread over many orders."""
+    """What was measured of one learner after each epoch: in file order (None if drawn), and spread over so many orders."""
 
     errors: list[float] | None
     counts: list[float] | None
     error_spreads: list[Spread]
     count_spreads: list[Spread]
+    orders: int
 
     def best_known(self, what: str) -> list[float]:
         """Errors or counts after each epoch: those in file order, or else means."""
@@ -60,7 +61,8 @@ def measured(table: Printed, results: Results, learner: str) -> Measured:
     found = (("test_errors", 100.0), (table.key, 1.0))
     errors, counts = (single(*each) for each in found)
     error_spreads, count_spreads = (spreads(*each) for each in found)
-    return Measured(errors, counts, error_spreads, count_spreads)
+    orders = sum(len(results.values(name, learner, "test_errors")) for name in many)
+    return Measured(errors, counts, error_spreads, count_spreads, orders)
 
 
 def table_report(table: Printed, results: Results) -> Report:
@@ -68,11 +70,10 @@ def table_report(table: Printed, results: Results) -> Report:
     labels = results.learners(results.experiments[0])
     found = {learner: measured(table, results, learner) for learner in labels}
     drawn = found["MIRA"].errors is None
-    seeds = sum(len(results.values(name, "MIRA", "updates")) for name in results.experiments) - (not drawn)
     order = "20,000 points drawn anew by each seed" if drawn else "one run in file order, every epoch in the same order"
     return Report(
         lead=f"{table.name}, kernel {table.kernel}; {order}. Dashed lines with open marks are the "
-        f"paper's; bars are one standard deviation over {seeds} {'draws' if drawn else RANDOM_ORDERS}.",
+        f"paper's; bars are one standard deviation over {found['MIRA'].orders} {'draws' if drawn else RANDOM_ORDERS}.",
         verdicts=[_overall(table, found), *(_verdict(table, name, found[name]) for name in table.rows)],
         tables=[_table(table, found)],
         panels=_panels(table, found),
@@ -127,7 +128,7 @@ def _verdict(table: Printed, learner: str, ours: Measured) -> str:
     allowed = f" (counts up to {slack}, for a tie that rounding decides)" if slack else ""
     words = f"{learner}: {same} of {numbers} printed numbers come out to the last digit{allowed}"
     if same == numbers:
-        return f"{words}; over random orders {spread}."
+        return f"{words}; over {ours.orders} {RANDOM_ORDERS} {spread}."
     why = "" if row.known else " The printed row comes from a setting that is not that of the other rows."
     ending = f"{ours.errors[-1]:.2f} % against the printed {row.errors[-1]:.2f} % after the last epoch"
     return f"{words}: {ending}, {ours.counts[-1]:,.0f} {table.counted} against {row.counts[-1]:,}.{why}"
