@@ -38,8 +38,8 @@ def test_the_printed_numbers_are_recognised():
     assert len(verdicts) == 6
     assert verdicts[0] == (
         "50 of 50 printed numbers come out to the last digit in file order; over 2 random orders 25 of 25 printed "
-        "errors lie within two standard deviations of our mean. Least error of the five: MIRA, 4.58 %, then Perceptron, "
-        "4.83 %; as the paper has it."
+        "errors lie within two standard deviations of our mean. Least error of the five: MIRA, 4.58 %, then "
+        "Perceptron, 4.83 %; as the paper has it."
     )
 
 

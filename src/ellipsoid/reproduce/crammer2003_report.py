@@ -29,7 +29,7 @@ class Printed(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What was measured of one learner after each epoch: in file order (None if drawn), and spread over so many orders."""
+    """What was measured of one learner after each epoch: in file order (None if drawn), and spread over ``orders``."""
 
     errors: list[float] | None
     counts: list[float] | None
@@ -96,7 +96,8 @@ def _overall(table: Printed, found: Mapping[str, Measured]) -> str:
     if found["MIRA"].errors is not None:
         exact, numbers = (sum(counts) for counts in zip(*(_exact(table, n, found[n]) for n in table.rows), strict=True))
         words = (
-            f"{exact} of {numbers} printed numbers come out to the last digit in file order; over random orders {words}"
+            f"{exact} of {numbers} printed numbers come out to the last digit in file order; over "
+            f"{found['MIRA'].orders} {RANDOM_ORDERS} {words}"
         )
     elsewhere = ", ".join(name for name, row in table.rows.items() if not row.known)
     words += f" ({elsewhere} left out, whose printed row comes from another setting)" if elsewhere else ""
@@ -190,7 +191,7 @@ def ratios_report(tables: Sequence[Printed], results: Results) -> Report:
                 lines.append((unit, when, name, *(f"{a:.2f} / {b:.2f}" for a, b in pairs)))
             curves = [
                 Curve(name, list(range(len(names))), values, dashed=dashed)
-                for dashed, found in ((True, theirs), (False, ours))
+                for dashed, found in ((False, ours), (True, theirs))
                 for name, values in found.items()
             ]
             title = f"{unit.capitalize()} after the {when} epoch"
