@@ -48,7 +48,7 @@ def test_texts_that_were_once_read_wrongly(kind, text, size):
 def test_damage_of_every_kind_is_drawn(kind):
     rng = random.Random(0)
     outcomes = Counter()
-    for _ in range(300):
+    for _ in range(400):
         with suppress(Undecided):
             outcomes["read" if expected(kind, mutated(kind, rng))[1] is None else "refused"] += 1
     assert min(outcomes["read"], outcomes["refused"]) > 30

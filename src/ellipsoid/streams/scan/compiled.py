@@ -35,7 +35,8 @@ class _Cache(FunctionCache):
 def scanner(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile at the first call, keep the machine code on disk, and let other threads run meanwhile."""
     # A scan makes no arrays; with `_nrt` each short function that looks at a text counts references to it, atomically.
-    dispatcher = njit(nogil=True, error_model="numpy", _nrt=False)(function)
+    uncounted: dict[str, Any] = {"_nrt": False}
+    dispatcher: Any = njit(nogil=True, error_model="numpy", **uncounted)(function)
     if not config.DISABLE_JIT:
         dispatcher._cache = _Cache(function)
     return dispatcher
