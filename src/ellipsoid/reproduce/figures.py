@@ -20,8 +20,11 @@ def draw(panels: list[Panel], theme: Theme | None = None) -> Any:
     theme = theme or Theme()
     across = min(len(panels), 4 if len(panels) % 4 == 0 else 3)
     down = -(-len(panels) // across)
-    figure = Figure(figsize=(3.5 * across + 0.6, 3.1 * down + 0.9), layout="constrained", facecolor=theme.paper)
-    axes = figure.subplots(down, across, squeeze=False).ravel()
+    # A column is as wide as the most names in it need.
+    widths = [max(1.0, *(len(panel.names) / 6 for panel in panels[i::across])) for i in range(across)]
+    size = (3.5 * sum(widths) + 0.6, 3.1 * down + 0.9)
+    figure = Figure(figsize=size, layout="constrained", facecolor=theme.paper)
+    axes = figure.subplots(down, across, squeeze=False, width_ratios=widths).ravel()
     labels = list(dict.fromkeys(curve.label for panel in panels for curve in panel.curves))
     for ax, panel in zip(axes, panels, strict=False):
         _panel(ax, panel, labels, theme)
@@ -35,7 +38,7 @@ def draw(panels: list[Panel], theme: Theme | None = None) -> Any:
         [handles[label] for label in labels],
         labels,
         loc="outside lower center",
-        ncols=min(len(labels), across + 1),
+        ncols=min(len(labels), round(sum(widths)) + 1),
         frameon=False,
         labelcolor=theme.ink,
     )

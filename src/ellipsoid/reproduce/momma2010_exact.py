@@ -15,7 +15,7 @@ from ellipsoid.evaluate.compare import Protocol, Spread
 from ellipsoid.reproduce.cuts import consistent
 from ellipsoid.reproduce.entry import Entry, Experiment, Missing, Quick, Spec
 from ellipsoid.reproduce.momma2010_small import PAPER, SETS, Small
-from ellipsoid.reproduce.paired import Pair, pair_of
+from ellipsoid.reproduce.paired import Pair, pair_of, shown_p
 from ellipsoid.reproduce.report import Curve, Panel, Report, Table, shown
 from ellipsoid.reproduce.results import Results
 
@@ -119,8 +119,7 @@ def _verdict(results: Results, name: str, pair: Pair) -> str:
     exact, relaxed = (shown(results.spread(name, learner, "test_errors")) for learner in ("exact", "relaxed"))
     slow, fast = (results.seconds(name, learner).mean for learner in ("exact", "relaxed"))
     return (
-        f"{name}: relaxed {relaxed} % beside the exact {exact} %, lower in {pair.lower} and higher in "
-        f"{pair.higher} of {pair.splits} splits (p = {pair.plain:.3f}, corrected {pair.careful:.3f}); the weights are "
+        f"{name}: relaxed {relaxed} % beside the exact {exact} %, {pair.words}; the weights are "
         f"{_angles(results, name, 'relaxed').mean:.1f} degrees apart; {fast:.2f} s against {slow:.2f} s a fit."
     )
 
@@ -131,7 +130,7 @@ def _errors(results: Results, pairs: dict[str, Pair]) -> Table:
         setting = results.setting(name)
         counts = f"{setting['at_once']} / {setting['rows'] - setting['at_once']}"
         errors = (shown(results.spread(name, learner, "test_errors")) for learner in MAIN)
-        tests = (f"{pair.difference:+.2f}", f"{pair.plain:.3f}", f"{pair.careful:.3f}")
+        tests = (f"{pair.difference:+.2f}", shown_p(pair.plain), shown_p(pair.careful))
         lines.append((name, str(setting["features"]), counts, *errors, *tests))
     errors_of = (f"{learner} %" for learner in MAIN)
     titles = ("set", "columns", "rows learned / tested", *errors_of, "relaxed - exact", "p", "p, corrected")

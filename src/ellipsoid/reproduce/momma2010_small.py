@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ellipsoid.evaluate.compare import Protocol
 from ellipsoid.reproduce.cuts import consistent
 from ellipsoid.reproduce.entry import Entry, Experiment, Missing, Quick, Spec
-from ellipsoid.reproduce.paired import pair_of
+from ellipsoid.reproduce.paired import pair_of, shown_p
 from ellipsoid.reproduce.report import Curve, Panel, Report, Table, shown
 from ellipsoid.reproduce.results import Results
 
@@ -114,7 +114,7 @@ def _compared(results: Results, about: str) -> tuple[list[str], Table, Panel]:
         setting = results.setting(name)
         errors = (shown(results.spread(name, learner, "test_errors")) for learner in learners)
         counts = f"{setting['at_once']} / {setting['rows'] - setting['at_once']}"
-        lines.append((name, counts, *errors, f"{pair.difference:+.2f}", f"{pair.plain:.3f}", f"{pair.careful:.3f}"))
+        lines.append((name, counts, *errors, f"{pair.difference:+.2f}", shown_p(pair.plain), shown_p(pair.careful)))
     titles = (
         "set",
         "rows learned / tested",
@@ -133,13 +133,13 @@ def _compared(results: Results, about: str) -> tuple[list[str], Table, Panel]:
         f"{sum(pair.more(pair.careful) for pair in found)}.",
         *(
             f"{name}: e-SVM {shown(results.spread(name, 'e-SVM', 'test_errors'))} % beside the SVM's "
-            f"{shown(results.spread(name, 'SVM', 'test_errors'))} %; lower in {pair.lower} and higher in "
-            f"{pair.higher} of {pair.splits} splits (p = {pair.plain:.3f}, corrected {pair.careful:.3f})."
+            f"{shown(results.spread(name, 'SVM', 'test_errors'))} %; {pair.words}."
             for name, pair in pairs.items()
         ),
     ]
     x = list(range(len(names)))
-    spreads = {n: [results.spread(name, n, "test_errors") for name in names] for n in learners}
+    drawn = [learner for learner in learners if "," not in learner]
+    spreads = {n: [results.spread(name, n, "test_errors") for name in names] for n in drawn}
     curves = [Curve(n, x, [s.mean for s in found], [s.sd for s in found]) for n, found in spreads.items()]
     return verdicts, table, Panel(about, "", "test error, %", curves, joined=False, names=tuple(names))
 
@@ -155,15 +155,22 @@ CHOICES = [
 def _report_1(results: Results) -> Report:
     verdicts, table, panel = _compared(results, "Hard margin")
     sizes = [size for size in SIZES if f"raetsch-splice, {size} rows" in results.experiments]
-    panels = [panel]
+    panels, tables = [panel], [table]
     if sizes:
         times = {n: [results.seconds(f"raetsch-splice, {s} rows", n).mean for s in sizes] for n in TIMED}
         curves = [Curve(n, sizes, found) for n, found in times.items()]
+        spreads = [[results.seconds(f"raetsch-splice, {size} rows", n) for n in TIMED] for size in sizes]
+        lines = [
+            (f"{size}", *(shown(each, ".3f") for each in found)) for size, found in zip(sizes, spreads, strict=True)
+        ]
+        tables.append(
+            Table("Processor seconds of a fit on raetsch-splice, mean (sd)", ("rows", *TIMED), lines, words=0)
+        )
         panels.append(Panel("Time, raetsch-splice", "rows", "processor seconds", curves, logarithmic=True))
     return Report(
         lead="SVM, Bayes point machine and e-SVM with hard margins and an RBF kernel on small sets, and their time.",
         verdicts=verdicts,
-        tables=[table],
+        tables=tables,
         panels=panels,
         choices=[
             *CHOICES,

@@ -25,6 +25,16 @@ def corrected_p(differences: list[float], learned: int, tested: int) -> float:
     return float(2 * t.sf(abs(fmean(differences)) / deviation, n - 1))
 
 
+def shown_p(p: float, named: bool = False) -> str:
+    """A p with three digits, or that it is smaller; ``named`` for a sentence.
+
+    >>> shown_p(0.0421), shown_p(0.0002), shown_p(0.0421, named=True), shown_p(0.0002, named=True)
+    ('0.042', '< 0.001', 'p = 0.042', 'p < 0.001')
+    """
+    small = p < 0.0005
+    return f"{'p ' if named else ''}{'< 0.001' if small else ('= ' if named else '') + f'{p:.3f}'}"
+
+
 class Pair(NamedTuple):
     """One machine minus another over the splits; ``plain`` is Student's paired p, ``careful`` the corrected one."""
 
@@ -40,6 +50,11 @@ class Pair(NamedTuple):
 
     def more(self, p: float) -> bool:
         return self.difference > 0 and p < 0.05
+
+    @property
+    def words(self) -> str:
+        tests = f"{shown_p(self.plain, named=True)}, corrected {shown_p(self.careful)}"
+        return f"lower in {self.lower} and higher in {self.higher} of {self.splits} splits ({tests})"
 
 
 def pair_of(results: Results, name: str, one: str, other: str) -> Pair:
