@@ -6,7 +6,9 @@ gets past the checks is some model: it must then predict and learn, or refuse to
 """
 
 import copy
+import faulthandler
 import json
+import math
 import warnings
 from pathlib import Path
 
@@ -16,9 +18,12 @@ import scipy.sparse as sp
 
 from ellipsoid import ALMA, ROMMA, OnlineSVM, PassiveAggressive, Perceptron, QuasiAdditive, Winnow, load
 from ellipsoid.estimators import container, persist
+from ellipsoid.geometry.state import LIFT_AT, LOG_KEPT
 
 SEEDS = {path.stem: path.read_bytes() for path in sorted((Path(__file__).parent / "version_1").glob("*.model"))}
 KEPT = Path(__file__).parent / "mutants"
+# Seconds that one mutant may take.
+PATIENCE = 600
 ROWS = np.arange(12.0).reshape(2, 6) / 4.0 - 1.0
 
 ODD = [
@@ -232,11 +237,15 @@ def fuzz(place, count, seed, learn, seeds=SEEDS):
         name = pick(rng, list(seeds))
         mutate = pick(rng, MUTATIONS)
         blob = mutate(rng, seeds[name])
+        # A hang is ended, with a trace of where it was, and the mutant is still in its place.
+        faulthandler.dump_traceback_later(PATIENCE, exit=True)
         try:
             loaded += survives(blob, place, learn, right[name] if mutate is not forgery else None)
         except BaseException:
             (place.parent / f"failed-{name}-{number}.model").write_bytes(blob)
             raise
+        finally:
+            faulthandler.cancel_dump_traceback_later()
     return loaded
 
 
@@ -246,9 +255,21 @@ def test_mutants_do_no_harm(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_mutants_do_no_harm(tmp_path):
-    assert fuzz(tmp_path / "m", 80_000, seed=2, learn=True) > 0
-    assert fuzz(tmp_path / "m", 20_000, seed=3, learn=True, seeds=younger()) > 0
+@pytest.mark.parametrize(("seed", "count"), [(2, 80_000), (3, 20_000)])
+def test_a_hundred_thousand_mutants_do_no_harm(tmp_path, seed, count):
+    assert fuzz(tmp_path / "m", count, seed, learn=True, seeds=SEEDS if seed == 2 else younger()) > 0
+
+
+@pytest.mark.parametrize("log_kept", [-math.inf, math.inf, -1e300])
+@pytest.mark.parametrize("lift_at", [-math.inf, 0.0])
+def test_a_volume_that_no_update_would_change_is_refused(log_kept, lift_at, tmp_path):
+    """A learner would wait for ever until it falls."""
+    content = container.read(KEPT / "log-volume-infinite.model")
+    numbers = content.arrays["numbers"].copy()
+    numbers[[LOG_KEPT, LIFT_AT]] = log_kept, lift_at
+    (tmp_path / "m").write_bytes(container.encode(content.header, {**content.arrays, "numbers": numbers}))
+    with pytest.raises(ValueError, match="log volume of its ellipsoid cannot be"):
+        load(tmp_path / "m")
 
 
 @pytest.mark.parametrize("path", sorted(KEPT.glob("*.model")), ids=lambda path: path.stem)

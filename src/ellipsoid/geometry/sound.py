@@ -1,7 +1,8 @@
 """What the arrays of an ellipsoid must satisfy before compiled code may trust them.
 
 Compiled loops do not check bounds: a count or an index from a forged file would make them read, or write, memory that
-is not theirs. Arrays that come from outside pass here first. Values as such are free: any numbers make some ellipsoid.
+is not theirs. Arrays that come from outside pass here first. Values as such are free, any numbers make some ellipsoid,
+but for those that a loop waits for.
 """
 
 from typing import Any
@@ -12,10 +13,13 @@ from numpy.typing import NDArray
 from .column import stays
 from .forms import ARRAYS, FORMS, LATER
 from .gram import BLOCK, PAIR, RIVAL, RIVAL_SIGN
-from .state import CUTS, DEFERRED, DIM, HALT, SIZE, STORED, USED
+from .state import CUTS, DEFERRED, DIM, HALT, LOG_KEPT, SIZE, STORED, USED
 from .table import EllipsoidTable
 
 Arrays = dict[str, NDArray[Any]]
+
+# Beyond this a log volume no longer feels an update: a loop that waits for it to fall would wait for ever.
+LARGEST_LOG = 1e12
 
 
 def check_form(table: EllipsoidTable, arrays: Arrays, form: Any) -> None:
@@ -66,6 +70,8 @@ def check_counts(arrays: Arrays, rounds: int) -> Any:
         raise ValueError("its counts are not all whole and non-negative")
     if arrays["rounds"].ndim != 1 or numbers[CUTS] != rounds:
         raise ValueError(f"it counts {numbers[CUTS]:g} updates and lists {rounds}")
+    if not abs(numbers[LOG_KEPT]) <= LARGEST_LOG:
+        raise ValueError(f"the log volume of its ellipsoid cannot be {numbers[LOG_KEPT]:g}")
     if numbers[HALT]:
         raise ValueError("it was written in the middle of a step")
     return numbers
