@@ -71,7 +71,7 @@ SETTINGS: Mapping[str, Setting] = {
         Printed("MNIST", printed.MNIST, "updates", "updates", "(x·z)⁹ on rows divided by their 2-norm"),
         _mnist,
         POLYNOMIAL,
-        (0, 1),
+        (0, 1, 2),
     ),
     "USPS": Setting(
         Printed("USPS", printed.USPS, "updates", "updates", "(x·z)⁹ on bytes 0 to 255, rows divided by their 2-norm"),
