@@ -24,7 +24,7 @@ from ellipsoid.engine.rows import CSR, Dense
 from .columns import Columns
 from .history import History
 from .kernels import KERNELS, Function, Precomputed
-from .lookahead import KEEP, NORM2, SCALE, SIZE, Lookahead, elapsed
+from .lookahead import KEEP, NORM2, PAUSE, PENDING, SCALE, SIZE, Lookahead, elapsed
 from .packed import Picker, add_tiles
 from .patterns import Block, DensePatterns, Patterns, Picks, SparsePatterns
 from .tables import doubled
@@ -211,9 +211,13 @@ class ExpansionTable:
         if not all(np.isfinite(arrays[name]).all() for name in names):
             raise ValueError("it holds NaN or inf")
         self.patterns.restore(arrays)
-        if arrays["numbers"].shape != self.numbers.shape or not arrays["numbers"][SCALE] > 0.0:
+        numbers = arrays["numbers"]
+        if numbers.shape != self.numbers.shape or not numbers[SCALE] > 0.0:
             raise ValueError("its numbers are damaged")
-        self.numbers[:] = arrays["numbers"]
+        # A loop that pauses where nobody settles its updates would stand still for ever.
+        if numbers[PAUSE] != self.numbers[PAUSE] or numbers[PENDING] != 0.0:
+            raise ValueError("it was written in the middle of an update, or within another budget")
+        self.numbers[:] = numbers
         for name in names[:-1]:
             if arrays[name].ndim != 2 or len(arrays[name]) != self.used or arrays[name].shape[1] > self.coef.shape[1]:
                 raise ValueError("its coefficients have a wrong shape")
