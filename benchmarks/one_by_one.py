@@ -1,7 +1,10 @@
 """Kernel learning one example at a time, as one would write it first: every kernel value by a loop over the features.
 
-It is compiled, its inner products are vectorised, powers are products, and it runs in the same loop with the same
-rules, so that what is compared is the order of the work and nothing else.
+For each example, one after another on one thread: for each support pattern a loop over the features, the kernel by
+``math.exp`` or repeated products, and a loop over the classes' coefficients. It is compiled, and runs in the same loop
+with the same rules as everything here. ``Direct`` is compiled as it stands: the sum over the features keeps its order,
+and so is not vectorised. ``Regrouped`` is the same source with leave to regroup that sum (numba's ``fastmath`` for
+sums), which a user must ask for; it is shown beside.
 """
 
 from math import exp
@@ -25,12 +28,27 @@ class Direct(NamedTuple):
     used: np.ndarray
 
 
+class Regrouped(NamedTuple):
+    """The same; sums over features may be regrouped."""
+
+    kernel: Any
+    SV: np.ndarray
+    coef: np.ndarray
+    used: np.ndarray
+
+
 @generic(1)
 def between(kernel, a, b):
     """K(a, b)."""
 
 
-@between.register(Poly, fast=SUM)
+@generic(1)
+def regrouped(kernel, a, b):
+    """K(a, b), with leave to regroup the sum."""
+
+
+@regrouped.register(Poly, fast=SUM)
+@between.register(Poly)
 def _(kernel, a, b):
     total = 0.0
     for j in range(a.shape[0]):
@@ -42,7 +60,8 @@ def _(kernel, a, b):
     return value
 
 
-@between.register(RBF, fast=SUM)
+@regrouped.register(RBF, fast=SUM)
+@between.register(RBF)
 def _(kernel, a, b):
     total = 0.0
     for j in range(a.shape[0]):
@@ -50,6 +69,7 @@ def _(kernel, a, b):
     return exp(-kernel.gamma * total)
 
 
+@room.register(Regrouped)
 @room.register(Direct)
 def _(rep, rows, t):
     return True
@@ -65,11 +85,23 @@ def _(rep, rows, t, n, scores):
             scores[r] += rep.coef[i, r] * value
 
 
+@score.register(Regrouped, Dense)
+def _(rep, rows, t, n, scores):
+    for r in range(n):
+        scores[r] = 0.0
+    for i in range(rep.used[0]):
+        value = regrouped(rep.kernel, rep.SV[i], rows.X[t])
+        for r in range(n):
+            scores[r] += rep.coef[i, r] * value
+
+
+@norm2.register(Regrouped, Dense)
 @norm2.register(Direct, Dense)
 def _(rep, rows, t):
     return between(rep.kernel, rows.X[t], rows.X[t])
 
 
+@absorb.register(Regrouped)
 @absorb.register(Direct)
 def _(rep, rule, rows, t, moves, work, tally):
     i = rep.used[0]
@@ -81,12 +113,12 @@ def _(rep, rule, rows, t, moves, work, tally):
     return True
 
 
-def prepared(rule: Any, kernel: Any, X: Any, y: Any, state: tuple[Any, Any, int]) -> Any:
+def prepared(rule: Any, kernel: Any, X: Any, y: Any, state: tuple[Any, Any, int], kind: Any = Direct) -> Any:
     """A call that learns rows X from a state (patterns, coefficients, how many) and returns the number of updates."""
     SV, coef, used = state
     patterns, rows = np.zeros((used + len(X), X.shape[1])), np.zeros((used + len(X), coef.shape[1]))
     patterns[:used], rows[:used] = SV[:used], coef[:used]
-    rep = Direct(kernel, patterns, rows, np.array([used]))
+    rep = kind(kernel, patterns, rows, np.array([used]))
     task = Multiclass(y[None].astype(np.int64), 0, coef.shape[1])
     work = np.zeros((WORK_ROWS, 8 * (coef.shape[1] // 8 + 2)))
     args = (rule, task, rep, Dense(np.ascontiguousarray(X), 0.0), np.zeros(SIZE), work, 0, len(X))

@@ -98,5 +98,7 @@ def test_one_by_one_makes_the_updates_of_the_blocks(digits):
     settings = {"kernel": "rbf", "gamma": 0.002}
     found = kernels.learned(digits, settings)
     assert kernels.stretches(found, count=3)[2] == 0
-    kernels.products(found, np.empty(300 * 1024), 1024, kernel=True)
+    assert kernels.stretches(found, kernels.one_by_one.Regrouped, count=3)[2] == 0
+    kernels.products(found, np.empty(300 * 1024), 1024)
+    kernels.kernel_values(found, 100)
     assert found.values == sum((stop - start) * used for start, stop, used in found.blocks)

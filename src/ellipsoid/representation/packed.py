@@ -21,7 +21,6 @@ from .tiles import (
     Picked,
     Whole,
     add_sums,
-    changed,
     fill_values,
     pick,
     spread,
@@ -115,17 +114,19 @@ class Picker:
         """Those of a row for each pattern."""
         coef = np.ascontiguousarray(coef)
         count, classes = coef.shape
-        tiles = np.empty(-(-count // PATTERNS) + 1, dtype=np.int64)
         if self.copy.shape[1] != classes:
             self.known, self.copy = 0, np.zeros((0, classes))
             self.picked = self.picked._replace(ends=np.zeros((0, classes + 1), dtype=np.int64))
-        args: tuple[Any, ...] = (coef, self.copy, self.known, tiles)
-        tiles = tiles[: entry(changed, *args)(*args)]
+        # Whole tiles that were known are compared; all others are picked.
+        last, known = -(-count // PATTERNS), min(count, self.known) // PATTERNS
+        same = slice(0, known * PATTERNS)
+        differ = (coef[same] != self.copy[same]).reshape(known, PATTERNS * classes).any(axis=1)
+        tiles = np.concatenate([np.flatnonzero(differ), np.arange(known, last)])
         # What is picked anew goes behind the rest; without room for it everything is, and what is stale is left out.
         if self.end + len(tiles) * PATTERNS * classes >= len(self.picked.much):
-            room, tiles, self.end = 2 * coef.size + PATTERNS * classes + 1, np.arange(-(-count // PATTERNS)), 0
+            room, tiles, self.end = 2 * coef.size + PATTERNS * classes + 1, np.arange(last), 0
             self.picked = self.picked._replace(which=np.empty(room, dtype=np.int64), much=np.empty(room))
-        self.picked = self.picked._replace(ends=doubled(self.picked.ends, -(-count // PATTERNS)))
+        self.picked = self.picked._replace(ends=doubled(self.picked.ends, last))
         self.copy, self.known = doubled(self.copy, count), count
         for tile in tiles:
             rows = slice(tile * PATTERNS, min(count, (tile + 1) * PATTERNS))

@@ -12,7 +12,7 @@ from functools import cache
 from threadpoolctl import ThreadpoolController
 
 # Multiplications below which a second thread is not worth its start.
-WORTHWHILE = 2e7
+WORTHWHILE = 4e6
 
 
 @cache

@@ -195,21 +195,6 @@ def _put(kernel, sums, constant2, out):
 
 
 @compiled
-def changed(coef, copy, known, which):
-    """Write the tiles of patterns whose coefficients are not those of a copy of ``known`` rows; return their number."""
-    count = 0
-    for tile in range(-(-coef.shape[0] // PATTERNS)):
-        begin, end = tile * PATTERNS, min(coef.shape[0], (tile + 1) * PATTERNS)
-        changes = int(end != min(known, (tile + 1) * PATTERNS))
-        for k in range(begin, min(end, known)):
-            for r in range(coef.shape[1]):
-                changes += int(coef[k, r] != copy[k, r])
-        which[count] = tile
-        count += int(changes > 0)
-    return count
-
-
-@compiled
 def pick(coef, tiles, end, picked):
     """Note the coefficients of some tiles that are not zero, from place ``end`` on; returns where they end.
 
