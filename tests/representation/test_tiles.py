@@ -8,7 +8,7 @@ from ellipsoid import MIRA
 from ellipsoid.engine.rows import Dense
 from ellipsoid.estimators import expansion as blocks
 from ellipsoid.representation.kernels import RBF, Linear, Poly
-from ellipsoid.representation.packed import LONG, Nonzeros, Picker, add_tiles, laid_out, tile_values, tiled
+from ellipsoid.representation.packed import LONG, Nonzeros, Picker, Sums, Values, laid_out, tiled
 from ellipsoid.representation.patterns import DensePatterns
 from ellipsoid.representation.tiles import PATTERNS, Compressed, Few, Many, Whole
 
@@ -38,10 +38,16 @@ def stored(X, whole):
     return kept.compressed(-0.5 * norms(X))
 
 
-def values(kernel, patterns, count, X):
-    out = np.empty((count, len(X)))
-    tile_values(kernel, patterns, np.arange(count), laid_out(X, norms(X)), out)
-    return out
+def values(kernel, patterns, count, X, **options):
+    found = Values(kernel, patterns, np.arange(count), laid_out(X, norms(X)), len(X), **options)
+    found.work()
+    return found.out
+
+
+def scores(kernel, patterns, slots, coef, X, constant2):
+    found = Sums(kernel, patterns, slots, Picker().pick(coef), laid_out(X, norms(X)), constant2)
+    found.work()
+    return found.sums[:, : len(X)]
 
 
 @pytest.mark.parametrize(
@@ -62,17 +68,14 @@ def test_values_are_those_of_the_definition(name, whole, count):
     K = np.array([[definition(x, z) for x in X] for z in P])
     found = values(kernel, stored(P, whole), 70, X)
     np.testing.assert_allclose(found, K, rtol=1e-13, atol=1e-13)
-    half = np.zeros((70, count))
-    tile_values(kernel, stored(P, whole), np.arange(70), laid_out(X, norms(X)), half, half=True)
+    half = values(kernel, stored(P, whole), 70, X, half=True)
     assert np.array_equal(np.triu(half), np.triu(found))
     coef = RNG.normal(size=(70, 5)) * (RNG.random((70, 5)) < 0.5)
-    out = np.ones((5, count))
-    add_tiles(kernel, stored(P, whole), np.arange(70), Picker().pick(coef), laid_out(X, norms(X)), 2.0, out)
-    np.testing.assert_allclose(out, 1.0 + coef.T @ (K + 2.0), rtol=1e-12, atol=1e-12)
+    found = scores(kernel, stored(P, whole), np.arange(70), coef, X, 2.0)
+    np.testing.assert_allclose(found, coef.T @ (K + 2.0), rtol=1e-12, atol=1e-12)
     few = np.array([66, 2, 2, 9, 30])
-    some = np.zeros((5, count))
-    add_tiles(kernel, stored(P, whole), few, Picker().pick(coef[:5]), laid_out(X, norms(X)), 0.0, some)
-    np.testing.assert_allclose(some, coef[:5].T @ K[few], rtol=1e-12, atol=1e-12)
+    found = scores(kernel, stored(P, whole), few, coef[:5], X, 0.0)
+    np.testing.assert_allclose(found, coef[:5].T @ K[few], rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["rbf", "poly"])

@@ -10,6 +10,7 @@ from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
 from ellipsoid.geometry.kernel_table import KernelTable
 from ellipsoid.representation.budget import BudgetTable
 from ellipsoid.representation.expansion import ExpansionTable, KernelSpec
+from ellipsoid.representation.forerun import Forerun
 from ellipsoid.representation.history import History
 from ellipsoid.representation.kernels import Function, Poly
 from ellipsoid.representation.lookahead import PENDING, Lookahead
@@ -116,30 +117,50 @@ class ExpansionLearner(Learner):
                              "there must be a column for every training example")  # fmt: skip
         standing = self.stand(rows, start, stop, mode)
         size = BLOCK if self.budget is None else BLOCK_WITHIN_BUDGET
-        for begin in range(start, stop, size):
+        how = WATCHED if mode == WATCHED else PLAIN
+        coming: Forerun | None = None
+
+        def picks_of(begin: int) -> slice | Codes:
             end = min(stop, begin + size)
-            picks = ledger[ASIDE, begin:end].copy() if mode == ORDERED else slice(begin, end)
-            small = np.empty((2 if mode == WATCHED else 1, end - begin), dtype=np.int64)
+            return ledger[ASIDE, begin:end].copy() if mode == ORDERED else slice(begin, end)
+
+        for begin in range(start, stop, size):
+            picks = picks_of(begin)
+            block = self.table.block(rows, picks, self.own_columns(picks)) if coming is None else coming.block
+            ahead = None if coming is None else coming.finish()
+            small = np.empty((2 if mode == WATCHED else 1, len(block.norms)), dtype=np.int64)
             small[CODES] = ledger[CODES, picks]
             sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
-            how = WATCHED if mode == WATCHED else PLAIN
-            block = self.table.block(rows, picks, self.own_columns(picks))
-            if standing is None:
-                self.learn_block(block, small, how, sets)
-            else:
+            coming = None
+            if standing is None and begin + size < stop and Forerun.worthwhile(self.table, block):
+                ahead = ahead or self.look_ahead(block)
+                coming = Forerun(self.table, self.table.block(rows, picks_of(begin + size)), self.scores)
+            if standing is not None:
                 ahead = self.table.look_ahead(block, standing.scores_of(self.table, block, picks), keep=True)
                 self.go(self.task(small, how, sets), block, ahead)
                 standing.keep(self.table, picks, ahead.scores.T)
+            elif ahead is not None:
+                moved = self.go(self.task(small, how, sets), block, ahead)
+                if coming is not None:
+                    coming.note(*moved)
+            else:
+                self.learn_block(block, small, how, sets)
             if mode == WATCHED:
-                ledger[ASIDE, begin:end] = small[ASIDE]
+                ledger[ASIDE, begin : begin + size] = small[ASIDE]
+
+    def look_ahead(self, block: Block) -> Lookahead:
+        """What the loop runs on, for rows that nothing is known about yet."""
+        return self.table.look_ahead(block, self.table.scores(block, self.table.coef[:, : self.scores]))
 
     def learn_block(self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8]) -> None:
         """Learn a block of rows, with a ledger of their own, that nothing is known about yet."""
-        ahead = self.table.look_ahead(block, self.table.scores(block, self.table.coef[:, : self.scores]))
-        self.go(self.task(ledger, mode, Y), block, ahead)
+        self.go(self.task(ledger, mode, Y), block, self.look_ahead(block))
 
-    def go(self, task: Any, block: Block, ahead: Lookahead) -> None:
-        """Run the loop over a block; within a budget it stops after each update, which is then settled."""
+    def go(self, task: Any, block: Block, ahead: Lookahead) -> Any:
+        """Run the loop over a block, store what it moved, and say what that was.
+
+        Within a budget it stops after each update, which is then settled.
+        """
         reached, stop = 0, len(ahead.when)
         rows = Dense(np.empty((stop, 0)), 0.0)
         values = None if self.budget is None else self.table.values(block)
@@ -148,7 +169,7 @@ class ExpansionLearner(Learner):
             reached = entry(learn, *args)(*args)
             if values is not None and self.table.numbers[PENDING]:
                 self.table.settle_update(block, ahead, reached - 1, values)
-        self.table.commit(block, ahead)
+        return self.table.commit(block, ahead)
 
     def learn(self, *args: Any, **options: Any) -> None:
         """One pass over a stream: nothing of it is expected to come again."""

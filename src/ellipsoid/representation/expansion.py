@@ -25,10 +25,10 @@ from .columns import Columns
 from .history import History
 from .kernels import KERNELS, Function, Precomputed
 from .lookahead import KEEP, NORM2, PAUSE, PENDING, SCALE, SIZE, Lookahead, elapsed
-from .packed import Picker, add_tiles
+from .packed import Picker, Sums
 from .patterns import Block, DensePatterns, Patterns, Picks, SparsePatterns
 from .tables import doubled
-from .threads import in_parts
+from .threads import in_parts, together
 
 Floats = NDArray[np.float64]
 KernelSpec = tuple[str | Callable[[Any, Any], Any], float | None, float, float]
@@ -114,8 +114,10 @@ class ExpansionTable:
         kernel, count, n = self.make_kernel(), self.used if slots is None else len(slots), out.shape[1]
         if block.tiles is not None and count:
             picker, some = (self.picker, np.arange(count)) if slots is None else (Picker(), slots)
-            picked = picker.pick(coef[:count])
-            add_tiles(kernel, self.patterns.stored(), some, picked, block.tiles, self.constant2, out)
+            work = Sums(kernel, self.patterns.stored(), some, picker.pick(coef[:count]), block.tiles, self.constant2)
+            work.sums[:, :n] = out
+            together(work.work, work.parts, work.effort)
+            out[:] = work.sums[:, :n]
             return
 
         def job(start: int, stop: int) -> None:
@@ -139,15 +141,22 @@ class ExpansionTable:
 
     def look_ahead(self, block: Block, scores: Floats, *, keep: bool = False) -> Lookahead:
         """What the loop runs on: a block, its scores by the kept coefficients, its Gram matrix."""
-        gram = self.patterns.gram(self.make_kernel(), block, half=not keep)
-        gram += self.constant2
+        return self.ahead(scores, self.patterns.gram(self.make_kernel(), block, half=not keep), keep=keep)
+
+    def ahead(self, scores: Floats, gram: Floats, *, keep: bool = False) -> Lookahead:
+        """The same from the kernel values of the block's rows with each other."""
+        if self.constant2:
+            gram += self.constant2
         self.numbers[KEEP] = float(keep)
         late = np.zeros(scores.shape) if self.average else np.zeros((0, 0))
         by_class = np.ascontiguousarray(scores.T)
         return Lookahead(by_class, gram, np.zeros(scores.shape), late, np.zeros(len(scores)), self.numbers)
 
-    def commit(self, block: Block, ahead: Lookahead) -> None:
-        """Store what the block's updates made, in the order of their rounds, which need not be that of the rows."""
+    def commit(self, block: Block, ahead: Lookahead) -> tuple[NDArray[np.int64], Floats]:
+        """Store what the block's updates made, in the order of their rounds, which need not be that of the rows.
+
+        Returns the slots of the patterns they moved, and by how much.
+        """
         scores, rows = ahead.moved.shape[1], np.flatnonzero(ahead.when)
         updates = rows[np.argsort(ahead.when[rows], kind="stable")].tolist()
         slots = self.patterns.place(block, updates)
@@ -158,6 +167,7 @@ class ExpansionTable:
             np.add.at(self.late[:, :scores], slots, ahead.late[updates])
         if self.history is not None:
             self.history.extend(slots, ahead.when[updates], ahead.moved[updates])
+        return slots, ahead.moved[updates]
 
     # -- reading -----------------------------------------------------------------------------------------------
 

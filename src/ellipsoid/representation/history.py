@@ -15,6 +15,14 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
+def summed(slots: Places, moved: Floats) -> tuple[Places, Floats]:
+    """The patterns that updates moved, in the order of their slots, and by how much in all."""
+    places, where = np.unique(slots, return_inverse=True)
+    change = np.zeros((len(places), moved.shape[1]))
+    np.add.at(change, where, moved)
+    return places, change
+
+
 class History:
     """Update u added ``moved[u]`` to the coefficients of pattern ``slots[u]`` in round ``when[u]``, counted from 1.
 
@@ -52,10 +60,7 @@ class History:
 
     def since(self, start: int, scores: int) -> tuple[Places, Floats]:
         """The patterns changed from update ``start`` on, and by how much in all."""
-        slots, where = np.unique(self.slots[start : self.count], return_inverse=True)
-        change = np.zeros((len(slots), scores))
-        np.add.at(change, where, self.moved[start : self.count, :scores])
-        return slots, change
+        return summed(self.slots[start : self.count], self.moved[start : self.count, :scores])
 
     def votes(self, values: Floats, labels: int, rounds: int, scores: int) -> Floats:
         """Votes for each label by all hypotheses so far, for rows with these kernel values (a column a pattern)."""

@@ -10,11 +10,11 @@ from ellipsoid.engine.compile import entry
 
 from .kernels import RBF, Linear, Poly
 from .tables import doubled, zeros
-from .threads import in_shares
 from .tiles import (
     FEW,
     PATTERNS,
     ROWS,
+    TOGETHER,
     Compressed,
     Few,
     Many,
@@ -61,6 +61,14 @@ def laid_out(matrix: Any, norms: Floats) -> Many | Few:
 def parts(matrix: Any) -> tuple[Floats, Places, Places]:
     """The arrays of a CSR matrix, of the types that compiled code knows."""
     return matrix.data, matrix.indices.astype(np.int64, copy=False), matrix.indptr.astype(np.int64, copy=False)
+
+
+def squeezed(matrix: Floats) -> tuple[Floats, Places, Places]:
+    """The arrays of the CSR form of a dense matrix."""
+    room = int(np.count_nonzero(matrix)) + 1
+    args = (matrix, np.empty(room), np.empty(room, dtype=np.int64), np.zeros(len(matrix) + 1, dtype=np.int64))
+    entry(squeeze, *args)(*args)
+    return args[1][:-1], args[2][:-1], args[3]
 
 
 class Nonzeros:
@@ -136,36 +144,36 @@ class Picker:
         return self.picked
 
 
-def add_tiles(
-    kernel: Any,
-    patterns: Whole | Compressed,
-    slots: Places,
-    picked: Picked,
-    rows: Many | Few,
-    constant2: float,
-    out: Floats,
-) -> None:
-    """Add ``sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` to ``out[r]`` for the rows x."""
-    n, lanes = out.shape[1], rows.X.shape[2]
-    sums = zeros((len(out), len(rows.X) * lanes))
-    sums[:, :n] = out
+class Sums:
+    """``sums[r] = sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` for rows x, by all threads that ``work``."""
 
-    def job(share: int, shares: int) -> None:
-        args = (kernel, patterns, slots, picked, constant2, rows, (share, shares), zeros((PATTERNS, lanes)), sums)
+    def __init__(
+        self, kernel: Any, patterns: Stored, slots: Places, picked: Picked, rows: Many | Few, constant2: float
+    ) -> None:
+        tiles, width, self.lanes = rows.X.shape
+        self.sums = zeros((picked.ends.shape[1] - 1, tiles * self.lanes))
+        self.parts = -(-tiles // TOGETHER)
+        self.effort = self.sums.shape[1] * len(slots) * float(width + len(self.sums))
+        self.args = (kernel, patterns, slots, picked, constant2, rows, np.zeros(1, dtype=np.int64))
+
+    def work(self) -> None:
+        """Do what nobody has claimed yet."""
+        args = (*self.args, zeros((PATTERNS, self.lanes)), self.sums)
         entry(add_sums, *args)(*args)
 
-    in_shares(job, len(rows.X), sums.shape[1] * len(slots) * float(rows.X.shape[1] + len(out)))
-    out[:] = sums[:, :n]
 
+class Values:
+    """``out[i] = K(pattern slots[i], x)`` for rows x, with ``half`` for those from the i-th on, in the same way."""
 
-def tile_values(
-    kernel: Any, patterns: Stored, slots: Places, rows: Many | Few, out: Floats, *, half: bool = False
-) -> None:
-    """Write ``K(pattern slots[i], x)`` to ``out[i]`` for the rows x; with ``half`` only for those from the i-th on."""
-    lanes = rows.X.shape[2]
+    def __init__(
+        self, kernel: Any, patterns: Stored, slots: Places, rows: Many | Few, count: int, *, half: bool = False
+    ) -> None:
+        self.parts, width, self.lanes = rows.X.shape
+        self.out = np.zeros((len(slots), count))
+        self.effort = self.out.size * float(width)
+        self.args = (kernel, patterns, slots, rows, np.zeros(1, dtype=np.int64), half)
 
-    def job(share: int, shares: int) -> None:
-        args = (kernel, patterns, slots, rows, (share, shares), half, zeros((4, lanes)), out)
+    def work(self) -> None:
+        """Do what nobody has claimed yet."""
+        args = (*self.args, zeros((4, self.lanes)), self.out)
         entry(fill_values, *args)(*args)
-
-    in_shares(job, len(rows.X), float(out.size) * rows.X.shape[1])

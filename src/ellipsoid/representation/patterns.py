@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from ellipsoid.engine.rows import CSR, Dense
 
 from .kernels import RBF, Function, from_products
-from .packed import Nonzeros, laid_out, parts, tile_values, tiled
+from .packed import Nonzeros, Values, laid_out, parts, squeezed, tiled
 from .tables import doubled
+from .threads import together
 from .tiles import Compressed, Few, Many, Whole
 
 Floats = NDArray[np.float64]
@@ -146,18 +147,16 @@ class Patterns:
 
     def keys_of(self, block: Block, rows: list[int]) -> list[bytes]:
         """What rows are known by: their non-zero features, whatever the kind and width of the rows."""
-        some = block.matrix[rows]
-        where = np.nonzero(some)
-        ends = np.searchsorted(where[0], np.arange(len(rows) + 1)).tolist()
-        return _digests(where[1], some[where], ends)
+        data, indices, indptr = squeezed(block.matrix[rows])
+        return _digests(indices, data, indptr.tolist())
 
     def values(self, kernel: Any, block: Block, slots: Picks, buffer: Floats) -> Floats:
         """K of every row of the block with some of the patterns; ``buffer`` has room for them."""
         if block.tiles is not None:
             some = np.arange(slots.start, slots.stop) if isinstance(slots, slice) else slots
-            found = np.empty((len(some), len(block.norms)))
-            tile_values(kernel, self.stored(), some, block.tiles, found)
-            return found.T
+            found = Values(kernel, self.stored(), some, block.tiles, len(block.norms))
+            together(found.work, found.parts, found.effort)
+            return found.out.T
         patterns = self.rows(slots)
         if isinstance(kernel, Function):
             return kernel.values(block.matrix, patterns)
@@ -185,20 +184,22 @@ class Patterns:
             return np.ascontiguousarray(kernel.values(block.matrix, block.matrix).T)
         matrix, norms = block.matrix, block.norms
         if block.tiles is not None:
-            found = np.zeros((len(norms), len(norms)))
-            tile_values(kernel, self.as_stored(block), np.arange(len(norms)), block.tiles, found, half=half)
-            if isinstance(kernel, RBF):
-                np.fill_diagonal(found, 1.0)
-            return found
+            found = self.own_values(kernel, block, half=half)
+            together(found.work, found.parts, found.effort)
+            return with_diagonal(kernel, found.out)
         if not self.sparse and _far(kernel, block):
             matrix = matrix - matrix[0]
             norms = np.einsum("ij,ij->i", matrix, matrix)
         product = matrix @ matrix.T
         out: Floats = product.toarray() if self.sparse else np.ascontiguousarray(product)
         from_products(kernel, out, norms, norms)
-        if isinstance(kernel, RBF):
-            np.fill_diagonal(out, 1.0)
-        return out
+        return with_diagonal(kernel, out)
+
+    def own_values(self, kernel: Any, block: Block, *, half: bool) -> Values:
+        """The work of ``gram`` for rows laid out."""
+        assert block.tiles is not None
+        count = len(block.norms)
+        return Values(kernel, self.as_stored(block), np.arange(count), block.tiles, count, half=half)
 
 
 class DensePatterns(Patterns):
@@ -339,6 +340,13 @@ class SparsePatterns(Patterns):
         if len(indices) and not (indices.min() >= 0 and indices.max() < self.width):
             raise ValueError("its support patterns have features beyond its width")
         _replay(self, CSR(data, indices, indptr, 0.0, self.width), len(indptr) - 1)
+
+
+def with_diagonal(kernel: Any, gram: Floats) -> Floats:
+    """The same, without what rounding made of the distances of rows from themselves."""
+    if isinstance(kernel, RBF):
+        np.fill_diagonal(gram, 1.0)
+    return gram
 
 
 def _far(kernel: Any, block: Block) -> bool:

@@ -33,39 +33,40 @@ def threads_for(count: int, effort: float) -> int:
     return min(count, max([1, *(library.num_threads for library in _controller().lib_controllers)]))
 
 
-def in_shares(job: Callable[[int, int], None], count: int, effort: float) -> None:
-    """``job(share, shares)`` for every share, at most ``count``; ``effort`` counts the multiplications of the whole.
+def together(job: Callable[[], None], count: int, effort: float) -> None:
+    """``job()`` on every thread; the calls share ``count`` parts of a work of ``effort`` multiplications.
 
-    >>> import numpy as np
-    >>> squares = np.zeros(5)
-    >>> def job(share, shares):
-    ...     squares[share::shares] = np.arange(share, 5, shares) ** 2
-    >>> in_shares(job, 5, 1e9)
+    >>> parts = list(range(5))
+    >>> squares = []
+    >>> def job():
+    ...     while parts:
+    ...         squares.append(parts.pop() ** 2)
+    >>> together(job, 5, 0.0)
     >>> squares
-    array([ 0.,  1.,  4.,  9., 16.])
+    [16, 9, 4, 1, 0]
     """
-    _run(job, threads_for(count, effort))
+    others = aside(job, threads_for(count, effort))
+    job()
+    for other in others:
+        other.result()
+
+
+def aside(job: Callable[[], None], threads: int) -> list[Future[None]]:
+    """Start ``job()`` on all threads but this one."""
+    return [_pool(os.getpid(), threads - 1).submit(job) for _ in range(threads - 1)]
 
 
 def in_parts(job: Callable[[int, int], None], count: int, effort: float) -> None:
     """``job(start, stop)`` over parts of ``range(count)``, with BLAS held to one thread in each."""
-
-    def part(share: int, shares: int) -> None:
-        job(count * share // shares, count * (share + 1) // shares)
-
-    shares = threads_for(count, effort)
-    if shares == 1:
+    threads = threads_for(count, effort)
+    if threads == 1:
         job(0, count)
         return
+    left = iter(range(threads))
+
+    def part() -> None:
+        share = next(left)
+        job(count * share // threads, count * (share + 1) // threads)
+
     with _controller().limit(limits=1):
-        _run(part, shares)
-
-
-def _run(job: Callable[[int, int], None], shares: int) -> None:
-    others: list[Future[None]] = []
-    if shares > 1:
-        pool = _pool(os.getpid(), shares - 1)
-        others = [pool.submit(job, share, shares) for share in range(1, shares)]
-    job(0, shares)
-    for other in others:
-        other.result()
+        together(part, count, effort)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ellipsoid.engine.claims import claim
 from ellipsoid.engine.compile import compiled
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.lanes import blank, deliver, gather
@@ -22,6 +23,8 @@ from .kernels import RBF, Linear, Poly
 
 # Patterns of a tile, and rows.
 PATTERNS, ROWS, FEW = 64, 32, 8
+# Tiles of rows that a thread claims at once.
+TOGETHER = 2
 
 
 class Many(NamedTuple):
@@ -211,34 +214,42 @@ def pick(coef, tiles, end, picked):
 
 
 @compiled(nogil=True)
-def add_sums(kernel, patterns, slots, picked, constant2, rows, share, values, out):  # noqa: PLR0913
-    """Add ``sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` to ``out[r]`` for the rows x of some of the tiles.
+def add_sums(kernel, patterns, slots, picked, constant2, rows, counter, values, out):  # noqa: PLR0913
+    """Add ``sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` to ``out[r]`` for the rows x of tiles it claims.
 
-    ``share`` is the first of these and the step to the next; ``values`` has room for a tile.
+    ``values`` has room for a tile.
     """
     lanes, end, classes = rows.X.shape[2], slots.shape[0], out.shape[0]
     nothing = start(rows)
-    for begin in range(0, end, PATTERNS):
-        last = min(end, begin + PATTERNS) - 1
-        for f in range(share[0], rows.X.shape[0], share[1]):
-            for i in range(begin, last + 1, 4):
-                who = slots[i], slots[min(i + 1, last)], slots[min(i + 2, last)], slots[min(i + 3, last)]
-                _four(kernel, patterns, who, rows, f, constant2, values[i - begin : i - begin + 4])
-            for r in range(classes):
-                sums = gather(nothing, out, r, f * lanes, 1.0)
-                for q in range(picked.ends[begin // PATTERNS, r], picked.ends[begin // PATTERNS, r + 1]):
-                    sums = gather(sums, values, picked.which[q], 0, picked.much[q])
-                deliver(sums, out[r], f * lanes)
+    while True:
+        first = TOGETHER * claim(counter)
+        if first >= rows.X.shape[0]:
+            return
+        for begin in range(0, end, PATTERNS):
+            last = min(end, begin + PATTERNS) - 1
+            for f in range(first, min(rows.X.shape[0], first + TOGETHER)):
+                for i in range(begin, last + 1, 4):
+                    who = slots[i], slots[min(i + 1, last)], slots[min(i + 2, last)], slots[min(i + 3, last)]
+                    _four(kernel, patterns, who, rows, f, constant2, values[i - begin : i - begin + 4])
+                for r in range(classes):
+                    sums = gather(nothing, out, r, f * lanes, 1.0)
+                    for q in range(picked.ends[begin // PATTERNS, r], picked.ends[begin // PATTERNS, r + 1]):
+                        sums = gather(sums, values, picked.which[q], 0, picked.much[q])
+                    deliver(sums, out[r], f * lanes)
 
 
 @compiled(nogil=True)
-def fill_values(kernel, patterns, slots, rows, share, half, values, out):  # noqa: PLR0913
-    """Write ``K(pattern slots[i], x)`` to ``out[i]`` for the rows x of some tiles; with ``half`` for those from i on.
+def fill_values(kernel, patterns, slots, rows, counter, half, values, out):  # noqa: PLR0913
+    """Write ``K(pattern slots[i], x)`` to ``out[i]`` for the rows x of the tiles it claims; with ``half`` from x_i on.
 
     ``out`` has as many columns as there are rows to be written, which may be fewer than the last tile holds.
     """
     lanes, last = rows.X.shape[2], slots.shape[0] - 1
-    for f in range(share[0], rows.X.shape[0], share[1]):
+    while True:
+        # The last tile has most to do where it is half.
+        f = rows.X.shape[0] - 1 - claim(counter)
+        if f < 0:
+            return
         count = min(lanes, out.shape[1] - f * lanes)
         for i in range(0, min(last + 1, (f + 1) * lanes) if half else last + 1, 4):
             who = slots[i], slots[min(i + 1, last)], slots[min(i + 2, last)], slots[min(i + 3, last)]

@@ -1,0 +1,39 @@
+"""Work that several threads take from one list: each claims the next number, and no number is claimed twice."""
+
+from threading import Lock
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, overload
+from numba.np.arrayobj import make_array
+
+_LOCK = Lock()
+
+
+def claim(counter: Any) -> int:
+    """The number in ``counter[0]``, which becomes one more.
+
+    >>> import numpy as np
+    >>> counter = np.zeros(1, dtype=np.int64)
+    >>> claim(counter), claim(counter)
+    (0, 1)
+    """
+    with _LOCK:
+        number = int(counter[0])
+        counter[0] = number + 1
+        return number
+
+
+@overload(claim)
+def _claim(counter):
+    return lambda counter: _taken(counter)  # noqa: PLW0108 (numba wants a plain function here)
+
+
+@intrinsic
+def _taken(typingctx, counter):
+    def codegen(context, builder, signature, args):
+        array = make_array(signature.args[0])(context, builder, value=args[0])
+        return builder.atomic_rmw("add", array.data, ir.Constant(ir.IntType(64), 1), "monotonic")
+
+    return types.int64(counter), codegen

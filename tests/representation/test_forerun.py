@@ -1,0 +1,81 @@
+"""Blocks scored while the loop runs over the one before: the same model, in as many threads as there are."""
+
+import numba
+import numpy as np
+import pytest
+
+from ellipsoid import MIRA, Perceptron
+from ellipsoid.engine.claims import claim
+from ellipsoid.estimators import expansion as blocks
+from ellipsoid.representation import forerun, threads
+
+RNG = np.random.default_rng(8)
+X = RNG.normal(size=(330, 4))
+Y = (X[:, 0] * X[:, 1] > 0).astype(int) + 2 * (X[:, 2] > 0.5)
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """Three threads for every product; returns the blocks that were begun."""
+    noted = []
+
+    class Counted(forerun.Forerun):
+        def __init__(self, table, block, scores):
+            noted.append(len(block.norms))
+            super().__init__(table, block, scores)
+
+    monkeypatch.setattr(blocks, "BLOCK", 40)
+    monkeypatch.setattr(blocks, "Forerun", Counted)
+    for module in (threads, forerun):
+        monkeypatch.setattr(module, "threads_for", lambda count, effort: 3)
+    return noted
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_a_block_scored_meanwhile_makes_the_same_model_to_the_last_bit(begun, average, monkeypatch):
+    def model():
+        return MIRA(0.3, kernel="rbf", gamma=0.4, average=average).partial_fit(X, Y, classes=range(4))
+
+    found = model()
+    assert begun == [40] * 6 + [10]
+    monkeypatch.setattr(forerun, "threads_for", lambda count, effort: 1)
+    monkeypatch.setattr(threads, "threads_for", lambda count, effort: 1)
+    plain = model()
+    assert len(begun) == 7
+    assert np.array_equal(found.dual_coef_, plain.dual_coef_)
+    assert np.array_equal(found.support_vectors_, plain.support_vectors_)
+    assert np.array_equal(found.decision_function(X), plain.decision_function(X))
+    assert found._core.table.numbers.tolist() == plain._core.table.numbers.tolist()
+
+
+def test_examples_met_again_are_counted_in(begun, monkeypatch):
+    """Their rows of coefficients change while the next block is scored with the old ones."""
+    again = RNG.integers(0, 60, 330)
+    rule = Perceptron(update="uniform", kernel="rbf", gamma=0.4, margin=0.5)
+    found = rule.partial_fit(X[again], Y[again], classes=range(4))
+    assert found.updates_ > len(found.support_vectors_) > 0
+    assert begun
+    monkeypatch.setattr(blocks, "BLOCK", 1)
+    plain = Perceptron(update="uniform", kernel="rbf", gamma=0.4, margin=0.5)
+    plain.partial_fit(X[again], Y[again], classes=range(4))
+    assert plain.updates_ == found.updates_
+    np.testing.assert_allclose(found.dual_coef_, plain.dual_coef_, rtol=0, atol=1e-12)
+
+
+def test_a_number_is_claimed_once():
+    @numba.njit(nogil=True)
+    def take(counter, taken):
+        while True:
+            number = claim(counter)
+            if number >= taken.shape[0]:
+                return
+            taken[number] += 1
+
+    counter, taken = np.zeros(1, dtype=np.int64), np.zeros(200_000, dtype=np.int64)
+    take(np.array([1]), taken[:1])
+    others = threads.aside(lambda: take(counter, taken), 4)
+    take(counter, taken)
+    for other in others:
+        other.result()
+    assert (taken == 1).all()
+    assert claim(counter) == 200_004
