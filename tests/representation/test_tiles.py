@@ -1,5 +1,7 @@
 """Kernel values in tiles: those of the definition, and the same bits wherever a row or a pattern stands."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -33,9 +35,9 @@ def norms(X):
 def stored(X, whole):
     if whole:
         return Whole(X, -0.5 * norms(X))
-    kept = Nonzeros()
-    assert kept.follow(X, len(X))
-    return kept.compressed(-0.5 * norms(X))
+    kept = Nonzeros().of(X, len(X), -0.5 * norms(X))
+    assert kept is not None
+    return kept
 
 
 def values(kernel, patterns, count, X, **options):
@@ -94,24 +96,26 @@ def test_a_value_has_the_same_bits_in_any_tile_with_and_without_zeros(name):
 
 
 def test_rows_are_kept_without_zeros_while_these_are_many():
-    kept, X = Nonzeros(), rows(40)
-    table = np.vstack([X, np.zeros((10, LONG))])
+    kept, table, halves = Nonzeros(), rows(40), np.zeros(40)
+
+    def dense(used):
+        found = kept.of(table, used, halves)
+        return sp.csr_matrix((found.data, found.indices, found.indptr[: used + 1]), (used, LONG)).toarray()
+
     for used in (1, 2, 9, 40):
-        assert kept.follow(table, used)
-    found = kept.compressed(np.zeros(40))
-    assert np.array_equal(sp.csr_matrix((found.data, found.indices, found.indptr[:41]), (40, LONG)).toarray(), X)
+        assert np.array_equal(dense(used), table[:used])
     kept.forget(7)
     table[7] = rows(1)[0]
-    assert kept.follow(table, 40)
-    found = kept.compressed(np.zeros(40))
-    dense = sp.csr_matrix((found.data, found.indices, found.indptr[:41]), (40, LONG)).toarray()
-    assert np.array_equal(dense, table[:40])
+    assert np.array_equal(dense(40), table)
+    assert np.array_equal(
+        pickle.loads(pickle.dumps(kept)).of(table, 40, halves).data[:-1], kept.data[: kept.indptr[40]]
+    )
     full = np.ones((200, LONG))
-    full[:40] = table[:40]
-    assert not kept.follow(full, 200)
-    assert not kept.follow(full, 200)
+    full[:40] = table
+    assert kept.of(full, 200, halves) is None
+    assert kept.of(table, 40, halves) is None
     assert kept.data.size == 0
-    assert not Nonzeros().follow(np.zeros((3, LONG - 1)), 3)
+    assert Nonzeros().of(np.zeros((3, LONG - 1)), 3, halves) is None
 
 
 def test_dense_patterns_change_their_form_and_not_their_values():
@@ -162,11 +166,13 @@ def test_coefficients_are_picked_again_only_where_they_have_changed():
 
     for count in (1, 70, 64, 300, 100, 128, 300, 310, 300):
         assert np.array_equal(dense(picker.pick(coef[:count]), count, 3), coef[:count])
-    before = picker.end
+    before, first = picker.end, picker.picked
+    assert picker.pick(coef[:300]) is first
     for slot, value in ((299, 2.0), (65, 0.0), (0, -1.0), (130, 5.0)):
         coef[slot, 1] = value
         assert np.array_equal(dense(picker.pick(coef), 310, 3), coef)
     assert before < picker.end < before + 4 * 3 * PATTERNS
+    assert np.array_equal(dense(first, 300, 3)[1:65], coef[1:65])
     assert np.array_equal(dense(picker.pick(coef[:, :2]), 310, 2), coef[:, :2])
     for _ in range(30):
         coef[RNG.integers(0, 300, 20), 0] = RNG.normal(size=20)

@@ -134,7 +134,8 @@ class ExpansionLearner(Learner):
             coming = None
             if standing is None and begin + size < stop and Forerun.worthwhile(self.table, block):
                 ahead = ahead or self.look_ahead(block)
-                coming = Forerun(self.table, self.table.block(rows, picks_of(begin + size)), self.scores)
+                following = self.table.block(rows, picks_of(begin + size))
+                coming = Forerun(self.table, following, self.scores) if following.tiles is not None else None
             if standing is not None:
                 ahead = self.table.look_ahead(block, standing.scores_of(self.table, block, picks), keep=True)
                 self.go(self.task(small, how, sets), block, ahead)
@@ -146,7 +147,7 @@ class ExpansionLearner(Learner):
             else:
                 self.learn_block(block, small, how, sets)
             if mode == WATCHED:
-                ledger[ASIDE, begin : begin + size] = small[ASIDE]
+                ledger[ASIDE, picks] = small[ASIDE]
 
     def look_ahead(self, block: Block) -> Lookahead:
         """What the loop runs on, for rows that nothing is known about yet."""

@@ -1,5 +1,6 @@
 """The Python side of ``tiles``: rows laid into lanes, patterns with or without their zeros, shares of the work."""
 
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,9 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 Stored = Whole | Compressed
 
+# Models are asked by several threads at once.
+_ONE_AT_A_TIME = Lock()
+
 # A product of numbers next to each other costs a half of one that has to be looked up.
 MOSTLY_ZEROS = 0.4
 # Features from which on zeros are left out.
@@ -60,7 +64,8 @@ def laid_out(matrix: Any, norms: Floats) -> Many | Few:
 
 def parts(matrix: Any) -> tuple[Floats, Places, Places]:
     """The arrays of a CSR matrix, of the types that compiled code knows."""
-    return matrix.data, matrix.indices.astype(np.int64, copy=False), matrix.indptr.astype(np.int64, copy=False)
+    data, indices, indptr = (np.require(a, requirements="W") for a in (matrix.data, matrix.indices, matrix.indptr))
+    return data, indices.astype(np.int64, copy=False), indptr.astype(np.int64, copy=False)
 
 
 def squeezed(matrix: Floats) -> tuple[Floats, Places, Places]:
@@ -72,7 +77,10 @@ def squeezed(matrix: Floats) -> tuple[Floats, Places, Places]:
 
 
 class Nonzeros:
-    """Dense rows once more without their zeros, as long as these are many."""
+    """Dense rows once more without their zeros, as long as these are many.
+
+    What was given out stays as it is: rows are added behind it. A copy or a pickle is empty, and catches up when asked.
+    """
 
     def __init__(self) -> None:
         self.count = 0
@@ -81,11 +89,18 @@ class Nonzeros:
         self.indices: Places = np.zeros(0, dtype=np.int64)
         self.indptr: Places = np.zeros(1, dtype=np.int64)
 
-    def follow(self, table: Floats, used: int) -> bool:
-        """Catch up with the first ``used`` rows of a table; False if they have too few zeros."""
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Nonzeros, ()
+
+    def of(self, table: Floats, used: int, halves: Floats) -> Compressed | None:
+        """The first ``used`` rows of a table, or None if they have too few zeros."""
+        with _ONE_AT_A_TIME:
+            if self.worthwhile and self.count < used:
+                self._follow(table, used)
+            return Compressed(self.data, self.indices, self.indptr, halves) if self.worthwhile else None
+
+    def _follow(self, table: Floats, used: int) -> None:
         width, begin = table.shape[1], self.count
-        if not self.worthwhile or begin == used:
-            return self.worthwhile
         fresh = table[begin:used]
         room = int(self.indptr[begin]) + int(np.count_nonzero(fresh))
         self.worthwhile = width >= LONG and room <= MOSTLY_ZEROS * width * used
@@ -97,7 +112,6 @@ class Nonzeros:
             self.count = used
         else:
             self.forget(0)
-        return self.worthwhile
 
     def forget(self, count: int) -> None:
         """Keep no more than the first rows."""
@@ -105,43 +119,57 @@ class Nonzeros:
         if self.count == 0:
             self.data, self.indices, self.indptr = self.data[:0], self.indices[:0], self.indptr[:1]
 
-    def compressed(self, halves: Floats) -> Compressed:
-        """The rows for compiled code."""
-        return Compressed(self.data, self.indices, self.indptr, halves)
-
 
 class Picker:
-    """The coefficients that are not zero, kept from call to call as far as they have not changed."""
+    """The coefficients that are not zero, kept from call to call as far as they have not changed.
+
+    What was given out stays as it is; a copy or a pickle is empty.
+    """
 
     def __init__(self) -> None:
         self.known = self.end = 0
         self.copy: Floats = np.zeros((0, 0))
         self.picked = Picked(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 1), dtype=np.int64))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Picker, ()
+
     def pick(self, coef: Floats) -> Picked:
         """Those of a row for each pattern."""
-        coef = np.ascontiguousarray(coef)
+        with _ONE_AT_A_TIME:
+            self._follow(np.ascontiguousarray(coef))
+            return self.picked
+
+    def _follow(self, coef: Floats) -> None:
         count, classes = coef.shape
         if self.copy.shape[1] != classes:
             self.known, self.copy = 0, np.zeros((0, classes))
             self.picked = self.picked._replace(ends=np.zeros((0, classes + 1), dtype=np.int64))
-        # Whole tiles that were known are compared; all others are picked.
-        last, known = -(-count // PATTERNS), min(count, self.known) // PATTERNS
-        same = slice(0, known * PATTERNS)
-        differ = (coef[same] != self.copy[same]).reshape(known, PATTERNS * classes).any(axis=1)
-        tiles = np.concatenate([np.flatnonzero(differ), np.arange(known, last)])
+        tiles, last = self._changed(coef), -(-count // PATTERNS)
+        if not len(tiles):
+            return
         # What is picked anew goes behind the rest; without room for it everything is, and what is stale is left out.
         if self.end + len(tiles) * PATTERNS * classes >= len(self.picked.much):
             room, tiles, self.end = 2 * coef.size + PATTERNS * classes + 1, np.arange(last), 0
             self.picked = self.picked._replace(which=np.empty(room, dtype=np.int64), much=np.empty(room))
-        self.picked = self.picked._replace(ends=doubled(self.picked.ends, last))
+        self.picked = self.picked._replace(ends=doubled(self.picked.ends, last).copy())
         self.copy, self.known = doubled(self.copy, count), count
         for tile in tiles:
             rows = slice(tile * PATTERNS, min(count, (tile + 1) * PATTERNS))
             self.copy[rows] = coef[rows]
         args = (coef, tiles, self.end, self.picked)
         self.end = entry(pick, *args)(*args)
-        return self.picked
+
+    def _changed(self, coef: Floats) -> Places:
+        """Tiles that are not what they were, in their number of patterns or in a coefficient."""
+        count, known = len(coef), self.known
+        differ = np.ones(-(-count // PATTERNS), dtype=bool)
+        whole = min(count, known) // PATTERNS
+        same, rest = slice(0, whole * PATTERNS), slice(whole * PATTERNS, count)
+        differ[:whole] = (coef[same] != self.copy[same]).reshape(whole, PATTERNS * coef.shape[1]).any(axis=1)
+        if count == known and count % PATTERNS:
+            differ[whole] = (coef[rest] != self.copy[rest]).any()
+        return np.flatnonzero(differ)
 
 
 class Sums:

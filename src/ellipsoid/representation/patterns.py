@@ -30,7 +30,8 @@ WIDE = 8192
 # Bytes of a row that is its own key; of longer ones a digest is.
 SHORT = 256
 
-# Squared norms, in units of one over gamma, from which on a Gaussian is made from differences: 1e-13 of its value.
+# Squared norms, in units of one over gamma, from which on a Gaussian is made from differences: rounding is felt there,
+# 1e-13 of its value for each feature.
 FAR = 500.0
 
 
@@ -214,7 +215,7 @@ class DensePatterns(Patterns):
         """float64, C-contiguous, of full width."""
         if isinstance(rows, CSR):
             return _csr(rows, picks, self.width).toarray()
-        return np.ascontiguousarray(rows.X[picks], dtype=np.float64)
+        return np.require(rows.X[picks], np.float64, ["C", "W"])
 
     def rows(self, slots: Picks) -> Floats:
         """A view of neighbours, a copy of others."""
@@ -234,16 +235,13 @@ class DensePatterns(Patterns):
     def stored(self) -> Whole | Compressed:
         """Without the zeros, if these are many."""
         halves = -0.5 * self.norms
-        if self.nonzeros.follow(self.table, self.used):
-            return self.nonzeros.compressed(halves)
-        return Whole(self.table, halves)
+        return self.nonzeros.of(self.table, self.used, halves) or Whole(self.table, halves)
 
     def as_stored(self, block: Block) -> Whole | Compressed:
         """Without the zeros, if the patterns are."""
-        halves, own = -0.5 * block.norms, Nonzeros()
-        if self.nonzeros.follow(self.table, self.used) and own.follow(block.matrix, len(halves)):
-            return own.compressed(halves)
-        return Whole(block.matrix, halves)
+        halves = -0.5 * block.norms
+        found = Nonzeros().of(block.matrix, len(halves), halves) if self.nonzeros.worthwhile else None
+        return found or Whole(block.matrix, halves)
 
     def widen(self, width: int) -> None:
         """Zeros for the features that nobody had."""
