@@ -45,10 +45,7 @@ def together(job: Callable[[], None], count: int, effort: float) -> None:
     >>> squares
     [16, 9, 4, 1, 0]
     """
-    others = aside(job, threads_for(count, effort))
-    job()
-    for other in others:
-        other.result()
+    _on(threads_for(count, effort), job)
 
 
 def aside(job: Callable[[], None], threads: int) -> list[Future[None]]:
@@ -69,4 +66,11 @@ def in_parts(job: Callable[[int, int], None], count: int, effort: float) -> None
         job(count * share // threads, count * (share + 1) // threads)
 
     with _controller().limit(limits=1):
-        together(part, count, effort)
+        _on(threads, part)
+
+
+def _on(threads: int, job: Callable[[], None]) -> None:
+    others = aside(job, threads)
+    job()
+    for other in others:
+        other.result()

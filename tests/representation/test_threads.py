@@ -1,0 +1,37 @@
+"""Work in parts: every part is done once, whatever BLAS is held to meanwhile."""
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from ellipsoid.representation.threads import WORTHWHILE, in_parts, threads_for, together
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("effort", [0.0, 2.0 * WORTHWHILE])
+def test_all_parts_are_done_once(threads, effort):
+    done, held = np.zeros(7, dtype=int), []
+
+    def job(start, stop):
+        done[start:stop] += 1
+        held.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+
+    with threadpool_limits(threads, user_api="blas"):
+        allowed = threads_for(7, effort)
+        in_parts(job, 7, effort)
+    assert (done == 1).all()
+    assert allowed == (threads if effort else 1)
+    if allowed > 1:
+        assert set(held) == {1}
+
+
+def test_a_failure_on_another_thread_is_not_lost():
+    calls = []
+
+    def job():
+        calls.append(None)
+        if len(calls) == 2:
+            raise RuntimeError("the second call")
+
+    with threadpool_limits(2, user_api="blas"), pytest.raises(RuntimeError, match="the second call"):
+        together(job, 2, 2.0 * WORTHWHILE)
