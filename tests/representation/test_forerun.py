@@ -1,5 +1,9 @@
 """Blocks scored while the loop runs over the one before: the same model, in as many threads as there are."""
 
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
 import numba
 import numpy as np
 import pytest
@@ -79,3 +83,16 @@ def test_a_number_is_claimed_once():
         other.result()
     assert (taken == 1).all()
     assert claim(counter) == 200_004
+
+
+@pytest.mark.parametrize("zeros", [0.0, 0.8])
+def test_a_model_may_be_asked_by_several_threads_at_once(zeros):
+    """What is kept from call to call, and a new copy has not made yet, is made once."""
+    wide = RNG.normal(size=(300, 80))
+    wide[RNG.random(wide.shape) < zeros] = 0.0
+    model = MIRA(0.3, kernel="rbf", gamma=0.02, average=True).partial_fit(wide, Y[:300])
+    expected = model.decision_function(wide)
+    for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
+        with ThreadPoolExecutor(4) as pool:
+            found = pool.map(lambda count, copied=copied: copied.decision_function(wide[:count]), [300, 3] * 10)
+            assert all(np.array_equal(scores, expected[: len(scores)]) for scores in found)
