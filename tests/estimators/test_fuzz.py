@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ellipsoid import ALMA, ROMMA, OnlineSVM, PassiveAggressive, Perceptron, QuasiAdditive, Winnow, load
+from ellipsoid import ALMA, IELLIP, ROMMA, OnlineSVM, PassiveAggressive, Perceptron, QuasiAdditive, Winnow, load
 from ellipsoid.estimators import container, persist
 from ellipsoid.geometry.state import LIFT_AT, LOG_KEPT
 
@@ -270,6 +270,14 @@ def test_a_volume_that_no_update_would_change_is_refused(log_kept, lift_at, tmp_
     (tmp_path / "m").write_bytes(container.encode(content.header, {**content.arrays, "numbers": numbers}))
     with pytest.raises(ValueError, match="log volume of its ellipsoid cannot be"):
         load(tmp_path / "m")
+
+
+def test_a_model_that_never_finds_room_says_so(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(200, 6))
+    model = IELLIP().partial_fit(X[:2], [0, 1])
+    monkeypatch.setattr(model._core.table, "grow", lambda *_: None)
+    with pytest.raises(ValueError, match="finds no room for another example"):
+        model.partial_fit(X, np.random.default_rng(1).integers(0, 2, 200))
 
 
 @pytest.mark.parametrize("path", sorted(KEPT.glob("*.model")), ids=lambda path: path.stem)

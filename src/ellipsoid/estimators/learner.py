@@ -27,6 +27,8 @@ EMPTY: Codes = np.zeros((1, 0), dtype=np.int64)
 SHORT_ROW, MANY_CLASSES = 256, 16
 
 NO_LABELS = np.zeros((0, 0), dtype=np.uint8)
+# Times in a row that one example may ask for room: what grows, doubles.
+PATIENCE = 200
 
 
 class Learner:
@@ -179,12 +181,15 @@ class Learner:
         """Run the loop over rows start..stop, growing the representation as it asks."""
         task = self.task(ledger, mode, Y)
         self.table.prepare()
-        rep = self.table.rep
+        rep, waited = self.table.rep, 0
         while start < stop:
             args = (self.rule, task, self.table.rep, rows, self.tally, self.work, start, stop)
             reached = entry(learn, *args)(*args)
             if reached < 0:
                 raise ValueError(flaw_message(0, -1 - reached))
+            waited = waited + 1 if reached == start else 0
+            if waited > PATIENCE:
+                raise ValueError("the model finds no room for another example: it was not made by learning")
             if reached < stop:
                 self.table.grow(rows, int(ledger[ASIDE, reached]) if mode == ORDERED else reached)
             start = reached

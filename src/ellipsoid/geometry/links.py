@@ -96,7 +96,8 @@ class Link(NamedTuple):
                 return inf
             some = w[w > 0.0]
             return max(0.0, float((some * np.log(n * some)).sum()))
-        if total > 1.0 + NEARLY:
+        # Not "beyond": infinite entries have no norm at all.
+        if not total <= 1.0 + NEARLY:
             return inf
         # Z(u) grows without bound towards |u|_1 = 1; there F tends to sum |u_i| log(2 n |u_i|).
         some = np.abs(w[w != 0.0])
