@@ -24,7 +24,7 @@ SPLITS = 10
 # The time of the conic solver grows with the sixth power of the columns; above these it fits one nu only.
 COLUMNS = 30
 MISSING = (
-    Missing("sonar and raetsch-splice", "60 columns; the conic solver needs more than five minutes for one fit"),
+    Missing("sonar and raetsch-splice", "60 columns; one fit of sonar takes the conic solver nearly five minutes"),
     Missing("a1a and w1a", "over 60 columns, more than the exact formulation takes"),
 )
 # nu times columns / rows, the quantity that decides how soft a linear e-SVM is.
