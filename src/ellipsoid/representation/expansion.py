@@ -22,7 +22,7 @@ from ellipsoid.engine.generic import helper
 from ellipsoid.engine.rows import CSR, Dense
 
 from .columns import Columns
-from .history import History
+from .history import History, add_to
 from .kernels import KERNELS, Function, Precomputed
 from .lookahead import KEEP, NORM2, PAUSE, PENDING, SCALE, SIZE, Lookahead, elapsed
 from .packed import Picker, Sums
@@ -161,13 +161,14 @@ class ExpansionTable:
         updates = rows[np.argsort(ahead.when[rows], kind="stable")].tolist()
         slots = self.patterns.place(block, updates)
         self.coef = doubled(self.coef, self.used)
-        np.add.at(self.coef[:, :scores], slots, ahead.moved[updates])
+        moved = ahead.moved[updates]
+        add_to(self.coef[:, :scores], slots, moved)
         if self.average:
             self.late = doubled(self.late, self.used)
-            np.add.at(self.late[:, :scores], slots, ahead.late[updates])
+            add_to(self.late[:, :scores], slots, ahead.late[updates])
         if self.history is not None:
-            self.history.extend(slots, ahead.when[updates], ahead.moved[updates])
-        return slots, ahead.moved[updates]
+            self.history.extend(slots, ahead.when[updates], moved)
+        return slots, moved
 
     # -- reading -----------------------------------------------------------------------------------------------
 

@@ -15,11 +15,19 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
+def add_to(target: Floats, slots: Places, moved: Floats) -> None:
+    """``target[slots] += moved``, in the order of the slots where one comes twice; seldom one does."""
+    if len(set(slots.tolist())) == len(slots):
+        target[slots] += moved
+    else:
+        np.add.at(target, slots, moved)
+
+
 def summed(slots: Places, moved: Floats) -> tuple[Places, Floats]:
     """The patterns that updates moved, in the order of their slots, and by how much in all."""
     places, where = np.unique(slots, return_inverse=True)
     change = np.zeros((len(places), moved.shape[1]))
-    np.add.at(change, where, moved)
+    add_to(change, where, moved)
     return places, change
 
 
