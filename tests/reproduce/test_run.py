@@ -79,7 +79,10 @@ def test_a_quick_run_says_so_and_is_smaller(tmp_path):
     assert results.setting("digits")["test_rows"] == 50
     assert len(results.values("digits", "MIRA", "updates")) == 1
     for name in ("report.md", "report.html"):
-        assert "A quick run on a subsample of at most 100 rows" in (tmp_path / name).read_text("utf-8")
+        text = (tmp_path / name).read_text("utf-8")
+        assert "A quick run on a subsample of at most 100 rows" in text
+        assert "Not run: scaled digits (left to the full run" in text
+    assert "scaled digits" not in results.experiments
 
 
 def test_the_page_needs_nothing_else(whole):

@@ -37,7 +37,7 @@ def report(results):
 
 
 TINY = Entry(
-    "tiny", "A tiny table", "Nobody, Nowhere, 2000", experiments, report, Quick(100, 50, 1),
+    "tiny", "A tiny table", "Nobody, Nowhere, 2000", experiments, report, Quick(100, 50, 1, ("scaled",)),
     (Missing("splice", "its split is not published"),),
 )  # fmt: skip
 

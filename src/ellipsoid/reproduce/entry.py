@@ -34,11 +34,15 @@ class Experiment(NamedTuple):
 
 
 class Quick(NamedTuple):
-    """The most rows and orders of a quick run, which shows that everything works and proves nothing."""
+    """The most rows and orders of a quick run, which shows that everything works and proves nothing.
+
+    Experiments whose labels begin with a word of ``without`` are left to the full run.
+    """
 
     rows: int = 400
     test_rows: int = 200
     seeds: int = 2
+    without: tuple[str, ...] = ()
 
 
 QUICK = Quick()

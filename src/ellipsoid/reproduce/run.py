@@ -80,6 +80,9 @@ def _ready(entry: Entry, quick: bool) -> tuple[list[_Ready], list[tuple[str, str
     ready: list[_Ready] = []
     missing: list[tuple[str, str]] = [(found.data, found.reason) for found in entry.missing]
     for experiment in entry.experiments():
+        if quick and experiment.label.startswith(entry.quick.without):
+            missing.append((experiment.label, "left to the full run, so that a quick one has less to compile"))
+            continue
         try:
             data = experiment.data()
         except (ValueError, OSError) as error:
