@@ -34,7 +34,7 @@ from .unpack import unpack
 # Columns whose sums fit in registers together.
 GROUP = 8 * LANES
 # Rows to look ahead at the most, features of all columns that the near cache holds.
-ROWS_AHEAD, TILE = 8, 2048
+ROWS_AHEAD, TILE = 16, 1024
 # The rate of updates is that of the last rows, about as many as MEMORY says. A row that is foreseen costs about a fifth
 # of an update by two passes: above OFTEN foreseeing pays, below SELDOM it does not.
 MEMORY, OFTEN, SELDOM = 16.0, 0.3, 0.15
