@@ -66,7 +66,7 @@ def open_for(rep, stored, capacity, accurate):
 
 @room.register(Column)
 def _(rep, rows, t):
-    if stays(rep.state, rep.H.shape[1]) and rep.across.shape[0] == 0:
+    if stays(rep.state, rep.H.shape[1], rep.H.shape[2]) and rep.across.shape[0] == 0:
         return False
     return open_for(rep, rep.state[STORED], rep.H.shape[0], rep.state[LOG_KEPT] > LEAST)
 

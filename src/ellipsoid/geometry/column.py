@@ -38,6 +38,8 @@ ROWS_AHEAD, TILE = 16, 1024
 # The rate of updates is that of the last rows, about as many as MEMORY says. A row that is foreseen costs about a fifth
 # of an update by two passes: above OFTEN foreseeing pays, below SELDOM it does not.
 MEMORY, OFTEN, SELDOM = 16.0, 0.3, 0.15
+# Shorter columns lie in the nearest caches, where two passes cost less than a look ahead.
+LONG = 512
 # The rows from FIRST up to LAST are foreseen, SPAN of them at once.
 FIRST, LAST, SPAN = range(3)
 
@@ -62,16 +64,17 @@ class Column(NamedTuple):
 
 
 @helper()
-def stays(state, functions):
-    """Has the last downdate come, so that columns may be laid across?"""
-    return functions == 1 and state[DONE] != 0.0 and state[EXHAUSTED] == 0.0 and state[STORED] > 0.0
+def stays(state, functions, columns):
+    """Has the last downdate come, so that columns may be laid across, and are they long enough for that?"""
+    last = state[DONE] != 0.0 and state[EXHAUSTED] == 0.0 and state[STORED] > 0.0
+    return last and functions == 1 and columns >= LONG
 
 
 def laid_across(H: Floats, state: Floats) -> dict[str, NDArray[Any]]:
     """What a `Column` with these columns holds beside them, derived or scratch."""
     capacity, functions, columns = H.shape
     padded = GROUP * ceil(capacity / GROUP)
-    across = zeros((columns if stays(state, functions) else 0, padded))
+    across = zeros((columns if stays(state, functions, columns) else 0, padded))
     if across.size:
         across[:, :capacity] = H[:, 0].T
     return {"across": across, "seen": zeros((ROWS_AHEAD, padded)), "ahead": np.zeros(3, dtype=np.int64)}

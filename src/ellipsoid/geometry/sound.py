@@ -51,7 +51,7 @@ def check_form(table: EllipsoidTable, arrays: Arrays, form: Any) -> None:
         _check_shape(name, array, expected[name])
     if form != "full" and numbers[STORED] > capacity:
         raise ValueError(f"its ellipsoid has {numbers[STORED]:g} examples in arrays for {capacity}")
-    if numbers[DEFERRED] and not (form == "column" and "debt" in parts and stays(numbers, functions)):
+    if numbers[DEFERRED] and not (form == "column" and "debt" in parts and stays(numbers, functions, columns)):
         raise ValueError("its weights owe something that it does not hold")
     if "pairs" in parts:
         check_pairs(parts["pairs"][: int(numbers[STORED])], functions)
