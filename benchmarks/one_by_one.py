@@ -37,19 +37,14 @@ class Regrouped(NamedTuple):
     used: np.ndarray
 
 
-@generic(1)
-def between(kernel, a, b):
+@generic(2)
+def between(rep, kernel, a, b):
     """K(a, b)."""
 
 
-@generic(1)
-def regrouped(kernel, a, b):
-    """K(a, b), with leave to regroup the sum."""
-
-
-@regrouped.register(Poly, fast=SUM)
-@between.register(Poly)
-def _(kernel, a, b):
+@between.register(Regrouped, Poly, fast=SUM)
+@between.register(Direct, Poly)
+def _(rep, kernel, a, b):
     total = 0.0
     for j in range(a.shape[0]):
         total += a[j] * b[j]
@@ -60,9 +55,9 @@ def _(kernel, a, b):
     return value
 
 
-@regrouped.register(RBF, fast=SUM)
-@between.register(RBF)
-def _(kernel, a, b):
+@between.register(Regrouped, RBF, fast=SUM)
+@between.register(Direct, RBF)
+def _(rep, kernel, a, b):
     total = 0.0
     for j in range(a.shape[0]):
         total += (a[j] - b[j]) * (a[j] - b[j])
@@ -75,22 +70,13 @@ def _(rep, rows, t):
     return True
 
 
+@score.register(Regrouped, Dense)
 @score.register(Direct, Dense)
 def _(rep, rows, t, n, scores):
     for r in range(n):
         scores[r] = 0.0
     for i in range(rep.used[0]):
-        value = between(rep.kernel, rep.SV[i], rows.X[t])
-        for r in range(n):
-            scores[r] += rep.coef[i, r] * value
-
-
-@score.register(Regrouped, Dense)
-def _(rep, rows, t, n, scores):
-    for r in range(n):
-        scores[r] = 0.0
-    for i in range(rep.used[0]):
-        value = regrouped(rep.kernel, rep.SV[i], rows.X[t])
+        value = between(rep, rep.kernel, rep.SV[i], rows.X[t])
         for r in range(n):
             scores[r] += rep.coef[i, r] * value
 
@@ -98,7 +84,7 @@ def _(rep, rows, t, n, scores):
 @norm2.register(Regrouped, Dense)
 @norm2.register(Direct, Dense)
 def _(rep, rows, t):
-    return between(rep.kernel, rows.X[t], rows.X[t])
+    return between(rep, rep.kernel, rows.X[t], rows.X[t])
 
 
 @absorb.register(Regrouped)
