@@ -51,10 +51,6 @@ class Full(NamedTuple):
 @helper()
 def place(moves, work, x, z):
     """z as a dense vector of blocks."""
-    if z.shape[0] == 1 and moves == 1:
-        for j in range(x.shape[0]):
-            z[0, j] = work[TAU, 0] * x[j]
-        return
     zero(z)
     for i in range(moves):
         r = int(work[WHO, i])
