@@ -28,8 +28,9 @@ def bounded(run: Prequential) -> bool:
     return bool(np.isfinite(run.mistake_bound).any() or np.isfinite(run.hindsight).any())
 
 
-def draw_bounds(ax: Any, runs: dict[str, Prequential], styles: dict[str, dict[str, Any]]) -> None:
-    """The lines of several learners, coloured as their learning curves, on a logarithmic axis."""
+def draw_bounds(ax: Any, runs: dict[str, Prequential], styles: dict[str, dict[str, Any]]) -> set[str]:
+    """The lines of several learners, coloured as their learning curves, on a logarithmic axis; returns their kinds."""
+    drawn = set()
     for learner, run in runs.items():
         for name, dashes, _ in CURVES:
             values = getattr(run, name)
@@ -38,14 +39,20 @@ def draw_bounds(ax: Any, runs: dict[str, Prequential], styles: dict[str, dict[st
                 style = {**styles[learner], "linestyle": dashes, "linewidth": 1.6}
                 marker = "." if shown.sum() == 1 else None
                 ax.plot(run.checkpoints[shown], values[shown], marker=marker, **style)
+                drawn.add(name)
     ax.set_yscale("log")
+    return drawn
 
 
-def legend_lines(colour: str) -> list[Any]:
-    """What the dashes mean."""
+def legend_lines(colour: str, drawn: set[str]) -> list[Any]:
+    """What the dashes that were drawn mean."""
     from matplotlib.lines import Line2D
 
-    return [Line2D([], [], color=colour, linestyle=dashes, label=label, linewidth=1.6) for _, dashes, label in CURVES]
+    return [
+        Line2D([], [], color=colour, linestyle=dashes, label=label, linewidth=1.6)
+        for name, dashes, label in CURVES
+        if name in drawn
+    ]
 
 
 def write_run(run: Prequential, path: str | Path, title: str) -> None:
@@ -57,10 +64,10 @@ def write_run(run: Prequential, path: str | Path, title: str) -> None:
     run.plot(top)
     top.set_title(title, loc="left")
     top.set_xlabel("")
-    draw_bounds(below, {"": run}, {"": {"color": "#0072B2"}})
+    drawn = draw_bounds(below, {"": run}, {"": {"color": "#0072B2"}})
     below.set_title(TITLE, loc="left")
     below.set_xlabel("rows seen")
-    below.legend(handles=legend_lines("#0072B2"), frameon=False, fontsize=9)
+    below.legend(handles=legend_lines("#0072B2", drawn), frameon=False, fontsize=9)
     for ax in (top, below):
         ax.grid(axis="y", color="#D9D9D9", linewidth=0.8)
         ax.spines[["top", "right"]].set_visible(False)

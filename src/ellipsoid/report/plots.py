@@ -111,10 +111,10 @@ def learning_curves(comparison: Comparison, theme: Theme | None = None) -> Any:
         ax.xaxis.get_major_locator().set_params(integer=True)
     if runs:
         below = figure.add_subplot(grid[1, :])
-        draw_bounds(below, runs, styles)
+        drawn = draw_bounds(below, runs, styles)
         _describe(below, Panel(BOUNDS_TITLE, "rows seen", "count, or loss / margin", lambda cell: (0, 0)), theme)
         below.set_xlim(0, comparison.setting["rows"])
-        below.legend(handles=legend_lines(theme.ink), frameon=False, fontsize=9.5, labelcolor=theme.ink)
+        below.legend(handles=legend_lines(theme.ink, drawn), frameon=False, fontsize=9.5, labelcolor=theme.ink)
     handles, labels = axes[0].get_legend_handles_labels()
     figure.legend(
         handles,
