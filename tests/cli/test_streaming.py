@@ -244,8 +244,8 @@ def test_a_stream_record_that_makes_no_sense_is_refused(svm):
         assert "not understood" in run("learn", svm / "first.svm", "--resume", svm / "m", code=1).stderr
 
 
-def test_commands_for_long_files_do_without_pandas(svm):
-    """It would take a third of their memory."""
+def test_commands_for_long_files_do_without_pandas_and_what_else_they_never_use(svm):
+    """It would take half of their memory, and of the time of a short one."""
     pytest.importorskip("pandas")
     data, model = str(svm / "first.svm"), str(svm / "m")
     commands = [["learn", data, "--model", "MIRA", "--save", model], ["predict", model, data], ["inspect", model]]
@@ -253,6 +253,9 @@ def test_commands_for_long_files_do_without_pandas(svm):
         "import sys\nfrom ellipsoid.cli import main\n"
         f"for command in {commands!r}: main(command, standalone_mode=False)\n"
         "assert 'sklearn' in sys.modules\nassert 'pandas' not in sys.modules\nassert 'pyarrow' not in sys.modules\n"
+        "from ellipsoid.cli.lean import SELDOM\n"
+        "assert [name for name in SELDOM if type(sys.modules.get(name)) is type(sys)] == []\n"
+        "import scipy.stats\nassert scipy.stats.norm.cdf(0.0) == 0.5\n"
         "import pandas\nassert pandas.DataFrame({'a': [1]}).shape == (1, 1)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

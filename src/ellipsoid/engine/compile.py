@@ -7,6 +7,10 @@ the compiled rooms of this package and every module that has registered a body o
 numba's cache also keeps one index for each function, which two processes may rewrite at the same time, and which cannot
 be read where one entry names a module that only some other program has. Here each specialisation has a file of its own.
 
+numba makes its whole compiler ready before it loads anything: all it knows of Python and NumPy is imported and entered
+in tables, a third of a second in which nothing is compiled. Machine code needs none of that, only the addresses of the
+functions it calls, and whoever compiles makes the compiler ready anyway.
+
 A call through numba's dispatcher looks at the type of each argument anew (about 0.9 us a part); ``entry`` does so once
 and returns the compiled function itself. Its caller must pass arguments of the very same types ever after.
 """
@@ -26,6 +30,7 @@ import numpy as np
 from numba import types
 from numba.core import config
 from numba.core.caching import FunctionCache, IndexDataCacheFile
+from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from .generic import BODIES
@@ -36,16 +41,19 @@ _entries: dict[Any, Callable[..., Any]] = {}
 _dispatchers: list[Any] = []
 
 
-def compiled(function: Callable[..., Any] | None = None, *, nogil: bool = False) -> Any:
+def compiled(
+    function: Callable[..., Any] | None = None, *, digest: Callable[[], str] | None = None, **options: Any
+) -> Any:
     """Compile ``function`` at its first call for each combination of argument types, and keep the result on disk.
 
-    ``@compiled(nogil=True)`` lets other threads run meanwhile: for what touches only the arrays it is given.
+    ``@compiled(nogil=True)`` lets other threads run meanwhile: for what touches only the arrays it is given. ``digest``
+    tells apart what the function may inline from what it inlined when it was kept; without it, `source_digest` does.
     """
     if function is None:
-        return partial(compiled, nogil=nogil)
-    dispatcher = numba.njit(function, nogil=nogil)
+        return partial(compiled, digest=digest, **options)
+    dispatcher = numba.njit(function, **options)
     if not config.DISABLE_JIT:
-        dispatcher._cache = _DigestCache(function)
+        dispatcher._cache = _DigestCache(function, digest or source_digest)
         _dispatchers.append(dispatcher)
     return dispatcher
 
@@ -90,14 +98,22 @@ def clear_cache() -> int:
 class _DigestCache(FunctionCache):
     """numba's function cache with the digest of all inlinable source in its key, and a file for each key."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], digest: Callable[[], str]) -> None:
         super().__init__(function)
+        self._digest = digest
         self._cache_file = _Files(Path(self.cache_path) / self._impl.filename_base)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """What is kept for the signature, or None."""
+        # Instead of refresh(), which makes the compiler ready and does this on the way.
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            return self._load_overload(sig, target_context)
 
     def _index_key(self, sig: Any, codegen: Any) -> str:
         _, *rest = super()._index_key(sig, codegen)
         stamp = self._impl.locator.get_source_stamp()
-        return repr((_spelling(sig), rest, stamp, source_digest()))
+        return repr((_spelling(sig), rest, stamp, self._digest()))
 
 
 class _Files(IndexDataCacheFile):
