@@ -1,13 +1,17 @@
 """Threads that scan side by side: nothing but the time depends on how many there are."""
 
+import gzip
 import io
 import threading
 import time
+import weakref
 
 import numpy as np
 import pytest
 
-from ellipsoid.streams.crew import ABREAST, side_by_side
+from ellipsoid.streams import crew
+from ellipsoid.streams.blocks import Origin
+from ellipsoid.streams.crew import ABREAST, default_threads, side_by_side
 from ellipsoid.streams.opening import open_stream
 
 from .conftest import read
@@ -19,13 +23,33 @@ def slow(job, earlier):
     return job, None if earlier is None else earlier[0]
 
 
-@pytest.mark.parametrize("threads", [1, 2, ABREAST])
+@pytest.mark.parametrize("threads", [0, 1, 2, ABREAST])
 def test_results_come_in_the_order_of_the_jobs(threads):
     found = list(side_by_side(iter(range(30)), slow, threads))
     assert found == [(job, job - ABREAST if job >= ABREAST else None) for job in range(30)]
 
 
-@pytest.mark.parametrize("threads", [1, 2, ABREAST])
+@pytest.mark.parametrize("threads", [0, 1])
+def test_only_notes_of_results_are_kept(threads):
+    """A result is a chunk of megabytes."""
+
+    class Result:
+        def __init__(self, job):
+            self.job = job
+
+    gone = []
+
+    def work(job, earlier):
+        result = Result(job)
+        weakref.finalize(result, gone.append, job)
+        return result
+
+    for result in side_by_side(iter(range(20)), work, threads, note=lambda result: result.job):
+        # The one before it may be held where this one is fetched, another where it was made.
+        assert gone[: result.job - 1 - threads] == list(range(result.job - 1 - threads))
+
+
+@pytest.mark.parametrize("threads", [0, 1, 2, ABREAST])
 def test_no_job_is_asked_for_before_the_one_whose_buffer_it_takes_is_done(threads):
     done = set()
 
@@ -42,7 +66,7 @@ def test_no_job_is_asked_for_before_the_one_whose_buffer_it_takes_is_done(thread
     assert list(side_by_side(jobs(), work, threads)) == list(range(40))
 
 
-@pytest.mark.parametrize("threads", [1, 2, ABREAST])
+@pytest.mark.parametrize("threads", [0, 1, 2, ABREAST])
 @pytest.mark.parametrize("broken", ["jobs", "work"])
 def test_an_error_comes_after_what_was_before_it(threads, broken):
     def jobs():
@@ -117,6 +141,52 @@ def test_chunks_and_errors_are_the_same_for_any_number_of_threads(block_size, ki
     assert more == [one, one]
     assert len(one) > 10
     assert not flaw or "line 312: " in one[-1]
+
+
+@pytest.mark.parametrize(("kind", "lines"), [("svmlight", sparse_lines), ("csv", table_lines)])
+@pytest.mark.parametrize("rows", [2, 20, 60, 300])
+def test_chunks_of_a_file_are_the_same_however_many_threads_its_size_calls_for(block_size, tmp_path, kind, lines, rows):
+    block_size(500)
+    path = tmp_path / "data"
+    path.write_text("\n".join(lines(np.random.default_rng(3), rows)))
+    found = [
+        [
+            (X.toarray() if hasattr(X, "toarray") else X, y)
+            for X, y, _ in open_stream(path, format=kind, bits=5, **threads)
+        ]
+        for threads in ({}, {"threads": 1}, {"threads": ABREAST})
+    ]
+    assert len({len(chunks) for chunks in found}) == 1
+    for chunks in zip(*found, strict=True):
+        for X, y in chunks[1:]:
+            np.testing.assert_array_equal(X, chunks[0][0])
+            np.testing.assert_array_equal(y, chunks[0][1])
+
+
+def test_threads_are_as_many_as_a_file_has_blocks_for(block_size, tmp_path, monkeypatch):
+    monkeypatch.setattr(crew.os, "sched_getaffinity", lambda _: set(range(3)), raising=False)
+    assert [default_threads(blocks) for blocks in (None, 0, 1, 2, 3, 100)] == [3, 0, 0, 2, 3, 3]
+    block_size(1000)
+    text = b"1 1:0.5 2:1.5\n" * 250
+    (tmp_path / "plain").write_bytes(text)
+    (tmp_path / "packed").write_bytes(gzip.compress(text))
+
+    def left(source):
+        origin = Origin(source)
+        return [origin.blocks_left for _ in origin.blocks()]
+
+    assert left(tmp_path / "plain") == [3, 2, 1, 0]
+    assert left(tmp_path / "packed") == [None] * 4
+    assert left(io.BytesIO(text)) == [None] * 4
+
+
+def test_a_beginning_unlike_the_rest_does_not_cut_it_into_crumbs():
+    """The first bytes of the first block tell how much room its rows take."""
+    comments = b"# nothing here\n" * 10_000
+    rows = b"".join(b"%d %s\n" % (i % 3, b" ".join(b"%d:1" % j for j in range(1, 40))) for i in range(2000))
+    sizes = [X.shape[0] for X, _, _ in open_stream(io.BytesIO(comments + rows))]
+    assert sum(sizes) == 2000
+    assert len(sizes) <= 4
 
 
 def test_a_long_line_is_not_paid_for_by_all_that_follow(block_size):

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ellipsoid.cli.lean import import_scikit_learn
+from ellipsoid.cli.lean import import_libraries
 
 
 @click.command(name="inspect")
@@ -18,7 +18,7 @@ def command(model: str, top: int) -> None:
     """Show what the file MODEL holds: the learner, its counts, its arrays, its certificates and its largest weights."""
     import os
 
-    import_scikit_learn()
+    import_libraries()
     from ellipsoid.cli.terminal import show_table
     from ellipsoid.estimators.persist import open_model
     from ellipsoid.report.table import number

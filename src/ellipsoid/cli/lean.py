@@ -33,23 +33,33 @@ SELDOM = (
 )
 
 
-def import_scikit_learn() -> None:
-    """Import scikit-learn's base, pandas left out; nothing happens where either has been imported already."""
+def import_libraries() -> None:
+    """Import learners and readers with what they need; nothing happens where scikit-learn or pandas has been imported
+    already.
+    """
     if "sklearn" in sys.modules or "pandas" in sys.modules:
         return
+    with _uncollected():
+        _import_scikit_learn()
+        import_module("ellipsoid.estimators")
+        import_module("ellipsoid.streams.opening")
+
+
+def _import_scikit_learn() -> None:
     put_off(SELDOM)
     # None makes the import statement fail as for a module that is not there.
     sys.modules["pandas"] = None  # type: ignore[assignment]
     try:
-        with uncollected():
-            import_module("sklearn.base")
+        import_module("sklearn.base")
     finally:
         del sys.modules["pandas"]
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
-    """Import without looking for garbage: what modules hold stays to the end, and is left out of every later search."""
+def _uncollected() -> Iterator[None]:
+    """Make a hundred thousand objects without looking for garbage among them: modules hold theirs to the end. They are
+    left out of every later search too, the one at the end of the process included.
+    """
     before = gc.isenabled()
     gc.disable()
     try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ellipsoid.cli.lean import import_scikit_learn
+from ellipsoid.cli.lean import import_libraries
 from ellipsoid.cli.reading import Inputs, named_set, reading_options, stream_options
 
 
@@ -48,7 +48,7 @@ def command(**options: Any) -> None:
     if options["save_every"] and not options["target"]:
         raise click.UsageError("--save-every needs --save, the file to write to.")
     every = _every(options["save_every"])
-    import_scikit_learn()
+    import_libraries()
     if options["plot"]:
         from ellipsoid.report.plots import need_matplotlib
 

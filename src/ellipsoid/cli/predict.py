@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import click
 
-from ellipsoid.cli.lean import import_scikit_learn
+from ellipsoid.cli.lean import import_libraries
 from ellipsoid.cli.reading import Inputs, named_set, reading_options, stream_options
 
 
@@ -25,7 +25,7 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
     """
     if options["label"] is not None and no_label:
         raise click.UsageError("--label and --no-label contradict each other.")
-    import_scikit_learn()
+    import_libraries()
     from ellipsoid.estimators import load
     from ellipsoid.streams.atomic import atomic_write
 

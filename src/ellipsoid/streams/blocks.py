@@ -22,7 +22,8 @@ import numpy as np
 
 from ellipsoid.streams.scan.bits import WINDOW
 
-BLOCK = 1 << 20
+# Smaller ones cost more in handing over than they save (docs/decisions/0021).
+BLOCK = 1 << 21
 PEEK = 1 << 18
 LONGEST_LINE = 1 << 28
 # Scanners look at windows of bytes, also where the last line ends, and right behind a window.
@@ -67,9 +68,10 @@ class Origin:
         else:
             self._file = _standard_input() if isinstance(source, str | os.PathLike) else source
             self.name, self.bytes_total = "standard input" if source == "-" else _name(self._file), None
-        self._begun = False
+        self._begun = self._packed = False
         self._raw: _Counted | None = None
         self._opened: Any = None
+        self._filled = 0
 
     @staticmethod
     def _size(path: Path) -> int | None:
@@ -83,6 +85,12 @@ class Origin:
     def bytes_read(self) -> int:
         """Bytes taken from the file or the pipe in this pass, compressed ones where it is compressed."""
         return self._raw.count if self._raw else 0
+
+    @property
+    def blocks_left(self) -> int | None:
+        """How many more blocks this pass will need; None where only reading tells."""
+        left = self._left(self._filled)
+        return None if left is None else -(-left // BLOCK)
 
     def peek(self) -> bytes:
         """The first bytes, decompressed, without reading them for good."""
@@ -105,6 +113,7 @@ class Origin:
         self._raw = _Counted(file, close=self.path is not None)
         plain = io.BufferedReader(self._raw, buffer_size=PEEK)
         bytes_ = _decompressed(plain, self.name)
+        self._packed = bytes_ is not plain
         return plain if bytes_ is plain else io.BufferedReader(bytes_, buffer_size=PEEK)
 
     def blocks(self, abreast: int = 1) -> Iterator[Block]:
@@ -112,12 +121,14 @@ class Origin:
 
         A block is overwritten by the one that comes ``abreast`` after it.
         """
-        buffers = [bytearray(BLOCK + SLACK), *[bytearray()] * (abreast - 1)]
-        buffer, turn, have, past = buffers[0], 0, 0, 0
+        buffers = [bytearray()] * abreast
+        turn, have, past = 0, 0, 0
         with closing(self.open()) as file:
+            buffer = buffers[0] = bytearray(self._room(0) + SLACK)
             while True:
                 room = len(buffer) - SLACK
                 have, ended = self._fill(file, buffer, have, room)
+                self._filled = past + have
                 if ended:
                     if have and buffer[have - 1] != 10:
                         buffer[have : have + 1] = b"\n"
@@ -131,7 +142,7 @@ class Origin:
                     past += stop
                     rest = buffer[stop:have]
                     turn, have = (turn + 1) % abreast, len(rest)
-                    size = max(BLOCK, 2 * have) + SLACK
+                    size = max(self._room(past), 2 * have) + SLACK
                     # What a long line has taken is given back behind it.
                     if not size <= len(buffers[turn]) <= 2 * size:
                         buffers[turn] = bytearray(size)
@@ -142,6 +153,17 @@ class Origin:
                 else:
                     # A new one: an array may still look at the old one, which then cannot change its size.
                     buffer = buffers[turn] = buffer[:have] + bytearray(2 * room + SLACK - have)
+
+    def _room(self, past: int) -> int:
+        """Bytes for a block that begins behind so many: no more than there are, and one in which the end shows."""
+        left = self._left(past)
+        return min(BLOCK, left + 1) if left else BLOCK
+
+    def _left(self, past: int) -> int | None:
+        """Bytes behind so many; None if the file does not tell, as those do not that the system makes while they are
+        read.
+        """
+        return max(0, self.bytes_total - past) if self.bytes_total and not self._packed else None
 
     def _fill(self, file: Any, buffer: bytearray, have: int, room: int) -> tuple[int, bool]:
         with memoryview(buffer) as view:

@@ -33,22 +33,38 @@ class Scanned(NamedTuple):
     important: int = 0
 
 
-def default_threads() -> int:
-    """One for each processor that this process may use, at most `ABREAST`."""
+def default_threads(blocks: int | None = None) -> int:
+    """One for each processor that this process may use, at most `ABREAST`; none of its own for a stream that is over
+    within a block, and no more than there are blocks (None: nobody knows).
+    """
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(usable, ABREAST)
+    most = min(usable, ABREAST)
+    return most if blocks is None else 0 if blocks < 2 else min(most, blocks)
 
 
-def side_by_side(jobs: Iterator[Any], work: Callable[[Any, Any], Any], threads: int) -> Iterator[Any]:
-    """``work(job, earlier)`` of each job, in order; ``earlier`` is the result `ABREAST` jobs before, None if there is
-    none.
+def side_by_side(
+    jobs: Iterator[Any],
+    work: Callable[[Any, Any], Any],
+    threads: int,
+    note: Callable[[Any], Any] = lambda result: result,
+) -> Iterator[Any]:
+    """``work(job, earlier)`` of each job, in order; ``earlier`` is the ``note`` of the result `ABREAST` jobs before,
+    None if there is none. Without threads, who asks for a result works for it.
 
-    A job is asked for only after the one `ABREAST` before it is done.
+    A job is asked for only after the one `ABREAST` before it is done. A note should be small: results are forgotten
+    once they are handed on, so that their memory can be used again.
 
-    >>> list(side_by_side(iter(range(6)), lambda job, earlier: (job, earlier and earlier[0]), threads=2))
+    >>> list(side_by_side(iter(range(6)), lambda job, earlier: (job, earlier), threads=2, note=lambda done: done[0]))
     [(0, None), (1, None), (2, None), (3, None), (4, 0), (5, 1)]
     """
-    crew = _Crew(jobs, work)
+    if threads == 0:
+        notes: deque[Any] = deque(maxlen=ABREAST)
+        for job in jobs:
+            result = work(job, notes[0] if len(notes) == ABREAST else None)
+            notes.append(note(result))
+            yield result
+        return
+    crew = _Crew(jobs, work, note)
     crew.start(threads)
     try:
         while (future := crew.results.get()) is not None:
@@ -58,9 +74,9 @@ def side_by_side(jobs: Iterator[Any], work: Callable[[Any, Any], Any], threads: 
 
 
 class _Crew:
-    def __init__(self, jobs: Iterator[Any], work: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, jobs: Iterator[Any], work: Callable[[Any, Any], Any], note: Callable[[Any], Any]) -> None:
         self.results: Queue[Future[Any] | None] = Queue(ABREAST)
-        self._jobs, self._work = jobs, work
+        self._jobs, self._work, self._note = jobs, work, note
         self._recent: deque[Future[Any]] = deque(maxlen=ABREAST)
         self._turn, self._left = threading.Lock(), threading.Event()
         self._threads: list[threading.Thread] = []
@@ -78,15 +94,26 @@ class _Crew:
             thread.join(timeout=max(0.0, until - time.monotonic()))
 
     def _run(self) -> None:
-        while (taken := self._take()) is not None:
-            job, earlier, future = taken
-            try:
-                future.set_result(self._work(job, earlier))
-            except BaseException as error:
-                future.set_exception(error)
+        while self._one():
+            pass
 
-    def _take(self) -> tuple[Any, Any, Future[Any]] | None:
-        """The next job, what was found before it, and where its own result goes; None at the end."""
+    def _one(self) -> bool:
+        """Do a job, and hold nothing of it afterwards; False if there was none."""
+        taken = self._take()
+        if taken is None:
+            return False
+        job, earlier, future, noted = taken
+        try:
+            result = self._work(job, earlier)
+            noted.set_result(self._note(result))
+            future.set_result(result)
+        except BaseException as error:
+            noted.set_exception(error)
+            future.set_exception(error)
+        return True
+
+    def _take(self) -> tuple[Any, Any, Future[Any], Future[Any]] | None:
+        """The next job, what was noted before it, and where its own result and note go; None at the end."""
         with self._turn:
             if self._left.is_set():
                 return None
@@ -101,8 +128,9 @@ class _Crew:
                 future.set_exception(error)
                 self._end(future)
                 return None
-            self._recent.append(future)
-            return (job, earlier, future) if self._hand_over(future) else None
+            noted: Future[Any] = Future()
+            self._recent.append(noted)
+            return (job, earlier, future, noted) if self._hand_over(future) else None
 
     def _end(self, last: Future[Any] | None) -> None:
         self._hand_over(last)

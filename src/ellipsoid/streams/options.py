@@ -38,7 +38,8 @@ class Options:
     ``chunk_rows``
         most rows of a chunk (default: what one block of text holds);
     ``threads``
-        threads that scan text (default: one a processor, at most four); nothing else depends on it.
+        threads that scan text (default: one a processor, at most four, fewer for a short file); nothing else
+        depends on it.
 
     >>> Options(bits=99)
     Traceback (most recent call last):
@@ -81,7 +82,6 @@ class Options:
         """The bits to hash to where names must be hashed."""
         return DEFAULT_BITS if self.bits is None else self.bits
 
-    @property
-    def crew(self) -> int:
-        """How many threads scan text."""
-        return default_threads() if self.threads is None else min(self.threads, ABREAST)
+    def crew(self, blocks: int | None) -> int:
+        """How many threads scan text of so many blocks (None: nobody knows)."""
+        return default_threads(blocks) if self.threads is None else min(self.threads, ABREAST)

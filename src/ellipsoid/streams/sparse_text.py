@@ -17,6 +17,8 @@ from ellipsoid.streams.words import LineError, finite
 
 # Numerals left to Python in one scan; a single line with more of them is scanned again with more room.
 HARD_ROOM = 256
+# Bytes of the first block that tell how much room its rows will need.
+SAMPLE = 1 << 16
 
 
 def room_for(size: int, shortest: int, density: float) -> int:
@@ -25,9 +27,11 @@ def room_for(size: int, shortest: int, density: float) -> int:
 
 
 class SparseText:
-    """Lines of sparse examples; a subclass gives `run`, `flaw`, `pieces`, and the bytes of the shortest feature."""
+    """Lines of sparse examples; a subclass gives `run`, `flaw`, `pieces`, the bytes of the shortest feature, and a byte
+    that most features have one of.
+    """
 
-    shortest = 4
+    shortest, mark = 4, b":"
 
     def __init__(self, origin: Origin, options: Options) -> None:
         self.origin, self.options = origin, options
@@ -69,15 +73,22 @@ class SparseText:
         if first is None:
             return
         self.begin(first)
-        density = (1.0, 1.0)
-        done = self.scanned(first, density)
+        done = self.scanned(first, self._guess(first))
         yield done
         density = done.density
         yield from side_by_side(
             blocks,
-            lambda block, earlier: self.scanned(block, earlier.density if earlier else density),
-            self.options.crew,
+            lambda block, earlier: self.scanned(block, density if earlier is None else earlier),
+            self.options.crew(self.origin.blocks_left),
+            note=lambda done: done.density,
         )
+
+    def _guess(self, block: Block) -> tuple[float, float]:
+        """Rows and values to expect in a byte, from a look at the beginning: memory for the most that there could be
+        would take longer to get than the scan.
+        """
+        size = min(block.stop, SAMPLE)
+        return block.raw.count(b"\n", 0, size) / size, block.raw.count(self.mark, 0, size) / size
 
     def scanned(self, block: Block, density: tuple[float, float]) -> Scanned:
         """All rows of a block, or those before its first flaw; ``density``: rows and values to expect in a byte."""
@@ -88,13 +99,7 @@ class SparseText:
             size = block.stop - position
             rows = room_for(size, 2, density[0])
             values = room_for(size, self.shortest, density[1])
-            out = Rows(
-                np.empty(rows),
-                np.empty(rows + 1, dtype=np.int32),
-                np.empty(values, dtype=np.int32),
-                np.empty(values),
-                np.empty((room, 3), dtype=np.int64),
-            )
+            out = self.rows(rows, values, room)
             found = self.run(block.text, position, block.stop, out)
             row, flaw = self._hard(block, out, found)
             if row:
@@ -104,10 +109,23 @@ class SparseText:
             rows_seen, values_seen = rows_seen + found.rows, values_seen + found.values
             if flaw is None and found.reason > FULL:
                 flaw = lines + 1, self.flaw(block, found)
+            passed, position = found.position - position, found.position
             if found.rows == 0:
                 room, density = 4 * room, (1.0, 1.0)
-            position = found.position
+            elif found.reason == FULL:
+                density = max(2 * density[0], found.rows / passed), max(2 * density[1], found.values / passed)
         return Scanned(pieces, lines, flaw, (rows_seen / block.stop, values_seen / block.stop), important)
+
+    @staticmethod
+    def rows(rows: int, values: int, hard: int) -> Rows:
+        """Arrays for so many rows, values and numerals left to Python."""
+        return Rows(
+            np.empty(rows),
+            np.empty(rows + 1, dtype=np.int32),
+            np.empty(values, dtype=np.int32),
+            np.empty(values),
+            np.empty((hard, 3), dtype=np.int64),
+        )
 
     def _hard(self, block: Block, out: Rows, found: Any) -> tuple[int, tuple[int, str] | None]:
         """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ellipsoid.streams.blocks import Block, Origin
 from ellipsoid.streams.options import Options
 from ellipsoid.streams.scan import svmlight as scan
@@ -64,13 +62,7 @@ class Svmlight(SparseText):
             return 1
         # It may stand in a comment: look closer, at every line up to the first flaw.
         rows, values = block.stop // 2 + 1, block.stop // self.shortest + 1
-        out = scan.Rows(
-            np.empty(rows),
-            np.empty(rows + 1, dtype=np.int32),
-            np.empty(values, dtype=np.int32),
-            np.empty(values),
-            np.empty((rows, 3), dtype=np.int64),
-        )
+        out = self.rows(rows, values, rows)
         rules = scan.Rules(base=0, width=2**31 - 1, drop=True, mask=-1)
         return int(scan.Stop(*scan.scan(block.text, 0, block.stop, rules, out)).smallest > 0)
 

@@ -73,8 +73,9 @@ class Csv:
                 break
         yield from side_by_side(
             blocks,
-            lambda block, earlier: self.scanned(block, earlier.density if earlier else density),
-            self.options.crew,
+            lambda block, earlier: self.scanned(block, density if earlier is None else earlier),
+            self.options.crew(self.origin.blocks_left),
+            note=lambda done: done.density,
         )
 
     def _piece(self, block: Block, out: scan.Cells, n: int) -> tuple[Any, Any]:

@@ -23,7 +23,7 @@ _SENTENCES = {
 class VowpalWabbit(SparseText):
     """``label |namespace feature:value …``, one example a line, hashed to ``2**bits`` columns."""
 
-    shortest = 2
+    shortest, mark = 2, b" "
 
     def __init__(self, origin: Origin, options: Options) -> None:
         super().__init__(origin, options)

@@ -227,7 +227,9 @@ def scan(text, start, stop, rules, out):
 @scanner
 def looks_zero_based(text, stop):
     """Does ``0:`` stand after a blank somewhere, be it in a comment?"""
-    for p in range(2, stop):  # noqa: SIM110 - a generator does not compile
-        if text[at(p)] == 58 and text[at(p - 1)] == 48 and text[at(p - 2)] <= 32:
-            return True
-    return False
+    found = np.uint8(0)
+    # To the end in any case: without a way out of it, the loop looks at many bytes at once.
+    for p in range(2, stop):
+        zero = (text[at(p)] == 58) & (text[at(p - 1)] == 48) & (text[at(p - 2)] <= 32)
+        found |= np.uint8(zero)
+    return found != 0
