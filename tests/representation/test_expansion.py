@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.expansion import ExpansionTable
@@ -14,7 +16,7 @@ RNG = np.random.default_rng(2)
 def table_of(X, scores, sparse=False, kernel=("rbf", 0.2, 3.0, 0.0), constant=1.0):
     table = ExpansionTable(kernel, average=False, constant=constant, sparse=sparse)
     table.reserve(scores, X.shape[1])
-    table.patterns.place(table.block(Dense(X, 1.0), slice(0, len(X))), list(range(len(X))))
+    table.patterns.place(table.block(Dense(X, 1.0), slice(0, len(X))), np.arange(len(X)))
     return table
 
 
@@ -48,22 +50,51 @@ def test_sparse_patterns_have_the_values_of_dense_ones(width):
     expected = dense.scores(dense.block(Dense(X, 1.0), slice(3, 50)), coef)
     for table, block in blocks:
         np.testing.assert_allclose(table.scores(block, coef), expected, rtol=0, atol=1e-12)
-        gram = table.patterns.gram(table.make_kernel(), block)
+        gram = table.patterns.gram(table.make_kernel(), block, 0.0)
         np.testing.assert_allclose(gram, gram.T, atol=1e-14)
         assert (np.diag(gram) == 1.0).all()
 
 
-def test_a_pattern_is_known_by_its_content_in_any_kind_and_width():
-    X = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, -0.0], [0.0, 1.0, 0.0]])
-    keys = set()
-    for patterns in (DensePatterns(3), SparsePatterns(3), DensePatterns(5)):
-        wide = np.pad(X, ((0, 0), (0, patterns.width - 3)))
-        for kind in (Dense(wide, 0.0), CSR(*_parts(wide), 0.0, patterns.width)):
-            block = patterns.block(kind, slice(0, 3), np.zeros(3, dtype=np.int64))
-            keys.add(tuple(patterns.keys_of(block, [0, 1, 2])))
-    assert len(keys) == 1
-    first, second, third = keys.pop()
-    assert first == third != second
+@pytest.mark.parametrize("kind", [DensePatterns, SparsePatterns])
+def test_a_pattern_is_known_by_its_content_in_any_kind_and_width(kind):
+    """Whatever rows bring it, with zeros of either sign, stored or not, before and after features are added."""
+    X = np.array([[0.0, 1.0, 0.0], [2.0, 0.0, -0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    patterns = kind(3)
+    for width in (3, 5):
+        patterns.widen(width)
+        wide = np.pad(X, ((0, 0), (0, width - 3)))
+        full = sp.csr_matrix(np.ones_like(wide))
+        for rows in (
+            Dense(wide, 0.0),
+            CSR(*_parts(wide), 0.0, width),
+            CSR(wide.ravel(), full.indices, full.indptr, 0.0, width),
+        ):
+            block = patterns.block(rows, slice(0, 5), np.zeros(5, dtype=np.int64))
+            assert patterns.place(block, np.arange(5)).tolist() == [0, 1, 0, 2, 3]
+            assert [patterns.find(block, t) for t in range(5)] == [0, 1, 0, 2, 3]
+        assert patterns.used == 4
+        other = patterns.block(Dense(2.0 * wide, 0.0), slice(0, 3), np.zeros(3, dtype=np.int64))
+        assert [patterns.find(other, t) for t in range(3)] == [None] * 3
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 12)), max_size=60))
+@settings(deadline=None, max_examples=50)
+def test_the_directory_finds_what_is_kept_and_nothing_else(steps):
+    """Against a dictionary, through any order of placing and replacing; values that differ in few bits share chains."""
+    values = [1.0 + i * 2.0**-52 for i in range(13)]
+    patterns, slots = DensePatterns(1), {}
+    for replacing, i in steps:
+        block = patterns.block(Dense(np.array([[values[i]]]), 0.0), slice(0, 1), np.zeros(1, dtype=np.int64))
+        if replacing and slots and i not in slots:
+            gone = min(slots)
+            slots[i] = slots.pop(gone)
+            patterns.replace(slots[i], block, 0)
+        else:
+            slots.setdefault(i, len(slots))
+            assert patterns.place(block, np.array([0])).tolist() == [slots[i]]
+        for j, value in enumerate(values):
+            asked = patterns.block(Dense(np.array([[value]]), 0.0), slice(0, 1), np.zeros(1, dtype=np.int64))
+            assert patterns.find(asked, 0) == slots.get(j)
 
 
 def _parts(X):
@@ -79,7 +110,7 @@ def test_arrays_grow_by_doubling(sparse):
     sizes = set()
     for i in range(300):
         block = table.block(Dense(np.array([[1.0, i + 1.0]]), 0.0), slice(0, 1))
-        table.patterns.place(block, [0])
+        table.patterns.place(block, np.array([0]))
         sizes.add(len(table.patterns.data if sparse else table.patterns.table))
     assert table.used == 300
     assert len(sizes) <= 11

@@ -24,9 +24,9 @@ def begun(monkeypatch):
     noted = []
 
     class Counted(forerun.Forerun):
-        def __init__(self, table, block, scores):
+        def __init__(self, table, block, *args):
             noted.append(len(block.norms))
-            super().__init__(table, block, scores)
+            super().__init__(table, block, *args)
 
     monkeypatch.setattr(blocks, "BLOCK", 40)
     monkeypatch.setattr(blocks, "Forerun", Counted)

@@ -34,8 +34,8 @@ def norms(X):
 
 def stored(X, whole):
     if whole:
-        return Whole(X, -0.5 * norms(X))
-    kept = Nonzeros().of(X, len(X), -0.5 * norms(X))
+        return Whole(X, norms(X))
+    kept = Nonzeros().of(X, len(X), norms(X))
     assert kept is not None
     return kept
 
@@ -122,10 +122,10 @@ def test_dense_patterns_change_their_form_and_not_their_values():
     patterns, X = DensePatterns(LONG), rows(30)
     X[20:] = RNG.normal(size=(10, LONG)) + 3.0
     block = patterns.lay_out(RBF(0.01), patterns.block(Dense(X, 0.0), slice(0, 30), np.zeros(0, dtype=np.int64)))
-    patterns.place(block, list(range(20)))
+    patterns.place(block, np.arange(20))
     assert isinstance(patterns.stored(), Compressed)
     before = patterns.values(RBF(0.01), block, slice(0, 20), np.zeros(0))
-    patterns.place(block, list(range(20, 30)))
+    patterns.place(block, np.arange(20, 30))
     assert isinstance(patterns.stored(), Whole)
     assert np.array_equal(patterns.values(RBF(0.01), block, slice(0, 20), np.zeros(0)), before)
     assert isinstance(patterns.as_stored(block), Whole)

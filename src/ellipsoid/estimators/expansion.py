@@ -119,35 +119,48 @@ class ExpansionLearner(Learner):
         size = BLOCK if self.budget is None else BLOCK_WITHIN_BUDGET
         how = WATCHED if mode == WATCHED else PLAIN
         coming: Forerun | None = None
+        ahead: Lookahead | None = None
 
         def picks_of(begin: int) -> slice | Codes:
             end = min(stop, begin + size)
             return ledger[ASIDE, begin:end].copy() if mode == ORDERED else slice(begin, end)
 
+        def prepared(begin: int, spare: NDArray[np.float64] | None = None) -> Forerun | None:
+            block = self.table.block(rows, picks_of(begin)) if begin < stop else None
+            return Forerun(self.table, block, self.scores, coming, spare) if block and block.tiles is not None else None
+
         for begin in range(start, stop, size):
-            picks = picks_of(begin)
-            block = self.table.block(rows, picks, self.own_columns(picks)) if coming is None else coming.block
-            ahead = None if coming is None else coming.finish()
+            picks, following = picks_of(begin), None
+            if coming is not None:
+                block = coming.block
+                following = prepared(begin + size, ahead and ahead.gram)
+                coming.join()
+            else:
+                ahead = None
+                block = self.table.block(rows, picks, self.own_columns(picks))
+                if standing is None and Forerun.worthwhile(self.table, block):
+                    ahead = self.look_ahead(block)
+                    following = prepared(begin + size)
+            if following is not None:
+                following.begin()
+            if coming is not None:
+                ahead = coming.finish()
             small = np.empty((2 if mode == WATCHED else 1, len(block.norms)), dtype=np.int64)
             small[CODES] = ledger[CODES, picks]
             sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
-            coming = None
-            if standing is None and begin + size < stop and Forerun.worthwhile(self.table, block):
-                ahead = ahead or self.look_ahead(block)
-                following = self.table.block(rows, picks_of(begin + size))
-                coming = Forerun(self.table, following, self.scores) if following.tiles is not None else None
             if standing is not None:
                 ahead = self.table.look_ahead(block, standing.scores_of(self.table, block, picks), keep=True)
                 self.go(self.task(small, how, sets), block, ahead)
                 standing.keep(self.table, picks, ahead.scores.T)
             elif ahead is not None:
                 moved = self.go(self.task(small, how, sets), block, ahead)
-                if coming is not None:
-                    coming.note(*moved)
+                if following is not None:
+                    following.note(*moved)
             else:
                 self.learn_block(block, small, how, sets)
             if mode == WATCHED:
                 ledger[ASIDE, picks] = small[ASIDE]
+            coming = following
 
     def look_ahead(self, block: Block) -> Lookahead:
         """What the loop runs on, for rows that nothing is known about yet."""

@@ -71,7 +71,7 @@ class BudgetTable(ExpansionTable):
             ahead.scores[:, t + 1 :] -= np.outer(moved, missing)
             self._lose(max(0.0, residual) * float(moved @ moved))
         elif used < self.budget:
-            slot = int(self.patterns.place(block, [t])[0])
+            slot = int(self.patterns.place(block, np.array([t]))[0])
             self._credit(slot, moved, late)
             self._border(z, residual)
             self._meet(slot, values[t], own)

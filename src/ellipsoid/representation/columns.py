@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.rows import CSR, Dense
 
-from .patterns import Block, DensePatterns, Floats, Patterns, Picks
+from .patterns import Block, DensePatterns, Floats, Patterns, Picks, replay
 from .tables import doubled
 
 
@@ -22,15 +22,19 @@ class Columns(Patterns):
         """The kernel values that were given."""
         return DensePatterns.matrix_of(self, rows, picks)  # type: ignore[arg-type]
 
-    def keys_of(self, block: Block, rows: list[int]) -> list[bytes]:
-        """The columns."""
-        return [int(column).to_bytes(8, "little") for column in block.columns[rows]]
+    def kept(self) -> Dense:
+        """The columns, counted from 1: a zero is no content."""
+        return _numbers(self.columns)
+
+    def content(self, block: Block) -> Dense:
+        """The columns in the same way."""
+        return _numbers(block.columns)
 
     def rows(self, slots: Picks) -> NDArray[np.int64]:
         """The columns."""
         return self.columns[slots]
 
-    def append(self, block: Block, rows: list[int]) -> None:
+    def append(self, block: Block, rows: NDArray[np.int64]) -> None:
         """Note the columns."""
         end = self.used + len(rows)
         self.columns = doubled(self.columns, end)
@@ -44,9 +48,9 @@ class Columns(Patterns):
         """Picked out of the rows."""
         return np.ascontiguousarray(block.matrix[:, self.columns[slots]])
 
-    def gram(self, kernel: Any, block: Block, *, half: bool = False) -> Floats:
+    def gram(self, kernel: Any, block: Block, constant2: float, *, half: bool = False) -> Floats:
         """Picked out of the rows."""
-        return np.ascontiguousarray(block.matrix[:, block.columns].T)
+        return np.ascontiguousarray(block.matrix[:, block.columns].T + constant2)
 
     def widen(self, width: int) -> None:
         """Refuse: the columns are the training examples, all of them known from the start."""
@@ -63,9 +67,9 @@ class Columns(Patterns):
         columns = arrays["columns"]
         if len(columns) and not (columns.min() >= 0 and columns.max() < self.width):
             raise ValueError("its support patterns are columns beyond its width")
-        self.columns, self.used = columns.astype(np.int64), len(columns)
-        self.norms = np.zeros(self.used)
-        self.keys = [int(column).to_bytes(8, "little") for column in columns]
-        self.index = {key: slot for slot, key in enumerate(self.keys)}
-        if len(self.index) != self.used:
-            raise ValueError("it holds one support pattern twice")
+        block = Block(np.zeros((len(columns), 0)), np.zeros(len(columns)), columns.astype(np.int64))
+        replay(self, block)
+
+
+def _numbers(columns: NDArray[np.int64]) -> Dense:
+    return Dense((columns + 1.0)[:, None], 0.0)

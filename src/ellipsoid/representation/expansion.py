@@ -25,8 +25,8 @@ from .columns import Columns
 from .history import History, add_to
 from .kernels import KERNELS, Function, Precomputed
 from .lookahead import KEEP, NORM2, PAUSE, PENDING, SCALE, SIZE, Lookahead, elapsed
-from .packed import Picker, Sums
-from .patterns import Block, DensePatterns, Patterns, Picks, SparsePatterns
+from .packed import Picker, Sums, picked_once
+from .patterns import NOBODY, Block, DensePatterns, Patterns, Picks, SparsePatterns
 from .tables import doubled
 from .threads import in_parts, together
 
@@ -35,7 +35,6 @@ KernelSpec = tuple[str | Callable[[Any, Any], Any], float | None, float, float]
 
 # Patterns whose kernel values with a block are made at once: with 512 rows, 4 MB that stay in the near caches.
 TILE = 1024
-NOBODY: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 
 class ExpansionTable:
@@ -113,8 +112,9 @@ class ExpansionTable:
         """Add ``sum_i coef[i, r] K(x_i, x)`` to ``out[r]`` for the rows x of a block, over the given patterns."""
         kernel, count, n = self.make_kernel(), self.used if slots is None else len(slots), out.shape[1]
         if block.tiles is not None and count:
-            picker, some = (self.picker, np.arange(count)) if slots is None else (Picker(), slots)
-            work = Sums(kernel, self.patterns.stored(), some, picker.pick(coef[:count]), block.tiles, self.constant2)
+            picked = self.picker.pick(coef[:count]) if slots is None else picked_once(coef)
+            some = np.arange(count) if slots is None else slots
+            work = Sums(kernel, self.patterns.stored(), some, picked, block.tiles, self.constant2)
             work.sums[:, :n] = out
             together(work.work, work.parts, work.effort)
             out[:] = work.sums[:, :n]
@@ -141,12 +141,11 @@ class ExpansionTable:
 
     def look_ahead(self, block: Block, scores: Floats, *, keep: bool = False) -> Lookahead:
         """What the loop runs on: a block, its scores by the kept coefficients, its Gram matrix."""
-        return self.ahead(scores, self.patterns.gram(self.make_kernel(), block, half=not keep), keep=keep)
+        gram = self.patterns.gram(self.make_kernel(), block, self.constant2, half=not keep)
+        return self.ahead(scores, gram, keep=keep)
 
     def ahead(self, scores: Floats, gram: Floats, *, keep: bool = False) -> Lookahead:
         """The same from the kernel values of the block's rows with each other."""
-        if self.constant2:
-            gram += self.constant2
         self.numbers[KEEP] = float(keep)
         late = np.zeros(scores.shape) if self.average else np.zeros((0, 0))
         by_class = np.ascontiguousarray(scores.T)
@@ -157,15 +156,15 @@ class ExpansionTable:
 
         Returns the slots of the patterns they moved, and by how much.
         """
-        scores, rows = ahead.moved.shape[1], np.flatnonzero(ahead.when)
-        updates = rows[np.argsort(ahead.when[rows], kind="stable")].tolist()
+        rows = np.flatnonzero(ahead.when)
+        updates = rows[np.argsort(ahead.when[rows], kind="stable")]
         slots = self.patterns.place(block, updates)
         self.coef = doubled(self.coef, self.used)
         moved = ahead.moved[updates]
-        add_to(self.coef[:, :scores], slots, moved)
+        add_to(self.coef, slots, moved)
         if self.average:
             self.late = doubled(self.late, self.used)
-            add_to(self.late[:, :scores], slots, ahead.late[updates])
+            add_to(self.late, slots, ahead.late[updates])
         if self.history is not None:
             self.history.extend(slots, ahead.when[updates], moved)
         return slots, moved

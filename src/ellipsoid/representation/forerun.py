@@ -1,16 +1,16 @@
 """A block scored while the loop runs over the one before: other threads do not wait for the one that learns.
 
 The scores of the block by the patterns as they stood, and its own kernel values, are made aside. What the loop moves
-meanwhile is added afterwards, behind all others, where patterns that it brings would stand in any case.
+meanwhile is added afterwards, behind all others, where patterns that it brings would stand in any case. The thread that
+learns prepares the next block before it helps with this one, so that the others go on as soon as this one is done.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .expansion import ExpansionTable
-from .history import summed
 from .lookahead import Lookahead
-from .packed import Sums
+from .packed import Sums, picked_once
 from .patterns import Block, with_diagonal
 from .threads import aside, threads_for
 
@@ -18,16 +18,21 @@ Floats = NDArray[np.float64]
 
 
 class Forerun:
-    """The work on a block that has begun."""
+    """A block and the work on it.
 
-    def __init__(self, table: ExpansionTable, block: Block, scores: int) -> None:
+    ``before`` is the work on the block before, or None: only what the loop moved in its course has to be looked at
+    again. ``gram`` is a matrix that is not needed any more: to take memory anew would cost more than to fill it.
+    """
+
+    def __init__(
+        self, table: ExpansionTable, block: Block, scores: int, before: "Forerun | None", gram: Floats | None
+    ) -> None:
         assert block.tiles is not None
         self.table, self.block = table, block
         kernel, patterns, everyone = table.make_kernel(), table.patterns, np.arange(table.used)
-        picked = table.picker.pick(table.coef[: table.used, :scores])
-        self.values = patterns.own_values(kernel, block, half=True)
+        picked = table.picker.pick(table.coef[: table.used, :scores], before and before.slots)
+        self.values = patterns.own_values(kernel, block, table.constant2, half=True, out=gram)
         self.sums = Sums(kernel, patterns.stored(), everyone, picked, block.tiles, table.constant2)
-        self.others = aside(self.work, threads_for(self.sums.parts, self.sums.effort))
 
     @staticmethod
     def worthwhile(table: ExpansionTable, block: Block) -> bool:
@@ -36,21 +41,32 @@ class Forerun:
             return False
         return threads_for(2, float(len(block.norms)) * table.used * table.width) > 1
 
-    def work(self) -> None:
-        """Do what nobody has claimed yet."""
-        self.values.work()
+    def begin(self) -> None:
+        """Let the other threads work."""
+        self.others = aside(self._work, threads_for(self.sums.parts, self.sums.effort))
+
+    def _work(self) -> None:
         self.sums.work()
+        self.values.work()
 
     def note(self, slots: NDArray[np.int64], moved: Floats) -> None:
         """What the loop has moved since."""
-        self.changed = summed(slots, moved)
+        self.slots, self.moved = slots, moved
+
+    def join(self) -> None:
+        """Help until all is done."""
+        self._work()
+        for other in self.others:
+            other.result()
 
     def finish(self) -> Lookahead:
         """What the loop runs on."""
-        self.work()
-        for other in self.others:
-            other.result()
-        scores = np.ascontiguousarray(self.sums.sums[:, : len(self.block.norms)])
-        slots, change = self.changed
-        self.table.add_scores(self.block, change, scores, slots)
-        return self.table.ahead(scores.T, with_diagonal(self.table.make_kernel(), self.values.out))
+        table, kernel, constant2 = self.table, self.table.make_kernel(), self.table.constant2
+        assert self.block.tiles is not None
+        if len(self.slots):
+            picked = picked_once(self.moved)
+            Sums(
+                kernel, table.patterns.stored(), self.slots, picked, self.block.tiles, constant2, self.sums.sums
+            ).work()
+        gram = with_diagonal(kernel, self.values.out, constant2)
+        return table.ahead(self.sums.sums[:, : len(self.block.norms)].T, gram)

@@ -16,11 +16,15 @@ Places = NDArray[np.int64]
 
 
 def add_to(target: Floats, slots: Places, moved: Floats) -> None:
-    """``target[slots] += moved``, in the order of the slots where one comes twice; seldom one does."""
-    if len(set(slots.tolist())) == len(slots):
-        target[slots] += moved
-    else:
-        np.add.at(target, slots, moved)
+    """Add row after row of ``moved`` to the rows of the target with these numbers, of which one may come twice."""
+    entry(_add_rows, target, slots, moved)(target, slots, moved)
+
+
+@compiled
+def _add_rows(target, slots, moved):
+    for u in range(moved.shape[0]):
+        for r in range(moved.shape[1]):
+            target[slots[u], r] += moved[u, r]
 
 
 def summed(slots: Places, moved: Floats) -> tuple[Places, Floats]:

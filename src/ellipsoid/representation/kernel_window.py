@@ -55,7 +55,7 @@ class WindowExpansion(ExpansionTable):
     def refresh(self, margin: float, scores: int) -> None:
         """Products and gradients of the window by the kernel as it is now."""
         slots, order = self.slots, self.slots.order
-        self.recent_gram = self.patterns.gram(self.make_kernel(), self.recent) + self.constant2
+        self.recent_gram = self.patterns.gram(self.make_kernel(), self.recent, self.constant2)
         pairs = slots.arrays["pairs"][order]
         reached = self.scores(self.recent, self.coef[:, :scores])
         inner = np.zeros(len(order))
@@ -72,7 +72,7 @@ class WindowExpansion(ExpansionTable):
         kernel, m = self.make_kernel(), len(self.recent.norms)
         gram = np.empty((m + len(block.norms),) * 2)
         gram[:m, :m] = self.recent_gram
-        gram[m:, m:] = self.patterns.gram(kernel, block) + self.constant2
+        gram[m:, m:] = self.patterns.gram(kernel, block, self.constant2)
         if m:
             gram[m:, :m] = self._between(kernel, block) + self.constant2
             gram[:m, m:] = gram[m:, :m].T

@@ -88,8 +88,14 @@ def _(rep, rows, t, moves, work, before):
         rep.moved[t, r] += tau
         if rep.late.shape[0] > 0:
             rep.late[t, r] += tau * before
-        for s in range(first, rep.scores.shape[1]):
-            rep.scores[r, s] += tau * rep.gram[t, s]
+        _add_times(rep.scores[r, first:], tau, rep.gram[t, first:])
+
+
+@helper(FUSE)
+def _add_times(own, tau, other):
+    # Counted from zero: an index that might be negative, and then counted from the end, would keep it from vectors.
+    for s in range(own.shape[0]):
+        own[s] += tau * other[s]
 
 
 @absorb.register(Lookahead)

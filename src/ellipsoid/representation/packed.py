@@ -15,13 +15,13 @@ from .tiles import (
     FEW,
     PATTERNS,
     ROWS,
-    TOGETHER,
     Compressed,
     Few,
     Many,
     Picked,
     Whole,
     add_sums,
+    compare,
     fill_values,
     pick,
     spread,
@@ -68,14 +68,6 @@ def parts(matrix: Any) -> tuple[Floats, Places, Places]:
     return data, indices.astype(np.int64, copy=False), indptr.astype(np.int64, copy=False)
 
 
-def squeezed(matrix: Floats) -> tuple[Floats, Places, Places]:
-    """The arrays of the CSR form of a dense matrix."""
-    room = int(np.count_nonzero(matrix)) + 1
-    args = (matrix, np.empty(room), np.empty(room, dtype=np.int64), np.zeros(len(matrix) + 1, dtype=np.int64))
-    entry(squeeze, *args)(*args)
-    return args[1][:-1], args[2][:-1], args[3]
-
-
 class Nonzeros:
     """Dense rows once more without their zeros, as long as these are many.
 
@@ -92,12 +84,12 @@ class Nonzeros:
     def __reduce__(self) -> tuple[Any, ...]:
         return Nonzeros, ()
 
-    def of(self, table: Floats, used: int, halves: Floats) -> Compressed | None:
+    def of(self, table: Floats, used: int, norms: Floats) -> Compressed | None:
         """The first ``used`` rows of a table, or None if they have too few zeros."""
         with _ONE_AT_A_TIME:
             if self.worthwhile and self.count < used:
                 self._follow(table, used)
-            return Compressed(self.data, self.indices, self.indptr, halves) if self.worthwhile else None
+            return Compressed(self.data, self.indices, self.indptr, norms) if self.worthwhile else None
 
     def _follow(self, table: Floats, used: int) -> None:
         width, begin = table.shape[1], self.count
@@ -120,6 +112,15 @@ class Nonzeros:
             self.data, self.indices, self.indptr = self.data[:0], self.indices[:0], self.indptr[:1]
 
 
+def picked_once(coef: Floats) -> Picked:
+    """Coefficients that are not zero, for one use."""
+    tiles, classes, room = -(-len(coef) // PATTERNS), coef.shape[1], coef.size + 1
+    ends = np.empty((tiles, classes + 1), dtype=np.int64)
+    args = (coef, np.arange(tiles), 0, Picked(np.empty(room, dtype=np.int64), np.empty(room), ends))
+    entry(pick, *args)(*args)
+    return args[-1]
+
+
 class Picker:
     """The coefficients that are not zero, kept from call to call as far as they have not changed.
 
@@ -134,18 +135,18 @@ class Picker:
     def __reduce__(self) -> tuple[Any, ...]:
         return Picker, ()
 
-    def pick(self, coef: Floats) -> Picked:
-        """Those of a row for each pattern."""
+    def pick(self, coef: Floats, changed: Places | None = None) -> Picked:
+        """Those of a row for each pattern; ``changed`` are the patterns to look at, if it is known that no other has."""
         with _ONE_AT_A_TIME:
-            self._follow(np.ascontiguousarray(coef))
+            self._follow(np.ascontiguousarray(coef), changed)
             return self.picked
 
-    def _follow(self, coef: Floats) -> None:
+    def _follow(self, coef: Floats, changed: Places | None) -> None:
         count, classes = coef.shape
         if self.copy.shape[1] != classes:
             self.known, self.copy = 0, np.zeros((0, classes))
             self.picked = self.picked._replace(ends=np.zeros((0, classes + 1), dtype=np.int64))
-        tiles, last = self._changed(coef), -(-count // PATTERNS)
+        tiles, last = self._stale(coef, changed), -(-count // PATTERNS)
         if not len(tiles):
             return
         # What is picked anew goes behind the rest; without room for it everything is, and what is stale is left out.
@@ -160,46 +161,57 @@ class Picker:
         args = (coef, tiles, self.end, self.picked)
         self.end = entry(pick, *args)(*args)
 
-    def _changed(self, coef: Floats) -> Places:
+    def _stale(self, coef: Floats, changed: Places | None) -> Places:
         """Tiles that are not what they were, in their number of patterns or in a coefficient."""
-        count, known = len(coef), self.known
-        differ = np.ones(-(-count // PATTERNS), dtype=bool)
-        whole = min(count, known) // PATTERNS
-        same, rest = slice(0, whole * PATTERNS), slice(whole * PATTERNS, count)
-        differ[:whole] = (coef[same] != self.copy[same]).reshape(whole, PATTERNS * coef.shape[1]).any(axis=1)
-        if count == known and count % PATTERNS:
-            differ[whole] = (coef[rest] != self.copy[rest]).any()
+        differ = np.ones(-(-len(coef) // PATTERNS), dtype=np.bool_)
+        # Of what has come or gone since, all is new.
+        whole = len(differ) if len(coef) == self.known else min(len(coef), self.known) // PATTERNS
+        if changed is None:
+            args = (coef, self.copy, whole, differ)
+            entry(compare, *args)(*args)
+        else:
+            differ[:whole] = False
+            differ[changed // PATTERNS] = True
         return np.flatnonzero(differ)
 
 
 class Sums:
-    """``sums[r] = sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` for rows x, by all threads that ``work``."""
+    """``sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` for rows x, by all threads that ``work``.
+
+    They are added to ``sums[r]``, which is new if it is not given.
+    """
 
     def __init__(
-        self, kernel: Any, patterns: Stored, slots: Places, picked: Picked, rows: Many | Few, constant2: float
-    ) -> None:
+        self, kernel: Any, patterns: Stored, slots: Places, picked: Picked, rows: Many | Few, constant2: float,
+        sums: Floats | None = None,
+    ) -> None:  # fmt: skip
         tiles, width, self.lanes = rows.X.shape
-        self.sums = zeros((picked.ends.shape[1] - 1, tiles * self.lanes))
-        self.parts = -(-tiles // TOGETHER)
+        self.sums = zeros((picked.ends.shape[1] - 1, tiles * self.lanes)) if sums is None else sums
+        self.parts = -(-tiles // 2)
         self.effort = self.sums.shape[1] * len(slots) * float(width + len(self.sums))
         self.args = (kernel, patterns, slots, picked, constant2, rows, np.zeros(1, dtype=np.int64))
 
     def work(self) -> None:
         """Do what nobody has claimed yet."""
-        args = (*self.args, zeros((PATTERNS, self.lanes)), self.sums)
+        args = (*self.args, zeros((PATTERNS, 2 * self.lanes)), self.sums)
         entry(add_sums, *args)(*args)
 
 
 class Values:
-    """``out[i] = K(pattern slots[i], x)`` for rows x, with ``half`` for those from the i-th on, in the same way."""
+    """``out[i] = K(pattern slots[i], x) + constant2`` for rows x, with ``half`` for those from the i-th on.
+
+    They are written to ``out`` if it has the right shape, or to a new array.
+    """
 
     def __init__(
-        self, kernel: Any, patterns: Stored, slots: Places, rows: Many | Few, count: int, *, half: bool = False
-    ) -> None:
-        self.parts, width, self.lanes = rows.X.shape
-        self.out = np.zeros((len(slots), count))
+        self, kernel: Any, patterns: Stored, slots: Places, rows: Many | Few, count: int, constant2: float = 0.0,
+        *, half: bool = False, out: Floats | None = None,
+    ) -> None:  # fmt: skip
+        _, width, self.lanes = rows.X.shape
+        self.parts = -(-len(slots) // PATTERNS)
+        self.out = np.empty((len(slots), count)) if out is None or out.shape != (len(slots), count) else out
         self.effort = self.out.size * float(width)
-        self.args = (kernel, patterns, slots, rows, np.zeros(1, dtype=np.int64), half)
+        self.args = (kernel, patterns, slots, constant2, rows, np.zeros(1, dtype=np.int64), half)
 
     def work(self) -> None:
         """Do what nobody has claimed yet."""

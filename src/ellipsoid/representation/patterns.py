@@ -1,11 +1,9 @@
 """Support patterns: the rows that carry a kernel expansion, dense, sparse, or columns of a given kernel matrix.
 
-A pattern is known by its content (its non-zero features), so that a repeated visit finds its place again, in whatever
-call and in whatever kind of rows it comes. Arrays double when they are full.
+A pattern is known by its content (``directory``), so that a repeated visit finds its place again, in whatever call and
+in whatever kind of rows it comes. Arrays double when they are full.
 """
 
-from hashlib import blake2b
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,21 +12,19 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.rows import CSR, Dense
 
+from .directory import Directory
 from .kernels import RBF, Function, from_products
-from .packed import Nonzeros, Values, laid_out, parts, squeezed, tiled
+from .packed import Nonzeros, Values, laid_out, parts, tiled
 from .tables import doubled
 from .threads import together
 from .tiles import Compressed, Few, Many, Whole
 
 Floats = NDArray[np.float64]
 Picks = slice | NDArray[np.int64]
-
+NOBODY: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 # Sparse rows of more features are not laid out: most of the lanes would hold zeros.
 WIDE = 8192
-
-# Bytes of a row that is its own key; of longer ones a digest is.
-SHORT = 256
 
 # Squared norms, in units of one over gamma, from which on a Gaussian is made from differences: rounding is felt there,
 # 1e-13 of its value for each feature.
@@ -61,8 +57,7 @@ class Patterns:
         self.width = width
         self.used = 0
         self.norms: Floats = np.zeros(0)
-        self.keys: list[bytes] = []
-        self.index: dict[bytes, int] = {}
+        self.directory = Directory()
 
     # -- what a kind gives -------------------------------------------------------------------------------------
 
@@ -86,7 +81,15 @@ class Patterns:
         """Some of the patterns as a matrix."""
         raise NotImplementedError
 
-    def append(self, block: Block, rows: list[int]) -> None:
+    def kept(self) -> Dense | CSR:
+        """What the patterns are known by."""
+        raise NotImplementedError
+
+    def content(self, block: Block) -> Dense | CSR:
+        """What the rows of a block are known by."""
+        raise NotImplementedError
+
+    def append(self, block: Block, rows: NDArray[np.int64]) -> None:
         """Store some rows of a block behind all others."""
         raise NotImplementedError
 
@@ -116,40 +119,26 @@ class Patterns:
 
     # -- what all do -------------------------------------------------------------------------------------------
 
-    def place(self, block: Block, rows: list[int]) -> NDArray[np.int64]:
+    def place(self, block: Block, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The slots of some rows of a block, in their order; rows not known yet are stored at the end."""
-        slots, fresh, end, keys = [], [], len(self.keys), self.keys_of(block, rows)
-        for i, key in enumerate(keys):
-            slot = self.index.setdefault(key, end)
-            if slot == end:
-                end += 1
-                fresh.append(i)
-            slots.append(slot)
-        if fresh:
-            self.keys += [keys[i] for i in fresh]
-            fresh = [rows[i] for i in fresh]
-            self.norms = doubled(self.norms, len(self.keys))
-            self.norms[self.used : len(self.keys)] = block.norms[fresh]
+        slots, fresh = self.directory.place(self.kept(), self.used, self.content(block), rows)
+        if len(fresh):
+            end = self.used + len(fresh)
+            self.norms = doubled(self.norms, end)
+            self.norms[self.used : end] = block.norms[fresh]
             self.append(block, fresh)
-            self.used = len(self.keys)
-        return np.array(slots, dtype=np.int64)
+            self.used = end
+        return slots
 
     def replace(self, slot: int, block: Block, t: int) -> None:
         """Give up the pattern of a slot for row t."""
-        del self.index[self.keys[slot]]
+        self.directory.replace(slot, self.content(block), t)
         self.put(slot, block, t)
         self.norms[slot] = block.norms[t]
-        self.keys[slot] = self.keys_of(block, [t])[0]
-        self.index[self.keys[slot]] = slot
 
     def find(self, block: Block, t: int) -> int | None:
         """The slot of row t, if it is known."""
-        return self.index.get(self.keys_of(block, [t])[0])
-
-    def keys_of(self, block: Block, rows: list[int]) -> list[bytes]:
-        """What rows are known by: their non-zero features, whatever the kind and width of the rows."""
-        data, indices, indptr = squeezed(block.matrix[rows])
-        return _digests(indices, data, indptr.tolist())
+        return self.directory.find(self.kept(), self.content(block), t)
 
     def values(self, kernel: Any, block: Block, slots: Picks, buffer: Floats) -> Floats:
         """K of every row of the block with some of the patterns; ``buffer`` has room for them."""
@@ -176,31 +165,35 @@ class Patterns:
         from_products(kernel, out, block.norms, self.norms[slots])
         return out
 
-    def gram(self, kernel: Any, block: Block, *, half: bool = False) -> Floats:
-        """K of the rows of a block with each other: ``[t, s]`` is what a score of row s adds for pattern t.
+    def gram(self, kernel: Any, block: Block, constant2: float, *, half: bool = False) -> Floats:
+        """K + constant2 of the rows of a block with each other: ``[t, s]`` is what a score of row s adds for pattern t.
 
-        With ``half`` it may be zero for s < t.
+        With ``half`` it may hold anything for s < t.
         """
         if isinstance(kernel, Function):
-            return np.ascontiguousarray(kernel.values(block.matrix, block.matrix).T)
+            return np.ascontiguousarray(kernel.values(block.matrix, block.matrix).T + constant2)
         matrix, norms = block.matrix, block.norms
         if block.tiles is not None:
-            found = self.own_values(kernel, block, half=half)
+            found = self.own_values(kernel, block, constant2, half=half)
             together(found.work, found.parts, found.effort)
-            return with_diagonal(kernel, found.out)
+            return with_diagonal(kernel, found.out, constant2)
         if not self.sparse and _far(kernel, block):
             matrix = matrix - matrix[0]
             norms = np.einsum("ij,ij->i", matrix, matrix)
         product = matrix @ matrix.T
         out: Floats = product.toarray() if self.sparse else np.ascontiguousarray(product)
         from_products(kernel, out, norms, norms)
-        return with_diagonal(kernel, out)
+        out += constant2
+        return with_diagonal(kernel, out, constant2)
 
-    def own_values(self, kernel: Any, block: Block, *, half: bool) -> Values:
+    def own_values(
+        self, kernel: Any, block: Block, constant2: float, *, half: bool, out: Floats | None = None
+    ) -> Values:
         """The work of ``gram`` for rows laid out."""
         assert block.tiles is not None
-        count = len(block.norms)
-        return Values(kernel, self.as_stored(block), np.arange(count), block.tiles, count, half=half)
+        everyone = np.arange(len(block.norms))
+        stored, count = self.as_stored(block), len(everyone)
+        return Values(kernel, stored, everyone, block.tiles, count, constant2, half=half, out=out)
 
 
 class DensePatterns(Patterns):
@@ -221,11 +214,19 @@ class DensePatterns(Patterns):
         """A view of neighbours, a copy of others."""
         return self.table[slots]
 
-    def append(self, block: Block, rows: list[int]) -> None:
+    def append(self, block: Block, rows: NDArray[np.int64]) -> None:
         """Copy the rows."""
         end = self.used + len(rows)
         self.table = doubled(self.table, end)
         self.table[self.used : end] = block.matrix[rows]
+
+    def kept(self) -> Dense:
+        """The rows."""
+        return Dense(self.table, 0.0)
+
+    def content(self, block: Block) -> Dense:
+        """The rows."""
+        return Dense(block.matrix, 0.0)
 
     def put(self, slot: int, block: Block, t: int) -> None:
         """Copy the row."""
@@ -234,14 +235,12 @@ class DensePatterns(Patterns):
 
     def stored(self) -> Whole | Compressed:
         """Without the zeros, if these are many."""
-        halves = -0.5 * self.norms
-        return self.nonzeros.of(self.table, self.used, halves) or Whole(self.table, halves)
+        return self.nonzeros.of(self.table, self.used, self.norms) or Whole(self.table, self.norms)
 
     def as_stored(self, block: Block) -> Whole | Compressed:
         """Without the zeros, if the patterns are."""
-        halves = -0.5 * block.norms
-        found = Nonzeros().of(block.matrix, len(halves), halves) if self.nonzeros.worthwhile else None
-        return found or Whole(block.matrix, halves)
+        found = Nonzeros().of(block.matrix, len(block.norms), block.norms) if self.nonzeros.worthwhile else None
+        return found or Whole(block.matrix, block.norms)
 
     def widen(self, width: int) -> None:
         """Zeros for the features that nobody had."""
@@ -258,7 +257,8 @@ class DensePatterns(Patterns):
         SV = arrays["SV"]
         if SV.ndim != 2 or SV.shape[1] != self.width or not np.isfinite(SV).all():
             raise ValueError("its support patterns have a wrong shape or are not finite")
-        _replay(self, Dense(np.ascontiguousarray(SV, dtype=np.float64), 0.0), len(SV))
+        rows = Dense(np.ascontiguousarray(SV, dtype=np.float64), 0.0)
+        replay(self, self.block(rows, slice(0, len(SV)), NOBODY))
 
 
 class SparsePatterns(Patterns):
@@ -282,7 +282,7 @@ class SparsePatterns(Patterns):
         """CSR, of neighbours over the same memory."""
         return _csr(CSR(self.data, self.indices, self.indptr[: self.used + 1], 0.0, self.width), slots, self.width)
 
-    def append(self, block: Block, rows: list[int]) -> None:
+    def append(self, block: Block, rows: NDArray[np.int64]) -> None:
         """Copy the rows."""
         new = block.matrix[rows]
         begin, end = int(self.indptr[self.used]), int(self.indptr[self.used]) + new.nnz
@@ -304,21 +304,23 @@ class SparsePatterns(Patterns):
 
     def stored(self) -> Compressed:
         """The three arrays."""
-        return Compressed(self.data, self.indices, self.indptr, -0.5 * self.norms)
+        return Compressed(self.data, self.indices, self.indptr, self.norms)
 
     def as_stored(self, block: Block) -> Compressed:
         """The three arrays of the block."""
-        return Compressed(*parts(block.matrix), -0.5 * block.norms)
+        return Compressed(*parts(block.matrix), block.norms)
 
     def widen(self, width: int) -> None:
         """Nothing to move."""
         self.width = width
 
-    def keys_of(self, block: Block, rows: list[int]) -> list[bytes]:
-        """What rows are known by: the same as for dense ones."""
-        some = block.matrix[rows]
-        some.eliminate_zeros()
-        return _digests(some.indices.astype(np.int64), some.data, some.indptr.tolist())
+    def kept(self) -> CSR:
+        """The rows."""
+        return CSR(self.data, self.indices, self.indptr, 0.0, self.width)
+
+    def content(self, block: Block) -> CSR:
+        """The rows."""
+        return CSR(*parts(block.matrix), 0.0, self.width)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """The three arrays of CSR."""
@@ -337,13 +339,14 @@ class SparsePatterns(Patterns):
             raise ValueError("its support patterns are damaged")
         if len(indices) and not (indices.min() >= 0 and indices.max() < self.width):
             raise ValueError("its support patterns have features beyond its width")
-        _replay(self, CSR(data, indices, indptr, 0.0, self.width), len(indptr) - 1)
+        rows = CSR(data, indices, indptr, 0.0, self.width)
+        replay(self, self.block(rows, slice(0, len(indptr) - 1), NOBODY))
 
 
-def with_diagonal(kernel: Any, gram: Floats) -> Floats:
+def with_diagonal(kernel: Any, gram: Floats, constant2: float) -> Floats:
     """The same, without what rounding made of the distances of rows from themselves."""
     if isinstance(kernel, RBF):
-        np.fill_diagonal(gram, 1.0)
+        np.fill_diagonal(gram, 1.0 + constant2)
     return gram
 
 
@@ -363,14 +366,8 @@ def _csr(rows: CSR, picks: Picks, width: int) -> Any:
     return sp.csr_matrix(parts, shape=(len(rows.indptr) - 1, width))[picks].astype(np.float64)
 
 
-def _digests(where: NDArray[np.int64], values: Floats, ends: list[int]) -> list[bytes]:
-    """A key for each row, its columns and values or a digest of them; row i has those from ``ends[i]`` on."""
-    places, numbers = where.tobytes(), values.tobytes()
-    keys = [places[8 * a : 8 * b] + numbers[8 * a : 8 * b] for a, b in pairwise(ends)]
-    return [key if len(key) <= SHORT else blake2b(key, digest_size=16).digest() for key in keys]
-
-
-def _replay(patterns: Patterns, rows: Dense | CSR, count: int) -> None:
-    block = patterns.block(rows, slice(0, count), np.zeros(count, dtype=np.int64))
-    if patterns.place(block, list(range(count))).tolist() != list(range(count)):
+def replay(patterns: Patterns, block: Block) -> None:
+    """Store the patterns of a file, all of them in a block; raise ``ValueError`` if one comes twice."""
+    everyone = np.arange(len(block.norms))
+    if (patterns.place(block, everyone) != everyone).any():
         raise ValueError("it holds one support pattern twice")

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .expansion import NOBODY, ExpansionTable, KernelSpec
+from .expansion import ExpansionTable, KernelSpec
 from .lookahead import NORM2, PENDING, SCALE, SUM, Lookahead
-from .patterns import Block
+from .patterns import NOBODY, Block
 from .scaled import BEFORE, FLUSHED, FORGET, GOAL, LARGEST, LARGEST_SCALE, SMALLEST_SCALE, SUMMED, THOUSAND, UNIT, USED
 
 # Patterns that are scored together when the norm is summed.

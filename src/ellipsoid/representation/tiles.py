@@ -23,8 +23,6 @@ from .kernels import RBF, Linear, Poly
 
 # Patterns of a tile, and rows.
 PATTERNS, ROWS, FEW = 64, 32, 8
-# Tiles of rows that a thread claims at once.
-TOGETHER = 2
 
 
 class Many(NamedTuple):
@@ -42,10 +40,10 @@ class Few(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """Patterns with all their features, and minus half their squared norms."""
+    """Patterns with all their features, and their squared norms."""
 
     table: np.ndarray
-    halves: np.ndarray
+    norms: np.ndarray
 
 
 class Compressed(NamedTuple):
@@ -54,7 +52,7 @@ class Compressed(NamedTuple):
     data: np.ndarray
     indices: np.ndarray
     indptr: np.ndarray
-    halves: np.ndarray
+    norms: np.ndarray
 
 
 class Picked(NamedTuple):
@@ -81,6 +79,21 @@ def _(rows):
 @start.register(Few)
 def _(rows):
     return blank(1, 8)
+
+
+@generic(1)
+def start_of_two(rows: Any) -> Any:
+    """The same for two tiles."""
+
+
+@start_of_two.register(Many)
+def _(rows):
+    return blank(8, 8)
+
+
+@start_of_two.register(Few)
+def _(rows):
+    return blank(2, 8)
 
 
 @generic(1)
@@ -168,33 +181,45 @@ def _(kernel, nothing, halves, half):
 
 @values_of.register(RBF)
 def _(kernel, sums):
-    return exponential(scaled(sums, 2.0 * kernel.gamma, 0.0))
+    return exponential(sums, 2.0 * kernel.gamma)
 
 
 @helper()
-def _four(kernel, patterns, who, rows, f, constant2, out):
-    """Values of four patterns with a tile of rows, into four rows of ``out``."""
+def _four(kernel, patterns, who, rows, f, constant2, out, column):  # noqa: PLR0913
+    """Values of four patterns with a tile of rows, into four rows of ``out`` from a column on."""
     nothing = start(rows)
     halves = gather(nothing, rows.halves, f, 0, 1.0)
     begun = (
-        origin(kernel, nothing, halves, patterns.halves[who[0]]),
-        origin(kernel, nothing, halves, patterns.halves[who[1]]),
-        origin(kernel, nothing, halves, patterns.halves[who[2]]),
-        origin(kernel, nothing, halves, patterns.halves[who[3]]),
+        origin(kernel, nothing, halves, -0.5 * patterns.norms[who[0]]),
+        origin(kernel, nothing, halves, -0.5 * patterns.norms[who[1]]),
+        origin(kernel, nothing, halves, -0.5 * patterns.norms[who[2]]),
+        origin(kernel, nothing, halves, -0.5 * patterns.norms[who[3]]),
     )
     sums = four_products(patterns, rows.X[f], who, begun)
-    _put(kernel, sums[0], constant2, out[0])
-    _put(kernel, sums[1], constant2, out[1])
-    _put(kernel, sums[2], constant2, out[2])
-    _put(kernel, sums[3], constant2, out[3])
+    _put(kernel, sums[0], constant2, out[0], column)
+    _put(kernel, sums[1], constant2, out[1], column)
+    _put(kernel, sums[2], constant2, out[2], column)
+    _put(kernel, sums[3], constant2, out[3], column)
 
 
 @helper()
-def _put(kernel, sums, constant2, out):
+def _put(kernel, sums, constant2, out, column):
     values = values_of(kernel, sums)
     if constant2 != 0.0:
         values = scaled(values, 1.0, constant2)
-    deliver(values, out, 0)
+    deliver(values, out, column)
+
+
+@compiled
+def compare(coef, before, whole, differ):
+    """Is there a coefficient that is not what it was, in each of the first ``whole`` tiles?"""
+    for tile in range(whole):
+        first, end = tile * PATTERNS, min(coef.shape[0], (tile + 1) * PATTERNS)
+        changes = 0
+        for k in range(first, end):
+            for r in range(coef.shape[1]):
+                changes += int(coef[k, r] != before[k, r])
+        differ[tile] = changes > 0
 
 
 @compiled
@@ -217,46 +242,61 @@ def pick(coef, tiles, end, picked):
 def add_sums(kernel, patterns, slots, picked, constant2, rows, counter, values, out):  # noqa: PLR0913
     """Add ``sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` to ``out[r]`` for the rows x of tiles it claims.
 
-    ``values`` has room for a tile.
+    ``values`` has room for two tiles, side by side: the sums of twice as many rows do not wait for each other.
     """
-    lanes, end, classes = rows.X.shape[2], slots.shape[0], out.shape[0]
-    nothing = start(rows)
+    lanes, tiles, end = rows.X.shape[2], rows.X.shape[0], slots.shape[0]
     while True:
-        first = TOGETHER * claim(counter)
-        if first >= rows.X.shape[0]:
+        first = 2 * claim(counter)
+        if first >= tiles:
             return
+        two = first + 1 < tiles
         for begin in range(0, end, PATTERNS):
             last = min(end, begin + PATTERNS) - 1
-            for f in range(first, min(rows.X.shape[0], first + TOGETHER)):
+            for f in range(first, first + 1 + int(two)):
                 for i in range(begin, last + 1, 4):
                     who = slots[i], slots[min(i + 1, last)], slots[min(i + 2, last)], slots[min(i + 3, last)]
-                    _four(kernel, patterns, who, rows, f, constant2, values[i - begin : i - begin + 4])
-                for r in range(classes):
-                    sums = gather(nothing, out, r, f * lanes, 1.0)
-                    for q in range(picked.ends[begin // PATTERNS, r], picked.ends[begin // PATTERNS, r + 1]):
-                        sums = gather(sums, values, picked.which[q], 0, picked.much[q])
-                    deliver(sums, out[r], f * lanes)
+                    four = values[i - begin : i - begin + 4]
+                    _four(kernel, patterns, who, rows, f, constant2, four, (f - first) * lanes)
+            if two:
+                _add_picked(start_of_two(rows), picked, begin // PATTERNS, values, out, first * lanes)
+            else:
+                _add_picked(start(rows), picked, begin // PATTERNS, values, out, first * lanes)
+
+
+@helper()
+def _add_picked(nothing, picked, tile, values, out, column):
+    for r in range(out.shape[0]):
+        sums = gather(nothing, out, r, column, 1.0)
+        for q in range(picked.ends[tile, r], picked.ends[tile, r + 1]):
+            sums = gather(sums, values, picked.which[q], 0, picked.much[q])
+        deliver(sums, out[r], column)
 
 
 @compiled(nogil=True)
-def fill_values(kernel, patterns, slots, rows, counter, half, values, out):  # noqa: PLR0913
-    """Write ``K(pattern slots[i], x)`` to ``out[i]`` for the rows x of the tiles it claims; with ``half`` from x_i on.
+def fill_values(kernel, patterns, slots, constant2, rows, counter, half, values, out):  # noqa: PLR0913
+    """Write ``K(pattern slots[i], x) + constant2`` to ``out[i]`` for all rows x and the patterns it claims.
 
-    ``out`` has as many columns as there are rows to be written, which may be fewer than the last tile holds.
+    With ``half`` nothing is written in the tiles before that of x_i. ``out`` has as many columns as there are rows to be written,
+    which may be fewer than the last tile holds.
     """
-    lanes, last = rows.X.shape[2], slots.shape[0] - 1
+    lanes, end = rows.X.shape[2], slots.shape[0]
     while True:
-        # The last tile has most to do where it is half.
-        f = rows.X.shape[0] - 1 - claim(counter)
-        if f < 0:
+        begin = PATTERNS * claim(counter)
+        if begin >= end:
             return
-        count = min(lanes, out.shape[1] - f * lanes)
-        for i in range(0, min(last + 1, (f + 1) * lanes) if half else last + 1, 4):
+        last = min(end, begin + PATTERNS) - 1
+        for i in range(begin, last + 1, 4):
             who = slots[i], slots[min(i + 1, last)], slots[min(i + 2, last)], slots[min(i + 3, last)]
-            _four(kernel, patterns, who, rows, f, 0.0, values)
-            for k in range(min(4, last + 1 - i)):
-                for s in range(count):
-                    out[i + k, f * lanes + s] = values[k, s]
+            first = i // lanes if half else 0
+            for f in range(first, rows.X.shape[0]):
+                count = min(lanes, out.shape[1] - f * lanes)
+                if count == lanes and i + 4 <= end:
+                    _four(kernel, patterns, who, rows, f, constant2, out[i : i + 4], f * lanes)
+                else:
+                    _four(kernel, patterns, who, rows, f, constant2, values, 0)
+                    for k in range(min(4, end - i)):
+                        for s in range(count):
+                            out[i + k, f * lanes + s] = values[k, s]
 
 
 @compiled
