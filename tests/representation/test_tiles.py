@@ -41,7 +41,7 @@ def stored(X, whole):
 
 
 def values(kernel, patterns, count, X, **options):
-    found = Values(kernel, patterns, np.arange(count), laid_out(X, norms(X)), len(X), **options)
+    found = Values(kernel, patterns, np.arange(count), laid_out(X, norms(X)), np.empty((count, len(X))), **options)
     found.work()
     return found.out
 

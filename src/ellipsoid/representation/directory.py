@@ -102,10 +102,10 @@ def _(rows, t):
 
 @same.register(Dense)
 def _(a, i, b, j):
-    for k in range(a.X.shape[1]):
-        if a.X[i, k] != b.X[j, k]:
-            return False
-    return True
+    k = 0
+    while k < a.X.shape[1] and a.X[i, k] == b.X[j, k]:
+        k += 1
+    return k == a.X.shape[1]
 
 
 @same.register(CSR)

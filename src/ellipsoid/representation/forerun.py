@@ -30,8 +30,8 @@ class Forerun:
         assert block.tiles is not None
         self.table, self.block = table, block
         kernel, patterns, everyone = table.make_kernel(), table.patterns, np.arange(table.used)
-        picked = table.picker.pick(table.coef[: table.used, :scores], before and before.slots)
-        self.values = patterns.own_values(kernel, block, table.constant2, half=True, out=gram)
+        picked = table.picker.pick(table.coef[: table.used, :scores], None if before is None else before.slots)
+        self.values = patterns.own_values(kernel, block, table.constant2, half=True, spare=gram)
         self.sums = Sums(kernel, patterns.stored(), everyone, picked, block.tiles, table.constant2)
 
     @staticmethod

@@ -136,7 +136,7 @@ class Picker:
         return Picker, ()
 
     def pick(self, coef: Floats, changed: Places | None = None) -> Picked:
-        """Those of a row for each pattern; ``changed`` are the patterns to look at, if it is known that no other has."""
+        """Those of a row for each pattern; ``changed`` are those to look at, where it is known that no other has."""
         with _ONE_AT_A_TIME:
             self._follow(np.ascontiguousarray(coef), changed)
             return self.picked
@@ -198,19 +198,16 @@ class Sums:
 
 
 class Values:
-    """``out[i] = K(pattern slots[i], x) + constant2`` for rows x, with ``half`` for those from the i-th on.
-
-    They are written to ``out`` if it has the right shape, or to a new array.
-    """
+    """``out[i] = K(pattern slots[i], x) + constant2`` for rows x, with ``half`` for those from the i-th on."""
 
     def __init__(
-        self, kernel: Any, patterns: Stored, slots: Places, rows: Many | Few, count: int, constant2: float = 0.0,
-        *, half: bool = False, out: Floats | None = None,
+        self, kernel: Any, patterns: Stored, slots: Places, rows: Many | Few, out: Floats, constant2: float = 0.0,
+        *, half: bool = False,
     ) -> None:  # fmt: skip
         _, width, self.lanes = rows.X.shape
         self.parts = -(-len(slots) // PATTERNS)
-        self.out = np.empty((len(slots), count)) if out is None or out.shape != (len(slots), count) else out
-        self.effort = self.out.size * float(width)
+        self.out = out
+        self.effort = out.size * float(width)
         self.args = (kernel, patterns, slots, constant2, rows, np.zeros(1, dtype=np.int64), half)
 
     def work(self) -> None:

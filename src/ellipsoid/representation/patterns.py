@@ -144,7 +144,7 @@ class Patterns:
         """K of every row of the block with some of the patterns; ``buffer`` has room for them."""
         if block.tiles is not None:
             some = np.arange(slots.start, slots.stop) if isinstance(slots, slice) else slots
-            found = Values(kernel, self.stored(), some, block.tiles, len(block.norms))
+            found = Values(kernel, self.stored(), some, block.tiles, np.empty((len(some), len(block.norms))))
             together(found.work, found.parts, found.effort)
             return found.out.T
         patterns = self.rows(slots)
@@ -187,13 +187,13 @@ class Patterns:
         return with_diagonal(kernel, out, constant2)
 
     def own_values(
-        self, kernel: Any, block: Block, constant2: float, *, half: bool, out: Floats | None = None
+        self, kernel: Any, block: Block, constant2: float, *, half: bool, spare: Floats | None = None
     ) -> Values:
-        """The work of ``gram`` for rows laid out."""
+        """The work of ``gram`` for rows laid out, which goes into ``spare`` if that has the shape for it."""
         assert block.tiles is not None
-        everyone = np.arange(len(block.norms))
-        stored, count = self.as_stored(block), len(everyone)
-        return Values(kernel, stored, everyone, block.tiles, count, constant2, half=half, out=out)
+        count = len(block.norms)
+        out = spare if spare is not None and spare.shape == (count, count) else np.empty((count, count))
+        return Values(kernel, self.as_stored(block), np.arange(count), block.tiles, out, constant2, half=half)
 
 
 class DensePatterns(Patterns):

@@ -276,7 +276,7 @@ def _add_picked(nothing, picked, tile, values, out, column):
 def fill_values(kernel, patterns, slots, constant2, rows, counter, half, values, out):  # noqa: PLR0913
     """Write ``K(pattern slots[i], x) + constant2`` to ``out[i]`` for all rows x and the patterns it claims.
 
-    With ``half`` nothing is written in the tiles before that of x_i. ``out`` has as many columns as there are rows to be written,
+    With ``half`` nothing is written in the tiles before that of x_i. ``out`` has as many columns as there are rows,
     which may be fewer than the last tile holds.
     """
     lanes, end = rows.X.shape[2], slots.shape[0]
