@@ -116,7 +116,7 @@ def picked_once(coef: Floats) -> Picked:
     """Coefficients that are not zero, for one use."""
     tiles, classes, room = -(-len(coef) // PATTERNS), coef.shape[1], coef.size + 1
     ends = np.empty((tiles, classes + 1), dtype=np.int64)
-    args = (coef, np.arange(tiles), 0, Picked(np.empty(room, dtype=np.int64), np.empty(room), ends))
+    args = (coef, np.arange(tiles), 0, Picked(np.empty(room, dtype=np.uint8), np.empty(room), ends))
     entry(pick, *args)(*args)
     return args[-1]
 
@@ -130,7 +130,7 @@ class Picker:
     def __init__(self) -> None:
         self.known = self.end = 0
         self.copy: Floats = np.zeros((0, 0))
-        self.picked = Picked(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros((0, 1), dtype=np.int64))
+        self.picked = Picked(np.zeros(0, dtype=np.uint8), np.zeros(0), np.zeros((0, 1), dtype=np.int64))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Picker, ()
@@ -152,7 +152,7 @@ class Picker:
         # What is picked anew goes behind the rest; without room for it everything is, and what is stale is left out.
         if self.end + len(tiles) * PATTERNS * classes >= len(self.picked.much):
             room, tiles, self.end = 2 * coef.size + PATTERNS * classes + 1, np.arange(last), 0
-            self.picked = self.picked._replace(which=np.empty(room, dtype=np.int64), much=np.empty(room))
+            self.picked = self.picked._replace(which=np.empty(room, dtype=np.uint8), much=np.empty(room))
         self.picked = self.picked._replace(ends=doubled(self.picked.ends, last).copy())
         self.copy, self.known = doubled(self.copy, count), count
         for tile in tiles:

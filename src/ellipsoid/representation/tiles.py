@@ -120,7 +120,8 @@ def _(patterns, X, who, sums):
 
 @helper()
 def _compressed_product(patterns, X, i, sums):
-    for q in range(patterns.indptr[i], patterns.indptr[i + 1]):
+    # An unsigned index is never counted from the end.
+    for q in range(np.uint64(patterns.indptr[i]), np.uint64(patterns.indptr[i + 1])):
         sums = gather(sums, X, patterns.indices[q], 0, patterns.data[q])
     return sums
 
@@ -267,7 +268,7 @@ def add_sums(kernel, patterns, slots, picked, constant2, rows, counter, values, 
 def _add_picked(nothing, picked, tile, values, out, column):
     for r in range(out.shape[0]):
         sums = gather(nothing, out, r, column, 1.0)
-        for q in range(picked.ends[tile, r], picked.ends[tile, r + 1]):
+        for q in range(np.uint64(picked.ends[tile, r]), np.uint64(picked.ends[tile, r + 1])):
             sums = gather(sums, values, picked.which[q], 0, picked.much[q])
         deliver(sums, out[r], column)
 
