@@ -60,7 +60,7 @@ def test_comments_blank_lines_rankings_and_odd_blanks_are_passed_over():
 FLAWS = [
     (b"one 1:2", "line 3: a line must begin with its label, a number, got 'one'"),
     (b"1:2 2:3", "line 3: a line must begin with its label"),
-    (b"1,3 2:3", "line 3: a line must have one label, got '1,3'"),
+    (b"1,3 2:3", "line 3: a line must have one label, got '1,3'; sets of labels are learned from arrays"),
     (b"nan 1:2", "line 3: a line must begin with its label"),
     (b"1 2", "line 3: a feature must be written index:value, got '2'"),
     (b"1 2 :3", "line 3: a feature must be written index:value, got '2'"),

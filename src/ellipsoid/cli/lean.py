@@ -41,7 +41,7 @@ def import_libraries() -> None:
         return
     with _uncollected():
         _import_scikit_learn()
-        import_module("ellipsoid.estimators")
+        import_module("ellipsoid.estimators.base")
         import_module("ellipsoid.streams.opening")
 
 

@@ -1,32 +1,51 @@
-"""scikit-learn shells: parameters around a learner."""
+"""scikit-learn shells: parameters around a learner.
+
+A learner is imported when it is asked for (PEP 562): each brings the compiled parts that it is made of.
+"""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .cellip import CELLIP
-from .dual import QuasiAdditive
-from .iellip import IELLIP
-from .linear import MIRA, PassiveAggressive, Perceptron
-from .online_svm import OnlineSVM
 from .persist import load
-from .scaled import ALMA, ROMMA
-from .winnow import Winnow
 
-# The explicit list of learners: the command line, the model files and the shared tests read it.
-LEARNERS: dict[str, Any] = {
-    learner.__name__: learner
-    for learner in (Perceptron, PassiveAggressive, MIRA, ROMMA, ALMA, Winnow, QuasiAdditive, OnlineSVM, IELLIP, CELLIP)
+if TYPE_CHECKING:
+    from .cellip import CELLIP as CELLIP
+    from .dual import QuasiAdditive as QuasiAdditive
+    from .iellip import IELLIP as IELLIP
+    from .linear import MIRA as MIRA
+    from .linear import PassiveAggressive as PassiveAggressive
+    from .linear import Perceptron as Perceptron
+    from .online_svm import OnlineSVM as OnlineSVM
+    from .scaled import ALMA as ALMA
+    from .scaled import ROMMA as ROMMA
+    from .winnow import Winnow as Winnow
+
+    LEARNERS: dict[str, Any]
+
+# The explicit list of learners, with the module of each: the command line, the model files and, as LEARNERS, a
+# dictionary of the classes, the shared tests read it.
+HOMES = {
+    "Perceptron": "linear",
+    "PassiveAggressive": "linear",
+    "MIRA": "linear",
+    "ROMMA": "scaled",
+    "ALMA": "scaled",
+    "Winnow": "winnow",
+    "QuasiAdditive": "dual",
+    "OnlineSVM": "online_svm",
+    "IELLIP": "iellip",
+    "CELLIP": "cellip",
 }
 
-# Learners of other rooms, imported when they are asked for: what they need beyond the engine takes time to load.
+# Learners of other rooms.
 ELSEWHERE = {"OnlineEllipsoidalSVC": "ellipsoid.batch"}
 
 
 def learner_named(name: str) -> Any:
     """The class of a learner, for the command line and the model files.
 
-    >>> learner_named("MIRA") is MIRA
-    True
+    >>> learner_named("MIRA")
+    <class 'ellipsoid.estimators.linear.MIRA'>
     >>> learner_named("Adaline")
     Traceback (most recent call last):
         ...
@@ -34,9 +53,24 @@ def learner_named(name: str) -> Any:
     """
     if name in ELSEWHERE:
         return getattr(import_module(ELSEWHERE[name]), name)
-    if name not in LEARNERS:
-        raise ValueError(f"no learner {name!r}; there are {', '.join((*LEARNERS, *ELSEWHERE))}")
-    return LEARNERS[name]
+    if name not in HOMES:
+        raise ValueError(f"no learner {name!r}; there are {', '.join((*HOMES, *ELSEWHERE))}")
+    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "LEARNERS":
+        value: Any = {learner: learner_named(learner) for learner in HOMES}
+    elif name in HOMES:
+        value = learner_named(name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 __all__ = [

@@ -8,7 +8,7 @@ import ast
 from math import inf
 from typing import Any, NamedTuple
 
-from ellipsoid.estimators import LEARNERS, learner_named
+from ellipsoid.estimators import learner_named
 
 
 class Entry(NamedTuple):
@@ -40,9 +40,9 @@ def line_up(n_classes: int) -> dict[str, Any]:
     (True, False)
     """
     return {
-        entry.label: LEARNERS[entry.name](**entry.parameters)
+        entry.label: learner_named(entry.name)(**entry.parameters)
         for entry in LINE_UP
-        if entry.name in LEARNERS and (n_classes > 2 or not entry.multiclass)
+        if n_classes > 2 or not entry.multiclass
     }
 
 

@@ -20,7 +20,7 @@ WIDEST = 1 << 24
 
 _SENTENCES = {
     scan.NO_LABEL: "a line must begin with its label, a number, got {}",
-    scan.MANY_LABELS: "a line must have one label, got {}",
+    scan.MANY_LABELS: "a line must have one label, got {}; sets of labels are learned from arrays, y a 0/1 matrix",
     scan.NO_INDEX: "a feature must be written index:value, got {}",
     scan.NO_COLON: "a feature must be written index:value, got {}",
     scan.NO_VALUE: "the value of a feature must be a number, got {}",
