@@ -11,7 +11,7 @@ import pytest
 from ellipsoid import MIRA, Perceptron
 from ellipsoid.engine.claims import claim
 from ellipsoid.estimators import expansion as blocks
-from ellipsoid.representation import forerun, threads
+from ellipsoid.representation import expansion, forerun, threads
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(330, 4))
@@ -96,3 +96,39 @@ def test_a_model_may_be_asked_by_several_threads_at_once(zeros):
         with ThreadPoolExecutor(4) as pool:
             found = pool.map(lambda count, copied=copied: copied.decision_function(wide[:count]), [300, 3] * 10)
             assert all(np.array_equal(scores, expected[: len(scores)]) for scores in found)
+
+
+def test_a_model_that_is_asked_while_it_learns_learns_the_same(begun, monkeypatch):
+    """Between two blocks: what was picked of the averages must not be taken for coefficients."""
+
+    plain, found = (
+        MIRA(0.3, kernel="rbf", gamma=0.4, average=True).partial_fit(X[:40], Y[:40], classes=range(4)) for _ in range(2)
+    )
+    plain.partial_fit(X[40:], Y[40:])
+    asked = []
+
+    class Asked(blocks.Forerun):
+        def note(self, slots, moved):
+            super().note(slots, moved)
+            asked.append(found.decision_function(X[:3]))
+
+    monkeypatch.setattr(blocks, "Forerun", Asked)
+    found.partial_fit(X[40:], Y[40:])
+    assert len(asked) == 7
+    assert np.array_equal(found.dual_coef_, plain.dual_coef_)
+
+
+def test_a_model_may_be_asked_before_all_of_a_block_is_stored(monkeypatch):
+    """Patterns come before their coefficients, and these before what averages need."""
+    model, answers = MIRA(0.3, kernel="rbf", gamma=0.4, average=True), []
+    model.partial_fit(X[:100], Y[:100], classes=range(4))
+    store = expansion.add_to
+
+    def ask_and_store(coef, slots, moved):
+        answers.append(model.decision_function(X[:3]))
+        store(coef, slots, moved)
+
+    monkeypatch.setattr(expansion, "add_to", ask_and_store)
+    model.partial_fit(X[100:], Y[100:])
+    assert len(answers) == 2
+    assert all(np.isfinite(answer).all() for answer in answers)

@@ -174,7 +174,12 @@ def test_coefficients_are_picked_again_only_where_they_have_changed():
     assert before < picker.end < before + 4 * 3 * PATTERNS
     assert np.array_equal(dense(first, 300, 3)[1:65], coef[1:65])
     assert np.array_equal(dense(picker.pick(coef[:, :2]), 310, 2), coef[:, :2])
+    last = picker.picked
     for told in [False, True] * 15:
         slots, count = RNG.integers(0, 200, 5), int(RNG.integers(200, 311))
         coef[slots, 0] = RNG.normal(size=5)
-        assert np.array_equal(dense(picker.pick(coef[:count], slots if told else None), count, 3), coef[:count])
+        last = picker.pick(coef[:count], (last, slots) if told else None)
+        assert np.array_equal(dense(last, count, 3), coef[:count])
+    # Somebody asks about others in between.
+    assert np.array_equal(dense(picker.pick(-coef), 310, 3), -coef)
+    assert np.array_equal(dense(picker.pick(coef, (last, slots[:1])), 310, 3), coef)

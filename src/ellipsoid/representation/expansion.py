@@ -110,7 +110,8 @@ class ExpansionTable:
 
     def add_scores(self, block: Block, coef: Floats, out: Floats, slots: NDArray[np.int64] | None = None) -> None:
         """Add ``sum_i coef[i, r] K(x_i, x)`` to ``out[r]`` for the rows x of a block, over the given patterns."""
-        kernel, count, n = self.make_kernel(), self.used if slots is None else len(slots), out.shape[1]
+        # Coefficients are stored behind their patterns: who asks while another thread learns may have read fewer.
+        kernel, n, count = self.make_kernel(), out.shape[1], min(self.used, len(coef)) if slots is None else len(slots)
         if block.tiles is not None and count:
             picked = self.picker.pick(coef[:count]) if slots is None else picked_once(coef)
             some = np.arange(count) if slots is None else slots
@@ -175,8 +176,8 @@ class ExpansionTable:
         """A row for each pattern, averaged over the rounds where averages are kept."""
         kept = self.coef[: self.used, :scores]
         if self.average and rounds:
-            total = elapsed(self.numbers, float(rounds))
-            mean: Floats = (total / rounds) * kept - self.late[: self.used, :scores] / rounds
+            total, late = elapsed(self.numbers, float(rounds)), self.late[: len(kept), :scores]
+            mean: Floats = (total / rounds) * kept[: len(late)] - late / rounds
             return mean
         return float(self.numbers[SCALE]) * kept
 

@@ -30,9 +30,10 @@ class Forerun:
         assert block.tiles is not None
         self.table, self.block = table, block
         kernel, patterns, everyone = table.make_kernel(), table.patterns, np.arange(table.used)
-        picked = table.picker.pick(table.coef[: table.used, :scores], None if before is None else before.slots)
+        since = None if before is None else (before.picked, before.slots)
+        self.picked = table.picker.pick(table.coef[: table.used, :scores], since)
         self.values = patterns.own_values(kernel, block, table.constant2, half=True, spare=gram)
-        self.sums = Sums(kernel, patterns.stored(), everyone, picked, block.tiles, table.constant2)
+        self.sums = Sums(kernel, patterns.stored(), everyone, self.picked, block.tiles, table.constant2)
 
     @staticmethod
     def worthwhile(table: ExpansionTable, block: Block) -> bool:

@@ -135,9 +135,14 @@ class Picker:
     def __reduce__(self) -> tuple[Any, ...]:
         return Picker, ()
 
-    def pick(self, coef: Floats, changed: Places | None = None) -> Picked:
-        """Those of a row for each pattern; ``changed`` are those to look at, where it is known that no other has."""
+    def pick(self, coef: Floats, since: tuple[Picked, Places] | None = None) -> Picked:
+        """Those of a row for each pattern; ``since`` is what was picked from the same coefficients before, and the rows
+        that alone have changed.
+
+        That spares looking at the others, unless somebody has asked about other coefficients in between.
+        """
         with _ONE_AT_A_TIME:
+            changed = None if since is None or since[0] is not self.picked else since[1]
             self._follow(np.ascontiguousarray(coef), changed)
             return self.picked
 

@@ -235,7 +235,8 @@ class DensePatterns(Patterns):
 
     def stored(self) -> Whole | Compressed:
         """Without the zeros, if these are many."""
-        return self.nonzeros.of(self.table, self.used, self.norms) or Whole(self.table, self.norms)
+        used = self.used  # read before the rows, which are stored before they are counted
+        return self.nonzeros.of(self.table, used, self.norms) or Whole(self.table, self.norms)
 
     def as_stored(self, block: Block) -> Whole | Compressed:
         """Without the zeros, if the patterns are."""
