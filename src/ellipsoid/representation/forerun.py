@@ -13,6 +13,7 @@ from .lookahead import Lookahead
 from .packed import Sums, picked_once
 from .patterns import Block, with_diagonal
 from .threads import aside, threads_for
+from .tiles import Picked
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +32,7 @@ class Forerun:
         self.table, self.block = table, block
         kernel, patterns, everyone = table.make_kernel(), table.patterns, np.arange(table.used)
         since = None if before is None else (before.picked, before.slots)
-        self.picked = table.picker.pick(table.coef[: table.used, :scores], since)
+        self.picked: Picked = table.picker.pick(table.coef[: table.used, :scores], since)
         self.values = patterns.own_values(kernel, block, table.constant2, half=True, spare=gram)
         self.sums = Sums(kernel, patterns.stored(), everyone, self.picked, block.tiles, table.constant2)
 
