@@ -155,6 +155,21 @@ def test_wrong_use(svm):
     assert "gamma" in run("learn", data, "--model", "IELLIP", "--param", "kernel=rbf", code=1).stderr
 
 
+@pytest.mark.parametrize("option", ["--save", "--plot"])
+def test_a_folder_that_is_not_there_is_noticed_before_the_first_row(svm, option):
+    broken = svm / "broken.svm"
+    broken.write_text("no row at all\n")
+    assert "create it first" in run("learn", broken, *OPTIONS, option, svm / "none" / "m", code=1).stderr
+
+
+def test_learning_the_same_files_once_more_is_said(svm):
+    """A kill may have come after the last save, and the command been repeated."""
+    first, m = svm / "first.svm", svm / "m"
+    assert run("learn", first, *OPTIONS, "--save", m).stderr == ""
+    assert "once more" in run("learn", first, "--resume", m).stderr
+    assert run("learn", svm / "second.svm", "--resume", m).stderr == ""
+
+
 def test_the_curve_and_the_validation_error(svm):
     shown = run("learn", svm / "first.svm", *OPTIONS, "--test-then-train", "--validate", svm / "second.svm").stdout
     assert "error so far" in shown
@@ -230,7 +245,7 @@ def test_inspect_names_what_a_file_holds(svm):
         assert text in shown
     run("learn", svm / "first.svm", *OPTIONS, "--save", svm / "s")
     shown = run("inspect", svm / "s", "--top", 2).stdout
-    for text in ("moments of 250 rows", "first.svm, to the end", "largest 2 weights"):
+    for text in ("moments of 250 rows", "first.svm, to the end", "largest 2 weights, features counted from 0"):
         assert text in shown
     (svm / "m").write_bytes((svm / "m").read_bytes()[:-8])
     assert "damaged" in run("inspect", svm / "m", code=1).stderr

@@ -61,6 +61,28 @@ def test_damaged_packed_files_are_refused(tmp_path, suffix, damage):
         gather(open_stream(path))
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress, zstd])
+def test_what_follows_the_first_packed_part_is_not_passed_over(pack):
+    """Programs that pack on several processors write many parts, and damage may be in any of them."""
+    first, second = pack(TEXT), pack(TEXT)
+    for whole in (first + second, first + bytes(8) + second + bytes(4) if pack is lzma.compress else first + second):
+        assert len(gather(open_stream(io.BytesIO(whole)))[1]) == 2000
+    for behind in (b"junk", second[:5], second[:-5], b"x" + second[1:], second[:1]):
+        with pytest.raises(ValueError, match="the bytes cannot be read"):
+            gather(open_stream(io.BytesIO(first + behind), format="svmlight"))
+
+
+def test_several_labels_are_no_table_and_nothing_has_no_rows():
+    assert sniff(b"1,3 qid:2 1:0.5 # a, b\n") == "csv"
+    assert sniff(b"1,3,4 1:0.5 2:1\n") == "svmlight"
+    assert sniff(b"1,20200131 12:30,2\n") == "csv"
+    with pytest.raises(ValueError, match=r"line 1: .*1,3"):
+        gather(open_stream(io.BytesIO(b"1,3 1:1\n")))
+    for nothing in (b"", b"\n\n"):
+        with pytest.raises(ValueError, match="the open file has no rows"):
+            open_stream(io.BytesIO(nothing))
+
+
 class Drip(io.RawIOBase):
     """A pipe that gives a few bytes at a time."""
 
@@ -143,7 +165,7 @@ def test_first_bytes_tell_the_format(head, format):
     assert sniff(head) == format
 
 
-@pytest.mark.parametrize("head", [b"", b"\n\n", b"1\n", b"hello\n", bytes(100)])
+@pytest.mark.parametrize("head", [b"1\n", b"hello\n", bytes(100)])
 def test_bytes_that_tell_nothing_ask_for_the_format(head):
     with pytest.raises(ValueError, match="give format, one of svmlight"):
         open_stream(io.BytesIO(head))

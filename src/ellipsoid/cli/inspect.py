@@ -53,7 +53,8 @@ def command(model: str, top: int) -> None:
     weights = _largest(learner, header, top) if top else []
     if weights:
         click.echo()
-        show_table(("label", f"largest {top} weights"), weights, words=(0, 1))
+        counted = "" if header["features"] or header["names"] else ", features counted from 0"
+        show_table(("label", f"largest {top} weights{counted}"), weights, words=(0, 1))
 
 
 def _named(header: dict[str, Any]) -> str:

@@ -53,6 +53,7 @@ def command(**options: Any) -> None:
         from ellipsoid.report.plots import need_matplotlib
 
         need_matplotlib()
+    _check_folders(options)
     model, record = _model(options)
     run = _Run(model, options, _position(options, record), every)
     run.learn()
@@ -63,6 +64,15 @@ def command(**options: Any) -> None:
         title = f"{type(model).__name__} on {', '.join(run.inputs.names)}, first pass"
         write_run(run.results[0], options["plot"], title)
     _show(run, options)
+
+
+def _check_folders(options: dict[str, Any]) -> None:
+    """Refuse before hours of learning what could not be written after them."""
+    from ellipsoid.streams.atomic import check_folder
+
+    for name in ("target", "plot"):
+        if options[name]:
+            check_folder(options[name])
 
 
 def _every(text: str | None) -> tuple[int | None, float | None]:
@@ -130,6 +140,9 @@ def _position(options: dict[str, Any], record: Any) -> Any:
         return start
     kept = Position.read(record)
     if kept.complete:
+        if kept.same_run(start) and "-" not in start.inputs:
+            # Not what was meant, if the kill came after the last save.
+            click.echo(f"Note: {options['resume']} has learned all of DATA before, and learns it once more.", err=True)
         return start
     if not kept.same_run(start):
         raise ValueError(

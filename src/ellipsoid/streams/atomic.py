@@ -10,6 +10,15 @@ from pathlib import Path
 from typing import IO, Any
 
 
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Raise ``OSError`` where no file can be written under this name."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"the folder of {path} does not exist; create it first")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"the folder of {path} cannot be written to; name another")
+
+
 @contextmanager
 def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
     """Open a new file that takes the place of ``path`` only when the block ends without an error.
@@ -21,8 +30,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
     ['labels.txt']
     """
     target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"the folder of {target} does not exist; create it first")
+    check_folder(target)
     encoding = None if "b" in mode else "utf-8"
     # In the target's own folder, because a rename is atomic only inside one file system.
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)

@@ -12,7 +12,7 @@ import lzma
 import os
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
@@ -203,6 +203,43 @@ class _Counted(io.RawIOBase):
         super().close()
 
 
+class _Streams(io.RawIOBase):
+    """Streams of bzip2 or xz, one after another; unlike Python's own readers it takes what is damaged behind the first
+    for damage, and not for the end.
+    """
+
+    def __init__(self, file: Any, start: Callable[[], Any]) -> None:
+        self._file, self._start, self._stream = file, start, start()
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = b""
+        while not found:
+            data = b""
+            if self._stream.eof:
+                # Streams may be padded by zeros.
+                data = self._stream.unused_data.lstrip(b"\0")
+                while not data:
+                    read = self._file.read1(PEEK)
+                    if not read:
+                        return 0
+                    data = read.lstrip(b"\0")
+                self._stream = self._start()
+            elif self._stream.needs_input:
+                data = self._file.read1(PEEK)
+                if not data:
+                    raise EOFError("it ends in the middle of a compressed stream")
+            found = self._stream.decompress(data, len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
 class _Zstandard(io.RawIOBase):
     """Frames of Zstandard, one after another; unlike the package's own reader it notices that the last one is cut
     off.
@@ -260,9 +297,9 @@ def _decompressed(file: io.BufferedReader[Any], name: str) -> Any:
     if head[:3] == b"BZh" and head[4:10] == b"1AY&SY":
         import bz2
 
-        return bz2.BZ2File(file)
+        return _Streams(file, bz2.BZ2Decompressor)
     if head.startswith(MAGIC["xz"]):
-        return lzma.LZMAFile(file)
+        return _Streams(file, lzma.LZMADecompressor)
     if head.startswith(MAGIC["zstd"]):
         if not find_spec("zstandard"):
             raise ImportError(f"{name} is compressed by Zstandard; install the package zstandard to read it")

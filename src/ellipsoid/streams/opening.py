@@ -44,7 +44,8 @@ SUFFIX = {
     ".npy": "npy",
     ".npz": "npz",
 }
-_SVMLIGHT = re.compile(rb"\s*[-+]?[\d.]+(e[-+]?\d+)?\s+(qid:|\d+:)", re.IGNORECASE)
+# Several labels between commas belong to this format too, for its reader to refuse: a table has commas also later.
+_SVMLIGHT = re.compile(rb"\s*[-+]?[\d.]+(e[-+]?\d+)?(\s+|(,[-+]?[\d.]+)+ +(?=[^,;\t]*$))(qid:|\d+:)", re.IGNORECASE)
 _TABLES = ("csv", "parquet", "arrow", "npy")
 
 
@@ -137,6 +138,8 @@ def sniff(head: bytes, name: str = "the stream") -> str:
         return "arrow"
     if head.startswith(b"PAR1"):
         return "parquet"
+    if not head.strip():
+        raise ValueError(f"{name} has no rows")
     for line in head.splitlines():
         if line.strip() and not line.lstrip().startswith(b"#"):
             if _SVMLIGHT.match(line):
