@@ -18,7 +18,7 @@ from ellipsoid.representation.patterns import Block, DensePatterns, SparsePatter
 from ellipsoid.representation.standing import Standing
 
 from .inputs import Source
-from .learner import NO_LABELS, Codes, Learner
+from .learner import NO_LABELS, Codes, Learner, foremost
 
 # Kernel values beyond this could overflow a score.
 HUGE = 1e150
@@ -307,8 +307,3 @@ class OneRow:
     def predict_averaged(self, learner: ExpansionLearner) -> int:
         """The same: coefficients are averaged where they are read."""
         return self.decide()
-
-
-def foremost(scores: NDArray[np.float64]) -> int:
-    """Index of the label that scores predict; ties go to the smallest."""
-    return int(scores[0] > 0.0) if len(scores) == 1 else int(scores.argmax())

@@ -22,10 +22,10 @@ from .labels import Labels
 Task = Binary | Multiclass | OneVsRest | MultiLabel
 Codes = NDArray[np.int64]
 
-EMPTY: Codes = np.zeros((1, 0), dtype=np.int64)
 # Up to so many features, and from so many classes on, a dense row is scored faster for all classes at once.
 SHORT_ROW, MANY_CLASSES = 256, 16
 
+EMPTY: Codes = np.zeros((1, 0), dtype=np.int64)
 NO_LABELS = np.zeros((0, 0), dtype=np.uint8)
 # Times in a row that one example may ask for room: what grows, doubles.
 PATIENCE = 200
@@ -170,10 +170,11 @@ class Learner:
 
     def foresee(self, source: Source, row: int) -> Any:
         """The label the current hypothesis gives to one row; None while no label is known."""
-        if len(self.labels) == 0:
-            return None
-        args = (self.task(EMPTY), self.table.rep, source.rows(row, row + 1), self.work)
-        return self.labels.values[entry(decide, *args)(*args)]
+        if len(self.labels) < 2:
+            return self.labels.values[0] if len(self.labels) else None
+        args = (self.table.rep, source.rows(row, row + 1), self.scores, np.empty((1, self.scores)))
+        entry(scores_of, *args)(*args)
+        return self.labels.values[foremost(args[-1][0])]
 
     def run(
         self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS
@@ -289,3 +290,8 @@ class OneRow:
         """Index of the label that the averaged hypothesis gives to the row in the buffer."""
         task, _, rows, work = self.decide_args
         return int(self.decide(task, learner.predictor(), rows, work))
+
+
+def foremost(scores: NDArray[np.float64]) -> int:
+    """Index of the label that scores predict; ties go to the smallest."""
+    return int(scores[0] > 0.0) if len(scores) == 1 else int(scores.argmax())
