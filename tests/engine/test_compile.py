@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import ellipsoid
+from ellipsoid.engine import compile as keeping
 
 PACKAGE = Path(ellipsoid.__file__).parent
 
@@ -157,6 +158,31 @@ def test_rules_of_other_programs_share_the_cache_in_peace(copied):
     assert run() == f"{ours} False 0"
     # No index that two processes could rewrite at the same time.
     assert not list(cache.rglob("*.nbi"))
+
+
+def test_a_file_that_lost_its_content_counts_as_none(tmp_path):
+    """A machine that crashes may leave a file of its full length or none, and nothing in it."""
+    files = keeping._Files(tmp_path / "function")
+    files.save("key", [1, 2])
+    (path,) = tmp_path.iterdir()
+    whole = path.read_bytes()
+    assert files.load("key") == [1, 2]
+    for content in (b"", bytes(len(whole)), whole[:-3]):
+        path.write_bytes(content)
+        assert files.load("key") is None
+    files.save("key", [3])
+    assert files.load("key") == [3]
+
+
+def test_where_nothing_can_be_kept_everything_works_and_that_is_said(monkeypatch):
+    def nowhere(*args):
+        raise RuntimeError("no locator available")
+
+    monkeypatch.setattr(keeping, "_DigestCache", nowhere)
+    keeping._say_that_nothing_is_kept.cache_clear()
+    with pytest.warns(RuntimeWarning, match="set NUMBA_CACHE_DIR"):
+        successor = keeping.compiled(lambda x: x + 1)
+    assert keeping.entry(successor, 2)(2) == 3
 
 
 def test_without_the_compiler_there_is_nothing_to_clear():

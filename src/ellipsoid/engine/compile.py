@@ -20,8 +20,9 @@ import inspect
 import os
 import pickle
 import uuid
+import warnings
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -53,9 +54,22 @@ def compiled(
         return partial(compiled, digest=digest, **options)
     dispatcher = numba.njit(function, **options)
     if not config.DISABLE_JIT:
-        dispatcher._cache = _DigestCache(function, digest or source_digest)
-        _dispatchers.append(dispatcher)
+        try:
+            dispatcher._cache = _DigestCache(function, digest or source_digest)
+            _dispatchers.append(dispatcher)
+        except RuntimeError:
+            _say_that_nothing_is_kept()
     return dispatcher
+
+
+@cache
+def _say_that_nothing_is_kept() -> None:
+    """Once: a read-only installation, and a user without a home."""
+    warnings.warn(
+        "every process compiles anew, as no folder for compiled code can be written to; set NUMBA_CACHE_DIR to one",
+        RuntimeWarning,
+        stacklevel=3,
+    )
 
 
 def entry(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
@@ -126,11 +140,11 @@ class _Files(IndexDataCacheFile):
         return f"{self._base}.{hashlib.sha256(key.encode()).hexdigest()[:32]}.nbc"
 
     def load(self, key: str) -> Any:
-        """What was saved under the key, or None."""
+        """What was saved under the key, or None: also for a file that lost its content in a crash of the machine."""
         try:
             with open(self._path(key), "rb") as file:
                 saved, data = pickle.load(file)
-        except FileNotFoundError:
+        except (FileNotFoundError, EOFError, pickle.UnpicklingError):
             return None
         return data if saved == key else None
 
