@@ -1,9 +1,9 @@
 """Kernel values in tiles, made from rows that lie side by side in the lanes of vectors, and summed while they are near.
 
 A tile is 64 patterns against 32 rows. Four patterns are multiplied with the 32 rows at once, feature by feature, in
-registers; the kernel is applied there; and the 64 x 32 values, in the nearest cache, are summed with the coefficients
-that are not zero, class by class. No matrix of products is ever written. A pattern of mostly zeros is kept compressed,
-and its zeros are left out: adding them would change nothing.
+registers; the kernel is applied there; and the values of two tiles side by side, in the nearest cache, are summed with
+the coefficients that are not zero, class by class. No matrix of products is ever written. A pattern of mostly zeros is
+kept compressed, and its zeros are left out: adding them would change nothing.
 
 What a value is does not depend on the tile it was made in: products are summed in the order of the features, a Gaussian
 is that of ``x . z - (|x|^2 + |z|^2) / 2``, and a score is summed in the order of the patterns.
