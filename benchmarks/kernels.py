@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,8 +32,8 @@ MNIST = {"kernel": "poly", "degree": 9, "gamma": 1.0, "coef0": 0.0}
 LETTER = {"kernel": "rbf", "gamma": 1.0 / (2.0 * 3.06**2)}
 BUDGETS = (250, 500, 1000, 2000)
 
-# Seconds for which what is short is tried again and again; the fastest counts, on all sides.
-ENOUGH = 0.7
+# Seconds of our epochs for which what is short is tried again and again, all sides in turn.
+ENOUGH = 2.0
 
 # Patterns that are multiplied at once: the best of these is what we are compared with.
 TILES = (256, 1024, 1 << 20)
@@ -113,33 +114,34 @@ def learned(data: Data, settings: dict[str, Any]) -> Run:
 
 
 def beside(name: str, found: Run, bound: float | None, repeats: int) -> Iterator[dict[str, Any]]:
-    """Our epoch over the bare products, and one by one over our epoch."""
-    data, times = found.data, {"ours": [], "products": [], "kernel": []}
-    buffer = np.empty(BLOCK * max(BLOCK, len(found.patterns)))
+    """Our epoch over the bare products, and one by one over our epoch: all in turn, and ratios of medians."""
+    data, buffer = found.data, np.empty(BLOCK * max(BLOCK, len(found.patterns)))
+    kinds = {"one by one": one_by_one.Direct, "one by one with regrouped sums": one_by_one.Regrouped}
+    times: dict[str, list[float]] = {key: [] for key in ("ours", "products", "kernel", *kinds)}
+    share, differ = 0.0, dict.fromkeys(kinds, 0.0)
     while len(times["ours"]) < repeats or sum(times["ours"]) < ENOUGH:
         times["ours"].append(seconds(lambda: epoch(data, found.settings)))
         times["products"].append(min(seconds(lambda s=s: products(found, buffer, s)) for s in TILES))
         times["kernel"].append(min(seconds(lambda s=s: kernel_values(found, s)) for s in TILES[:2]))
-    ours, bare, kernel = (min(times[key]) for key in ("ours", "products", "kernel"))
+        for title, kind in kinds.items():
+            took, share, wrong = stretches(found, kind)
+            times[title].append(took / share)
+            differ[title] += wrong
+    ours, bare, kernel = (median(times[key]) for key in ("ours", "products", "kernel"))
     setting = f"MIRA, {found.settings['kernel']}, {data.describe()}, {len(found.when)} updates, {CORES} threads"
-    seconds_of = {"ours": ours, "products": bare, "products and kernel": kernel}
+    seconds_of = {"ours": ours, "products": bare, "products and kernel": kernel, "our fastest": min(times["ours"])}
     yield figure(f"kernel-{name}: our epoch over the bare products", setting, ours / bare, "x",
                  Target(bound, False) if bound else None, million_values=found.values / 1e6,
                  seconds=seconds_of)  # fmt: skip
     yield figure(f"kernel-{name}: our epoch over products and kernel", setting, ours / kernel, "x",
                  Target(bound, False) if bound else None)  # fmt: skip
-    for kind, title, target in (
-        (one_by_one.Direct, "one by one", 20.0),
-        (one_by_one.Regrouped, "one by one with regrouped sums", None),
-    ):
-        tries = [stretches(found, kind)]
-        while len(tries) < 2 or sum(took for took, *_ in tries) < ENOUGH:
-            tries.append(stretches(found, kind))
-        stretch, share, differ = min(tries)
+    for title, target in zip(kinds, (20.0, None), strict=True):
+        whole = median(times[title])
         yield figure(
             f"kernel-{name}: {title} over our epoch", f"{share:.3%} of the stream, one thread, extrapolated",
-            stretch / share / ours, "x", Target(target) if bound and target else None,
-            updates_that_differ=differ, seconds={"one by one, measured": stretch, "one by one, all": stretch / share},
+            whole / ours, "x", Target(target) if bound and target else None,
+            updates_that_differ=differ[title], ratio_of_the_fastest=min(times[title]) / min(times["ours"]),
+            seconds={"one by one, all": whole, "the fastest": min(times[title])},
         )  # fmt: skip
 
 
