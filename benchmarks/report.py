@@ -161,6 +161,8 @@ def _details(details: dict[str, Any]) -> Iterator[str]:
     for key, value in details.items():
         if isinstance(value, dict):
             yield f"{key.replace('_', ' ')} " + ", ".join(f"{at}: {duration(v)}" for at, v in value.items())
+        elif isinstance(value, list):
+            yield f"{key.replace('_', ' ')} {' '.join(map(number, value))}"
         else:
             yield f"{key.replace('_', ' ')} {number(value)}"
 

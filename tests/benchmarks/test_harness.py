@@ -112,11 +112,14 @@ def test_target_knows_its_side(target, met):
 def test_page_holds_every_result_and_names_what_was_missed(tmp_path):
     calls = []
     compared = harness.compare(case(calls, [contender("a", calls, target=harness.Target(math.inf))]), FEW)
-    results = [compared, harness.figure("help", "a new process", 0.25, "s", harness.Target(0.2, False), bare=0.01)]
+    results = [
+        compared,
+        harness.figure("help", "a new process", 0.25, "s", harness.Target(0.2, False), bare=[0.01, 0.02]),
+    ]
     machine = {"date": "2000-01-01", "processor": "abacus", "cores": 1, "load": 0, "system": "", "python": "3"}
     document = {"group": "toys", "machine": {**machine, "versions": {"numpy": None}}, "results": results}
     (tmp_path / "toys.json").write_text(json.dumps(document))
     page = report.write_page(tmp_path).read_text()
     assert page.count("| NO |") == 2
-    for text in ("toy", "250 ms", "<= 0.2", "abacus", "numpy absent", "a: a call"):
+    for text in ("toy", "250 ms", "<= 0.2", "abacus", "numpy absent", "a: a call", "bare 0.01 0.02"):
         assert text in page
