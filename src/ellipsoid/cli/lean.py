@@ -43,6 +43,7 @@ def import_libraries() -> None:
         _import_scikit_learn()
         import_module("ellipsoid.estimators.base")
         import_module("ellipsoid.streams.opening")
+        import_module("ellipsoid.engine.apart").workshop.open = True
 
 
 def _import_scikit_learn() -> None:

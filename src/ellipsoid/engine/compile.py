@@ -34,6 +34,7 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
+from .apart import workshop
 from .generic import BODIES
 
 ROOMS = ("engine", "representation", "geometry", "rules")
@@ -122,7 +123,11 @@ class _DigestCache(FunctionCache):
         # Instead of refresh(), which makes the compiler ready and does this on the way.
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
-            return self._load_overload(sig, target_context)
+            found = self._load_overload(sig, target_context)
+            if found is None and workshop.open:
+                workshop.order(self._py_func, sig, dict.fromkeys(body.__module__ for body in BODIES))
+                found = self._load_overload(sig, target_context)
+            return found
 
     def _index_key(self, sig: Any, codegen: Any) -> str:
         _, *rest = super()._index_key(sig, codegen)

@@ -1,0 +1,117 @@
+"""A compiler in a process of its own: the same machine code, without the compiler's memory here."""
+
+import os
+import subprocess
+import sys
+
+import numba
+import pytest
+
+from ellipsoid.engine import apart, compiled
+from ellipsoid.engine import compile as keeping
+
+pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT")
+
+LEARN = """
+import sys
+from ellipsoid.cli import main
+try:
+    main()
+except SystemExit as end:
+    assert not end.code
+# numba imports its dictionaries when it makes the compiler ready.
+print("numba.typed.typeddict" in sys.modules)
+"""
+
+
+def test_a_command_has_its_loops_compiled_and_only_loads_them(tmp_path):
+    rows, cache, model = tmp_path / "rows.csv", tmp_path / "cache", tmp_path / "m"
+    rows.write_text("a,b,y\n1,2,0\n2,1,1\n1,3,0\n", "utf-8")
+
+    def learned():
+        done = subprocess.run(
+            [sys.executable, "-c", LEARN, "learn", str(rows), "--model", "Perceptron", "--save", str(model)],
+            env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == "False", "this process made no compiler ready"
+        return model.read_bytes(), sorted(path.name for path in cache.rglob("*.nbc"))
+
+    first, kept = learned()
+    assert {name.split("-")[0].split(".")[-1] for name in kept} >= {"learn", "inspect"}
+    assert learned() == (first, kept), "what the other process left is what this one looks for"
+
+
+@compiled
+def squared(x):
+    """x^2."""
+    return x * x
+
+
+@pytest.fixture
+def workshop(monkeypatch):
+    """Open for a test, with a count of the processes it started."""
+    started = []
+    shop = apart.Workshop()
+    shop.open = True
+
+    def program(code):
+        def start():
+            started.append(
+                subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            )
+            return started[-1]
+
+        monkeypatch.setattr(apart, "_started", start)
+
+    yield shop, started, program
+    shop.close()
+
+
+SERVE = "import ellipsoid.engine.apart as apart; apart.PATIENCE = {patience}; apart.serve()"
+
+
+def test_one_process_takes_all_orders_that_come_close_together(workshop):
+    shop, started, program = workshop
+    program(SERVE.format(patience=60))
+    # The other process has no such function, says that it is done, and serves on.
+    for _ in range(3):
+        shop.order(squared.py_func, (numba.float64,), ())
+    assert len(started) == 1
+    assert started[0].poll() is None
+    shop.close()
+    assert started[0].poll() is not None
+
+
+def test_a_process_that_has_left_is_followed_by_another(workshop):
+    shop, started, program = workshop
+    program(SERVE.format(patience=0.05))
+    shop.order(squared.py_func, (numba.float64,), ())
+    assert started[0].wait(timeout=60) == 0, "it leaves when nobody orders"
+    shop.order(squared.py_func, (numba.float64,), ())
+    assert len(started) == 2
+
+
+@pytest.mark.parametrize("code", ["", "import os; os.kill(os.getpid(), 9)", "import sys; sys.stdin.buffer.read(4)"])
+def test_a_process_that_fails_is_waited_for_and_no_more(workshop, code):
+    shop, started, program = workshop
+    program(code)
+    for count in (1, 2):
+        shop.order(squared.py_func, (numba.float64,), ())
+        assert len(started) == count
+
+
+def test_where_no_process_can_be_started_this_one_compiles(monkeypatch, tmp_path, workshop):
+    shop, _, _ = workshop
+    ordered = []
+    order = shop.order
+    monkeypatch.setattr(sys, "executable", None)
+    monkeypatch.setattr(keeping, "workshop", shop)
+    monkeypatch.setattr(shop, "order", lambda *args: ordered.append(order(*args)))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    assert compiled(squared.py_func)(3) == 9
+    assert ordered == [None]
+    assert list(tmp_path.rglob("*.nbc"))
