@@ -2,8 +2,8 @@
 
 The command runs as a user runs it, in a process of its own with every optional package installed, and is looked at from
 outside: how far it has read its file, the processor's time it has had, and the most memory it has held, libraries
-included. It runs twice: first with an empty cache for compiled loops, as after an installation, then with a full one, as
-ever after. The most memory of a first run is the larger of the command's and its compiler's, which is another process.
+included. It runs twice: first with an empty cache for compiled loops, as after an installation, then with a full one.
+The most memory of a first run is the larger of the command's and its compiler's, which is another process.
 """
 
 import os
