@@ -251,10 +251,61 @@ def test_inspect_names_what_a_file_holds(svm):
     assert "damaged" in run("inspect", svm / "m", code=1).stderr
 
 
+@pytest.fixture
+def tables(tmp_path):
+    """The same rows with their columns in two orders, and without labels."""
+    X = np.random.default_rng(5).normal(size=(200, 2)).round(3)
+    y = np.where(X @ [2.0, -1.0] > 0, "up", "down")
+    frames = {"ab": ("a,b,y", X, y), "ba": ("b,a,y", X[:, ::-1], y), "bare": ("a,b", X, None), "nameless": (None, X, y)}
+    for name, (header, rows, labels) in frames.items():
+        lines = [",".join(map(str, row)) for row in rows.tolist()]
+        if labels is not None:
+            lines = [f"{line},{label}" for line, label in zip(lines, labels, strict=True)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(([header] if header else []) + lines) + "\n")
+    return tmp_path
+
+
+def test_columns_of_tables_are_told_apart_by_their_names(tables):
+    """Learned in one order and read in another they would give wrong answers, and nobody would notice."""
+    model = tables / "m"
+    run("learn", tables / "ab.csv", "--model", "MIRA", "--save", model)
+    expected = run("predict", model, tables / "ab.csv").stdout
+    assert len(set(expected.split())) == 2
+    for command in (
+        ("predict", model, tables / "ba.csv"),
+        ("learn", tables / "ba.csv", "--resume", model),
+        ("learn", tables / "ab.csv", tables / "ba.csv", "--model", "MIRA"),
+        ("learn", tables / "ab.csv", "--model", "MIRA", "--validate", tables / "ba.csv"),
+    ):
+        assert "ba.csv are b, a, where the model learned a, b; name" in run(*command, code=1).stderr
+    assert run("predict", model, tables / "ba.csv", "--columns", "a,b").stdout == expected
+    assert "give --no-label" in run("predict", model, tables / "bare.csv", code=1).stderr
+    assert run("predict", model, tables / "bare.csv", "--no-label").stdout == expected
+    # Nothing is known of columns without names.
+    assert run("predict", model, tables / "nameless.csv").stdout == expected
+
+
+def test_names_of_columns_stay_with_a_model_that_learns_on(tables):
+    run("learn", tables / "ab.csv", "--model", "MIRA", "--save", tables / "m", "--save-every", 50)
+    shown = run("inspect", tables / "m").stdout
+    assert "2: a, b" in shown
+    assert re.search(r"a \+\S+, b -", shown), shown
+    assert "counted from 0" not in shown
+    for data in ("nameless.csv", "ab.csv"):
+        run("learn", tables / data, "--resume", tables / "m", "--save", tables / "m")
+        assert stream_of(tables / "m")["columns"] == ["a", "b"]
+    record = container.read(tables / "m")
+    older = {key: value for key, value in record.header["stream"].items() if key != "columns"}
+    container.write(tables / "m", {**record.header, "stream": older}, record.arrays)
+    assert run("predict", tables / "m", tables / "ba.csv").stdout, "a file from before there were names"
+
+
 def test_a_stream_record_that_makes_no_sense_is_refused(svm):
     run("learn", svm / "first.svm", *OPTIONS, "--save", svm / "m")
     content = container.read(svm / "m")
-    for stream in ({}, {"row": 1}, {**content.header["stream"], "row": -1}, {**content.header["stream"], "inputs": 3}):
+    record = content.header["stream"]
+    wrong = ({"row": -1}, {"inputs": 3}, {"columns": "ab"}, {"columns": [1]}, {"columns": 3})
+    for stream in ({}, {"row": 1}, *({**record, **change} for change in wrong)):
         container.write(svm / "m", {**content.header, "stream": json.loads(json.dumps(stream))}, content.arrays)
         assert "not understood" in run("learn", svm / "first.svm", "--resume", svm / "m", code=1).stderr
 

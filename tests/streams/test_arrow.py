@@ -64,6 +64,7 @@ def test_an_arrow_stream_through_a_pipe(tmp_path):
     X, _, reader = read(data, columns=("size", "count"), label="kind")
     np.testing.assert_array_equal(X, np.column_stack([TABLE["size"], TABLE["count"]]))
     assert "Arrow IPC, 2 columns of numbers" in reader.description
+    assert reader.columns == ["size", "count"]
 
 
 def test_nulls_and_nan_are_missing(tmp_path):

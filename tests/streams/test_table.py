@@ -86,8 +86,9 @@ def test_a_column_may_begin_with_missing_cells():
 
 def test_columns_and_label_by_name():
     text = b"id,kind,a,b\n7,x,1,2\n8,y,3,4\n"
-    X, y, _ = read(text, label="kind", columns=("b", "a"))
-    assert X.tolist() == [[1, 2], [3, 4]]
+    X, y, reader = read(text, label="kind", columns=("b", "a"))
+    assert X.tolist() == [[2, 1], [4, 3]]
+    assert reader.columns == ["b", "a"]
     assert y.tolist() == ["x", "y"]
     X, y, _ = read(text, labelled=False, columns=("a",))
     assert X.tolist() == [[1], [3]]
@@ -97,8 +98,15 @@ def test_columns_and_label_by_name():
             read(text, **options)
     with pytest.raises(ValueError, match="has no header line"):
         read(b"1,2,3\n", label="a")
+    with pytest.raises(ValueError, match="must not name 'a' twice"):
+        read(text, columns=("a", "b", "a"))
     with pytest.raises(ValueError, match="two columns of one name"):
         read(b"a,a,y\n1,2,3\n", label="y")
+
+
+def test_names_of_features_are_those_of_columns_of_numbers():
+    assert read(b"a,w,b,y\n1,x,2,0\n", bits=3)[2].columns == ["a", "b"]
+    assert read(b"1,2,0\n3,4,1\n")[2].columns is None
 
 
 def test_a_header_of_numbers_and_data_of_words_can_be_told():

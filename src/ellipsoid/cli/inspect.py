@@ -19,26 +19,27 @@ def command(model: str, top: int) -> None:
     import os
 
     import_libraries()
-    from ellipsoid.cli.terminal import show_table
+    from ellipsoid.cli.terminal import show_table, some
     from ellipsoid.estimators.persist import open_model
+    from ellipsoid.evaluate.position import Position
     from ellipsoid.report.table import number
 
     learner, content = open_model(model)
     header = content.header
+    position = None if header["stream"] is None else Position.read(header["stream"])
+    names = [str(name) for name in header["features"] or header["names"] or (position and position.columns) or []]
     size = os.path.getsize(model)
     lines = [
         ("file", f"{model}, {size:,} bytes, layout version {content.version}, checksum {content.sha256[:16]}… agrees"),
         ("learner", repr(learner)),
         ("seen", f"{learner.t_:,} rows; {learner.mistakes_:,} mistakes (ties included), {learner.updates_:,} updates"),
-        ("features", f"{learner.n_features_in_:,}{_named(header)}"),
-        ("labels", _some([repr(label) for label in header["labels"]])),
+        ("features", f"{learner.n_features_in_:,}{': ' if names else ''}{some(names)}"),
+        ("labels", some([repr(label) for label in header["labels"]])),
     ]
     if header["scaler"] is not None:
         lines.append(("scaler", f"{learner.scaler_!r}{_moments(learner.scaler_)}"))
-    if header["stream"] is not None:
-        from ellipsoid.evaluate.position import Position
-
-        lines.append(("stream", str(Position.read(header["stream"]))))
+    if position is not None:
+        lines.append(("stream", str(position)))
     show_table(("", ""), lines, words=(0, 1))
     click.echo()
     arrays = [
@@ -50,16 +51,11 @@ def command(model: str, top: int) -> None:
     if certificates:
         click.echo()
         show_table(("certificate", "observed", "bound", "holds if"), certificates, words=(0, 3))
-    weights = _largest(learner, header, top) if top else []
+    weights = _largest(learner, header["labels"], names, top) if top else []
     if weights:
         click.echo()
-        counted = "" if header["features"] or header["names"] else ", features counted from 0"
+        counted = "" if len(names) == learner.n_features_in_ else ", features counted from 0"
         show_table(("label", f"largest {top} weights{counted}"), weights, words=(0, 1))
-
-
-def _named(header: dict[str, Any]) -> str:
-    names = header["features"] or header["names"]
-    return f": {_some(list(map(str, names)))}" if names else ""
 
 
 def _moments(scaler: Any) -> str:
@@ -67,11 +63,7 @@ def _moments(scaler: Any) -> str:
     return "" if rows is None else f", moments of {rows:,} rows"
 
 
-def _some(things: list[str], most: int = 12) -> str:
-    return ", ".join(things[:most]) + (f", … ({len(things):,} in all)" if len(things) > most else "")
-
-
-def _largest(model: Any, header: dict[str, Any], top: int) -> list[tuple[str, str]]:
+def _largest(model: Any, labels: list[Any], names: list[str], top: int) -> list[tuple[str, str]]:
     """For each label the features that speak most for it, and most against it."""
     import numpy as np
 
@@ -79,12 +71,10 @@ def _largest(model: Any, header: dict[str, Any], top: int) -> list[tuple[str, st
         weights = model.coef_
     except AttributeError:
         return []  # a kernel model has none
-    names = header["features"] or header["names"]
-    labels = header["labels"]
     rows = [(labels[1], weights[0])] if len(weights) == 1 and len(labels) == 2 else zip(labels, weights, strict=True)
     lines = []
     for label, row in rows:
         best = [j for j in np.argsort(-np.abs(row), kind="stable")[:top].tolist() if row[j]]
-        told = [f"{names[j] if names and j < len(names) else f'feature {j}'} {row[j]:+.4g}" for j in best]
+        told = [f"{names[j] if j < len(names) else f'feature {j}'} {row[j]:+.4g}" for j in best]
         lines.append((str(label), ", ".join(told)))
     return lines

@@ -139,6 +139,7 @@ def _position(options: dict[str, Any], record: Any) -> Any:
     if record is None:
         return start
     kept = Position.read(record)
+    start.columns = kept.columns
     if kept.complete:
         if kept.same_run(start) and "-" not in start.inputs:
             # Not what was meant, if the kill came after the last save.
@@ -165,7 +166,7 @@ class _Run:
         self.dataset = named_set(options["data"])
         growing = not hasattr(model, "n_features_in_") or _of(model, "grow_features")
         width = {} if growing else {"n_features": model.n_features_in_}
-        self.inputs = Inputs(options["data"], **stream_options(options), **width)
+        self.inputs = Inputs(options["data"], position.columns, **stream_options(options), **width)
 
     def learn(self) -> None:
         """All passes that are left, or what is left of them."""
@@ -255,7 +256,7 @@ class _Run:
         from ellipsoid.estimators.persist import save
 
         if self.options["target"]:
-            self.position.complete = final
+            self.position.complete, self.position.columns = final, self.inputs.learned
             save(self.model, self.options["target"], stream=self.position.record())
 
 
@@ -298,7 +299,7 @@ def _show(run: _Run, options: dict[str, Any]) -> None:
     )
     if options["validate"]:
         width = {"n_features": model.n_features_in_, "extra": "drop"}
-        held["validation"] = Inputs((options["validate"],), **{**stream_options(options), **width})
+        held["validation"] = Inputs((options["validate"],), run.inputs.learned, **{**stream_options(options), **width})
     for kind, chunks in held.items():
         wrong, count = error_on(model, chunks)
         lines.append((f"{kind} error", f"{100 * wrong / max(1, count):.2f} % (of {count:,} rows)"))

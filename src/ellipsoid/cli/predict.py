@@ -26,13 +26,16 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
     if options["label"] is not None and no_label:
         raise click.UsageError("--label and --no-label contradict each other.")
     import_libraries()
-    from ellipsoid.estimators import load
+    from ellipsoid.estimators.persist import open_model
+    from ellipsoid.evaluate.position import Position
     from ellipsoid.streams.atomic import atomic_write
 
-    learner = load(model)
+    learner, content = open_model(model)
+    record = content.header["stream"]
+    columns = None if record is None else Position.read(record).columns
     dataset = named_set(data)
     chunks: Iterable[Any] = Inputs(
-        data, **stream_options(options), labelled=not no_label, n_features=learner.n_features_in_, extra="drop"
+        data, columns, **stream_options(options), labelled=not no_label, n_features=learner.n_features_in_, extra="drop"
     )
     if dataset is not None and dataset.test is not None:
         chunks = [dataset.test]

@@ -49,10 +49,14 @@ def named_set(names: tuple[str, ...]) -> Any:
 
 
 class Inputs:
-    """Several streams as one, opened when they are read."""
+    """Several streams as one, opened when they are read.
 
-    def __init__(self, names: tuple[str, ...], **options: Any) -> None:
-        self.names, self.options = names, options
+    ``learned`` are the columns that a model knows its features by, None if their names are not known: of no table yet,
+    and after the first table that has names, its own.
+    """
+
+    def __init__(self, names: tuple[str, ...], learned: list[str] | None = None, **options: Any) -> None:
+        self.names, self.learned, self.options = names, learned, options
         self.reader: Any = None
         self.descriptions: list[str] = []
         self._behind = 0
@@ -64,9 +68,28 @@ class Inputs:
         for name in self.names:
             self.reader = open_stream(name, **self.options)
             for chunk in self.reader:
+                self._compare(self.reader.columns)
                 yield chunk.X, chunk.y
             self.descriptions.append(self.reader.description)
             self._behind += self.reader.bytes_total or 0
+
+    def _compare(self, columns: list[str] | None) -> None:
+        """Refuse a table in another order: features are told apart by their places alone."""
+        if self.learned is None:
+            self.learned = columns
+        elif columns not in (None, self.learned):
+            from ellipsoid.cli.terminal import some
+
+            unlabelled = "labelled" in self.options and columns == self.learned[:-1]
+            raise ValueError(
+                f"the columns of numbers in {self.reader.name} are {some(columns)}, where the model learned "
+                f"{some(self.learned)}; "
+                + (
+                    "give --no-label if it has no label"
+                    if unlabelled
+                    else "name its columns in that order by --columns"
+                )
+            )
 
     def done(self) -> tuple[int, int | None]:
         """Bytes read and bytes in all, None where nobody knows."""

@@ -22,7 +22,8 @@ HEAD = 1 << 12
 class Position:
     """A run over ``inputs`` (names, and digests of the first bytes of those that are files) and how far it came.
 
-    ``order`` is the seed of a shuffled run; ``errors`` counts the rows whose label was not the one predicted.
+    ``order`` is the seed of a shuffled run; ``errors`` counts the rows whose label was not the one predicted;
+    ``columns`` are the names of a table's columns of numbers, in the order of the model's features.
     """
 
     inputs: list[str]
@@ -34,6 +35,7 @@ class Position:
     rows: int = 0
     errors: int = 0
     complete: bool = False
+    columns: list[str] | None = None
 
     @classmethod
     def start(cls, inputs: Sequence[str], epochs: int, order: int | None) -> Position:
@@ -44,13 +46,16 @@ class Position:
     def read(cls, record: Any) -> Position:
         """The position that a model file holds."""
         kinds = {field.name: field.type for field in fields(cls)}
-        if not isinstance(record, dict) or set(record) != set(kinds):
+        if not isinstance(record, dict) or {*record, "columns"} != set(kinds):
             raise ValueError(f"the model file's record of its stream is not understood: {record!r}")
         position = cls(**record)
         numbers = (position.epochs, position.epoch, position.row, position.rows, position.errors)
-        lists = isinstance(position.inputs, list) and isinstance(position.heads, list)
+        columns = position.columns or []
+        lists = all(isinstance(names, list) for names in (position.inputs, position.heads, columns))
         counts = all(isinstance(number, int) and number >= 0 for number in numbers)
-        if not (lists and counts) or (position.epoch >= position.epochs and not position.complete):
+        if not (lists and counts and all(isinstance(name, str) for name in columns)) or (
+            position.epoch >= position.epochs and not position.complete
+        ):
             raise ValueError(f"the model file's record of its stream is not understood: {record!r}")
         return position
 

@@ -33,7 +33,7 @@ class Table:
             raise ValueError(f"{origin.name}: a Parquet file is read from its end; give a file, not a pipe")
         self.origin, self.options, self.kind = origin, options, kind
         self.n_features: int | None = None
-        self._numbers: list[str] = []
+        self.columns: list[str] = []
         self._words: list[str] = []
 
     @property
@@ -43,7 +43,7 @@ class Table:
         if self.n_features is None:
             return name
         hashed = f" and {len(self._words)} of words, hashed to {self.options.hash_bits} bits" if self._words else ""
-        return f"{name}, {len(self._numbers)} columns of numbers{hashed}"
+        return f"{name}, {len(self.columns)} columns of numbers{hashed}"
 
     def pairs(self) -> Iterator[tuple[Any, Any]]:
         """Rows and labels, batch by batch."""
@@ -98,7 +98,7 @@ class Table:
         if unknown:
             raise ValueError(f"{self.origin.name} has no column {unknown[0]!r}; it has {', '.join(names)}")
         label = options.label or (names[-1] if options.labelled else None)
-        self._numbers, self._words = [], []
+        self.columns, self._words = [], []
         for name in options.columns or names:
             kind = schema.field(name).type
             if types.is_dictionary(kind):
@@ -106,7 +106,7 @@ class Table:
             if name == label:
                 continue
             if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
-                self._numbers.append(name)
+                self.columns.append(name)
             elif _is_text(kind):
                 self._words.append(name)
             else:
@@ -114,14 +114,14 @@ class Table:
                     f"{self.origin.name}: column {name!r} of type {kind} is neither of numbers nor of strings; "
                     "name those to use by columns"
                 )
-        if not self._numbers and not self._words:
+        if not self.columns and not self._words:
             raise ValueError(f"{self.origin.name} has no column of features beside the label")
-        self.n_features = len(self._numbers) + (1 << options.hash_bits if self._words else 0)
+        self.n_features = len(self.columns) + (1 << options.hash_bits if self._words else 0)
         return label if options.labelled else None
 
     def _features(self, batch: Any, row: int) -> Any:
-        numbers = np.empty((batch.num_rows, len(self._numbers)))
-        for j, name in enumerate(self._numbers):
+        numbers = np.empty((batch.num_rows, len(self.columns)))
+        for j, name in enumerate(self.columns):
             numbers[:, j] = self._checked(_floats(batch.column(name)), name, row)
         if not self._words:
             return numbers

@@ -44,6 +44,10 @@ class Reader(Protocol):
         """The width of the chunks, None while it is unknown."""
 
     @property
+    def columns(self) -> list[str] | None:
+        """The names of a table's columns of numbers in the order of the features; None where they have none."""
+
+    @property
     def bytes_total(self) -> int | None:
         """Bytes to be read, of the file as it lies on disk; None for a pipe or an iterator."""
 

@@ -20,7 +20,7 @@ class Options:
     ``labelled``
         False: the stream has no labels, or they are not wanted;
     ``columns``
-        the names of a table's columns to use as features (default: all but the label);
+        the names of a table's columns to use as features, in this order (default: all but the label, in theirs);
     ``header``
         whether a CSV file begins with a line of names; None: it does if that line has a feature that is no number;
     ``n_features``
@@ -70,6 +70,9 @@ class Options:
             raise ValueError(f"bits must be from 1 to {MOST_BITS}, got {self.bits}")
         if self.n_features is not None and self.n_features < 1:
             raise ValueError(f"n_features must be positive, got {self.n_features}")
+        twice = [name for name in self.columns or () if (self.columns or ()).count(name) > 1]
+        if twice:
+            raise ValueError(f"columns must not name {twice[0]!r} twice")
         if self.skip < 0:
             raise ValueError(f"skip must not be negative, got {self.skip}")
         if self.chunk_rows is not None and self.chunk_rows < 1:

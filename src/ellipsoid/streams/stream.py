@@ -19,6 +19,10 @@ class Format(Protocol):
     n_features: int | None
 
     @property
+    def columns(self) -> list[str] | None:
+        """The names of the columns of numbers."""
+
+    @property
     def description(self) -> str:
         """The format in words."""
 
@@ -46,6 +50,11 @@ class Stream:
     def n_features(self) -> int | None:
         """The width of the chunks, None while it is unknown."""
         return self._format.n_features
+
+    @property
+    def columns(self) -> list[str] | None:
+        """The names of a table's columns of numbers in the order of the features, None while they are unknown."""
+        return self._format.columns
 
     @property
     def bytes_total(self) -> int | None:

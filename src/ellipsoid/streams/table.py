@@ -35,6 +35,7 @@ class Csv:
     def __init__(self, origin: Origin, options: Options) -> None:
         self.origin, self.options = origin, options
         self.n_features: int | None = None
+        self.columns: list[str] | None = None
         self._delimiter, self._numbers, self._hashes = ",", 0, 0
         self._names: list[str] | None = None
         self._cells: list[str] | None = None
@@ -49,7 +50,7 @@ class Csv:
 
     def pairs(self) -> Iterator[tuple[Any, Any]]:
         """Rows and labels, block by block."""
-        self.n_features, self._names, self._cells = None, None, None
+        self.n_features, self.columns, self._names, self._cells = None, None, None, None
         numbers, lines = Numbers(), 0
         for done in self._blocks():
             for X, labels in done.pieces:
@@ -136,16 +137,21 @@ class Csv:
         if names is not None and len(set(names)) < width and (options.label is not None or options.columns is not None):
             raise ValueError(f"{self.origin.name} has two columns of one name: {', '.join(names)}")
         label = self._find(names, options.label, "label") if options.label is not None else width - 1
-        chosen = range(width) if options.columns is None else [self._find(names, c, "columns") for c in options.columns]
+        chosen = list(
+            range(width) if options.columns is None else [self._find(names, c, "columns") for c in options.columns]
+        )
         purpose = np.full(width, scan.IGNORED)
-        purpose[list(chosen)] = np.where(wordy, scan.TEXT, scan.NUMBER)[list(chosen)]
+        purpose[chosen] = np.where(wordy, scan.TEXT, scan.NUMBER)[chosen]
         if options.labelled:
             purpose[label] = scan.TEXT_LABEL if wordy[label] else scan.NUMBER_LABEL
         elif options.label is not None:
             purpose[label] = scan.IGNORED
         place = np.zeros(width, dtype=np.int64)
         for kind in (scan.NUMBER, scan.TEXT):
-            place[purpose == kind] = np.arange((purpose == kind).sum())
+            of_kind = [j for j in chosen if purpose[j] == kind]
+            place[of_kind] = np.arange(len(of_kind))
+            if names is not None and kind == scan.NUMBER:
+                self.columns = [names[j] for j in of_kind]
         seed = np.array([hash_name(names[j] if names else str(j)) for j in range(width)], dtype=np.int64)
         self._columns = scan.Columns(purpose, place, seed)
         self._hashes = int((purpose == scan.TEXT).sum())
