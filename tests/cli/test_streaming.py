@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -326,3 +327,22 @@ def test_commands_for_long_files_do_without_pandas_and_what_else_they_never_use(
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.stderr, done.returncode) == ("", 0)
+
+
+@pytest.mark.parametrize("closed", [1, 2])
+def test_a_command_works_also_where_nobody_listens(svm, closed):
+    """As a daemon may start it; files that are opened next must not be taken for the terminal."""
+    arguments = ["learn", str(svm / "all.svm"), "--model", "MIRA", "--save", str(svm / "m")]
+    command = shlex.join([*COMMAND, *arguments])
+    done = subprocess.run(["sh", "-c", f"{command} {closed}>&-"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    assert load(svm / "m").t_ == 600
+
+
+def test_a_closed_standard_input_is_one_line(svm):
+    command = shlex.join([*COMMAND, "learn", "-", "--model", "MIRA"])
+    done = subprocess.run(["sh", "-c", f"{command} <&-"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        1, "Error: standard input is closed; pipe the stream into it, or name a file\n"
+    )  # fmt: skip

@@ -1,6 +1,7 @@
 """A compiler in a process of its own: the same machine code, without the compiler's memory here."""
 
 import os
+import pickle
 import subprocess
 import sys
 
@@ -115,3 +116,35 @@ def test_where_no_process_can_be_started_this_one_compiles(monkeypatch, tmp_path
     assert compiled(squared.py_func)(3) == 9
     assert ordered == [None]
     assert list(tmp_path.rglob("*.nbc"))
+
+
+def test_where_what_is_compiled_apart_is_not_found_nothing_more_is_ordered(monkeypatch, tmp_path, workshop):
+    """The disk may be full: each function would be compiled twice."""
+    shop, started, program = workshop
+    program("")
+    monkeypatch.setattr(keeping, "workshop", shop)
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    function = compiled(squared.py_func)
+    assert (function(3), function(3.0)) == (9, 9.0)
+    assert len(started) == 1
+
+
+BUSY = """
+import sys, time, types
+import ellipsoid.engine.apart as apart
+busy = types.ModuleType("busy")
+busy.squared = types.SimpleNamespace(compile=lambda kinds: time.sleep(600))
+sys.modules[{module!r}] = busy
+apart.serve()
+"""
+
+
+def test_a_process_ends_with_whoever_gave_it_the_order_also_while_it_compiles(workshop):
+    """A command that is killed leaves nothing behind that runs on."""
+    _, _, program = workshop
+    program(BUSY.format(module=__name__))
+    process = apart._started()
+    process.stdin.write(pickle.dumps((__name__, "squared", (), ())))
+    process.stdin.close()
+    assert process.wait(timeout=60) == 0
+    process.stdout.close()

@@ -172,6 +172,9 @@ def test_a_file_that_lost_its_content_counts_as_none(tmp_path):
         assert files.load("key") is None
     files.save("key", [3])
     assert files.load("key") == [3]
+    path.unlink()
+    path.mkdir()  # as of a file of somebody else, reading fails
+    assert files.load("key") is None
 
 
 def test_where_nothing_can_be_kept_everything_works_and_that_is_said(monkeypatch):
@@ -183,6 +186,21 @@ def test_where_nothing_can_be_kept_everything_works_and_that_is_said(monkeypatch
     with pytest.warns(RuntimeWarning, match="set NUMBA_CACHE_DIR"):
         successor = keeping.compiled(lambda x: x + 1)
     assert keeping.entry(successor, 2)(2) == 3
+
+
+def test_on_a_full_disk_everything_works_and_that_is_said(monkeypatch, tmp_path):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(keeping.config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(keeping._Files, "save", full)
+    keeping._say_that_nothing_is_kept.cache_clear()
+
+    def successor(x):
+        return x + 1
+
+    with pytest.warns(RuntimeWarning, match="set NUMBA_CACHE_DIR"):
+        assert keeping.entry(keeping.compiled(successor), 2)(2) == 3
 
 
 def test_without_the_compiler_there_is_nothing_to_clear():

@@ -5,6 +5,8 @@ Commands import what they need when they run, never before, so that ``ellipsoid 
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -27,6 +29,12 @@ class Commands(click.Group):
             return None
         command: click.Command = import_module(f"ellipsoid.cli.{cmd_name}").command
         return command
+
+    def main(self, *args: Any, **extra: Any) -> Any:
+        # What was closed by whoever started this program is None: there is nobody to tell.
+        sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        return super().main(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib import import_module
-from threading import Timer
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Any
 
 # Seconds that the process waits for its next order: orders come close together, when a stream begins.
@@ -73,21 +74,28 @@ def _done(process: subprocess.Popen[bytes], order: bytes) -> bool:
 
 def serve() -> None:
     """What the process does: orders from standard input, an answer to each on standard output."""
-    while True:
-        timer = Timer(PATIENCE, os._exit, (0,))
-        timer.daemon = True
-        timer.start()
-        try:
-            module, name, kinds, modules = pickle.load(sys.stdin.buffer)
-        except EOFError:
-            return
-        timer.cancel()
-        with suppress(Exception):
-            for other in modules:
-                import_module(other)
-            getattr(import_module(module), name).compile(kinds)
-        sys.stdout.buffer.write(DONE)
-        sys.stdout.buffer.flush()
+    orders: SimpleQueue[Any] = SimpleQueue()
+    Thread(target=_take, args=(orders,), daemon=True).start()
+    with suppress(Empty):
+        while True:
+            module, name, kinds, modules = orders.get(timeout=PATIENCE)
+            with suppress(Exception):
+                for other in modules:
+                    import_module(other)
+                getattr(import_module(module), name).compile(kinds)
+            sys.stdout.buffer.write(DONE)
+            sys.stdout.buffer.flush()
+    # Not by a return, which would wait for the thread that reads.
+    os._exit(0)
+
+
+def _take(orders: SimpleQueue[Any]) -> None:
+    """Orders as they come; with whoever gives them goes what is being compiled for them."""
+    try:
+        while True:
+            orders.put(pickle.load(sys.stdin.buffer))
+    finally:
+        os._exit(0)
 
 
 workshop = Workshop()

@@ -65,7 +65,7 @@ def compiled(
 
 @cache
 def _say_that_nothing_is_kept() -> None:
-    """Once: a read-only installation, and a user without a home."""
+    """Once: a read-only installation and a user without a home, or a full disk."""
     warnings.warn(
         "every process compiles anew, as no folder for compiled code can be written to; set NUMBA_CACHE_DIR to one",
         RuntimeWarning,
@@ -127,7 +127,16 @@ class _DigestCache(FunctionCache):
             if found is None and workshop.open:
                 workshop.order(self._py_func, sig, dict.fromkeys(body.__module__ for body in BODIES))
                 found = self._load_overload(sig, target_context)
+                # Where nothing can be kept, the next would be compiled for nothing there.
+                workshop.open = found is not None
             return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled, where there is room."""
+        try:
+            super().save_overload(sig, data)
+        except OSError:
+            _say_that_nothing_is_kept()
 
     def _index_key(self, sig: Any, codegen: Any) -> str:
         _, *rest = super()._index_key(sig, codegen)
@@ -145,11 +154,13 @@ class _Files(IndexDataCacheFile):
         return f"{self._base}.{hashlib.sha256(key.encode()).hexdigest()[:32]}.nbc"
 
     def load(self, key: str) -> Any:
-        """What was saved under the key, or None: also for a file that lost its content in a crash of the machine."""
+        """What was saved under the key, or None: also for a file that lost its content in a crash of the machine, or is
+        somebody else's.
+        """
         try:
             with open(self._path(key), "rb") as file:
                 saved, data = pickle.load(file)
-        except (FileNotFoundError, EOFError, pickle.UnpicklingError):
+        except (OSError, EOFError, pickle.UnpicklingError):
             return None
         return data if saved == key else None
 

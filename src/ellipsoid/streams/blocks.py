@@ -279,6 +279,8 @@ class _Zstandard(io.RawIOBase):
 
 
 def _standard_input() -> Any:
+    if sys.stdin is None:
+        raise ValueError("standard input is closed; pipe the stream into it, or name a file")
     # Unbuffered: a thread that waits for a pipe in the buffer would hold its lock when the program is to end.
     return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
 
