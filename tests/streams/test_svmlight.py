@@ -91,12 +91,15 @@ def test_flaws_are_named_with_their_line_after_the_rows_before(block_size, line,
 def test_a_feature_0_after_the_first_block_contradicts_what_was_detected(block_size):
     block_size(16)
     text = b"1 1:1 2:1 3:1\n1 1:1 2:1 3:1\n1 0:5\n"
-    with pytest.raises(ValueError, match=r"line 3: '0:5' is feature 0, but the first lines told .* zero_based=True"):
+    with pytest.raises(
+        ValueError,
+        match=r"line 3: '0:5' is feature 0, but features count in the first lines from 1; give zero_based=True",
+    ):
         read(text)
     X, _, reader = read(text, zero_based=True)
     assert X.toarray()[2].tolist() == [5, 0, 0, 0]
     assert reader.description.endswith("count from 0")
-    with pytest.raises(ValueError, match="zero_based=False says"):
+    with pytest.raises(ValueError, match="features are to count from 1"):
         read(text, zero_based=False)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from ellipsoid.cli.lean import import_libraries
-from ellipsoid.cli.reading import Inputs, named_set, reading_options, stream_options
+from ellipsoid.cli.reading import KEPT, Inputs, named_set, reading_options, with_kept
 
 
 @click.command(name="learn")
@@ -139,7 +139,7 @@ def _position(options: dict[str, Any], record: Any) -> Any:
     if record is None:
         return start
     kept = Position.read(record)
-    start.columns = kept.columns
+    start.columns, start.zero_based, start.bits = kept.columns, kept.zero_based, kept.bits
     if kept.complete:
         if kept.same_run(start) and "-" not in start.inputs:
             # Not what was meant, if the kill came after the last save.
@@ -166,7 +166,7 @@ class _Run:
         self.dataset = named_set(options["data"])
         growing = not hasattr(model, "n_features_in_") or _of(model, "grow_features")
         width = {} if growing else {"n_features": model.n_features_in_}
-        self.inputs = Inputs(options["data"], position.columns, **stream_options(options), **width)
+        self.inputs = Inputs(options["data"], position.columns, **with_kept(options, position), **width)
 
     def learn(self) -> None:
         """All passes that are left, or what is left of them."""
@@ -257,6 +257,7 @@ class _Run:
 
         if self.options["target"]:
             self.position.complete, self.position.columns = final, self.inputs.learned
+            self.position.zero_based, self.position.bits = (self.inputs.options[option] for option in KEPT)
             save(self.model, self.options["target"], stream=self.position.record())
 
 
@@ -298,8 +299,8 @@ def _show(run: _Run, options: dict[str, Any]) -> None:
         {"test": [run.dataset.test]} if run.dataset is not None and run.dataset.test is not None else {}
     )
     if options["validate"]:
-        width = {"n_features": model.n_features_in_, "extra": "drop"}
-        held["validation"] = Inputs((options["validate"],), run.inputs.learned, **{**stream_options(options), **width})
+        told = {**run.inputs.options, "n_features": model.n_features_in_, "extra": "drop"}
+        held["validation"] = Inputs((options["validate"],), run.inputs.learned, **told)
     for kind, chunks in held.items():
         wrong, count = error_on(model, chunks)
         lines.append((f"{kind} error", f"{100 * wrong / max(1, count):.2f} % (of {count:,} rows)"))

@@ -9,7 +9,7 @@ from typing import IO, Any
 import click
 
 from ellipsoid.cli.lean import import_libraries
-from ellipsoid.cli.reading import Inputs, named_set, reading_options, stream_options
+from ellipsoid.cli.reading import Inputs, named_set, reading_options, with_kept
 
 
 @click.command(name="predict")
@@ -32,11 +32,10 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
 
     learner, content = open_model(model)
     record = content.header["stream"]
-    columns = None if record is None else Position.read(record).columns
+    kept = Position([], []) if record is None else Position.read(record)
     dataset = named_set(data)
-    chunks: Iterable[Any] = Inputs(
-        data, columns, **stream_options(options), labelled=not no_label, n_features=learner.n_features_in_, extra="drop"
-    )
+    told = {**with_kept(options, kept), "labelled": not no_label}
+    chunks: Iterable[Any] = Inputs(data, kept.columns, **told, n_features=learner.n_features_in_, extra="drop")
     if dataset is not None and dataset.test is not None:
         chunks = [dataset.test]
     if output is None:

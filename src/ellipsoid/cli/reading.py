@@ -26,6 +26,10 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+# What the numbers of columns mean: a model file keeps it, as another file may not show it.
+KEPT = ("zero_based", "bits")
+
+
 def stream_options(options: dict[str, Any]) -> dict[str, Any]:
     """The keywords of ``open_stream`` that the options stand for."""
     given = {name: options[name] for name in ("format", "label", "bits", "missing") if options[name] is not None}
@@ -34,6 +38,17 @@ def stream_options(options: dict[str, Any]) -> dict[str, Any]:
     if options["first_feature"]:
         given["zero_based"] = options["first_feature"] == "0"
     return given
+
+
+def with_kept(options: dict[str, Any], kept: Any) -> dict[str, Any]:
+    """The same, and for what the options leave open, what a model's `Position` has kept of the streams it learned."""
+    given = stream_options(options)
+    bits = given.get("bits")
+    if bits is not None and (kept.bits or bits) != bits:
+        raise click.UsageError(f"--bits {bits} contradicts the model, whose features are hashed to {kept.bits} bits.")
+    if bits is not None and kept.zero_based is not None:
+        raise click.UsageError(f"--bits {bits} contradicts the model, whose features are not hashed.")
+    return {**{option: getattr(kept, option) for option in KEPT}, **given}
 
 
 def named_set(names: tuple[str, ...]) -> Any:
@@ -52,7 +67,8 @@ class Inputs:
     """Several streams as one, opened when they are read.
 
     ``learned`` are the columns that a model knows its features by, None if their names are not known: of no table yet,
-    and after the first table that has names, its own.
+    and after the first table that has names, its own. Whatever else the first stream tells of its features holds for
+    the others too, which may be parts of it that do not show it.
     """
 
     def __init__(self, names: tuple[str, ...], learned: list[str] | None = None, **options: Any) -> None:
@@ -69,6 +85,9 @@ class Inputs:
             self.reader = open_stream(name, **self.options)
             for chunk in self.reader:
                 self._compare(self.reader.columns)
+                for option in KEPT:
+                    if self.options.get(option) is None:
+                        self.options[option] = getattr(self.reader, option)
                 yield chunk.X, chunk.y
             self.descriptions.append(self.reader.description)
             self._behind += self.reader.bytes_total or 0

@@ -23,7 +23,8 @@ class Position:
     """A run over ``inputs`` (names, and digests of the first bytes of those that are files) and how far it came.
 
     ``order`` is the seed of a shuffled run; ``errors`` counts the rows whose label was not the one predicted;
-    ``columns`` are the names of a table's columns of numbers, in the order of the model's features.
+    ``columns`` are the names of a table's columns of numbers, in the order of the model's features; ``zero_based``
+    tells where those of svmlight text count from, and ``bits`` to what they are hashed.
     """
 
     inputs: list[str]
@@ -36,6 +37,8 @@ class Position:
     errors: int = 0
     complete: bool = False
     columns: list[str] | None = None
+    zero_based: bool | None = None
+    bits: int | None = None
 
     @classmethod
     def start(cls, inputs: Sequence[str], epochs: int, order: int | None) -> Position:
@@ -46,14 +49,15 @@ class Position:
     def read(cls, record: Any) -> Position:
         """The position that a model file holds."""
         kinds = {field.name: field.type for field in fields(cls)}
-        if not isinstance(record, dict) or {*record, "columns"} != set(kinds):
+        if not isinstance(record, dict) or {*record, "columns", "zero_based", "bits"} != set(kinds):
             raise ValueError(f"the model file's record of its stream is not understood: {record!r}")
         position = cls(**record)
-        numbers = (position.epochs, position.epoch, position.row, position.rows, position.errors)
+        numbers = (position.epochs, position.epoch, position.row, position.rows, position.errors, position.bits or 0)
         columns = position.columns or []
         lists = all(isinstance(names, list) for names in (position.inputs, position.heads, columns))
         counts = all(isinstance(number, int) and number >= 0 for number in numbers)
-        if not (lists and counts and all(isinstance(name, str) for name in columns)) or (
+        good = lists and counts and position.zero_based in (None, False, True)
+        if not (good and all(isinstance(name, str) for name in columns)) or (
             position.epoch >= position.epochs and not position.complete
         ):
             raise ValueError(f"the model file's record of its stream is not understood: {record!r}")

@@ -37,6 +37,11 @@ class Table:
         self._words: list[str] = []
 
     @property
+    def bits(self) -> int | None:
+        """The bits that words are hashed to, None if there are none."""
+        return self.options.hash_bits if self._words else None
+
+    @property
     def description(self) -> str:
         """What is read, with what the columns are."""
         name = "Parquet" if self.kind == PARQUET else "Arrow IPC"

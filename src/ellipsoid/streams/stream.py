@@ -57,6 +57,18 @@ class Stream:
         return self._format.columns
 
     @property
+    def zero_based(self) -> bool | None:
+        """Whether the features of svmlight text count from 0; None while that is unknown, and of other formats."""
+        zero: bool | None = getattr(self._format, "zero_based", None)
+        return zero
+
+    @property
+    def bits(self) -> int | None:
+        """The bits that features are hashed to; None while that is unknown, and where they are not."""
+        bits: int | None = getattr(self._format, "bits", None)
+        return bits
+
+    @property
     def bytes_total(self) -> int | None:
         """Bytes to be read, None if nobody knows."""
         return self._origin.bytes_total if self._origin else None

@@ -34,6 +34,7 @@ class Svmlight(SparseText):
     def __init__(self, origin: Origin, options: Options) -> None:
         super().__init__(origin, options)
         self.n_features = options.n_features if options.bits is None else 1 << options.bits
+        self.bits = options.bits
         self._base: int | None = None
 
     @property
@@ -45,6 +46,11 @@ class Svmlight(SparseText):
             return "svmlight text"
         how = "" if self.options.zero_based is not None else " (detected)"
         return f"svmlight text, features count from {self._base}{how}"
+
+    @property
+    def zero_based(self) -> bool | None:
+        """Whether features count from 0; None while nobody knows, or where their numbers are hashed."""
+        return None if self._base is None or self.options.bits is not None else self._base == 0
 
     def begin(self, block: Block) -> None:
         """Find out where features count from."""
@@ -80,8 +86,8 @@ class Svmlight(SparseText):
         """The sentence for the flaw at which a scan stopped."""
         word = token(block, found.position)
         if found.reason == scan.ZERO_INDEX:
-            how = "zero_based=False says" if self.options.zero_based is False else "the first lines told"
-            return f"{word} is feature 0, but {how} that features count from 1; give zero_based=True"
+            how = "are to count" if self.options.zero_based is False else "count in the first lines"
+            return f"{word} is feature 0, but features {how} from 1; give zero_based=True from the first file on"
         if found.reason == scan.TOO_WIDE and self.n_features is not None:
             return f"{word} is beyond n_features={self.n_features} (features count from {self._base})"
         if found.reason == scan.TOO_WIDE:

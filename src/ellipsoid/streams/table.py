@@ -41,6 +41,11 @@ class Csv:
         self._cells: list[str] | None = None
 
     @property
+    def bits(self) -> int | None:
+        """The bits that words are hashed to, None if there are none."""
+        return self.options.hash_bits if self._hashes else None
+
+    @property
     def description(self) -> str:
         """What is read, with what was detected."""
         if self.n_features is None:

@@ -27,7 +27,8 @@ class VowpalWabbit(SparseText):
 
     def __init__(self, origin: Origin, options: Options) -> None:
         super().__init__(origin, options)
-        self.n_features = 1 << options.hash_bits
+        self.bits = options.hash_bits
+        self.n_features = 1 << self.bits
 
     @property
     def description(self) -> str:
