@@ -142,7 +142,7 @@ def test_bounds_are_finite_whether_labels_are_announced_or_not(tmp_path):
 def test_a_version_space_of_many_classes_wants_its_labels_announced(tmp_path):
     data = write_csv(tmp_path / "rows.csv", *rows(100))
     refused = run("learn", data, "--model", "CELLIP", code=1)
-    assert "pass classes=" in refused.stderr
+    assert "give --classes" in refused.stderr
     assert "online error" in run("learn", data, "--model", "CELLIP", "--classes", "0,1,2,3,4,5,6,7,8,9").stdout
 
 
@@ -253,6 +253,48 @@ def test_bad_data_is_one_line_and_exits_with_1(tmp_path, name, text, message):
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1
     assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options", "advice"),
+    [
+        ("a.csv", "1,2,0\n3,,1\n", (), "give --missing zero"),
+        ("a.svm", "1 1:1\n0 0:1\n", ("--first-feature", "1"), "give --first-feature 0"),
+        ("a.svm", "1 99999999:1\n", (), "unasked; give --bits"),
+        ("a.xyz", "1", (), "give --format, one of"),
+        ("a.svm", "1 1:1\n", ("--label", "y"), "--label names a column"),
+        ("a.svm", "1 1:1\n", ("--columns", "y"), "--columns names columns of a table"),
+        ("a.svm", "1 1:1\n2 1:1\n3 1:2\n", ("--model", "CELLIP"), "without --classes the version space"),
+        ("a.svm", "1 1:1\n2 1:1\n3 1:2\n", ("--model", "CELLIP"), "; give --classes with all labels"),
+        ("a.svm", "1 1:1\n2 1:1\n", ("--classes", "1,3"), "2, which is not in --classes [1, 3]"),
+        ("a.csv", "1,2,0\n", ("--validate", "wide.csv"), "a model learned with --param grow_features=true"),
+    ],
+)
+def test_advice_names_options_and_not_arguments(tmp_path, monkeypatch, name, text, options, advice):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / name).write_text(text)
+    (tmp_path / "wide.csv").write_text("1,2,3,0\n")
+    assert advice in run("learn", name, "--model", "MIRA", *options, code=1).stderr
+
+
+def test_labels_that_a_saved_model_does_not_know_cannot_be_announced(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:1\n2 1:-1\n")
+    run("learn", tmp_path / "a.svm", "--model", "MIRA", "--classes", "1,2,3", "--save", tmp_path / "m")
+    again = ("learn", tmp_path / "a.svm", "--resume", tmp_path / "m", "--classes")
+    assert "--classes [1, 2] is not what is known" in run(*again, "1,2", code=1).stderr
+    run(*again, "1,2,3")
+
+
+def test_whether_csv_text_has_a_header_is_said_and_can_be_told(tmp_path):
+    """Where a column holds words, a first row looks like a header."""
+    path = tmp_path / "a.csv"
+    path.write_text("red,2,u\nblue,4,v\nred,1,u\n")
+    found = run("learn", path, "--model", "MIRA").stdout
+    assert "a header (detected), 1 columns of numbers" in found
+    assert "2 rows" in found
+    told = run("learn", path, "--model", "MIRA", "--no-header").stdout
+    assert "no header, 1 columns of numbers" in told
+    assert "3 rows" in told
 
 
 def test_debug_shows_the_traceback():

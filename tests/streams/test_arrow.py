@@ -67,6 +67,17 @@ def test_an_arrow_stream_through_a_pipe(tmp_path):
     assert reader.columns == ["size", "count"]
 
 
+def test_an_arrow_file_through_a_pipe_and_one_that_breaks_off(tmp_path):
+    data = write(tmp_path / "a.arrow", table()).read_bytes()
+    X, y, _ = read(data, bits=10)
+    expected, labels = gather(open_stream(tmp_path / "a.arrow", bits=10))
+    assert (expected != X).nnz == 0
+    np.testing.assert_array_equal(y, labels)
+    stream = write(tmp_path / "a.ipc", table()).read_bytes()
+    with pytest.raises(ValueError, match=r"^the open file: not a readable arrow file"):
+        read(stream[: len(stream) // 2])
+
+
 def test_nulls_and_nan_are_missing(tmp_path):
     holes = {"n": [1.0, None, float("nan"), 4.0], "w": ["a", None, "c", "d"], "y": [0, 1, 0, 1]}
     path = write(tmp_path / "a.parquet", pa.table(holes))

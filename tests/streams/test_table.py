@@ -151,4 +151,4 @@ def test_numbers_alone_stay_dense_and_of_the_width_of_the_table():
     X, _ = gather(reader)
     assert isinstance(X, np.ndarray)
     assert reader.n_features == 2
-    assert reader.description == "the open file: CSV text between commas, 2 columns of numbers"
+    assert reader.description == "the open file: CSV text between commas, no header (detected), 2 columns of numbers"

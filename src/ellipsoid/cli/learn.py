@@ -218,11 +218,10 @@ class _Run:
     def _classes(self) -> Any:
         from ellipsoid.streams.datasets import plain_labels
 
-        if hasattr(self.model, "n_features_in_"):
-            return None
         if self.options["classes"]:
             return plain_labels([label.strip() for label in self.options["classes"].split(",")])
-        return None if self.dataset is None else self.dataset.classes
+        known = hasattr(self.model, "n_features_in_")
+        return None if known or self.dataset is None else self.dataset.classes
 
     def _prepare(self, X: Any) -> None:
         """Sparse text does not tell its width: a learner of it must be ready to grow."""

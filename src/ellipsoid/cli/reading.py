@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import wraps
 from typing import Any
 
 import click
 
+# What the library calls an argument, where a sentence advises one, and the option that stands for it.
+IN_OPTIONS = {
+    "missing='zero'": "--missing zero",
+    "zero_based=True": "--first-feature 0",
+    "give n_features or bits": "give --bits",
+    "give format,": "give --format,",
+    "to use by columns": "to use by --columns",
+    "of the labels by label, or give labelled=False": "of the labels by --label",
+    "label names a column": "--label names a column",
+    "columns name columns": "--columns names columns",
+    "without classes=": "without --classes",
+    "pass classes=": "give --classes",
+    "classes=[": "--classes [",
+    "grow_features=True": "a model learned with --param grow_features=true",
+}
+
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of every command that reads streams."""
+    """The options of every command that reads streams, in which its errors speak."""
+    command = _speaking(command)
     for option in reversed(
         (
             click.option("--format", metavar="NAME", help="svmlight, csv, vw, parquet, arrow, npy [default: by name]."),
             click.option("--label", metavar="COLUMN", help="The label's column of a table [default: the last]."),
             click.option("--columns", metavar="A,B,…", help="Columns of a table to use [default: all]."),
+            click.option("--header/--no-header", default=None,
+                         help="Whether CSV text begins with a line of names [default: found out]."),
             click.option("--bits", type=click.IntRange(1, 30), help="Hash names of features to 2^BITS columns."),
             click.option("--missing", type=click.Choice(["error", "zero"]), default="error", show_default=True,
                          help="What to do with empty cells."),
@@ -26,13 +46,29 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def _speaking(command: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(command)
+    def spoken(*args: Any, **options: Any) -> Any:
+        try:
+            return command(*args, **options)
+        except ValueError as error:
+            sentence = str(error)
+            for argument, option in IN_OPTIONS.items():
+                sentence = sentence.replace(argument, option)
+            raise ValueError(sentence) from error
+
+    return spoken
+
+
 # What the numbers of columns mean: a model file keeps it, as another file may not show it.
 KEPT = ("zero_based", "bits")
 
 
 def stream_options(options: dict[str, Any]) -> dict[str, Any]:
     """The keywords of ``open_stream`` that the options stand for."""
-    given = {name: options[name] for name in ("format", "label", "bits", "missing") if options[name] is not None}
+    given = {
+        name: options[name] for name in ("format", "label", "header", "bits", "missing") if options[name] is not None
+    }
     if options["columns"]:
         given["columns"] = tuple(name.strip() for name in options["columns"].split(","))
     if options["first_feature"]:
@@ -106,7 +142,7 @@ class Inputs:
                 + (
                     "give --no-label if it has no label"
                     if unlabelled
-                    else "name its columns in that order by --columns"
+                    else "name its columns in that order by --columns, or give --no-header if it begins with a row"
                 )
             )
 

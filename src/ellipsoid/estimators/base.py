@@ -277,7 +277,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if core is not None and source.width != core.width:
             growing = self.grow_features or core.features is not None
             if not growing or (source.width < core.width and not source.sparse):
-                advice = "" if growing else "; grow_features=True lets a wider X add columns"
+                helps = not growing and (source.sparse or source.width > core.width)
+                advice = "; grow_features=True lets the width change" if helps else ""
                 raise ValueError(
                     f"X has {source.width} features, but {type(self).__name__} is expecting {core.width} features "
                     f"as input{advice}"

@@ -105,9 +105,11 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if not fresh and source.width != self.n_features_in_:
             narrow = source.width < self.n_features_in_
             if not self.grow_features or (narrow and not source.sparse) or not (narrow or learning):
+                helps = not self.grow_features and (source.sparse or not narrow)
+                advice = "; grow_features=True lets the width change" if helps else ""
                 raise ValueError(
                     f"X has {source.width} features, but {type(self).__name__} is expecting {self.n_features_in_} "
-                    f"features as input{'' if self.grow_features else '; grow_features=True lets X add columns'}"
+                    f"features as input{advice}"
                 )
         source.check()
         return source

@@ -71,6 +71,8 @@ def npy(path: Path, options: Options) -> Arrays | LastColumn:
     Z = _mapped(path)
     if Z.ndim != 2:
         raise ValueError(f"{path} must hold a matrix, a row an example, got an array of shape {Z.shape}")
+    if Z.dtype.kind not in "biuf":
+        raise ValueError(f"{path} must hold real numbers, got an array of type {Z.dtype}")
     if not options.labelled:
         return Arrays(Z, None, "NumPy array, mapped")
     if options.label is not None:
@@ -106,9 +108,10 @@ def npz(path: Path, options: Options) -> Arrays:
 def _mapped(path: Path) -> Any:
     try:
         # Pickled objects inside a file could run code.
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.lib.format.open_memmap(path, mode="r")
     except (ValueError, OSError, EOFError) as error:
         raise ValueError(f"{path}: not a readable .npy file: {error}") from error
+    return array
 
 
 def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:

@@ -21,6 +21,7 @@ from ellipsoid.streams.scan.table import NO_HASH
 
 ROWS = 8192
 PARQUET, ARROW = "parquet", "arrow"
+MAGIC = b"ARROW1"
 
 
 class Table:
@@ -68,7 +69,7 @@ class Table:
                     else:
                         yield from self._labelled(X, part.column(label), row, numbers)
                     row += part.num_rows
-        except pyarrow.ArrowInvalid as error:
+        except (pyarrow.ArrowException, OSError) as error:
             raise ValueError(f"{self.origin.name}: not a readable {self.kind} file: {error}") from error
 
     def _batches(self) -> Iterator[Any]:
@@ -83,13 +84,17 @@ class Table:
         if self.origin.path is not None:
             with open(self.origin.path, "rb") as file:
                 magic = file.read(6)
-            if magic == b"ARROW1":
+            if magic == MAGIC:
                 with ipc.open_file(str(self.origin.path)) as batches:
                     for i in range(batches.num_record_batches):
                         yield batches.get_batch(i)
                 return
-        with self.origin.open() as file, ipc.open_stream(file) as batches:
-            yield from batches
+        with self.origin.open() as file:
+            if file.peek(8).startswith(MAGIC):
+                # In a pipe, an Arrow file is a stream behind eight bytes.
+                file.read(8)
+            with ipc.open_stream(file) as batches:
+                yield from batches
 
     def _arrange(self, schema: Any) -> str | None:
         """Give each column its purpose; returns the label's."""

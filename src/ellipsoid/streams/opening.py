@@ -46,7 +46,7 @@ SUFFIX = {
 }
 # Several labels between commas belong to this format too, for its reader to refuse: a table has commas also later.
 _SVMLIGHT = re.compile(rb"\s*[-+]?[\d.]+(e[-+]?\d+)?(\s+|(,[-+]?[\d.]+)+ +(?=[^,;\t]*$))(qid:|\d+:)", re.IGNORECASE)
-_TABLES = ("csv", "parquet", "arrow", "npy")
+_TABLES = ("csv", "parquet", "arrow")
 
 
 def open_stream(source: Any, **options: Any) -> Reader:
@@ -87,19 +87,22 @@ def _named(name: str, options: Options) -> Reader:
 
 
 def _arrays(name: str, format: Format, options: Options) -> Reader:
-    _refuse_label(name, options)
+    _refuse_columns(name, options)
     return Stream(name, format, options)
 
 
-def _refuse_label(name: str, options: Options) -> None:
-    if options.label is not None:
-        raise ValueError(f"label names a column of a table (CSV, Parquet, Arrow), and {name!r} is none")
+def _refuse_columns(name: str, options: Options, labels: bool = False) -> None:
+    """Of what is no table no columns can be named; ``labels``: a label names something else there."""
+    for option, asked, what in (("label", options.label, "a column"), ("columns", options.columns, "columns")):
+        if asked is not None and not (labels and option == "label"):
+            verb = "names" if option == "label" else "name"
+            raise ValueError(f"{option} {verb} {what} of a table (CSV, Parquet, Arrow), and {name!r} is none")
 
 
 def _bytes(origin: Origin, options: Options, format: str | None) -> Reader:
     format = format or sniff(origin.peek(), origin.name)
     if format not in _TABLES:
-        _refuse_label(origin.name, options)
+        _refuse_columns(origin.name, options, labels=format == "npy")
     packed = origin.path is not None and origin.path.name.lower().endswith(SUFFIXES)
     if format in ("parquet", "npy", "npz") and (origin.path is None or packed):
         raise ValueError(f"{origin.name}: {format} is read from a file that is not compressed as a whole")

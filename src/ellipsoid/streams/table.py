@@ -51,7 +51,8 @@ class Csv:
         if self.n_features is None:
             return "CSV text"
         hashed = f" and {self._hashes} of words, hashed to {self.options.hash_bits} bits" if self._hashes else ""
-        return f"CSV text between {_DELIMITERS[self._delimiter]}, {self._numbers} columns of numbers{hashed}"
+        header = f"{'no' if self._names is None else 'a'} header{' (detected)' if self.options.header is None else ''}"
+        return f"CSV text between {_DELIMITERS[self._delimiter]}, {header}, {self._numbers} columns of numbers{hashed}"
 
     def pairs(self) -> Iterator[tuple[Any, Any]]:
         """Rows and labels, block by block."""
