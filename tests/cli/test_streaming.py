@@ -350,7 +350,7 @@ def test_a_stream_record_that_makes_no_sense_is_refused(svm):
     content = container.read(svm / "m")
     record = content.header["stream"]
     wrong = ({"row": -1}, {"inputs": 3}, {"columns": "ab"}, {"columns": [1]}, {"columns": 3}, {"zero_based": "a"})
-    wrong = (*wrong, {"bits": -1}, {"bits": "a"})
+    wrong = (*wrong, {"bits": -1}, {"bits": "a"}, {"bits": []}, {"inputs": [3]}, {"heads": [3]}, {"complete": 3})
     for stream in ({}, {"row": 1}, *({**record, **change} for change in wrong)):
         container.write(svm / "m", {**content.header, "stream": json.loads(json.dumps(stream))}, content.arrays)
         assert "not understood" in run("learn", svm / "first.svm", "--resume", svm / "m", code=1).stderr

@@ -107,7 +107,8 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         terms = Terms(
             float(self.nu), float(self.r) if self.problem == "relaxed" else 0.0, int(bool(self.fit_intercept)), 0.0
         )
-        return EllipsoidLearner(terms, intercept=self.fit_intercept, average=self.average, bias=self.intercept_scaling)
+        bias = None if self.intercept_scaling is None else float(self.intercept_scaling)
+        return EllipsoidLearner(terms, intercept=self.fit_intercept, average=self.average, bias=bias)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         """Weak duality, and the margin that no vector can exceed on the updates."""

@@ -18,6 +18,10 @@ from ellipsoid import __version__
 COMMANDS = ("learn", "predict", "inspect", "compare", "reproduce", "datasets", "bench")
 
 
+# Errors of absurd parameters and model files, whose own words say little.
+BARE = {MemoryError: "not enough memory: ", ArithmeticError: "a number is too large or too small: "}
+
+
 class Commands(click.Group):
     """Finds a command in its file, and turns the errors of bad data into one line and exit code 1."""
 
@@ -43,10 +47,11 @@ class Commands(click.Group):
             raise  # the reader of a pipe has seen enough: click ends quietly
         except KeyboardInterrupt:
             ctx.exit(130)  # as of every program that Ctrl-C ends
-        except (ValueError, OSError, ImportError) as error:
+        except (ValueError, OSError, ImportError, *BARE) as error:
             if ctx.params["debug"]:
                 raise
-            click.echo(f"Error: {' '.join(str(error).split())}", err=True)
+            what = next((words for kind, words in BARE.items() if isinstance(error, kind)), "")
+            click.echo(f"Error: {what}{' '.join(str(error).split())}", err=True)
             ctx.exit(1)
 
 

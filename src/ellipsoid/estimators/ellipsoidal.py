@@ -64,7 +64,10 @@ class EllipsoidLearner(Learner):
         check_form(self.table, arrays, scalars["form"])
         self.table.restore(arrays, scalars["form"])
         if isinstance(self.rule, iellip.IELLIP):
-            self.rule = self.rule._replace(seed=int(scalars["seed"]))
+            seed = int(scalars["seed"])
+            if not 0 <= seed < 2**31:
+                raise ValueError(f"its seed {seed} is out of range")
+            self.rule = self.rule._replace(seed=seed)
 
     @property
     def numbers(self) -> NDArray[np.float64]:

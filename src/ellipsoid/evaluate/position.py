@@ -52,14 +52,18 @@ class Position:
         if not isinstance(record, dict) or {*record, "columns", "zero_based", "bits"} != set(kinds):
             raise ValueError(f"the model file's record of its stream is not understood: {record!r}")
         position = cls(**record)
-        numbers = (position.epochs, position.epoch, position.row, position.rows, position.errors, position.bits or 0)
-        columns = position.columns or []
-        lists = all(isinstance(names, list) for names in (position.inputs, position.heads, columns))
-        counts = all(isinstance(number, int) and number >= 0 for number in numbers)
-        good = lists and counts and position.zero_based in (None, False, True)
-        if not (good and all(isinstance(name, str) for name in columns)) or (
-            position.epoch >= position.epochs and not position.complete
-        ):
+        numbers = (position.epochs, position.epoch, position.row, position.rows, position.errors)
+        bits = 1 if position.bits is None else position.bits
+        lists = all(isinstance(part, list) for part in (position.inputs, position.heads, position.columns or []))
+        good = (
+            lists
+            and all(isinstance(name, str) for name in (*position.inputs, *(position.columns or [])))
+            and all(isinstance(head, str | None) for head in position.heads)
+            and all(isinstance(number, int) and number >= 0 for number in (*numbers, bits))
+            and isinstance(position.complete, bool)
+            and isinstance(position.zero_based, bool | None)
+        )
+        if not good or (position.epoch >= position.epochs and not position.complete):
             raise ValueError(f"the model file's record of its stream is not understood: {record!r}")
         return position
 
