@@ -103,11 +103,25 @@ def test_named_features_are_hashed_in_any_cut():
         ([({"a": float("nan")}, 0)], "row 0: feature 'a' is nan; leave a missing feature out"),
         ([({"a": 1}, 0), ([1.0], 1)], "row 1: every example must be a dict of features"),
         ([3], "row 0: each item of a stream must be a pair"),
+        ([({"a": 1}, 0), 3], "row 1: each item of a stream must be a pair"),
+        ([({"a": 1}, 0), ({"a": 1}, 0, 1)], "row 1: each item of a stream must be a pair"),
+        ([([1.0], 0), ([1.0, 2.0], 1)], "row 1: every example must be a dict or a row as long as the first"),
+        ([("ab", 0)], "row 0: every example must be a dict or a row"),
     ],
 )
 def test_bad_examples_are_explained(items, message):
     with pytest.raises(ValueError, match=message):
         gather(open_stream(items))
+
+
+def test_labels_do_not_depend_on_their_neighbours_and_an_iterator_is_read_once():
+    items = [({"a": 1.0}, 1), ({"a": 2.0}, "x")]
+    for chunk_rows in (None, 1):
+        assert [y for chunk in open_stream(items, chunk_rows=chunk_rows) for y in chunk.y.tolist()] == [1, "x"]
+    reader = open_stream(iter(items))
+    assert sum(len(chunk.y) for chunk in reader) == 2
+    with pytest.raises(ValueError, match="an iterator can be read only once"):
+        list(reader)
 
 
 def test_sparse_rows_one_by_one():

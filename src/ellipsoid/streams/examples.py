@@ -31,22 +31,24 @@ class Examples:
         self._items, self.options = items, options
         self.n_features: int | None = None
         self.description = "an iterable"
+        self._begun = False
 
     def pairs(self) -> Iterator[tuple[Any, Any]]:
         """Rows and labels; single examples are gathered."""
         iterator = iter(self._items)
+        if iterator is self._items:
+            if self._begun:
+                raise ValueError("an iterator can be read only once; give a list, or gather it in a file")
+            self._begun = True
         row = 0
         for item in iterator:
-            try:
-                x, y = item
-            except (TypeError, ValueError):
-                raise ValueError(f"row {row}: each item of a stream must be a pair (X, y) or (x, y)") from None
+            x, y = _pair(item, row)
             if is_example(x, y):
-                several = [(x, y), *islice(iterator, (self.options.chunk_rows or ROWS) - 1)]
+                others = enumerate(islice(iterator, (self.options.chunk_rows or ROWS) - 1), start=row + 1)
+                several = [(x, y), *(_pair(other, i) for i, other in others)]
                 xs, ys = [list(part) for part in zip(*several, strict=True)]
-                X, y = self._rows(xs, row), np.asarray(ys)
-                row += len(y)
-                yield X, y
+                yield self._rows(xs, row), _labels(ys)
+                row += len(ys)
             else:
                 for X, labels in Arrays(x, y).pairs():
                     row += len(labels)
@@ -57,7 +59,29 @@ class Examples:
             self.n_features = 1 << self.options.hash_bits
             self.description = f"an iterable of named features, hashed to {self.options.hash_bits} bits"
             return hashed(xs, self.options.hash_bits, row)
-        return sparse.vstack(xs, format="csr") if sparse.issparse(xs[0]) else np.stack(xs)
+        if sparse.issparse(xs[0]):
+            return sparse.vstack(xs, format="csr")
+        rows = [np.asarray(x) for x in xs]
+        for i, x in enumerate(rows, start=row):
+            if x.ndim != 1 or x.shape != rows[0].shape:
+                raise ValueError(
+                    f"row {i}: every example must be a dict or a row as long as the first, got {xs[i - row]!r}"
+                )
+        return np.stack(rows)
+
+
+def _pair(item: Any, row: int) -> Any:
+    try:
+        x, y = item
+    except (TypeError, ValueError):
+        raise ValueError(f"row {row}: each item of a stream must be a pair (X, y) or (x, y)") from None
+    return x, y
+
+
+def _labels(ys: list[Any]) -> Any:
+    """Labels as they are: beside a word, NumPy would make a word of a number."""
+    words = {isinstance(y, str) for y in ys}
+    return np.asarray(ys) if len(words) == 1 else np.array(ys, dtype=object)
 
 
 def is_example(x: Any, y: Any) -> bool:
