@@ -114,6 +114,14 @@ def test_bad_examples_are_explained(items, message):
         gather(open_stream(items))
 
 
+def test_rows_of_an_iterable_are_counted_across_chunks():
+    for bad, message in ((({"a": None}, 0), "row 2047: feature 'a'"), (3, "row 2047: each item")):
+        items = [({"a": 1.0}, 0)] * 2047 + [bad]
+        for chunk_rows in (None, 10):
+            with pytest.raises(ValueError, match=message):
+                gather(open_stream(items, chunk_rows=chunk_rows))
+
+
 def test_labels_do_not_depend_on_their_neighbours_and_an_iterator_is_read_once():
     items = [({"a": 1.0}, 1), ({"a": 2.0}, "x")]
     for chunk_rows in (None, 1):

@@ -94,6 +94,23 @@ def test_nulls_and_nan_are_missing(tmp_path):
         gather(open_stream(unlabelled, missing="zero"))
 
 
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_rows_are_counted_across_batches(tmp_path, name):
+    """Batches have at most 8192 rows."""
+    size, labels = TABLE["size"].tolist(), np.zeros(20_000)
+    for at in (8191, 8192, 19_999):
+        holes = table(size=[*size[:at], None, *size[at + 1 :]])
+        with pytest.raises(ValueError, match=f"row {at}: column 'size'"):
+            gather(open_stream(write(tmp_path / name, holes)))
+        unlabelled = table(kind=[*TABLE["kind"][:at], None, *TABLE["kind"][at + 1 :]])
+        with pytest.raises(ValueError, match=f"row {at}: the label is missing"):
+            gather(open_stream(write(tmp_path / name, unlabelled)))
+        labels[at] = np.nan
+        with pytest.raises(ValueError, match=f"row {at}: the label is missing"):
+            gather(open_stream(write(tmp_path / name, table(kind=labels))))
+        labels[at] = 0.0
+
+
 def test_other_types_damage_and_pipes_are_refused(tmp_path):
     dated = pa.table({"t": pa.array([0], pa.timestamp("s")), "n": [1.0], "y": [1]})
     path = write(tmp_path / "a.parquet", dated)

@@ -1,6 +1,7 @@
 """Files as the commands open them: several formats, and a sentence for each way they can be wrong."""
 
 import gzip
+import os
 
 import numpy as np
 import pytest
@@ -117,3 +118,15 @@ def test_missing_folder_is_named(tmp_path):
 def test_compression_is_known_by_its_bytes_not_by_the_name(tmp_path):
     (tmp_path / "a.csv").write_bytes(gzip.compress(b"1,2\n"))
     assert open_data(str(tmp_path / "a.csv")).arrays()[1].tolist() == [2]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_a_file_is_as_readable_as_any_other_new_one(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        with atomic_write(tmp_path / "a") as file:
+            file.write("1")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o666 & ~mask

@@ -152,3 +152,9 @@ def test_a_line_beyond_all_reason_is_refused(monkeypatch, block_size):
 
 def test_labels_may_be_unwanted():
     assert gather(open_stream(io.BytesIO(b"1 1:1\n"), labelled=False))[1] is None
+
+
+def test_labels_beyond_the_integers_that_are_told_apart_are_floats():
+    for text, kind in ((b"9007199254740991 1:1\n", int), (b"9007199254740992 1:1\n", float), (b"-1e16 1:1\n", float)):
+        _, y, _ = read(text)
+        assert isinstance(y.tolist()[0], kind), text
