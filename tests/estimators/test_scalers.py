@@ -131,6 +131,18 @@ def test_what_the_learner_refuses_the_scaler_has_not_seen(blobs):
         with pytest.raises(ValueError, match=message):
             model.partial_fit(rows, labels)
         assert (model.scaler_.state()[0], model.scaler_._used().tobytes()) == before
+    # Nor do columns that come later know of it.
+    never = Scaled(MIRA(grow_features=True)).partial_fit(X, y, classes=range(3))
+    for grown in (model, never):
+        grown.partial_fit(2.0 * np.ones((1, 30)), [0])
+    assert model.scaler_._used().tobytes() == never.scaler_._used().tobytes()
+
+
+def test_what_differs_by_rounding_alone_is_constant():
+    X = np.array([[1.0], [1.0 + 2.0**-52], [1.0]])
+    scaler = StandardStream()
+    assert np.abs(scaler.learn_transform(X)).max() < 1e-15
+    assert scaler.scale_.tolist() == [1.0]
 
 
 def test_named_features_are_scaled_as_columns_are(tmp_path):

@@ -115,8 +115,8 @@ def plain_vw(line):
         raise Wrong(line)
     touching = not head.endswith((b" ", b"\t", b"\r"))
     for i, word in enumerate(words[1:], start=2):
-        tag = (touching and i == len(words)) or word.startswith(b"'")
-        if b":" in word or not (tag or NUMERAL.fullmatch(word)):
+        tag = i == len(words) and (touching or word.startswith(b"'"))
+        if b":" in word or not (tag or (i < 4 and NUMERAL.fullmatch(word))):
             raise Wrong(word)
     label, features = number(words[0]), {}
     for part in body.split(b"|"):

@@ -78,6 +78,15 @@ def test_missing_cells_are_refused_or_zero(empty):
         read(b"1,2\n1," + empty + b"\n", missing="zero")
 
 
+@pytest.mark.parametrize(
+    "word", [b"n/x", b"no", b"nab", b"n1l", b"nul1", b"nope", b"nulls", b"!", b"a/a", b"ban", b"-n"]
+)
+def test_words_that_resemble_a_missing_cell_are_words(word):
+    X, y, _ = read(b"c,y\n" + word + b"," + word + b"\n", bits=4)
+    assert X.sum() == 1
+    assert y.tolist() == [word.decode()]
+
+
 def test_a_column_may_begin_with_missing_cells():
     X, _, _ = read(b",,0\n,,1\n3,x,0\n", missing="zero", bits=3, header=False)
     assert X.shape == (3, 1 + 8)

@@ -79,6 +79,9 @@ def scan(text, start, stop, rules, out):
         # Before the first bar: up to three numbers, then a tag, which begins with an apostrophe or touches the bar.
         while reason == DONE and c != 124:
             begin = p
+            if numbers > 3:
+                reason = NO_BAR
+                break
             value, p, status = numeral(text, p)
             if status == NO_NUMERAL or not ends_word(text[at(p)]) or (text[at(p)] == 124 and numbers > 0):
                 p = word_end(text, begin)
@@ -86,6 +89,10 @@ def scan(text, start, stop, rules, out):
                 if not tag:
                     p, reason = begin, NO_LABEL if numbers == 0 else NO_BAR
                     break
+                numbers = 3
+            elif numbers == 3:
+                p, reason = begin, NO_BAR
+                break
             elif numbers == 0:
                 out_label = value
                 if status == HARD:
@@ -101,7 +108,7 @@ def scan(text, start, stop, rules, out):
             while c == 32 or c == 9 or c == 13:
                 p += 1
                 c = text[at(p)]
-            if c == 10 or numbers > 4:
+            if c == 10:
                 reason = NO_BAR
         if reason == DONE and rules.labelled and numbers == 0:
             reason = NO_LABEL
