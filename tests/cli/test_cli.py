@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -307,6 +308,19 @@ def test_numbers_and_sizes_beyond_reach_are_one_line(tmp_path, monkeypatch):
 
     monkeypatch.setattr("ellipsoid.evaluate.position.head", full)
     assert run(*learn, "radius=1.0", code=1).stderr == "Error: not enough memory: Unable to allocate 16 GiB\n"
+
+
+def test_warnings_are_lines_and_each_is_said_once(tmp_path, monkeypatch):
+    def head(name):
+        for _ in range(2):
+            warnings.warn("the moon is full", RuntimeWarning, stacklevel=1)
+
+    (tmp_path / "a.svm").write_text("1 1:1\n2 1:-1\n")
+    monkeypatch.setattr("ellipsoid.evaluate.position.head", head)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        found = run("learn", tmp_path / "a.svm", "--model", "MIRA").stderr
+    assert found == "Warning: the moon is full\n"
 
 
 def test_debug_shows_the_traceback():

@@ -41,8 +41,11 @@ class Commands(click.Group):
         return super().main(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
+        from ellipsoid.cli.terminal import warnings_as_lines
+
         try:
-            return super().invoke(ctx)
+            with warnings_as_lines():
+                return super().invoke(ctx)
         except BrokenPipeError:
             raise  # the reader of a pipe has seen enough: click ends quietly
         except KeyboardInterrupt:

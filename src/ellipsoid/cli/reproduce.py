@@ -52,13 +52,13 @@ def command(names: tuple[str, ...], listing: bool, page: Path | None, output: Pa
 
 
 def _run(entry: Any, output: Path, quiet: bool, *, quick: bool, jobs: int) -> None:
-    from ellipsoid.cli.terminal import progress_bar, warnings_as_lines
+    from ellipsoid.cli.terminal import progress_bar
     from ellipsoid.reproduce.render import FILES, warnings, write
     from ellipsoid.reproduce.run import STORE, reproduce
 
     folder = output / (f"{entry.name}-quick" if quick else entry.name)
     try:
-        with progress_bar(entry.name, quiet=quiet) as progress, warnings_as_lines():
+        with progress_bar(entry.name, quiet=quiet) as progress:
             results = reproduce(entry, folder, store=output / STORE, quick=quick, n_jobs=jobs, progress=progress)
     except KeyboardInterrupt:
         click.echo(f"interrupted; finished cells are kept in {output / STORE}, the same command goes on", err=True)
