@@ -303,6 +303,21 @@ def test_names_of_columns_stay_with_a_model_that_learns_on(tables):
     assert run("predict", tables / "m", tables / "ba.csv").stdout, "a file from before there were names"
 
 
+def test_words_are_known_by_the_name_of_their_column(tmp_path):
+    """A second half without the header has the same words, and other features."""
+    rows = ["red,1,u\n", "blue,2,v\n", "red,3,u\n", "blue,4,v\n"]
+    for name, lines in (("first", ["c,n,y\n", *rows[:2]]), ("second", rows[2:])):
+        (tmp_path / f"{name}.csv").write_text("".join(lines))
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    run("learn", first, "--model", "MIRA", "--bits", 6, "--save", tmp_path / "m")
+    again = ("learn", second, "--resume", tmp_path / "m")
+    assert "second.csv are 3, where the model learned n; name" in run(*again, code=1).stderr
+    assert "second.csv has words and no header" in run(*again, "--no-header", code=1).stderr
+    assert "second.csv has words and no header" in run("predict", tmp_path / "m", second, "--no-header", code=1).stderr
+    second.write_text("c,n,y\n" + "".join(rows[2:]))
+    run(*again)
+
+
 ZEROS = ("1 0:1 3:2\n2 1:1 2:1\n", "1 1:2 3:1\n2 2:1 3:-1\n")
 
 

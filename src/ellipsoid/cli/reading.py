@@ -132,6 +132,9 @@ class Inputs:
         """Refuse a table in another order: features are told apart by their places alone."""
         if self.learned is None:
             self.learned = columns
+        elif columns is None and self.reader.bits is not None:
+            # A word's feature is found by the name of its column.
+            raise ValueError(f"{self.reader.name} has words and no header, which the model knows their columns by")
         elif columns not in (None, self.learned):
             from ellipsoid.cli.terminal import some
 
@@ -142,7 +145,7 @@ class Inputs:
                 + (
                     "give --no-label if it has no label"
                     if unlabelled
-                    else "name its columns in that order by --columns, or give --no-header if it begins with a row"
+                    else "name its columns in that order by --columns, or give it a header if it has none"
                 )
             )
 
