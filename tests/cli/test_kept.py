@@ -1,0 +1,130 @@
+"""What a model file keeps of the streams it learned: names of columns, where features count from, bits of hashes."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from ellipsoid.estimators import container
+
+from .conftest import learned, run, stream_of
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """The same rows with their columns in two orders, and without labels."""
+    X = np.random.default_rng(5).normal(size=(200, 2)).round(3)
+    y = np.where(X @ [2.0, -1.0] > 0, "up", "down")
+    frames = {"ab": ("a,b,y", X, y), "ba": ("b,a,y", X[:, ::-1], y), "bare": ("a,b", X, None), "nameless": (None, X, y)}
+    for name, (header, rows, labels) in frames.items():
+        lines = [",".join(map(str, row)) for row in rows.tolist()]
+        if labels is not None:
+            lines = [f"{line},{label}" for line, label in zip(lines, labels, strict=True)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(([header] if header else []) + lines) + "\n")
+    return tmp_path
+
+
+def test_columns_of_tables_are_told_apart_by_their_names(tables):
+    """Learned in one order and read in another they would give wrong answers, and nobody would notice."""
+    model = tables / "m"
+    run("learn", tables / "ab.csv", "--model", "MIRA", "--save", model)
+    expected = run("predict", model, tables / "ab.csv").stdout
+    assert len(set(expected.split())) == 2
+    for command in (
+        ("predict", model, tables / "ba.csv"),
+        ("learn", tables / "ba.csv", "--resume", model),
+        ("learn", tables / "ab.csv", tables / "ba.csv", "--model", "MIRA"),
+        ("learn", tables / "ab.csv", "--model", "MIRA", "--validate", tables / "ba.csv"),
+    ):
+        assert "ba.csv are b, a, where the model learned a, b; name" in run(*command, code=1).stderr
+    assert run("predict", model, tables / "ba.csv", "--columns", "a,b").stdout == expected
+    assert "give --no-label" in run("predict", model, tables / "bare.csv", code=1).stderr
+    assert run("predict", model, tables / "bare.csv", "--no-label").stdout == expected
+    # Nothing is known of columns without names.
+    assert run("predict", model, tables / "nameless.csv").stdout == expected
+
+
+def test_names_of_columns_stay_with_a_model_that_learns_on(tables):
+    run("learn", tables / "ab.csv", "--model", "MIRA", "--save", tables / "m", "--save-every", 50)
+    shown = run("inspect", tables / "m").stdout
+    assert "2: a, b" in shown
+    assert re.search(r"a \+\S+, b -", shown), shown
+    assert "counted from 0" not in shown
+    for data in ("nameless.csv", "ab.csv"):
+        run("learn", tables / data, "--resume", tables / "m", "--save", tables / "m")
+        assert stream_of(tables / "m")["columns"] == ["a", "b"]
+    record = container.read(tables / "m")
+    older = {
+        key: value for key, value in record.header["stream"].items() if key not in ("columns", "zero_based", "bits")
+    }
+    container.write(tables / "m", {**record.header, "stream": older}, record.arrays)
+    assert run("predict", tables / "m", tables / "ba.csv").stdout, "a file from before there were names"
+
+
+def test_words_are_known_by_the_name_of_their_column(tmp_path):
+    """A second half without the header has the same words, and other features."""
+    rows = ["red,1,u\n", "blue,2,v\n", "red,3,u\n", "blue,4,v\n"]
+    for name, lines in (("first", ["c,n,y\n", *rows[:2]]), ("second", rows[2:])):
+        (tmp_path / f"{name}.csv").write_text("".join(lines))
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    run("learn", first, "--model", "MIRA", "--bits", 6, "--save", tmp_path / "m")
+    again = ("learn", second, "--resume", tmp_path / "m")
+    assert "second.csv are 3, where the model learned n; name" in run(*again, code=1).stderr
+    assert "second.csv has words and no header" in run(*again, "--no-header", code=1).stderr
+    assert "second.csv has words and no header" in run("predict", tmp_path / "m", second, "--no-header", code=1).stderr
+    second.write_text("c,n,y\n" + "".join(rows[2:]))
+    run(*again)
+
+
+ZEROS = ("1 0:1 3:2\n2 1:1 2:1\n", "1 1:2 3:1\n2 2:1 3:-1\n")
+
+
+def test_where_features_count_from_stays_with_the_model(tmp_path):
+    """The second half of a file that counts from 0 need not have a feature 0."""
+    files = {"whole": "".join(ZEROS), "first": ZEROS[0], "second": ZEROS[1]}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    whole, first, second = (tmp_path / name for name in files)
+    model, half = tmp_path / "m", tmp_path / "h"
+    run("learn", whole, "--model", "Perceptron", "--save", model)
+    run("learn", first, second, "--model", "Perceptron", "--save", tmp_path / "both")
+    run("learn", first, "--model", "Perceptron", "--save", half)
+    run("learn", second, "--resume", half, "--save", half)
+    assert learned(half) == learned(tmp_path / "both") == learned(model)
+    assert run("predict", model, second).stdout.split() == run("predict", model, whole).stdout.split()[2:]
+    assert "0.00 % (of 2 rows)" in run("learn", whole, "--resume", model, "--validate", second).stdout
+    # What was learned from 1 goes on so, and says where that cannot be.
+    run("learn", second, "--model", "Perceptron", "--save", half)
+    assert "line 1: '0:1' is feature 0" in run("learn", first, "--resume", half, code=1).stderr
+    # Unless it is told otherwise.
+    run("predict", half, first, "--first-feature", "0")
+
+
+def test_hashed_features_stay_hashed(svm, tmp_path):
+    """Read as they are, or hashed otherwise, they would be other features of the same numbers."""
+    model = tmp_path / "m"
+    run("learn", svm / "first.svm", "--model", "MIRA", "--bits", 9, "--save", model)
+    expected = run("predict", model, svm / "second.svm", "--bits", 9).stdout
+    assert run("predict", model, svm / "second.svm").stdout == expected
+    run("learn", svm / "second.svm", "--resume", model, "--save", model)
+    run("learn", svm / "all.svm", "--model", "MIRA", "--bits", 9, "--save", tmp_path / "whole")
+    assert learned(model) == learned(tmp_path / "whole")
+    assert "hashed to 9 bits" in run("predict", model, svm / "second.svm", "--bits", 8, code=2).stderr
+    run("learn", svm / "first.svm", "--model", "MIRA", "--save", model)
+    assert "are not hashed" in run("learn", svm / "second.svm", "--resume", model, "--bits", 9, code=2).stderr
+    words = tmp_path / "words.csv"
+    words.write_text("a,b,y\nred,1,u\nblue,2,v\n")
+    run("learn", words, "--model", "MIRA", "--bits", 5, "--save", model)
+    assert run("predict", model, words).stdout == run("predict", model, words, "--bits", 5).stdout
+
+
+def test_a_stream_record_that_makes_no_sense_is_refused(svm):
+    run("learn", svm / "first.svm", "--model", "MIRA", "--save", svm / "m")
+    content = container.read(svm / "m")
+    record = content.header["stream"]
+    wrong = ({"row": -1}, {"inputs": 3}, {"columns": "ab"}, {"columns": [1]}, {"columns": 3}, {"zero_based": "a"})
+    wrong = (*wrong, {"bits": -1}, {"bits": "a"}, {"bits": []}, {"inputs": [3]}, {"heads": [3]}, {"complete": 3})
+    for stream in ({}, {"row": 1}, *({**record, **change} for change in wrong)):
+        container.write(svm / "m", {**content.header, "stream": json.loads(json.dumps(stream))}, content.arrays)
+        assert "not understood" in run("learn", svm / "first.svm", "--resume", svm / "m", code=1).stderr
