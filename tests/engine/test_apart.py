@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import subprocess
 import sys
 
@@ -148,3 +149,13 @@ def test_a_process_ends_with_whoever_gave_it_the_order_also_while_it_compiles(wo
     process.stdin.close()
     assert process.wait(timeout=60) == 0
     process.stdout.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
+def test_an_interrupt_ends_a_process_without_a_crash(workshop):
+    """Ctrl-C reaches it too; a thread that reads must not make an abort of that."""
+    shop, started, program = workshop
+    program(SERVE.format(patience=60))
+    shop.order(squared.py_func, (numba.float64,), ())
+    started[0].send_signal(signal.SIGINT)
+    assert started[0].wait(timeout=60) == 0

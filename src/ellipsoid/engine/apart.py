@@ -76,7 +76,7 @@ def serve() -> None:
     """What the process does: orders from standard input, an answer to each on standard output."""
     orders: SimpleQueue[Any] = SimpleQueue()
     Thread(target=_take, args=(orders,), daemon=True).start()
-    with suppress(Empty):
+    try:
         while True:
             module, name, kinds, modules = orders.get(timeout=PATIENCE)
             with suppress(Exception):
@@ -85,8 +85,11 @@ def serve() -> None:
                 getattr(import_module(module), name).compile(kinds)
             sys.stdout.buffer.write(DONE)
             sys.stdout.buffer.flush()
-    # Not by a return, which would wait for the thread that reads.
-    os._exit(0)
+    except Empty:
+        pass
+    finally:
+        # Not by a return nor by Ctrl-C, which would wait for the thread that reads.
+        os._exit(0)
 
 
 def _take(orders: SimpleQueue[Any]) -> None:
