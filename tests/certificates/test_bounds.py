@@ -123,6 +123,18 @@ def test_comparators_of_any_size_give_numbers(name, classes, size):
             assert certificate.observed <= certificate.bound
 
 
+@pytest.mark.parametrize("learner", [Perceptron, PassiveAggressive, MIRA])
+@pytest.mark.parametrize("margin", [1e-300, 1e-160, 1e150, 1e160, 1e300])
+def test_margins_of_any_size_give_bounds_that_hold(learner, margin):
+    """With 1e160 a square overflows: what is left of a difference of infinities bounds nothing."""
+    rng = np.random.default_rng(1)
+    X, y, _, _ = separable(rng, 40, 3, 3)
+    model = learner(margin=margin).partial_fit(X, y, classes=range(3))
+    assert model.mistakes_
+    for certificate in model.certificates():
+        assert certificate.observed <= certificate.bound, certificate.name
+
+
 def bounds(model, comparator=None):
     return {certificate.name: certificate.bound for certificate in model.certificates(comparator)}
 

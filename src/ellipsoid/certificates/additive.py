@@ -13,7 +13,7 @@ A run that met its third class half-way was, until then, the run of two rows, -w
 constants: twice the margin of the Perceptron, half the cap of PA-I, twice the ridge of PA-II.
 """
 
-from math import inf, sqrt
+from math import inf, isfinite, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -80,7 +80,9 @@ class Run(NamedTuple):
     def ground(self, margin: float, factor: float) -> float:
         """|U|^2 + 2 (margin sum tau - <U, W>), for a matrix that is ``factor`` times as long as what is kept."""
         size, along = factor * self.size, factor * self.along
-        return max(0.0, size * (size - 2.0 * along) + 2.0 * margin * self.push)
+        ground = size * (size - 2.0 * along) + 2.0 * margin * self.push
+        # Infinities that cancel leave no number, and no bound.
+        return max(0.0, ground) if isfinite(ground) else inf
 
     def on_mistakes(self, bound: float) -> float:
         """A bound on mistakes that update; a zero row is a mistake that nothing can learn from."""
