@@ -58,6 +58,15 @@ def test_a_run_cut_off_anywhere_goes_on_at_the_right_row(stop, svm, monkeypatch)
     assert "resumed" in shown
 
 
+@pytest.mark.parametrize("settings", [("PassiveAggressive", "budget=30"), ("OnlineSVM", "window=5")])
+def test_files_in_one_run_and_resumed_equal_each_other_with_kernels_too(svm, settings):
+    model = ("--model", settings[0], "--param", "kernel=rbf", "--param", "gamma=0.001", "--param", settings[1])
+    run("learn", svm / "first.svm", svm / "second.svm", *model, "--save", svm / "both")
+    run("learn", svm / "first.svm", *model, "--save", svm / "half")
+    run("learn", svm / "second.svm", "--resume", svm / "half", "--save", svm / "resumed")
+    assert learned(svm / "resumed") == learned(svm / "both")
+
+
 def test_kill_9_and_resume_from_a_pipe(svm):
     """The killed process had saved after 100 rows or more; the resumed one is given the pipe from its beginning."""
     command = ["learn", "-", *OPTIONS, "--save", str(svm / "m"), "--save-every", "100"]

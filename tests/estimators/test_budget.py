@@ -1,5 +1,6 @@
 """Kernel learners within a budget, against the definition: the pattern of least loss is projected onto the rest."""
 
+from itertools import pairwise
 from math import fsum
 
 import numpy as np
@@ -127,6 +128,26 @@ def test_averages_are_projected_along(tmp_path):
     error = np.abs(model.decision_function(X) - mean).max()
     # The hypotheses of earlier rounds lose what their patterns lose later; what remains is their average, nearly.
     assert 0.0 < error < 0.5 * np.abs(mean).max()
+
+
+@pytest.mark.parametrize("rows", [X, sp.csr_matrix(X)], ids=["dense", "sparse"])
+@pytest.mark.parametrize("cuts", [(1,), (37, 38, 150), (128, 200), tuple(range(0, 320, 7))])
+def test_no_cutting_of_the_stream_changes_a_bit(rows, cuts, tmp_path):
+    """Saved, loaded and gone on with at every cut; the second half of the stream is the first once more."""
+    stack = sp.vstack if sp.issparse(rows) else np.vstack
+    Z, labels = stack([rows, rows]), np.concatenate([y, y])
+    Z = Z.tocsr() if sp.issparse(Z) else Z
+    settings = {"margin": 0.05, "average": True, "budget": 20, **RBF}
+    whole = Perceptron(**settings).partial_fit(Z, labels, classes=[0, 1, 2])
+    model = Perceptron(**settings)
+    for begin, end in pairwise([0, *cuts, len(labels)]):
+        if begin < end:
+            model.partial_fit(Z[begin:end], labels[begin:end], classes=[0, 1, 2])
+            model.save(tmp_path / "m")
+            model = load(tmp_path / "m")
+    assert whole.updates_ > 40
+    for name, array in whole._core.table.state(3).items():
+        assert array.tobytes() == model._core.table.state(3)[name].tobytes(), name
 
 
 def test_memory_stays_flat_and_files_go_on(tmp_path):

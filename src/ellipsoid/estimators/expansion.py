@@ -163,7 +163,9 @@ class ExpansionLearner(Learner):
             coming = following
 
     def look_ahead(self, block: Block) -> Lookahead:
-        """What the loop runs on, for rows that nothing is known about yet."""
+        """What the loop runs on, for rows that nothing is known about yet; within a budget they are scored later."""
+        if self.budget is not None:
+            return self.table.look_ahead(block, np.zeros((len(block.norms), self.scores)))
         return self.table.look_ahead(block, self.table.scores(block, self.table.coef[:, : self.scores]))
 
     def learn_block(self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8]) -> None:
@@ -175,14 +177,21 @@ class ExpansionLearner(Learner):
 
         Within a budget it stops after each update, which is then settled.
         """
-        reached, stop = 0, len(ahead.when)
+        reached, stop, step = 0, len(ahead.when), 1
         rows = Dense(np.empty((stop, 0)), 0.0)
         values = None if self.budget is None else self.table.values(block)
         while reached < stop:
-            args = (self.rule, task, ahead, rows, self.tally, self.work, reached, stop)
+            end = stop
+            if values is not None:
+                # An update changes the scores of all rows behind it: the longer there was none, the more are made.
+                end = min(stop, reached + step)
+                self.table.rescore(ahead, values, reached, end)
+                step *= 2
+            args = (self.rule, task, ahead, rows, self.tally, self.work, reached, end)
             reached = entry(learn, *args)(*args)
             if values is not None and self.table.numbers[PENDING]:
                 self.table.settle_update(block, ahead, reached - 1, values)
+                step = 1
         return self.table.commit(block, ahead)
 
     def learn(self, *args: Any, **options: Any) -> None:

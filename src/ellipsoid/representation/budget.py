@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.engine.compile import compiled, entry
+from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.generic import SUM as REGROUPED
-from ellipsoid.engine.generic import helper
 
 from .expansion import ExpansionTable
 from .lookahead import NORM2, PAUSE, PENDING, SCALE, SINCE_INVERTED, Lookahead
@@ -53,8 +53,13 @@ class BudgetTable(ExpansionTable):
             values[:, : self.used] += self.constant2
         return values
 
+    def rescore(self, ahead: Lookahead, values: Floats, begin: int, end: int) -> None:
+        """Scores of some rows by the hypothesis as it is now: few values make them, and no cutting changes them."""
+        args = (values, self.coef, self.used, ahead.scores, begin, end)
+        entry(_score, *args)(*args)
+
     def settle_update(self, block: Block, ahead: Lookahead, t: int, values: Floats) -> None:
-        """Store the loop's last update, of row t, within the budget; correct the scores of rows to come."""
+        """Store the loop's last update, of row t, within the budget."""
         self.numbers[PENDING] = 0.0
         moved, late = ahead.moved[t], ahead.late[t] if self.average else None
         slot = self.patterns.find(block, t)
@@ -67,8 +72,6 @@ class BudgetTable(ExpansionTable):
         losses = self._losses(z, residual, scores) if used == self.budget and residual > 0.0 else np.zeros(0)
         if residual <= TINY_RESIDUAL * own or (len(losses) and moved @ moved * residual <= losses.min()):
             self._spread(z, 1.0, moved, late)
-            missing = ahead.gram[t, t + 1 :] - values[t + 1 :, :used] @ z
-            ahead.scores[:, t + 1 :] -= np.outer(moved, missing)
             self._lose(max(0.0, residual) * float(moved @ moved))
         elif used < self.budget:
             slot = int(self.patterns.place(block, np.array([t]))[0])
@@ -120,8 +123,6 @@ class BudgetTable(ExpansionTable):
         shares = -column / kept
         shares[p] = 0.0
         self._spread(shares, 1.0, gone, gone_late)
-        missing = values[t + 1 :, p] - values[t + 1 :] @ shares + (new / kept) * ahead.gram[t, t + 1 :]
-        ahead.scores[:, t + 1 :] -= np.outer(gone, missing)
         self._lose(float(gone @ gone) / kept)
         self.coef[p, :scores] = ahead.moved[t] - (new / kept) * gone
         if gone_late is not None:
@@ -199,6 +200,22 @@ def _half_row(Q, i, x):
     for j in range(i):
         total += Q[i, j] * x[j]
     return total
+
+
+@helper(FUSE)
+def _add_times(total, value, other):
+    for r in range(total.shape[0]):
+        total[r] += value * other[r]
+
+
+@compiled
+def _score(values, coef, used, scores, begin, end):
+    total = np.empty(scores.shape[0])
+    for t in range(begin, end):
+        total[:] = 0.0
+        for i in range(used):
+            _add_times(total, values[t, i], coef[i])
+        scores[:, t] = total
 
 
 @compiled
