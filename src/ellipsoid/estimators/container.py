@@ -27,6 +27,9 @@ VERSION = 1
 # An array without entries costs a forger nothing, whatever shape it claims.
 WIDEST_EMPTY = 1 << 24
 
+# Bytes that the library below takes for a table of contents.
+MOST_CONTENTS = 100_000_000
+
 FLOATS = {"F64": np.float64, "F32": np.float32, "F16": np.float16}
 INTEGERS = {"I64": np.int64, "I32": np.int32, "I16": np.int16, "I8": np.int8, "U8": np.uint8}
 SPELLINGS = {np.dtype(kind): name for name, kind in (FLOATS | INTEGERS).items()}
@@ -118,12 +121,18 @@ def _little(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _measure(path: Path) -> None:
-    """Say in plain words that a file is cut short; the library below would speak of its header."""
+    """Say in plain words that a file is cut short, where the library below would speak of its header; or changed where
+    that would not notice.
+    """
     size = os.path.getsize(path)
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
-    if size < 8 or 8 + length > size:
-        raise DamagedModel(f"{path} is no model file of ellipsoid, or is cut short: it has only {size} bytes")
+        if size < 8 or 8 + length > size:
+            raise DamagedModel(f"{path} is no model file of ellipsoid, or is cut short: it has only {size} bytes")
+        # Between the parts of JSON they mean nothing, so that no checksum feels them; nobody writes them there.
+        contents = file.read(min(length, MOST_CONTENTS))
+        if any(mark in contents for mark in (b"\t", b"\n", b"\r")):
+            raise DamagedModel(f"{path} is no model file of ellipsoid, or is damaged: its contents are not on one line")
 
 
 def _version(path: Path, metadata: dict[str, str]) -> int:
