@@ -13,11 +13,7 @@ import ellipsoid
 from ellipsoid import MIRA, datasets, load
 from ellipsoid.cli import COMMANDS, main
 
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output + repr(result.exception)
-    return result
+from .conftest import run
 
 
 def rows(n, start=0):

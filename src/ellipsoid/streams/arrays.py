@@ -26,8 +26,6 @@ PIECE = 1 << 19
 class Arrays:
     """Slices of a matrix and its labels (None: there are none)."""
 
-    columns = None
-
     def __init__(self, X: Any, y: Any, description: str = "arrays") -> None:
         if not sparse.issparse(X):
             X = np.asanyarray(X)
@@ -50,8 +48,6 @@ class Arrays:
 
 class LastColumn:
     """A matrix in a file whose last column is the label."""
-
-    columns = None
 
     def __init__(self, Z: Any, description: str) -> None:
         self._Z = Z

@@ -25,8 +25,6 @@ ROWS = 1024
 class Examples:
     """An iterable of pairs."""
 
-    columns = None
-
     def __init__(self, items: Iterable[Any], options: Options) -> None:
         self._items, self.options = items, options
         self.n_features: int | None = None

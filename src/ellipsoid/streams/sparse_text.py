@@ -32,7 +32,6 @@ class SparseText:
     """
 
     shortest, mark = 4, b":"
-    columns = None
 
     def __init__(self, origin: Origin, options: Options) -> None:
         self.origin, self.options = origin, options

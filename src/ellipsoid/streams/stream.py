@@ -14,13 +14,12 @@ Pairs = Iterator[tuple[Any, Any]]
 
 
 class Format(Protocol):
-    """How the bytes of an origin become rows and labels."""
+    """How the bytes of an origin become rows and labels.
+
+    What only some formats know of their features is looked for: ``columns``, ``zero_based``, ``bits``.
+    """
 
     n_features: int | None
-
-    @property
-    def columns(self) -> list[str] | None:
-        """The names of the columns of numbers."""
 
     @property
     def description(self) -> str:
@@ -54,7 +53,8 @@ class Stream:
     @property
     def columns(self) -> list[str] | None:
         """The names of a table's columns of numbers in the order of the features, None while they are unknown."""
-        return self._format.columns
+        columns: list[str] | None = getattr(self._format, "columns", None)
+        return columns
 
     @property
     def zero_based(self) -> bool | None:
