@@ -9,7 +9,8 @@ def everything(model):
     if "_core" not in vars(model):
         return None
     core = model._core
-    arrays = {"tally": core.tally, **core.table.state(core.scores), "coef": model.coef_, "intercept": model.intercept_}
+    names = ("coef_", "intercept_") if hasattr(model, "coef_") else ("dual_coef_",)
+    arrays = {"tally": core.tally, **core.table.state(core.scores), **{name: getattr(model, name) for name in names}}
     return {
         "labels": list(core.labels.values),
         "features": core.features,

@@ -55,15 +55,20 @@ def test_a_block_scored_meanwhile_makes_the_same_model_to_the_last_bit(begun, av
 def test_examples_met_again_are_counted_in(begun, monkeypatch):
     """Their rows of coefficients change while the next block is scored with the old ones."""
     again = RNG.integers(0, 60, 330)
-    rule = Perceptron(update="uniform", kernel="rbf", gamma=0.4, margin=0.5)
-    found = rule.partial_fit(X[again], Y[again], classes=range(4))
+
+    def model(learner=MIRA):
+        return learner(margin=0.5, kernel="rbf", gamma=0.4).partial_fit(X[again], Y[again], classes=range(4))
+
+    found, steps = model(), model(Perceptron)
     assert found.updates_ > len(found.support_vectors_) > 0
     assert begun
+    for module in (threads, forerun):
+        monkeypatch.setattr(module, "threads_for", lambda count, effort: 1)
+    assert model().dual_coef_.tobytes() == found.dual_coef_.tobytes()
     monkeypatch.setattr(blocks, "BLOCK", 1)
-    plain = Perceptron(update="uniform", kernel="rbf", gamma=0.4, margin=0.5)
-    plain.partial_fit(X[again], Y[again], classes=range(4))
-    assert plain.updates_ == found.updates_
-    np.testing.assert_allclose(found.dual_coef_, plain.dual_coef_, rtol=0, atol=1e-12)
+    plain = model(Perceptron)
+    assert plain.updates_ == steps.updates_
+    np.testing.assert_allclose(steps.dual_coef_, plain.dual_coef_, rtol=0, atol=1e-12)
 
 
 def test_a_number_is_claimed_once():
@@ -108,9 +113,9 @@ def test_a_model_that_is_asked_while_it_learns_learns_the_same(begun, monkeypatc
     asked = []
 
     class Asked(blocks.Forerun):
-        def note(self, slots, moved):
-            super().note(slots, moved)
+        def finish(self):
             asked.append(found.decision_function(X[:3]))
+            return super().finish()
 
     monkeypatch.setattr(blocks, "Forerun", Asked)
     found.partial_fit(X[40:], Y[40:])

@@ -38,6 +38,15 @@ NEIGHBOURS = 32
 VOTERS = 64
 
 
+def base_round(rounds: int) -> int:
+    """After which round coefficients are taken together where a row follows so many; later updates are added singly.
+
+    Blocks end where the number of rounds is a multiple of their size, wherever a chunk begins. A block may be scored
+    while the one before it is learned: so it is the beginning of that one.
+    """
+    return (rounds // BLOCK - 1) * BLOCK
+
+
 def check_values(table: ExpansionTable | KernelTable, source: Source) -> None:
     """Raise ``ValueError`` for the first row whose kernel value with itself is not finite or could overflow.
 
@@ -116,31 +125,34 @@ class ExpansionLearner(Learner):
             raise ValueError(f"X holds {stop - start} rows of a precomputed kernel and {self.width} columns: "
                              "there must be a column for every training example")  # fmt: skip
         standing = self.stand(rows, start, stop, mode)
-        size = BLOCK if self.budget is None else BLOCK_WITHIN_BUDGET
         how = WATCHED if mode == WATCHED else PLAIN
         coming: Forerun | None = None
         ahead: Lookahead | None = None
+        size = BLOCK if self.budget is None else BLOCK_WITHIN_BUDGET
+        begin, end = start, min(stop, start + size - self.rounds % size)
 
-        def picks_of(begin: int) -> slice | Codes:
-            end = min(stop, begin + size)
+        def picks_of(begin: int, end: int) -> slice | Codes:
             return ledger[ASIDE, begin:end].copy() if mode == ORDERED else slice(begin, end)
 
-        def prepared(begin: int, spare: NDArray[np.float64] | None = None) -> Forerun | None:
-            block = self.table.block(rows, picks_of(begin)) if begin < stop else None
-            return Forerun(self.table, block, self.scores, coming, spare) if block and block.tiles is not None else None
+        def prepared(spare: NDArray[np.float64] | None = None) -> Forerun | None:
+            block = self.table.block(rows, picks_of(end, min(stop, end + BLOCK))) if end < stop else None
+            if block is None or block.tiles is None:
+                return None
+            return Forerun(self.table, block, self.scores, base_round(self.rounds + end - begin), coming, spare)
 
-        for begin in range(start, stop, size):
-            picks, following = picks_of(begin), None
+        while begin < stop:
+            self.table.delayed.fold(base_round(self.rounds))
+            picks, following = picks_of(begin, end), None
             if coming is not None:
                 block = coming.block
-                following = prepared(begin + size, ahead and ahead.gram)
+                following = prepared(ahead and ahead.gram)
                 coming.join()
             else:
                 ahead = None
                 block = self.table.block(rows, picks, self.own_columns(picks))
                 if standing is None and Forerun.worthwhile(self.table, block):
                     ahead = self.look_ahead(block)
-                    following = prepared(begin + size)
+                    following = prepared()
             if following is not None:
                 following.begin()
             if coming is not None:
@@ -153,27 +165,26 @@ class ExpansionLearner(Learner):
                 self.go(self.task(small, how, sets), block, ahead)
                 standing.keep(self.table, picks, ahead.scores.T)
             elif ahead is not None:
-                moved = self.go(self.task(small, how, sets), block, ahead)
-                if following is not None:
-                    following.note(*moved)
+                self.go(self.task(small, how, sets), block, ahead)
             else:
                 self.learn_block(block, small, how, sets)
             if mode == WATCHED:
                 ledger[ASIDE, picks] = small[ASIDE]
             coming = following
+            begin, end = end, min(stop, end + size)
 
     def look_ahead(self, block: Block) -> Lookahead:
         """What the loop runs on, for rows that nothing is known about yet; within a budget they are scored later."""
         if self.budget is not None:
             return self.table.look_ahead(block, np.zeros((len(block.norms), self.scores)))
-        return self.table.look_ahead(block, self.table.scores(block, self.table.coef[:, : self.scores]))
+        return self.table.look_ahead(block, self.table.scores_ahead(block, self.scores))
 
     def learn_block(self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8]) -> None:
         """Learn a block of rows, with a ledger of their own, that nothing is known about yet."""
         self.go(self.task(ledger, mode, Y), block, self.look_ahead(block))
 
-    def go(self, task: Any, block: Block, ahead: Lookahead) -> Any:
-        """Run the loop over a block, store what it moved, and say what that was.
+    def go(self, task: Any, block: Block, ahead: Lookahead) -> None:
+        """Run the loop over a block, and store what it moved.
 
         Within a budget it stops after each update, which is then settled.
         """
@@ -192,7 +203,7 @@ class ExpansionLearner(Learner):
             if values is not None and self.table.numbers[PENDING]:
                 self.table.settle_update(block, ahead, reached - 1, values)
                 step = 1
-        return self.table.commit(block, ahead)
+        self.table.commit(block, ahead)
 
     def learn(self, *args: Any, **options: Any) -> None:
         """One pass over a stream: nothing of it is expected to come again."""

@@ -97,7 +97,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
         table = self.table
         if table.stale:
             table.refresh(self.rule.goal, self.scores)
-        ahead, rows = table.window_ahead(block, table.scores(block, table.coef[:, : self.scores]))
+        ahead, rows = table.window_ahead(block, table.scores_ahead(block, self.scores))
         count, m = len(rows.norms), len(rows.norms) - len(block.norms)
         longer = np.zeros((len(ledger), count), dtype=np.int64)
         longer[:, m:] = ledger

@@ -37,7 +37,7 @@ class ScaledExpansionLearner(ExpansionLearner):
             table.history = History(1)
         return table
 
-    def go(self, task: Any, block: Block, ahead: Lookahead) -> Any:
+    def go(self, task: Any, block: Block, ahead: Lookahead) -> None:
         """Run the loop over a block; it stops where an update leaves something to be done to the whole expansion."""
         reached, stop = 0, len(ahead.when)
         rows, rep = Dense(np.empty((stop, 0)), 0.0), ScaledAhead(ahead, ahead.state)
@@ -48,4 +48,4 @@ class ScaledExpansionLearner(ExpansionLearner):
                 factor = self.table.tend(block, ahead, reached - 1, self.rounds)
                 if self.standing is not None:
                     self.standing.scores *= factor
-        return self.table.commit(block, ahead)
+        self.table.commit(block, ahead)

@@ -82,9 +82,8 @@ class BudgetTable(ExpansionTable):
         else:
             self._replace(int(losses.argmin()), block, ahead, t, (z, residual), values)
 
-    def commit(self, block: Block, ahead: Lookahead) -> tuple[NDArray[np.int64], Floats]:
+    def commit(self, block: Block, ahead: Lookahead) -> None:
         """Nothing is left: every update was stored when it happened."""
-        return np.zeros(0, dtype=np.int64), ahead.moved[:0]
 
     def _lose(self, norm2: float) -> None:
         """What is given up stands at a right angle to what stays."""

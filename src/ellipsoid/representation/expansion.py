@@ -22,6 +22,7 @@ from ellipsoid.engine.generic import helper
 from ellipsoid.engine.rows import CSR, Dense
 
 from .columns import Columns
+from .delayed import Delayed
 from .history import History, add_to
 from .kernels import KERNELS, Function, Precomputed
 from .lookahead import KEEP, NORM2, PAUSE, PENDING, SCALE, SIZE, Lookahead, elapsed
@@ -56,6 +57,7 @@ class ExpansionTable:
         self.numbers: Floats = np.zeros(SIZE)
         self.numbers[SCALE] = 1.0
         self.history: History | None = None
+        self.delayed = Delayed(1)
         self.picker = Picker()
 
     def make_kernel(self) -> Any:
@@ -82,6 +84,7 @@ class ExpansionTable:
             self.width = width
         if more:
             self.coef, self.late = (_columns(array, scores) for array in (self.coef, self.late))
+            self.delayed.widen(self.coef.shape[1])
             if self.history is not None:
                 self.history.widen(self.coef.shape[1])
         return wider or more
@@ -98,6 +101,7 @@ class ExpansionTable:
         for array in (self.coef, self.late):
             array[:, 1] = factor * array[:, 0]
             array[:, 0] = 0.0 - array[:, 1]  # never -0.0
+        self.delayed.rest(self.coef[: self.used])
         if self.history is not None:
             self.history.split(factor)
         self.numbers[NORM2] *= 2.0 * factor * factor
@@ -140,6 +144,14 @@ class ExpansionTable:
         self.add_scores(block, coef, out)
         return out.T
 
+    def scores_ahead(self, block: Block, scores: int) -> Floats:
+        """The same by the present hypothesis, summed in the order that ``delayed`` keeps."""
+        out = np.zeros((scores, len(block.norms)))
+        self.add_scores(block, self.delayed.base[: self.delayed.settled, :scores], out)
+        slots, moved = self.delayed.updates(scores)
+        self.add_scores(block, moved, out, slots)
+        return out.T
+
     def look_ahead(self, block: Block, scores: Floats, *, keep: bool = False) -> Lookahead:
         """What the loop runs on: a block, its scores by the kept coefficients, its Gram matrix."""
         gram = self.patterns.gram(self.make_kernel(), block, self.constant2, half=not keep)
@@ -152,11 +164,8 @@ class ExpansionTable:
         by_class = np.ascontiguousarray(scores.T)
         return Lookahead(by_class, gram, np.zeros(scores.shape), late, np.zeros(len(scores)), self.numbers)
 
-    def commit(self, block: Block, ahead: Lookahead) -> tuple[NDArray[np.int64], Floats]:
-        """Store what the block's updates made, in the order of their rounds, which need not be that of the rows.
-
-        Returns the slots of the patterns they moved, and by how much.
-        """
+    def commit(self, block: Block, ahead: Lookahead) -> None:
+        """Store what the block's updates made, in the order of their rounds, which need not be that of the rows."""
         rows = np.flatnonzero(ahead.when)
         updates = rows[np.argsort(ahead.when[rows], kind="stable")]
         slots = self.patterns.place(block, updates)
@@ -166,9 +175,9 @@ class ExpansionTable:
         if self.average:
             self.late = doubled(self.late, self.used)
             add_to(self.late, slots, ahead.late[updates])
-        if self.history is not None:
-            self.history.extend(slots, ahead.when[updates], moved)
-        return slots, moved
+        for log in (self.delayed, self.history):
+            if log is not None:
+                log.extend(slots, ahead.when[updates], moved)
 
     # -- reading -----------------------------------------------------------------------------------------------
 
@@ -214,7 +223,7 @@ class ExpansionTable:
             end = self.history.count
             arrays["history_slots"], arrays["history_when"] = self.history.slots[:end], self.history.when[:end]
             arrays["history_moved"] = self.history.moved[:end, :scores]
-        return {**arrays, **self.patterns.arrays()}
+        return {**arrays, **self.delayed.state(scores), **self.patterns.arrays()}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take back what ``state`` gave; classes and features must be known."""
@@ -235,6 +244,7 @@ class ExpansionTable:
             array = np.zeros((self.used, self.coef.shape[1]))
             array[:, : arrays[name].shape[1]] = arrays[name]
             setattr(self, name, array)
+        self.delayed.restore(arrays, self.coef)
         if self.history is not None:
             slots, when, moved = (arrays[f"history_{name}"] for name in ("slots", "when", "moved"))
             inside = ((slots >= 0) & (slots < self.used)).all() and np.isfinite(moved).all()

@@ -1,7 +1,7 @@
 """A block scored while the loop runs over the one before: other threads do not wait for the one that learns.
 
 The scores of the block by the patterns as they stood, and its own kernel values, are made aside. What the loop moves
-meanwhile is added afterwards, behind all others, where patterns that it brings would stand in any case. The thread that
+meanwhile is added afterwards, behind all others, where it would stand in any case (``delayed``). The thread that
 learns prepares the next block before it helps with this one, so that the others go on as soon as this one is done.
 """
 
@@ -19,21 +19,23 @@ Floats = NDArray[np.float64]
 
 
 class Forerun:
-    """A block and the work on it.
+    """A block and the work on it, by the coefficients as they will be known after round ``upto``.
 
-    ``before`` is the work on the block before, or None: only what the loop moved in its course has to be looked at
+    ``before`` is the work on the block before, or None: only what has moved since its ``upto`` has to be looked at
     again. ``gram`` is a matrix that is not needed any more: to take memory anew would cost more than to fill it.
     """
 
     def __init__(
-        self, table: ExpansionTable, block: Block, scores: int, before: "Forerun | None", gram: Floats | None
+        self, table: ExpansionTable, block: Block, scores: int, upto: int, before: "Forerun | None", gram: Floats | None
     ) -> None:
         assert block.tiles is not None
         self.table, self.block = table, block
-        kernel, patterns, everyone = table.make_kernel(), table.patterns, np.arange(table.used)
-        since = None if before is None else (before.picked, before.slots)
-        self.picked: Picked = table.picker.pick(table.coef[: table.used, :scores], since)
+        kernel, patterns = table.make_kernel(), table.patterns
+        coef, changed = table.delayed.at(upto)
+        since = None if before is None else (before.picked, changed)
+        self.picked: Picked = table.picker.pick(coef[:, :scores], since)
         self.values = patterns.own_values(kernel, block, table.constant2, half=True, spare=gram)
+        everyone = np.arange(len(coef))
         self.sums = Sums(kernel, patterns.stored(), everyone, self.picked, block.tiles, table.constant2)
 
     @staticmethod
@@ -51,10 +53,6 @@ class Forerun:
         self.sums.work()
         self.values.work()
 
-    def note(self, slots: NDArray[np.int64], moved: Floats) -> None:
-        """What the loop has moved since."""
-        self.slots, self.moved = slots, moved
-
     def join(self) -> None:
         """Help until all is done."""
         self._work()
@@ -63,12 +61,10 @@ class Forerun:
 
     def finish(self) -> Lookahead:
         """What the loop runs on."""
-        table, kernel, constant2 = self.table, self.table.make_kernel(), self.table.constant2
+        table, kernel, constant2, sums = self.table, self.table.make_kernel(), self.table.constant2, self.sums.sums
         assert self.block.tiles is not None
-        if len(self.slots):
-            picked = picked_once(self.moved)
-            Sums(
-                kernel, table.patterns.stored(), self.slots, picked, self.block.tiles, constant2, self.sums.sums
-            ).work()
+        slots, moved = table.delayed.updates(len(sums))
+        if len(slots):
+            Sums(kernel, table.patterns.stored(), slots, picked_once(moved), self.block.tiles, constant2, sums).work()
         gram = with_diagonal(kernel, self.values.out, constant2)
-        return table.ahead(self.sums.sums[:, : len(self.block.norms)].T, gram)
+        return table.ahead(sums[:, : len(self.block.norms)].T, gram)

@@ -70,6 +70,12 @@ class History:
         self.moved[self.count : end, : moved.shape[1]] = moved
         self.count = end
 
+    def drop(self, count: int) -> None:
+        """Forget the first updates."""
+        kept = slice(count, self.count)
+        self.slots, self.when, self.moved = self.slots[kept].copy(), self.when[kept].copy(), self.moved[kept].copy()
+        self.count -= count
+
     def since(self, start: int, scores: int) -> tuple[Places, Floats]:
         """The patterns changed from update ``start`` on, and by how much in all."""
         return summed(self.slots[start : self.count], self.moved[start : self.count, :scores])

@@ -72,7 +72,8 @@ class ScaledExpansionTable(ExpansionTable):
             numbers[SCALE] = 1.0
             numbers[GOAL] *= unit
             numbers[[NORM2, SUMMED]] *= unit * unit
-        ahead.scores[:] = self.scores(block, self.coef[:, :scores]).T
+        self.delayed.rest(self.coef[: self.used])
+        ahead.scores[:] = self.scores_ahead(block, scores).T
         numbers[PENDING] = 0.0
         return factor
 
