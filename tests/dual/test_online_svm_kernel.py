@@ -115,17 +115,6 @@ def test_labels_that_come_late_join_as_in_the_linear_learner():
     assert kernel.dual_objective_ == pytest.approx(linear.dual_objective_, rel=1e-10)
 
 
-@pytest.mark.parametrize("how", [{"kernel": "rbf"}, {"kernel": "poly", "degree": 2}])
-def test_features_that_come_late_change_an_automatic_gamma(how):
-    """Gamma is one over the number of features: the window's products and gradients are those of the kernel now."""
-    model = OnlineSVM(window=12, C=2.0, grow_features=True, **how)
-    model.partial_fit(X[:40, :4], y[:40] % 2, classes=[0, 1]).partial_fit(X[40:], y[40:] % 2)
-    table, order = model._core.table, model._core.table.slots.order
-    signs = table.slots.arrays["pairs"][order, 1]
-    scores = model.decision_function(X[-12:])
-    np.testing.assert_allclose(table.slots.arrays["gradient"][order], 1.0 - signs * scores, atol=1e-9)
-
-
 def test_a_vote_needs_hypotheses_that_stay():
     with pytest.raises(ValueError, match="average must be True or False"):
         OnlineSVM(average="vote", **RBF).partial_fit(X, y)

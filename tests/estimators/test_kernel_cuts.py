@@ -19,6 +19,7 @@ LEARNERS = {
     "ALMA": ALMA(**RBF),
     "PA in a budget": PassiveAggressive(budget=20, **RBF),
 }
+LATE = "labels that come late"
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(90, 4))
 Y = (X[:, 0] * X[:, 1] > 0).astype(int) + 2 * (X[:, 2] > 0.5)
@@ -26,7 +27,7 @@ STREAMS = {
     "again and again": RNG.integers(0, 8, 200),
     "some again": RNG.integers(0, 70, 200),
     "three passes": np.tile(np.arange(70), 3),
-    "labels that come late": np.concatenate([np.flatnonzero(Y < 2)[:30], np.flatnonzero(Y < 3)[:50], np.arange(90)]),
+    LATE: np.concatenate([np.flatnonzero(Y < 2)[:30], np.flatnonzero(Y < 3)[:50], np.arange(90)]),
 }
 
 
@@ -37,24 +38,28 @@ def small_blocks():
         yield
 
 
+# A third label turns one function into two; to have tried that twice is enough.
+CASES = [(name, stream) for name in LEARNERS for stream in STREAMS if stream != LATE or name in ("MIRA", "ALMA")]
+
+
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-@pytest.mark.parametrize("stream", STREAMS)
-@pytest.mark.parametrize("name", LEARNERS)
+@pytest.mark.parametrize(("name", "stream"), CASES)
 @settings(max_examples=4)
 @given(data=st.data())
 def test_a_stream_cut_saved_and_resumed_gives_the_same_model(name, stream, kind, data, state, tmp_path_factory):
     picks = STREAMS[stream]
     rows, labels = (X[picks] if kind == "dense" else sp.csr_matrix(X[picks])), Y[picks]
-    whole = clone(LEARNERS[name]).partial_fit(rows, labels)
+    classes = None if stream == LATE else range(4)
+    whole = clone(LEARNERS[name]).partial_fit(rows, labels, classes=classes)
     assert whole.updates_ > 8
     ends = data.draw(st.lists(st.sampled_from([1, 31, 32, 33, 64, 65, 100, 149, 165]), min_size=1, unique=True))
     path = tmp_path_factory.mktemp("cut") / "model"
     model, begin = clone(LEARNERS[name]), 0
     for end in [*sorted(ends), len(picks)]:
-        if end == begin + 1 and kind == "dense":
+        if end == begin + 1 > 1 and kind == "dense":
             model.learn_one(rows[begin], labels[begin])
         else:
-            model.partial_fit(rows[begin:end], labels[begin:end])
+            model.partial_fit(rows[begin:end], labels[begin:end], classes=classes)
         begin = end
         model.save(path)
         model = load(path)

@@ -286,6 +286,12 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             if source.width > core.width and not learning:
                 source.check()
                 return source.narrowed(core.width)
+            started = core.started
+            if source.width > core.width and started.get("gamma") == "auto" and started["kernel"] in ("rbf", "poly"):
+                raise ValueError(
+                    f'gamma="auto" is one over the number of features, and X has {source.width} in place of '
+                    f"{core.width}: another kernel; set gamma to a number where features may be added"
+                )
         return source
 
     def _check_labels(self, y: Any, source: Source) -> Labelled:
