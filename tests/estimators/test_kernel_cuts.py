@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from ellipsoid import ALMA, MIRA, ROMMA, PassiveAggressive, Perceptron, load
+from ellipsoid import ALMA, MIRA, ROMMA, OnlineSVM, PassiveAggressive, Perceptron, load
 from ellipsoid.estimators import expansion as blocks
 
 RBF = {"kernel": "rbf", "gamma": 0.4}
@@ -18,6 +18,7 @@ LEARNERS = {
     "ROMMA": ROMMA(aggressive=True, average=True, **RBF),
     "ALMA": ALMA(**RBF),
     "PA in a budget": PassiveAggressive(budget=20, **RBF),
+    "OnlineSVM": OnlineSVM(window=7, average=True, **RBF),
 }
 LATE = "labels that come late"
 RNG = np.random.default_rng(5)
@@ -38,8 +39,10 @@ def small_blocks():
         yield
 
 
-# A third label turns one function into two; to have tried that twice is enough.
-CASES = [(name, stream) for name in LEARNERS for stream in STREAMS if stream != LATE or name in ("MIRA", "ALMA")]
+# A third label turns one function into two; some learners are enough to try that.
+CASES = [
+    (name, stream) for name in LEARNERS for stream in STREAMS if stream != LATE or name in ("MIRA", "ALMA", "OnlineSVM")
+]
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])

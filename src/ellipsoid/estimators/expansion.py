@@ -236,8 +236,9 @@ class ExpansionLearner(Learner):
         """The label the current hypothesis gives to one row; None while no label is known."""
         if len(self.labels) == 0:
             return None
-        block = self.table.block(source.rows(row, row + 1), slice(0, 1))
-        return self.labels.values[foremost(self.table.scores(block, self.table.coef[:, : self.scores])[0])]
+        table = self.table.reading()
+        block = table.block(source.rows(row, row + 1), slice(0, 1))
+        return self.labels.values[foremost(table.scores(block, table.coef[:, : self.scores])[0])]
 
     def one(self) -> Any:
         """The prepared call for single dense rows."""
@@ -251,20 +252,21 @@ class ExpansionLearner(Learner):
         """Scores of every row, or each label's share of the votes; one column for two classes."""
         out = np.empty((source.n, self.scores))
         size = VOTERS if self.vote else BLOCK
-        coef = self.table.coefficients(self.scores, self.rounds)
+        table = self.table.reading()
+        coef = table.coefficients(self.scores, self.rounds)
         for first, last in source.blocks():
             rows = source.rows(first, last)
             for start in range(0, last - first, size):
                 picks = slice(start, min(last - first, start + size))
-                out[first + picks.start : first + picks.stop] = self.judged(self.table.block(rows, picks), coef)
+                out[first + picks.start : first + picks.stop] = self.judged(table, table.block(rows, picks), coef)
         return out
 
-    def judged(self, block: Block, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    def judged(self, table: Any, block: Block, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of a block, or shares of the votes; for two labels by how much the second leads."""
         if not self.vote:
-            scores: NDArray[np.float64] = self.table.scores(block, coef)
+            scores: NDArray[np.float64] = table.scores(block, coef)
             return scores
-        shares: NDArray[np.float64] = self.table.votes(block, len(self.labels), self.rounds, self.scores)
+        shares: NDArray[np.float64] = table.votes(block, len(self.labels), self.rounds, self.scores)
         return shares[:, 1:] - shares[:, :1] if self.scores == 1 else shares
 
     def weights(self) -> NDArray[np.float64]:
@@ -321,8 +323,9 @@ class OneRow:
         found, learner = self.flaw(), self.learner
         if found:
             return -1 - found
-        coef = learner.table.coefficients(learner.scores, learner.rounds)
-        return foremost(learner.judged(learner.table.block(self.rows, slice(0, 1)), coef)[0])
+        table = learner.table.reading()
+        coef = table.coefficients(learner.scores, learner.rounds)
+        return foremost(learner.judged(table, table.block(self.rows, slice(0, 1)), coef)[0])
 
     def predict_averaged(self, learner: ExpansionLearner) -> int:
         """The same: coefficients are averaged where they are read."""

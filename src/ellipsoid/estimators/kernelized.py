@@ -69,11 +69,11 @@ class KernelClassifier(OnlineClassifier):
 
     @property
     def support_vectors_(self) -> Any:
-        """Kernel models: the examples that carry the hypothesis, in the order of their first update."""
+        """Kernel models: the examples that carry the hypothesis, by first update (``OnlineSVM``: by arrival)."""
         core = self._expansion("support_vectors_")
         if core.kernel[0] == "precomputed":
             raise AttributeError("a model of a precomputed kernel knows its support patterns by column: see support_")
-        return core.table.support()
+        return core.table.reading().support()
 
     @property
     def support_(self) -> NDArray[np.int64]:
@@ -81,14 +81,14 @@ class KernelClassifier(OnlineClassifier):
         core = self._expansion("support_")
         if core.kernel[0] != "precomputed":
             raise AttributeError("support_ belongs to precomputed kernels; see support_vectors_")
-        columns: NDArray[np.int64] = core.table.support()
+        columns: NDArray[np.int64] = core.table.reading().support()
         return columns
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
         """Kernel models: the coefficients that predictions use, one row a score, one column a support pattern."""
         core = self._expansion("dual_coef_")
-        coefficients: NDArray[np.float64] = core.table.coefficients(core.scores, core.rounds).T
+        coefficients: NDArray[np.float64] = core.table.reading().coefficients(core.scores, core.rounds).T
         return coefficients
 
     def _expansion(self, name: str) -> ExpansionLearner:

@@ -95,9 +95,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
     def learn_block(self, block: Block, ledger: Any, mode: int, Y: Any) -> None:
         """Learn a block of rows, the window's rows in front of them."""
         table = self.table
-        if table.stale:
-            table.refresh(self.rule.goal, self.scores)
-        ahead, rows = table.window_ahead(block, table.scores_ahead(block, self.scores))
+        ahead, rows = table.window_ahead(block, self.scores)
         count, m = len(rows.norms), len(rows.norms) - len(block.norms)
         longer = np.zeros((len(ledger), count), dtype=np.int64)
         longer[:, m:] = ledger

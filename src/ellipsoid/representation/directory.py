@@ -51,6 +51,12 @@ class Directory:
         found = int(entry(_find, *args)(*args))
         return None if found == END else found
 
+    def find_all(self, kept: Dense | CSR, rows: Dense | CSR, picks: Places) -> Places:
+        """The slots of some rows, ``END`` for those that are not kept."""
+        args = (kept, rows, picks, self.chains, np.empty(len(picks), dtype=np.int64))
+        entry(_find_all, *args)(*args)
+        return args[-1]
+
     def replace(self, slot: int, rows: Dense | CSR, t: int) -> None:
         """Row t is kept in this slot now, and not the row that was."""
         args = (slot, rows, t, self.chains)
@@ -157,13 +163,24 @@ def _place(kept, used, rows, picks, chains, slots, fresh):
     return new
 
 
-@compiled
-def _find(kept, rows, t, chains):
+@helper()
+def _sought(kept, rows, t, chains):
     h = content_hash(rows, t)
     i = chains.heads[h & (chains.heads.shape[0] - 1)]
     while i != END and not (chains.hashes[i] == h and same(kept, i, rows, t)):
         i = chains.after[i]
     return i
+
+
+@compiled
+def _find(kept, rows, t, chains):
+    return _sought(kept, rows, t, chains)
+
+
+@compiled
+def _find_all(kept, rows, picks, chains, slots):
+    for k in range(picks.shape[0]):
+        slots[k] = _sought(kept, rows, picks[k], chains)
 
 
 @compiled

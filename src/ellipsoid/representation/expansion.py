@@ -181,6 +181,10 @@ class ExpansionTable:
 
     # -- reading -----------------------------------------------------------------------------------------------
 
+    def reading(self) -> Any:
+        """The hypothesis at this moment, for who wants its patterns and coefficients: the table itself."""
+        return self
+
     def coefficients(self, scores: int, rounds: int) -> Floats:
         """A row for each pattern, averaged over the rounds where averages are kept."""
         kept = self.coef[: self.used, :scores]

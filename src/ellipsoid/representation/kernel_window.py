@@ -1,4 +1,8 @@
-"""A kernel expansion with a window of examples, whose coefficients may still move."""
+"""A kernel expansion with a window of examples, whose coefficients may still move.
+
+The table holds the examples that have left the window, with their final coefficients, in the order in which they left;
+those of the window are kept apart, as alphas. Who reads the hypothesis sees both (``reading``).
+"""
 
 from typing import Any
 
@@ -7,24 +11,34 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from .columns import Columns
+from .directory import END
 from .expansion import ExpansionTable, KernelSpec
+from .history import add_to
 from .kernels import Function, from_products
 from .lookahead import KEEP, NORM2, PENDING, Lookahead
+from .packed import Values as TileValues
 from .patterns import Block, Floats
 from .slots import Slots
-from .window import BLOCK, RIVAL, SIGN, SQUARE, Window
+from .threads import together
+from .window import SQUARE, Window
+from .window_reading import Members, Reading, known_places
 from .window_values import Values
 
 
 class WindowExpansion(ExpansionTable):
-    """Support patterns and coefficients, and the last ``window`` examples, oldest first, with their kernel values."""
+    """Support patterns and coefficients, and the last ``window`` examples, oldest first, with their kernel values.
+
+    ``mixed`` where a file of an earlier version holds the coefficients of both in one: they are parted when learning
+    goes on.
+    """
 
     def __init__(self, kernel: KernelSpec, *, average: bool, constant: float, sparse: bool, window: int) -> None:
         super().__init__(kernel, average=average, constant=constant, sparse=sparse)
-        self.slots = Slots(window)
+        self.constant, self.mixed = constant, False
+        self.slots = Slots(window, "late")
         self.recent = Block(self._no_rows(0), np.zeros(0), np.zeros(0, dtype=np.int64))
         self.recent_gram: Floats = np.zeros((0, 0))
-        self.stale = False
+        self._note()
 
     def _no_rows(self, count: int) -> Any:
         width = 0 if isinstance(self.patterns, Columns) else self.width
@@ -41,62 +55,87 @@ class WindowExpansion(ExpansionTable):
             else:
                 rows[:, : old.shape[1]] = old
             self.recent = self.recent._replace(matrix=rows)
-            # A kernel whose gamma is one over the width is another kernel now.
-            self.stale = self.kernel[1] is None
+        if moved:
+            self._note()
         return moved
 
     def split(self, factor: float) -> None:
         """Turn a binary run into the same run with two opposite functions."""
         super().split(factor)
         self.slots.split(factor)
+        self.slots.arrays["late"] *= factor
+        self._note()
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def _note(self) -> None:
+        """What ``reading`` goes by: it may be asked for while a block is learned, and must not see half of one."""
+        order, arrays = self.slots.order if not self.mixed else slice(0, 0), self.slots.arrays
+        block = self.recent if not self.mixed else self.recent._replace(norms=self.recent.norms[:0])
+        self.members = Members(self.used, block, *(arrays[name][order] for name in ("alpha", "late", "pairs")))
+        self.read: tuple[Members, Reading] | None = None
+
+    def reading(self) -> Reading:
+        """The hypothesis at this moment, with the window's alphas."""
+        members, read = self.members, self.read
+        if read is None or read[0] is not members:
+            rest = ExpansionTable(self.kernel, average=False, constant=self.constant, sparse=self.patterns.sparse)
+            self.read = read = members, Reading(self, rest, members)
+        return read[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "read": None}
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def refresh(self, margin: float, scores: int) -> None:
-        """Products and gradients of the window by the kernel as it is now."""
-        slots, order = self.slots, self.slots.order
-        self.recent_gram = self.patterns.gram(self.make_kernel(), self.recent, self.constant2)
-        pairs = slots.arrays["pairs"][order]
-        reached = self.scores(self.recent, self.coef[:, :scores])
-        inner = np.zeros(len(order))
-        for who, sign in ((BLOCK, SIGN), (RIVAL, SIGN + 2)):
-            inner += pairs[:, sign] * reached[np.arange(len(order)), pairs[:, who].astype(np.int64)]
-        kinds = (pairs[:, SIGN::2] ** 2).sum(axis=1)
-        slots.arrays["own"][order] = kinds * np.diag(self.recent_gram)
-        slots.arrays["gradient"][order] = np.where(kinds > 0.0, margin - inner, 0.0)
-        slots.arrays["known"][:] = -1.0
-        self.stale = False
-
     def front(self, block: Block) -> tuple[Block, Floats]:
-        """The block with the window in front of it, and all their kernel values."""
+        """The block with the window in front of it, and ``gram[s, t]`` of their rows, s <= t as they came."""
         kernel, m = self.make_kernel(), len(self.recent.norms)
         gram = np.empty((m + len(block.norms),) * 2)
         gram[:m, :m] = self.recent_gram
-        gram[m:, m:] = self.patterns.gram(kernel, block, self.constant2)
+        gram[m:, m:] = self.patterns.gram(kernel, block, self.constant2, half=True)
         if m:
-            gram[m:, :m] = self._between(kernel, block) + self.constant2
-            gram[:m, m:] = gram[m:, :m].T
+            gram[:m, m:] = self._between(kernel, block)
         # Of a row of given values its column is all that is kept; other rows have no column.
         if isinstance(self.patterns, Columns):
             return _joined(self.recent, block._replace(matrix=self._no_rows(len(block.norms)))), gram
         return _joined(self.recent, block._replace(columns=block.columns[:0])), gram
 
     def _between(self, kernel: Any, block: Block) -> Floats:
-        """K of the rows of a block with those of the window."""
+        """K + constant2 of the rows of the window with those of a block."""
+        recent, out = self.recent, np.empty((len(self.recent.norms), len(block.norms)))
+        if block.tiles is not None:
+            everyone = np.arange(len(out))
+            found = TileValues(kernel, self.patterns.as_stored(recent), everyone, block.tiles, out, self.constant2)
+            together(found.work, found.parts, found.effort)
+            return out
         if isinstance(self.patterns, Columns):
-            values: Floats = block.matrix[:, self.recent.columns]
-            return values
-        if isinstance(kernel, Function):
-            return kernel.values(block.matrix, self.recent.matrix)
-        products = block.matrix @ self.recent.matrix.T
-        out: Floats = products.toarray() if self.patterns.sparse else np.ascontiguousarray(products)
-        from_products(kernel, out, block.norms, self.recent.norms)
+            out[:] = block.matrix[:, recent.columns].T
+        elif isinstance(kernel, Function):
+            out[:] = kernel.values(block.matrix, recent.matrix).T
+        else:
+            products = recent.matrix @ block.matrix.T
+            out[:] = products.toarray() if self.patterns.sparse else products
+            from_products(kernel, out, recent.norms, block.norms)
+        out += self.constant2
         return out
 
-    def window_ahead(self, block: Block, scores: Floats) -> tuple[Window, Block]:
+    def _part(self) -> None:
+        """Take the alphas of the window out of the coefficients."""
+        self.mixed = False
+        self._note()
+        members, picks = self.members, np.flatnonzero(self.slots.alphas())
+        places = known_places(self, members.block, picks)
+        add_to(self.coef, places, -members.moved(members.alpha, picks, self.coef.shape[1]))
+        self.delayed.rest(self.coef[: self.used])
+
+    def window_ahead(self, block: Block, functions: int) -> tuple[Window, Block]:
         """What the loop runs on, and the rows that it sees: the window's, then the block's."""
+        if self.mixed:
+            self._part()
         slots, m = self.slots, len(self.recent.norms)
         slots.grow(m + len(block.norms))
+        scores = self.scores_ahead(block, functions)
         rows, gram = self.front(block)
         where = np.zeros(slots.count, dtype=np.int64)
         where[slots.order] = np.arange(m)
@@ -106,7 +145,7 @@ class WindowExpansion(ExpansionTable):
         moved = np.zeros(ahead.shape[::-1])
         late = np.zeros_like(moved) if self.average else np.zeros((0, 0))
         base = Lookahead(ahead, gram, moved, late, np.zeros(len(gram)), self.numbers)
-        ring = Values(gram, where, 0.0)
+        ring = Values(gram, where, slots.arrays["late"], 0.0)
         window = Window(
             base,
             ring,
@@ -120,7 +159,7 @@ class WindowExpansion(ExpansionTable):
         return window, rows
 
     def keep(self, window: Window, rows: Block) -> None:
-        """Store what the block's rounds have moved, and the rows that are in the window now."""
+        """Store the examples that have left the window, and the rows that are in it now."""
         base = window.base
         self.commit(rows, base)
         self.numbers[NORM2] = self.slots.numbers[SQUARE]
@@ -128,12 +167,15 @@ class WindowExpansion(ExpansionTable):
         columns = rows.columns[stay] if isinstance(self.patterns, Columns) else rows.columns
         self.recent = Block(rows.matrix[stay], rows.norms[stay], columns)
         self.recent_gram = base.gram[np.ix_(stay, stay)]
+        self._note()
 
     # -- files -------------------------------------------------------------------------------------------------
 
     def state(self, scores: int) -> dict[str, NDArray[Any]]:
         """Arrays that hold everything, trimmed of spare capacity."""
-        arrays = {**super().state(scores), **self.slots.state(), "window_values": self.recent_gram.copy()}
+        arrays = {**super().state(scores), **self.slots.state(), "window_values": _mirrored(self.recent_gram)}
+        if self.mixed:
+            del arrays["window_late"]
         matrix = self.recent.matrix
         if isinstance(self.patterns, Columns):
             return {**arrays, "window_columns": self.recent.columns.copy()}
@@ -149,7 +191,9 @@ class WindowExpansion(ExpansionTable):
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take back what ``state`` gave; classes and features must be known."""
         super().restore(arrays)
-        self.slots.restore(arrays, self.coef.shape[1])
+        self.mixed = "window_late" not in arrays
+        late = {"window_late": np.zeros(len(arrays["window_alpha"]))} if self.mixed else {}
+        self.slots.restore({**arrays, **late}, self.coef.shape[1])
         m = self.slots.members
         columns = np.zeros(0, dtype=np.int64)
         if isinstance(self.patterns, Columns):
@@ -171,6 +215,15 @@ class WindowExpansion(ExpansionTable):
         norms = matrix.multiply(matrix).sum(axis=1) if self.patterns.sparse else np.einsum("ij,ij->i", matrix, matrix)
         self.recent = Block(matrix, np.asarray(norms, dtype=np.float64).ravel(), columns.astype(np.int64))
         self.recent_gram = np.asarray(arrays["window_values"], dtype=np.float64)
+        picks = np.flatnonzero(self.slots.alphas())
+        if self.mixed and (known_places(self, self.recent, picks) == END).any():
+            raise ValueError("its window holds an example that is no support pattern, and has an alpha")
+        self._note()
+
+
+def _mirrored(upper: Floats) -> Floats:
+    """The symmetric matrix with this upper half."""
+    return np.where(np.tri(len(upper), k=-1, dtype=np.bool_), upper.T, upper)
 
 
 def _joined(one: Block, other: Block) -> Block:

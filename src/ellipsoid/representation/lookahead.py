@@ -88,11 +88,12 @@ def _(rep, rows, t, moves, work, before):
         rep.moved[t, r] += tau
         if rep.late.shape[0] > 0:
             rep.late[t, r] += tau * before
-        _add_times(rep.scores[r, first:], tau, rep.gram[t, first:])
+        add_times(rep.scores[r, first:], tau, rep.gram[t, first:])
 
 
 @helper(FUSE)
-def _add_times(own, tau, other):
+def add_times(own, tau, other):
+    """``own += tau other``, each sum fused."""
     # Counted from zero: an index that might be negative, and then counted from the end, would keep it from vectors.
     for s in range(own.shape[0]):
         own[s] += tau * other[s]

@@ -21,7 +21,7 @@ PER_SLOT: dict[str, tuple[int, ...]] = {"alpha": (), "gradient": (), "own": (), 
 
 
 class Slots:
-    """Everything about the last ``window`` examples but the examples themselves.
+    """Everything about the last ``window`` examples but the examples themselves; ``more`` names numbers to keep too.
 
     >>> slots = Slots(40)
     >>> slots.count, slots.members
@@ -31,11 +31,12 @@ class Slots:
     40
     """
 
-    def __init__(self, window: int) -> None:
+    def __init__(self, window: int, *more: str) -> None:
         self.window = window
+        self.per_slot = {**PER_SLOT, **dict.fromkeys(more, ())}
         self.numbers: Floats = np.zeros(NUMBERS)
         self.count = min(window, FIRST)
-        self.arrays: dict[str, Floats] = {name: np.zeros((self.count, *row)) for name, row in PER_SLOT.items()}
+        self.arrays: dict[str, Floats] = {name: np.zeros((self.count, *row)) for name, row in self.per_slot.items()}
         self.arrays["gram"] = np.zeros((self.count, self.count))
         self.arrays["known"][:] = -1.0
 
@@ -72,7 +73,7 @@ class Slots:
         if needed <= self.count or self.count == self.window:
             return
         old, self.count = self.count, min(self.window, max(needed, 2 * self.count))
-        for name, row in PER_SLOT.items():
+        for name, row in self.per_slot.items():
             wider = np.full((self.count, *row), -1.0 if name == "known" else 0.0)
             wider[:old] = self.arrays[name]
             self.arrays[name] = wider
@@ -96,7 +97,7 @@ class Slots:
     def state(self) -> dict[str, NDArray[Any]]:
         """Arrays that hold everything, trimmed of spare capacity."""
         m = self.members
-        arrays = {f"window_{name}": self.arrays[name][:m].copy() for name in PER_SLOT}
+        arrays = {f"window_{name}": self.arrays[name][:m].copy() for name in self.per_slot}
         arrays["window_gram"] = self.arrays["gram"][:m, :m].copy()
         numbers = self.numbers.copy()
         numbers[TAIL] = 0.0
@@ -110,7 +111,7 @@ class Slots:
         seen = int(numbers[SEEN])
         if m != min(seen, self.window) or seen != numbers[SEEN]:
             raise ValueError("its window has another size than its parameters say")
-        shapes = {**{name: (m, *row) for name, row in PER_SLOT.items()}, "gram": (m, m)}
+        shapes = {**{name: (m, *row) for name, row in self.per_slot.items()}, "gram": (m, m)}
         for name, shape in shapes.items():
             if arrays[f"window_{name}"].shape != shape:
                 raise ValueError(f"its array 'window_{name}' has the wrong shape {arrays[f'window_{name}'].shape}")
@@ -121,6 +122,6 @@ class Slots:
             raise ValueError("its window holds examples of no class")
         self.numbers[:] = numbers
         self.grow(m)
-        for name in PER_SLOT:
+        for name in self.per_slot:
             self.arrays[name][:m] = arrays[f"window_{name}"]
         self.arrays["gram"][:m, :m] = arrays["window_gram"]

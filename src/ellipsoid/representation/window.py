@@ -46,6 +46,7 @@ class Window(NamedTuple):
 @score.register(Window, CSR)
 def _(rep, rows, t, n, scores):
     score(rep.base, rows, t, n, scores)
+    recall(rep.ring, rep, t, scores)
 
 
 @norm2.register(Window, Dense)
@@ -189,6 +190,43 @@ def _(ring, i, j, x):
     return total
 
 
+@generic(1)
+def recall(ring: Any, rep: Any, t: int, scores: Any) -> None:
+    """Add to the scores of row t what the window's examples say, where the base knows only those that have left it."""
+
+
+@generic(1)
+def follow_change(ring: Any, rep: Any, i: int, moves: int, work: Any, before: float) -> None:
+    """Let the hypothesis follow ``change[i]`` of alpha_i, after ``before`` rounds."""
+
+
+@generic(1)
+def leave(ring: Any, rep: Any, i: int, t: int, before: float) -> None:
+    """The example of slot i, if there is one, makes way for row t: its alpha is final."""
+
+
+@recall.register(Dense)
+@recall.register(CSR)
+def _(ring, rep, t, scores):
+    pass
+
+
+@leave.register(Dense)
+@leave.register(CSR)
+def _(ring, rep, i, t, before):
+    pass
+
+
+@follow_change.register(Dense)
+@follow_change.register(CSR)
+def _(ring, rep, i, moves, work, before):
+    z, change = rep.pairs[i], rep.dual.change[i]
+    work[WHO, 0], work[TAU, 0] = z[BLOCK], change * z[SIGN]
+    if moves == 2:
+        work[WHO, 1], work[TAU, 1] = z[RIVAL], change * z[RIVAL_SIGN]
+    add(rep.base, ring, place(ring, i), moves, work, before)
+
+
 @helper()
 def overlap(p, q):
     """<z, z'> / <x, x'> for the blocks of two examples."""
@@ -225,7 +263,7 @@ def admit(rep, rule, rows, t, moves, work, tally):
     """Let row t, with its z in ``work``, take the place of the oldest example; returns its slot and its margin."""
     numbers = rep.numbers
     i = int(numbers[SEEN]) % rep.dual.alpha.shape[0]
-    # The alpha that leaves is final.
+    leave(rep.ring, rep, i, t, tally[ROUNDS])
     tally[WEIGHT] += rep.dual.alpha[i]
     tally[LARGEST] = max(tally[LARGEST], rep.dual.alpha[i])
     numbers[SEEN] += 1.0
@@ -261,11 +299,7 @@ def _(rep, rule, rows, t, moves, work, tally):
         if rep.dual.change[i] != 0.0:
             moved = True
             total += rep.dual.change[i]
-            z = rep.pairs[i]
-            work[WHO, 0], work[TAU, 0] = z[BLOCK], rep.dual.change[i] * z[SIGN]
-            if moves == 2:
-                work[WHO, 1], work[TAU, 1] = z[RIVAL], rep.dual.change[i] * z[RIVAL_SIGN]
-            add(rep.base, rep.ring, place(rep.ring, i), moves, work, tally[ROUNDS])
+            follow_change(rep.ring, rep, i, moves, work, tally[ROUNDS])
             rep.dual.change[i] = 0.0
     # The gain of the dual is the margin times what the alphas have gained, less half of what |theta|^2 has.
     numbers[SQUARE] += 2.0 * (rule.goal * total - gain)
