@@ -69,6 +69,63 @@ def test_a_stream_cut_saved_and_resumed_gives_the_same_model(name, stream, kind,
     assert state(model) == state(whole)
 
 
+def measured(A, B):
+    """Not symmetric, and the same for a pair of rows in whatever matrices they come."""
+    distances = sum(np.abs(A[:, j : j + 1] - B[:, j]) for j in range(A.shape[1]))
+    return (1.0 + 0.1 * A[:, :1]) / (1.0 + distances)
+
+
+def spread_out(zeros):
+    """Two in three rows so far from the origin that their Gaussians are made from differences, in any block."""
+    rows, levels = np.zeros((90, 70)), np.array([1.0, 30.0, 1000.0])[np.arange(90) % 3]
+    rows[:, :4] = X
+    rows[:, 4 if zeros else slice(4, 70)] = levels if zeros else levels[:, None] / 8.0
+    return rows
+
+
+def wide(X):
+    """Sparse rows of more features than are laid out."""
+    rows = sp.lil_matrix((len(X), 9000))
+    rows[:, [0, 17, 4000, 8999]] = X
+    return rows.tocsr()
+
+
+GIVEN = measured(X, X)
+OTHERS = {
+    "precomputed": (GIVEN, {"kernel": "precomputed"}),
+    "function": (X, {"kernel": measured}),
+    "wide, Gaussian": (wide(X), {"kernel": "rbf", "gamma": 0.4}),
+    "wide, power": (wide(X), {"kernel": "poly", "gamma": 0.3, "degree": 2}),
+    "wide, dense": (wide(X).toarray() + np.linspace(0.0, 0.01, 9000), {"kernel": "rbf", "gamma": 0.4}),
+    "far": (spread_out(zeros=False), {"kernel": "rbf", "gamma": 0.7}),
+    "far, with zeros": (spread_out(zeros=True), {"kernel": "rbf", "gamma": 0.7}),
+}
+
+
+@pytest.mark.parametrize("learner", ["MIRA", "PA in a budget", "OnlineSVM"])
+@pytest.mark.parametrize("name", OTHERS)
+def test_values_depend_on_their_two_rows_alone_in_every_kind_of_kernel(name, learner, state, tmp_path):
+    rows, kernel = OTHERS[name]
+    # Rows of given values must come in the order of their columns, pass after pass.
+    picks = (
+        np.tile(np.arange(90), 2) if name == "precomputed" else np.concatenate([np.arange(90), STREAMS["some again"]])
+    )
+    fresh = clone(LEARNERS[learner]).set_params(**kernel)
+    passes = [picks[:90], picks[90:]] if name == "precomputed" else [picks]
+    whole = clone(fresh)
+    for part in passes:
+        whole.partial_fit(rows[part], Y[part], classes=range(4))
+    assert whole.updates_ > 60
+    for cuts in ([1, 47, 90], [33, 90, 96, 165]):
+        model = clone(fresh)
+        for part in np.split(picks, cuts):
+            model.partial_fit(rows[part], Y[part], classes=range(4))
+            if name != "function":
+                model.save(tmp_path / "model")
+                model = load(tmp_path / "model")
+        assert state(model) == state(whole)
+
+
 def test_an_update_of_its_own_is_summed_by_itself_until_the_grid_has_moved_on():
     """Sums in another order would differ in their last bits: the order is that of rounds, and known to the file."""
     model = MIRA(0.3, **RBF).partial_fit(X, Y).partial_fit(X, Y)

@@ -9,9 +9,9 @@ import scipy.sparse as sp
 from ellipsoid import MIRA
 from ellipsoid.engine.rows import Dense
 from ellipsoid.estimators import expansion as blocks
-from ellipsoid.representation.kernels import RBF, Linear, Poly
-from ellipsoid.representation.packed import LONG, Nonzeros, Picker, Sums, Values, laid_out, tiled
-from ellipsoid.representation.patterns import DensePatterns
+from ellipsoid.representation.kernels import RBF, Linear, Poly, from_products
+from ellipsoid.representation.packed import LONG, GivenSums, Nonzeros, Picker, Sums, Values, laid_out, tiled
+from ellipsoid.representation.patterns import DensePatterns, squared_norms
 from ellipsoid.representation.tiles import PATTERNS, Compressed, Few, Many, Whole
 
 RNG = np.random.default_rng(4)
@@ -40,14 +40,14 @@ def stored(X, whole):
     return kept
 
 
-def values(kernel, patterns, count, X, **options):
-    found = Values(kernel, patterns, np.arange(count), laid_out(X, norms(X)), np.empty((count, len(X))), **options)
+def values(kernel, patterns, count, X, far=None, **options):
+    found = Values(kernel, patterns, np.arange(count), laid_out(X, norms(X), far), np.empty((count, len(X))), **options)
     found.work()
     return found.out
 
 
-def scores(kernel, patterns, slots, coef, X, constant2):
-    found = Sums(kernel, patterns, slots, Picker().pick(coef), laid_out(X, norms(X)), constant2)
+def scores(kernel, patterns, slots, coef, X, constant2, far=None):
+    found = Sums(kernel, patterns, slots, Picker().pick(coef), laid_out(X, norms(X), far), constant2)
     found.work()
     return found.sums[:, : len(X)]
 
@@ -95,6 +95,80 @@ def test_a_value_has_the_same_bits_in_any_tile_with_and_without_zeros(name):
     assert np.array_equal(tiles.X, laid_out(X, norms(X)).X)
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_far_rows_have_the_digits_of_their_differences_and_change_no_other(whole):
+    """Whether a row is far is its own affair: beside far rows and alone it has the same values."""
+    kernel, spread = RBF(0.03), np.repeat([0.0, 1e3, 3e5], 15)
+    P, X = rows(67), rows(45)
+    X[:, 3], P[:, 3] = spread[RNG.permutation(45)], np.resize(spread[::5], 67)
+    far = X[:, 3] > 0.0
+    apart = ((P[:, None].astype(np.longdouble) - X) ** 2).sum(axis=2)
+    mixed = values(kernel, stored(P, whole), 67, X, far=far)
+    found, K = mixed[:, far], np.exp(-0.03 * apart)[:, far].astype(np.float64)
+    assert (np.abs(found - K) <= 1e-14 * (1.0 + 0.03 * apart[:, far]) * K).all()
+    assert (found > 0.1).any()
+    near = values(kernel, stored(P, whole), 67, X)
+    assert np.array_equal(mixed[:, ~far], near[:, ~far])
+    assert not np.array_equal(found, near[:, far])
+    assert np.array_equal(values(kernel, stored(P[5:], whole), 60, X[40:], far=far[40:]), mixed[5:65, 40:])
+    half = values(kernel, stored(P, whole), 67, X, far=far, half=True, constant2=2.0)
+    assert np.array_equal(np.triu(half), np.triu(mixed + 2.0))
+    coef = RNG.normal(size=(67, 5)) * (RNG.random((67, 5)) < 0.5)
+    summed = scores(kernel, stored(P, whole), np.arange(67), coef, X, 2.0, far=far)
+    np.testing.assert_allclose(summed, coef.T @ (mixed + 2.0), rtol=1e-12, atol=1e-12)
+    given = GivenSums(Picker().pick(coef), 2.0, np.zeros((5, 45)))
+    given.add(mixed[:PATTERNS].T)
+    given.add(mixed[PATTERNS:].T)
+    assert np.array_equal(given.sums, summed)
+
+
+def test_a_dense_row_is_far_by_its_own_norm():
+    patterns, X = DensePatterns(4), rows(40, 4, zeros=0.0)
+    X[7:9] += 100.0
+    block = patterns.block(Dense(X, 0.0), slice(0, 40), np.zeros(0, dtype=np.int64))
+    tiles = patterns.lay_out(RBF(1.0), block).tiles
+    assert np.flatnonzero(tiles.marks.ravel()).tolist() == [7, 8]
+    assert tiles.far.tolist() == [True, False]
+    for kernel in (RBF(1e-4), Poly(1.0, 2.0, 0.0)):
+        assert isinstance(patterns.lay_out(kernel, block).tiles, Many)
+    gram = patterns.gram(RBF(1.0), block, 0.0)
+    patterns.place(block, np.arange(40))
+    found = patterns.values(RBF(1.0), block, slice(0, 40)).T
+    np.fill_diagonal(found, 1.0)
+    assert np.array_equal(gram, found)
+    few = patterns.block(Dense(X, 0.0), slice(6, 9), np.zeros(0, dtype=np.int64))
+    assert np.array_equal(patterns.gram(RBF(1.0), few, 0.0), gram[6:9, 6:9])
+
+
+def test_huge_rows_have_finite_values():
+    patterns, X = (
+        DensePatterns(6),
+        RNG.normal(size=(40, 6)) * np.array([1.0, 1e100, 1e140, 9e143])[np.arange(40) % 4, None],
+    )
+    for gamma in (1e-300, 1e-200, 1.0, 1e20):
+        block = patterns.block(Dense(X, 0.0), slice(0, 40), np.zeros(0, dtype=np.int64))
+        gram = patterns.gram(RBF(gamma), block, 0.0)
+        assert ((gram >= 0.0) & (gram <= 1.0)).all()
+
+
+@pytest.mark.parametrize("width", [3, 100, 9000])
+def test_norms_and_products_are_turned_into_values_in_the_same_way_at_every_place(width):
+    X = rows(21, width)
+    norms, products = squared_norms(X), X @ X.T
+    np.testing.assert_allclose(norms, np.diag(products), rtol=1e-13)
+    assert np.array_equal(squared_norms(X[4:5]), norms[4:5])
+    assert np.array_equal(squared_norms(sp.csr_matrix(X))[2:], squared_norms(sp.csr_matrix(X)[2:]))
+    for kernel in (RBF(0.01), Poly(0.1, 5.0, 1.0)):
+        found = products.copy()
+        from_products(kernel, found, norms, norms)
+        part = products[3:15, 5:6].copy()
+        from_products(kernel, part, norms[3:15], norms[5:6])
+        assert np.array_equal(part, found[3:15, 5:6])
+        part = products[:, 2:].copy()
+        from_products(kernel, part, norms, norms[2:])
+        assert np.array_equal(part, found[:, 2:])
+
+
 def test_rows_are_kept_without_zeros_while_these_are_many():
     kept, table, halves = Nonzeros(), rows(40), np.zeros(40)
 
@@ -124,10 +198,10 @@ def test_dense_patterns_change_their_form_and_not_their_values():
     block = patterns.lay_out(RBF(0.01), patterns.block(Dense(X, 0.0), slice(0, 30), np.zeros(0, dtype=np.int64)))
     patterns.place(block, np.arange(20))
     assert isinstance(patterns.stored(), Compressed)
-    before = patterns.values(RBF(0.01), block, slice(0, 20), np.zeros(0))
+    before = patterns.values(RBF(0.01), block, slice(0, 20))
     patterns.place(block, np.arange(20, 30))
     assert isinstance(patterns.stored(), Whole)
-    assert np.array_equal(patterns.values(RBF(0.01), block, slice(0, 20), np.zeros(0)), before)
+    assert np.array_equal(patterns.values(RBF(0.01), block, slice(0, 20)), before)
     assert isinstance(patterns.as_stored(block), Whole)
 
 

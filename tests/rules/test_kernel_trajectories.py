@@ -41,7 +41,7 @@ def expansion(tau, K, y, classes, epochs=1):
 def small_blocks(monkeypatch):
     """Blocks and tiles that do not divide the stream, so that every boundary is met."""
     monkeypatch.setattr(blocks, "BLOCK", 13)
-    monkeypatch.setattr(tiles, "TILE", 8)
+    monkeypatch.setattr(tiles, "TILE", tiles.PATTERNS)
 
 
 def rules(reference):

@@ -32,7 +32,7 @@ MODELS = {
 def small_blocks(monkeypatch):
     """Blocks and tiles that do not divide the stream, so that every boundary is met."""
     monkeypatch.setattr(blocks, "BLOCK", 13)
-    monkeypatch.setattr(tiles, "TILE", 8)
+    monkeypatch.setattr(tiles, "TILE", tiles.PATTERNS)
     monkeypatch.setattr(scaled_expansion, "TOGETHER", 7)
 
 

@@ -6,6 +6,7 @@ scores are one value, as wide as its type says:
 
     sums = blank(3)                         # 3 x LANES zeros
     sums = gather(sums, W, j, first, x)     # += W[j, first : first + 3 * LANES] * x
+    sums = recede(sums, W, j, first, x)     # -= (W[j, first : first + 3 * LANES] - x)^2
     deliver(sums, scores, first)
 
 Every lane does the same operations in the same order, so that equal columns of weights get equal sums. To the
@@ -60,6 +61,12 @@ def gather(sums: Sums, table: Any, i: int, first: int, x: float) -> Sums:
     return tuple(own + table[i, first + n * k : first + n * (k + 1)] * x for k, own in enumerate(sums))
 
 
+def recede(sums: Sums, table: Any, i: int, first: int, x: float) -> Sums:
+    """The sums, less the squares of the differences of as many numbers of row i of the table from x."""
+    n = len(sums[0])
+    return tuple(own - (table[i, first + n * k : first + n * (k + 1)] - x) ** 2 for k, own in enumerate(sums))
+
+
 def deliver(sums: Sums, out: Any, first: int) -> None:
     """Write the sums to ``out[first:]``."""
     n = len(sums[0])
@@ -104,20 +111,41 @@ def _gather(sums, table, i, first, x):
 
 @intrinsic
 def _gathered(typingctx, sums, table, i, first, x):
+    def step(builder, own, numbers, x):
+        return builder.fadd(own, builder.fmul(numbers, x, flags=_FLAGS), flags=_FLAGS)
+
+    return sums(sums, table, i, first, x), _with_numbers(step)
+
+
+@overload(recede, inline="never")
+def _recede(sums, table, i, first, x):
+    return lambda sums, table, i, first, x: _receded(sums, table, np.int64(i), np.int64(first), np.float64(x))
+
+
+@intrinsic
+def _receded(typingctx, sums, table, i, first, x):
+    def step(builder, own, numbers, x):
+        apart = builder.fsub(numbers, x)
+        return builder.fsub(own, builder.fmul(apart, apart, flags=_FLAGS), flags=_FLAGS)
+
+    return sums(sums, table, i, first, x), _with_numbers(step)
+
+
+def _with_numbers(step):
+    """Machine code that takes a step with each vector of sums, the numbers of the table beside it, and x."""
+
     def codegen(context, builder, signature, args):
         own, rows, row, column, x = args
-        kind = signature.args[1]
         vector = signature.args[0].dtype
-        place = _place(context, builder, kind, rows, [row, column], vector)
-        multiplier = everywhere(builder, x, vector.lanes)
-        added = []
+        place = _place(context, builder, signature.args[1], rows, [row, column], vector)
+        same = everywhere(builder, x, vector.lanes)
+        stepped = []
         for k in range(signature.args[0].count):
-            weights = builder.load(builder.gep(place, [ir.Constant(_WORD, k)]), align=8)
-            product = builder.fmul(weights, multiplier, flags=_FLAGS)
-            added.append(builder.fadd(builder.extract_value(own, k), product, flags=_FLAGS))
-        return cgutils.pack_array(builder, added)
+            numbers = builder.load(builder.gep(place, [ir.Constant(_WORD, k)]), align=8)
+            stepped.append(step(builder, builder.extract_value(own, k), numbers, same))
+        return cgutils.pack_array(builder, stepped)
 
-    return sums(sums, table, i, first, x), codegen
+    return codegen
 
 
 @overload(deliver)

@@ -56,7 +56,8 @@ def scaled(sums: Sums, factor: float, shift: float) -> Sums:
 def exponential(sums: Sums, factor: float) -> Sums:
     """exp of every number times a factor that is not negative, or of 0 where the number is greater."""
     least = (_LEAST_POWER - 0.5) / _PER_LN2
-    exponents = (factor * np.minimum(own, 0.0) for own in sums)
+    with np.errstate(over="ignore"):
+        exponents = [factor * np.minimum(own, 0.0) for own in sums]
     return tuple(np.array([math.exp(x) if x >= least else 0.0 for x in own]) for own in exponents)
 
 

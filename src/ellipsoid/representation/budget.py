@@ -49,7 +49,7 @@ class BudgetTable(ExpansionTable):
         values = np.zeros((len(block.norms), count))
         if self.used:
             kernel, everybody = self.make_kernel(), slice(0, self.used)
-            values[:, : self.used] = self.patterns.values(kernel, block, everybody, np.empty(len(values) * self.used))
+            values[:, : self.used] = self.patterns.values(kernel, block, everybody)
             values[:, : self.used] += self.constant2
         return values
 

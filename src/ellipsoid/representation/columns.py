@@ -44,7 +44,7 @@ class Columns(Patterns):
         """Note the column."""
         self.columns[slot] = block.columns[t]
 
-    def values(self, kernel: Any, block: Block, slots: Picks, buffer: Floats) -> Floats:
+    def values(self, kernel: Any, block: Block, slots: Picks) -> Floats:
         """Picked out of the rows."""
         return np.ascontiguousarray(block.matrix[:, self.columns[slots]])
 

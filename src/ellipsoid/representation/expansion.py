@@ -3,8 +3,9 @@
     M_r = sum_i coef[i, r] phi(x_i),    B_r(x) = sum_i coef[i, r] K(x_i, x)
 
 Kernel values are made tile by tile, so that memory stays bounded whatever the number of patterns, and every score is
-summed by the same compiled code in the same order: BLAS would give equal columns of coefficients unequal scores. A
-constant feature of the rows is one of the feature space and adds its square to every kernel value.
+summed by the same compiled code in the order of the patterns: BLAS would give equal columns of coefficients unequal
+scores, and a row in another block other ones. A constant feature of the rows is one of the feature space and adds its
+square to every kernel value.
 
 Averages: with U collecting (sum of the scales of the rounds before) x (the update), the mean of the hypotheses after
 each of T rounds is (S_T coef - U) / T, S_T the sum of all scales; without rescaling S_T = T.
@@ -16,9 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine.compile import compiled, entry
-from ellipsoid.engine.generic import SUM as REGROUPED
-from ellipsoid.engine.generic import helper
 from ellipsoid.engine.rows import CSR, Dense
 
 from .columns import Columns
@@ -26,16 +24,17 @@ from .delayed import Delayed
 from .history import History, add_to
 from .kernels import KERNELS, Function, Precomputed
 from .lookahead import KEEP, NORM2, PAUSE, PENDING, SCALE, SIZE, Lookahead, elapsed
-from .packed import Picker, Sums, picked_once
+from .packed import GivenSums, Picker, Sums, picked_once
 from .patterns import NOBODY, Block, DensePatterns, Patterns, Picks, SparsePatterns
 from .tables import doubled
 from .threads import in_parts, together
+from .tiles import PATTERNS
 
 Floats = NDArray[np.float64]
 KernelSpec = tuple[str | Callable[[Any, Any], Any], float | None, float, float]
 
 # Patterns whose kernel values with a block are made at once: with 512 rows, 4 MB that stay in the near caches.
-TILE = 1024
+TILE = 16 * PATTERNS
 
 
 class ExpansionTable:
@@ -116,8 +115,11 @@ class ExpansionTable:
         """Add ``sum_i coef[i, r] K(x_i, x)`` to ``out[r]`` for the rows x of a block, over the given patterns."""
         # Coefficients are stored behind their patterns: who asks while another thread learns may have read fewer.
         kernel, n, count = self.make_kernel(), out.shape[1], min(self.used, len(coef)) if slots is None else len(slots)
-        if block.tiles is not None and count:
-            picked = self.picker.pick(coef[:count]) if slots is None else picked_once(coef)
+        if not count:
+            return
+        picked = self.picker.pick(coef[:count]) if slots is None else picked_once(coef)
+        block = self.patterns.lay_out(kernel, block)
+        if block.tiles is not None:
             some = np.arange(count) if slots is None else slots
             work = Sums(kernel, self.patterns.stored(), some, picked, block.tiles, self.constant2)
             work.sums[:, :n] = out
@@ -127,16 +129,13 @@ class ExpansionTable:
 
         def job(start: int, stop: int) -> None:
             part = block if stop - start == n else block.part(slice(start, stop))
-            buffer, sums = np.empty((stop - start) * min(count, TILE)), np.zeros((stop - start, len(out)))
+            found = GivenSums(picked, self.constant2, out[:, start:stop])
             for begin in range(0, count, TILE):
                 tile = slice(begin, min(count, begin + TILE))
-                values = self.patterns.values(kernel, part, tile if slots is None else slots[tile], buffer)
-                args = (values, np.ascontiguousarray(coef[tile].T), self.constant2, sums)
-                entry(_accumulate, *args)(*args)
-            out[:, start:stop] += sums.T
+                found.add(self.patterns.values(kernel, part, tile if slots is None else slots[tile]))
+            out[:, start:stop] = found.sums
 
-        if count:
-            in_parts(job, n, float(n) * count * (self.width + len(out)))
+        in_parts(job, n, float(n) * count * (self.width + len(out)))
 
     def scores(self, block: Block, coef: Floats) -> Floats:
         """Scores of a block by an expansion over all patterns."""
@@ -201,7 +200,7 @@ class ExpansionTable:
         kernel = self.make_kernel()
         for begin in range(0, self.used, TILE):
             tile = slice(begin, min(self.used, begin + TILE))
-            values[:, tile] = self.patterns.values(kernel, block, tile, np.empty(len(values) * TILE))
+            values[:, tile] = self.patterns.values(kernel, block, tile)
         values += self.constant2
         return self.history.votes(values, labels, rounds, scores) / max(1, rounds)
 
@@ -262,50 +261,3 @@ def _columns(array: Floats, columns: int) -> Floats:
     wider = np.zeros((len(array), max(columns, 2 * array.shape[1] if array.shape[1] > 1 else 0)))
     wider[:, : array.shape[1]] = array
     return wider
-
-
-@helper(REGROUPED)
-def _inner(values, coef, b, r):
-    total = 0.0
-    for i in range(values.shape[1]):
-        total += values[b, i] * coef[r, i]
-    return total
-
-
-@helper(REGROUPED)
-def _inner_of_four(values, coef, b, r):
-    first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
-    for i in range(values.shape[1]):
-        first += values[b, i] * coef[r, i]
-        second += values[b + 1, i] * coef[r, i]
-        third += values[b + 2, i] * coef[r, i]
-        fourth += values[b + 3, i] * coef[r, i]
-    return first, second, third, fourth
-
-
-@helper(REGROUPED)
-def _total(coef, r):
-    total = 0.0
-    for i in range(coef.shape[1]):
-        total += coef[r, i]
-    return total
-
-
-@compiled(nogil=True)
-def _accumulate(values, coef, constant2, out):
-    # Four rows at once: the coefficients of many classes lie in the second cache, and are read a quarter as often.
-    whole = values.shape[0] - values.shape[0] % 4
-    for r in range(coef.shape[0]):
-        shift = constant2 * _total(coef, r) if constant2 != 0.0 else 0.0
-        for b in range(values.shape[0]):
-            out[b, r] += shift
-    for b in range(0, whole, 4):
-        for r in range(coef.shape[0]):
-            first, second, third, fourth = _inner_of_four(values, coef, b, r)
-            out[b, r] += first
-            out[b + 1, r] += second
-            out[b + 2, r] += third
-            out[b + 3, r] += fourth
-    for b in range(whole, values.shape[0]):
-        for r in range(coef.shape[0]):
-            out[b, r] += _inner(values, coef, b, r)

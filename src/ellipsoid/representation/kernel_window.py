@@ -17,7 +17,7 @@ from .history import add_to
 from .kernels import Function, from_products
 from .lookahead import KEEP, NORM2, PENDING, Lookahead
 from .packed import Values as TileValues
-from .patterns import Block, Floats
+from .patterns import Block, Floats, squared_norms
 from .slots import Slots
 from .threads import together
 from .window import SQUARE, Window
@@ -212,8 +212,7 @@ class WindowExpansion(ExpansionTable):
             matrix = sp.csr_matrix((data, indices, indptr), shape=(m, self.width)) if sound else None
         if not sound or arrays["window_values"].shape != (m, m):
             raise ValueError("the examples of its window are not sound")
-        norms = matrix.multiply(matrix).sum(axis=1) if self.patterns.sparse else np.einsum("ij,ij->i", matrix, matrix)
-        self.recent = Block(matrix, np.asarray(norms, dtype=np.float64).ravel(), columns.astype(np.int64))
+        self.recent = Block(matrix, squared_norms(matrix), columns.astype(np.int64))
         self.recent_gram = np.asarray(arrays["window_values"], dtype=np.float64)
         picks = np.flatnonzero(self.slots.alphas())
         if self.mixed and (known_places(self, self.recent, picks) == END).any():

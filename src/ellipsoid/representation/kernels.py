@@ -2,8 +2,9 @@
 
 linear  <a, b>        poly  (gamma <a, b> + coef0)^degree        rbf  exp(-gamma |a - b|^2)
 
-A block of values is made from one matrix product, in place. Integer powers are products of squares, since a call of
-``pow`` for each value would cost more than the product of two rows of MNIST.
+A block of values is made from one matrix product, in place, each value from its product and the norms of its two rows
+alone: its bits do not depend on its place in the block. Integer powers are products of squares, since a call of ``pow``
+for each value would cost more than the product of two rows of MNIST.
 """
 
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.compile import compiled, entry
 from ellipsoid.engine.generic import SUM, generic
+from ellipsoid.engine.lanes import blank, deliver, gather
+from ellipsoid.engine.vectors import WIDE, exponential
 
 Floats = NDArray[np.float64]
 
@@ -97,9 +100,8 @@ def _(kernel, a, b):
 def from_products(kernel: Any, products: Floats, left: Floats, right: Floats) -> None:
     """Turn inner products of rows, of squared norms ``left`` and ``right``, into kernel values, in place."""
     if isinstance(kernel, RBF):
-        args: tuple[Any, ...] = (products, left, right, kernel.gamma)
-        entry(_exponents, *args)(*args)
-        np.exp(products, out=products)
+        args: tuple[Any, ...] = (products, left, right, kernel.gamma, np.zeros((1, WIDE)))
+        entry(_exponentials, *args)(*args)
     elif isinstance(kernel, Poly) and kernel.degree == int(kernel.degree):
         args = (products, kernel.gamma, kernel.coef0, int(kernel.degree))
         entry(_powers, *args)(*args)
@@ -121,11 +123,20 @@ def kernel_matrix(kernel: Any, A: Floats, B: Floats) -> Floats:
 
 
 @compiled(nogil=True)
-def _exponents(products, left, right, gamma):
+def _exponentials(products, left, right, gamma, rest):
+    # The last of a row go through a vector of their own: every value is made by the same operations.
+    whole = products.shape[1] - products.shape[1] % rest.shape[1]
     for b in range(products.shape[0]):
-        for i in range(products.shape[1]):
-            distance = left[b] + right[i] - 2.0 * products[b, i]
-            products[b, i] = -gamma * distance if distance > 0.0 else 0.0
+        row = products[b : b + 1]
+        for i in range(row.shape[1]):
+            row[0, i] -= 0.5 * (left[b] + right[i])
+        for i in range(0, whole, rest.shape[1]):
+            deliver(exponential(gather(blank(1, 8), row, 0, i, 1.0), 2.0 * gamma), row[0], i)
+        for i in range(whole, row.shape[1]):
+            rest[0, i - whole] = row[0, i]
+        deliver(exponential(gather(blank(1, 8), rest, 0, 0, 1.0), 2.0 * gamma), rest[0], 0)
+        for i in range(whole, row.shape[1]):
+            row[0, i] = rest[0, i - whole]
 
 
 @compiled(nogil=True)

@@ -10,23 +10,23 @@ from numpy.typing import NDArray
 from ellipsoid.engine.compile import entry
 
 from .kernels import RBF, Linear, Poly
+from .layout import compare, pick, spread, spread_compressed, squeeze
 from .tables import doubled, zeros
 from .tiles import (
     FEW,
     PATTERNS,
     ROWS,
     Compressed,
+    FarFew,
+    FarMany,
     Few,
     Many,
     Picked,
+    Rows,
     Whole,
+    add_given,
     add_sums,
-    compare,
     fill_values,
-    pick,
-    spread,
-    spread_compressed,
-    squeeze,
 )
 
 Floats = NDArray[np.float64]
@@ -47,8 +47,8 @@ def tiled(kernel: Any) -> bool:
     return isinstance(kernel, Linear | RBF) or (isinstance(kernel, Poly) and kernel.degree == int(kernel.degree) >= 0)
 
 
-def laid_out(matrix: Any, norms: Floats) -> Many | Few:
-    """Rows of a matrix, dense or CSR, side by side."""
+def laid_out(matrix: Any, norms: Floats, far: NDArray[np.bool_] | None = None) -> Rows:
+    """Rows of a matrix, dense or CSR, side by side; those that are ``far`` get their Gaussians from differences."""
     n, width = matrix.shape
     lanes = FEW if n <= FEW else ROWS
     tiles = -(-n // lanes)
@@ -59,7 +59,11 @@ def laid_out(matrix: Any, norms: Floats) -> Many | Few:
         entry(spread_compressed, *args)(*args)
     else:
         entry(spread, matrix, X)(matrix, X)
-    return (Few if lanes == FEW else Many)(X, halves)
+    if far is None or not far.any():
+        return (Few if lanes == FEW else Many)(X, halves)
+    marks = zeros((tiles, lanes))
+    marks.ravel()[:n] = far
+    return (FarFew if lanes == FEW else FarMany)(X, halves, marks, np.asarray(marks.any(axis=1)))
 
 
 def parts(matrix: Any) -> tuple[Floats, Places, Places]:
@@ -187,7 +191,7 @@ class Sums:
     """
 
     def __init__(
-        self, kernel: Any, patterns: Stored, slots: Places, picked: Picked, rows: Many | Few, constant2: float,
+        self, kernel: Any, patterns: Stored, slots: Places, picked: Picked, rows: Rows, constant2: float,
         sums: Floats | None = None,
     ) -> None:  # fmt: skip
         tiles, width, self.lanes = rows.X.shape
@@ -202,11 +206,36 @@ class Sums:
         entry(add_sums, *args)(*args)
 
 
+class GivenSums:
+    """``sum_i coef[i, r] (K(pattern i, x) + constant2)`` for rows x, added to ``sums[r]``, from values given."""
+
+    def __init__(self, picked: Picked, constant2: float, sums: Floats) -> None:
+        self.picked, self.constant2, self.n, self.count = picked, constant2, sums.shape[1], 0
+        self._sums = zeros((len(sums), -(-self.n // FEW) * FEW))
+        self._sums[:, : self.n] = sums
+        self._values: Floats = zeros((0, self._sums.shape[1]))
+
+    @property
+    def sums(self) -> Floats:
+        """What they are so far."""
+        return self._sums[:, : self.n]
+
+    def add(self, values: Floats) -> None:
+        """Take the values ``[row, pattern]`` of the next patterns, whole tiles of them unless they are the last."""
+        new = values.shape[1]
+        if new > len(self._values):
+            self._values = zeros((new, self._sums.shape[1]))
+        np.add(values.T, self.constant2, out=self._values[:new, : self.n])
+        args = (self.picked, self.count // PATTERNS, self._values[:new], self._sums)
+        entry(add_given, *args)(*args)
+        self.count += new
+
+
 class Values:
     """``out[i] = K(pattern slots[i], x) + constant2`` for rows x, with ``half`` for those from the i-th on."""
 
     def __init__(
-        self, kernel: Any, patterns: Stored, slots: Places, rows: Many | Few, out: Floats, constant2: float = 0.0,
+        self, kernel: Any, patterns: Stored, slots: Places, rows: Rows, out: Floats, constant2: float = 0.0,
         *, half: bool = False,
     ) -> None:  # fmt: skip
         _, width, self.lanes = rows.X.shape

@@ -2,6 +2,9 @@
 
 A pattern is known by its content (``directory``), so that a repeated visit finds its place again, in whatever call and
 in whatever kind of rows it comes. Arrays double when they are full.
+
+A kernel value depends on its two rows alone, to the last bit, and not on the block in which they are met: neither do
+the norms, nor whether a row is far from the origin.
 """
 
 from typing import Any, NamedTuple
@@ -10,14 +13,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.compile import compiled, entry
+from ellipsoid.engine.rows import CSR, Dense, energy
 
 from .directory import Directory
 from .kernels import RBF, Function, from_products
 from .packed import Nonzeros, Values, laid_out, parts, tiled
 from .tables import doubled
 from .threads import together
-from .tiles import Compressed, Few, Many, Whole
+from .tiles import Compressed, Rows, Whole
 
 Floats = NDArray[np.float64]
 Picks = slice | NDArray[np.int64]
@@ -26,8 +30,8 @@ NOBODY: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 # Sparse rows of more features are not laid out: most of the lanes would hold zeros.
 WIDE = 8192
 
-# Squared norms, in units of one over gamma, from which on a Gaussian is made from differences: rounding is felt there,
-# 1e-13 of its value for each feature.
+# Squared norms of dense rows, in units of one over gamma, beyond which a Gaussian is made from differences: rounding of
+# inner products is felt there, 1e-13 of its value for each feature.
 FAR = 500.0
 
 
@@ -41,7 +45,7 @@ class Block(NamedTuple):
     matrix: Any
     norms: Floats
     columns: NDArray[np.int64]
-    tiles: Many | Few | None = None
+    tiles: Rows | None = None
 
     def part(self, picks: Picks) -> "Block":
         """Some of the rows."""
@@ -64,14 +68,14 @@ class Patterns:
     def block(self, rows: Dense | CSR, picks: Picks, columns: NDArray[np.int64]) -> Block:
         """Rows of a chunk as a block of this kind."""
         matrix = self.matrix_of(rows, picks)
-        norms = matrix.multiply(matrix).sum(axis=1) if self.sparse else np.einsum("ij,ij->i", matrix, matrix)
-        return Block(matrix, np.asarray(norms, dtype=np.float64).ravel(), columns)
+        return Block(matrix, squared_norms(matrix), columns)
 
     def lay_out(self, kernel: Any, block: Block) -> Block:
         """The block with its rows laid out, if values of this kernel are made in tiles."""
-        if not tiled(kernel) or (self.sparse and self.width > WIDE) or _far(kernel, block):
+        if block.tiles is not None or not tiled(kernel) or (self.sparse and self.width > WIDE):
             return block
-        return block._replace(tiles=laid_out(block.matrix, block.norms))
+        far = block.norms > FAR / kernel.gamma if isinstance(kernel, RBF) and not self.sparse else None
+        return block._replace(tiles=laid_out(block.matrix, block.norms, far))
 
     def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Any:
         """The rows alone."""
@@ -140,8 +144,9 @@ class Patterns:
         """The slot of row t, if it is known."""
         return self.directory.find(self.kept(), self.content(block), t)
 
-    def values(self, kernel: Any, block: Block, slots: Picks, buffer: Floats) -> Floats:
-        """K of every row of the block with some of the patterns; ``buffer`` has room for them."""
+    def values(self, kernel: Any, block: Block, slots: Picks) -> Floats:
+        """K of every row of the block with some of the patterns."""
+        block = self.lay_out(kernel, block)
         if block.tiles is not None:
             some = np.arange(slots.start, slots.stop) if isinstance(slots, slice) else slots
             found = Values(kernel, self.stored(), some, block.tiles, np.empty((len(some), len(block.norms))))
@@ -150,20 +155,7 @@ class Patterns:
         patterns = self.rows(slots)
         if isinstance(kernel, Function):
             return kernel.values(block.matrix, patterns)
-        shape = (block.matrix.shape[0], patterns.shape[0])
-        out = buffer[: shape[0] * shape[1]].reshape(shape)
-        if not self.sparse and _far(kernel, block):
-            # Distances of points far from the origin would be differences of large numbers: count from one of them.
-            left, right = block.matrix - block.matrix[0], patterns - block.matrix[0]
-            np.dot(left, right.T, out=out)
-            from_products(kernel, out, np.einsum("ij,ij->i", left, left), np.einsum("ij,ij->i", right, right))
-            return out
-        if not self.sparse:
-            np.dot(block.matrix, patterns.T, out=out)
-        else:
-            (block.matrix @ patterns.T).toarray(out=out)
-        from_products(kernel, out, block.norms, self.norms[slots])
-        return out
+        return _wide_values(kernel, patterns, self.norms[slots], block).T
 
     def gram(self, kernel: Any, block: Block, constant2: float, *, half: bool = False) -> Floats:
         """K + constant2 of the rows of a block with each other: ``[t, s]`` is what a score of row s adds for pattern t.
@@ -172,17 +164,12 @@ class Patterns:
         """
         if isinstance(kernel, Function):
             return np.ascontiguousarray(kernel.values(block.matrix, block.matrix).T + constant2)
-        matrix, norms = block.matrix, block.norms
+        block = self.lay_out(kernel, block)
         if block.tiles is not None:
             found = self.own_values(kernel, block, constant2, half=half)
             together(found.work, found.parts, found.effort)
             return with_diagonal(kernel, found.out, constant2)
-        if not self.sparse and _far(kernel, block):
-            matrix = matrix - matrix[0]
-            norms = np.einsum("ij,ij->i", matrix, matrix)
-        product = matrix @ matrix.T
-        out: Floats = product.toarray() if self.sparse else np.ascontiguousarray(product)
-        from_products(kernel, out, norms, norms)
+        out = _wide_values(kernel, block.matrix, block.norms, block)
         out += constant2
         return with_diagonal(kernel, out, constant2)
 
@@ -351,9 +338,25 @@ def with_diagonal(kernel: Any, gram: Floats, constant2: float) -> Floats:
     return gram
 
 
-def _far(kernel: Any, block: Block) -> bool:
-    """Would rounding of inner products be felt in a Gaussian?"""
-    return isinstance(kernel, RBF) and kernel.gamma * float(block.norms.max(initial=0.0)) > FAR
+def squared_norms(matrix: Any) -> Floats:
+    """Of the rows of a matrix, dense or CSR: the same bits for a row in any matrix."""
+    rows = CSR(*parts(matrix), 0.0, matrix.shape[1]) if sp.issparse(matrix) else Dense(matrix, 0.0)
+    out = np.empty(matrix.shape[0])
+    entry(_energies, rows, out)(rows, out)
+    return out
+
+
+@compiled
+def _energies(rows, out):
+    for t in range(out.shape[0]):
+        out[t] = energy(rows, t)
+
+
+def _wide_values(kernel: Any, patterns: Any, norms: Floats, block: Block) -> Floats:
+    """K of sparse patterns with the rows of a block: products are sums in the order of the features for either."""
+    out: Floats = (patterns @ block.matrix.T).toarray(order="C")
+    from_products(kernel, out, norms, block.norms)
+    return out
 
 
 def _csr(rows: CSR, picks: Picks, width: int) -> Any:

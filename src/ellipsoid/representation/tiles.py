@@ -6,7 +6,9 @@ the coefficients that are not zero, class by class. No matrix of products is eve
 kept compressed, and its zeros are left out: adding them would change nothing.
 
 What a value is does not depend on the tile it was made in: products are summed in the order of the features, a Gaussian
-is that of ``x . z - (|x|^2 + |z|^2) / 2``, and a score is summed in the order of the patterns.
+is that of ``x . z - (|x|^2 + |z|^2) / 2``, and a score is summed in the order of the patterns. Far from the origin that
+would be a difference of large numbers: rows that are marked as far get their Gaussians from ``-sum_j (x_j - z_j)^2``,
+in a second pass over those tiles that hold one. Whether a row is far is told by the row alone.
 """
 
 from typing import Any, NamedTuple
@@ -16,7 +18,7 @@ import numpy as np
 from ellipsoid.engine.claims import claim
 from ellipsoid.engine.compile import compiled
 from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.lanes import blank, deliver, gather
+from ellipsoid.engine.lanes import blank, deliver, gather, recede
 from ellipsoid.engine.vectors import exponential, scaled, times
 
 from .kernels import RBF, Linear, Poly
@@ -37,6 +39,30 @@ class Few(NamedTuple):
 
     X: np.ndarray
     halves: np.ndarray
+
+
+class FarMany(NamedTuple):
+    """Rows in tiles of 32, some of them far from the origin: ``marks`` is 1 for these, ``far`` tells their tiles.
+
+    A kind of its own: rows near the origin pay nothing for it, neither when they run nor when they are compiled.
+    """
+
+    X: np.ndarray
+    halves: np.ndarray
+    marks: np.ndarray
+    far: np.ndarray
+
+
+class FarFew(NamedTuple):
+    """The same in tiles of 8."""
+
+    X: np.ndarray
+    halves: np.ndarray
+    marks: np.ndarray
+    far: np.ndarray
+
+
+Rows = Many | Few | FarMany | FarFew
 
 
 class Whole(NamedTuple):
@@ -72,11 +98,13 @@ def start(rows: Any) -> Any:
 
 
 @start.register(Many)
+@start.register(FarMany)
 def _(rows):
     return blank(4, 8)
 
 
 @start.register(Few)
+@start.register(FarFew)
 def _(rows):
     return blank(1, 8)
 
@@ -87,11 +115,13 @@ def start_of_two(rows: Any) -> Any:
 
 
 @start_of_two.register(Many)
+@start_of_two.register(FarMany)
 def _(rows):
     return blank(8, 8)
 
 
 @start_of_two.register(Few)
+@start_of_two.register(FarFew)
 def _(rows):
     return blank(2, 8)
 
@@ -134,6 +164,37 @@ def _(patterns, X, who, sums):
         _compressed_product(patterns, X, who[2], sums[2]),
         _compressed_product(patterns, X, who[3], sums[3]),
     )
+
+
+@generic(1)
+def unpack(patterns: Any, i: int, out: Any) -> None:
+    """Write a pattern with all its features."""
+
+
+@unpack.register(Whole)
+def _(patterns, i, out):
+    for j in range(out.shape[0]):
+        out[j] = patterns.table[i, j]
+
+
+@unpack.register(Compressed)
+def _(patterns, i, out):
+    for j in range(out.shape[0]):
+        out[j] = 0.0
+    for q in range(patterns.indptr[i], patterns.indptr[i + 1]):
+        out[patterns.indices[q]] = patterns.data[q]
+
+
+@helper()
+def _four_distances(some, X, nothing):
+    """Minus the squared distances of four patterns from the rows of a tile."""
+    a, b, c, d = nothing, nothing, nothing, nothing
+    for j in range(X.shape[0]):
+        a = recede(a, X, j, 0, some[0, j])
+        b = recede(b, X, j, 0, some[1, j])
+        c = recede(c, X, j, 0, some[2, j])
+        d = recede(d, X, j, 0, some[3, j])
+    return a, b, c, d
 
 
 @generic(1)
@@ -211,32 +272,40 @@ def _put(kernel, sums, constant2, out, column):
     deliver(values, out, column)
 
 
-@compiled
-def compare(coef, before, whole, differ):
-    """Is there a coefficient that is not what it was, in each of the first ``whole`` tiles?"""
-    for tile in range(whole):
-        first, end = tile * PATTERNS, min(coef.shape[0], (tile + 1) * PATTERNS)
-        changes = 0
-        for k in range(first, end):
-            for r in range(coef.shape[1]):
-                changes += int(coef[k, r] != before[k, r])
-        differ[tile] = changes > 0
+@generic(1, default=True)
+def correct(rows, f, kernel, patterns, slots, constant2, out, column):  # noqa: PLR0913
+    """Give the far rows of a tile, in ``out`` from a column on, Gaussians that are made from differences."""
 
 
-@compiled
-def pick(coef, tiles, end, picked):
-    """Note the coefficients of some tiles that are not zero, from place ``end`` on; returns where they end.
+@correct.register(FarMany)
+@correct.register(FarFew)
+def _(rows, f, kernel, patterns, slots, constant2, out, column):  # noqa: PLR0913
+    if rows.far[f]:
+        _correct(rows, f, kernel, patterns, slots, constant2, out, column)
 
-    There must be room for one more.
-    """
-    for tile in tiles:
-        for r in range(coef.shape[1]):
-            picked.ends[tile, r] = end
-            for k in range(tile * PATTERNS, min(coef.shape[0], (tile + 1) * PATTERNS)):
-                picked.which[end], picked.much[end] = k - tile * PATTERNS, coef[k, r]
-                end += int(coef[k, r] != 0.0)
-        picked.ends[tile, coef.shape[1]] = end
-    return end
+
+# Within the loops around it, it would take registers from them.
+@helper(inline=False)
+def _correct(rows, f, kernel, patterns, slots, constant2, out, column):  # noqa: PLR0913
+    _, width, lanes = rows.X.shape
+    some, values = np.empty((4, width)), np.empty((4, lanes))
+    for i in range(0, slots.shape[0], 4):
+        for k in range(4):
+            unpack(patterns, slots[min(i + k, slots.shape[0] - 1)], some[k])
+        sums = _four_distances(some, rows.X[f], start(rows))
+        _put_far(kernel, sums[0], constant2, values[0])
+        _put_far(kernel, sums[1], constant2, values[1])
+        _put_far(kernel, sums[2], constant2, values[2])
+        _put_far(kernel, sums[3], constant2, values[3])
+        for k in range(min(4, slots.shape[0] - i)):
+            for s in range(min(lanes, out.shape[1] - column)):
+                if rows.marks[f, s] != 0.0:
+                    out[i + k, column + s] = values[k, s]
+
+
+@helper()
+def _put_far(kernel, sums, constant2, out):
+    deliver(scaled(exponential(sums, kernel.gamma), 1.0, constant2), out, 0)
 
 
 @compiled(nogil=True)
@@ -258,18 +327,35 @@ def add_sums(kernel, patterns, slots, picked, constant2, rows, counter, values, 
                     who = slots[i], slots[min(i + 1, last)], slots[min(i + 2, last)], slots[min(i + 3, last)]
                     four = values[i - begin : i - begin + 4]
                     _four(kernel, patterns, who, rows, f, constant2, four, (f - first) * lanes)
+                some = slots[begin : last + 1]
+                correct(rows, f, kernel, patterns, some, constant2, values, (f - first) * lanes)
             if two:
-                _add_picked(start_of_two(rows), picked, begin // PATTERNS, values, out, first * lanes)
+                _add_picked(start_of_two(rows), picked, begin // PATTERNS, values, 0, out, first * lanes)
             else:
-                _add_picked(start(rows), picked, begin // PATTERNS, values, out, first * lanes)
+                _add_picked(start(rows), picked, begin // PATTERNS, values, 0, out, first * lanes)
+
+
+@compiled(nogil=True)
+def add_given(picked, tile, values, out):
+    """Add ``sum_i coef[i, r] values[i]`` to ``out[r]`` over patterns that begin with those of a tile.
+
+    There are as many columns as make whole vectors of eight.
+    """
+    whole = out.shape[1] - out.shape[1] % 64
+    for begin in range(0, values.shape[0], PATTERNS):
+        some = values[begin : begin + PATTERNS]
+        for column in range(0, whole, 64):
+            _add_picked(blank(8, 8), picked, tile + begin // PATTERNS, some, column, out, column)
+        for column in range(whole, out.shape[1], 8):
+            _add_picked(blank(1, 8), picked, tile + begin // PATTERNS, some, column, out, column)
 
 
 @helper()
-def _add_picked(nothing, picked, tile, values, out, column):
+def _add_picked(nothing, picked, tile, values, first, out, column):
     for r in range(out.shape[0]):
         sums = gather(nothing, out, r, column, 1.0)
         for q in range(np.uint64(picked.ends[tile, r]), np.uint64(picked.ends[tile, r + 1])):
-            sums = gather(sums, values, picked.which[q], 0, picked.much[q])
+            sums = gather(sums, values, picked.which[q], first, picked.much[q])
         deliver(sums, out[r], column)
 
 
@@ -277,7 +363,7 @@ def _add_picked(nothing, picked, tile, values, out, column):
 def fill_values(kernel, patterns, slots, constant2, rows, counter, half, values, out):  # noqa: PLR0913
     """Write ``K(pattern slots[i], x) + constant2`` to ``out[i]`` for all rows x and the patterns it claims.
 
-    With ``half`` nothing is written in the tiles before that of x_i. ``out`` has as many columns as there are rows,
+    With ``half`` tiles before that of x_i may hold anything. ``out`` has as many columns as there are rows,
     which may be fewer than the last tile holds.
     """
     lanes, end = rows.X.shape[2], slots.shape[0]
@@ -298,32 +384,6 @@ def fill_values(kernel, patterns, slots, constant2, rows, counter, half, values,
                     for k in range(min(4, end - i)):
                         for s in range(count):
                             out[i + k, f * lanes + s] = values[k, s]
-
-
-@compiled
-def spread(matrix, X):
-    """Lay the rows of a matrix into the lanes of tiles."""
-    lanes = X.shape[2]
-    for t in range(matrix.shape[0]):
-        for j in range(matrix.shape[1]):
-            X[t // lanes, j, t % lanes] = matrix[t, j]
-
-
-@compiled
-def spread_compressed(data, indices, indptr, X):
-    """The same for rows without their zeros; X holds zeros."""
-    lanes = X.shape[2]
-    for t in range(indptr.shape[0] - 1):
-        for q in range(indptr[t], indptr[t + 1]):
-            X[t // lanes, indices[q], t % lanes] += data[q]
-
-
-@compiled
-def squeeze(matrix, data, indices, indptr):
-    """Rows without their zeros, behind what the arrays hold before ``indptr[0]``; there must be room for one more."""
-    n = indptr[0]
-    for t in range(matrix.shape[0]):
-        for j in range(matrix.shape[1]):
-            data[n], indices[n] = matrix[t, j], j
-            n += int(matrix[t, j] != 0.0)
-        indptr[t + 1] = n
+        for f in range(begin // lanes if half else 0, rows.X.shape[0]):
+            some = slots[begin : last + 1]
+            correct(rows, f, kernel, patterns, some, constant2, out[begin : last + 1], f * lanes)
