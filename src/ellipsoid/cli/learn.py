@@ -181,7 +181,7 @@ class _Run:
                 recorder = Recorder(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
                 recorder.stops = recorder.bounds
                 before, saved = position.errors, self._now()
-                for X, y in in_steps(without(rows, position.row), position.row, self.every[0]):
+                for X, y in self._counted(in_steps(without(rows, position.row), position.row, self.every[0])):
                     self._prepare(X)
                     recorder.feed(X, y)
                     position.advance(len(y))
@@ -237,6 +237,17 @@ class _Run:
                 "give it: --param gamma=0.1, say"
             )
         getattr(self.model, "learner", self.model).set_params(grow_features=True)
+
+    def _counted(self, chunks: Iterator[Any]) -> Iterator[Any]:
+        """Cut where a feature is met first, for a learner that counts its features."""
+        from ellipsoid.streams.widening import as_they_widen
+
+        for X, y in chunks:
+            known = hasattr(X, "tocsr") and self.inputs.reader.n_features is None
+            if known and getattr(getattr(self.model, "learner", self.model), "_counts_features", False):
+                yield from as_they_widen([(X, y)], getattr(self.model, "n_features_in_", 0))
+            else:
+                yield X, y
 
     def _due(self, saved: float) -> bool:
         rows, seconds = self.every

@@ -36,6 +36,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     _core: Learner
     _multilabel = False
+    # Does a feature that nobody has matter?
+    _counts_features = False
 
     # -- what a subclass gives ---------------------------------------------------------------------------------
 

@@ -158,6 +158,11 @@ class QuasiAdditive(OnlineClassifier):
         self.random_state = random_state
         self.grow_features = grow_features
 
+    @property
+    def _counts_features(self) -> bool:  # type: ignore[override]
+        """All share the weight of a distribution."""
+        return self.link in ("entropy", "balanced")
+
     def _start(self) -> DualLearner:
         kind, push = one_of("link", self.link, LINKS), one_of("update", self.update, PUSHES)
         ovr = one_of("multiclass", self.multiclass, {"rival": False, "ovr": True})

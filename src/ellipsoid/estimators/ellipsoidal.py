@@ -112,6 +112,7 @@ class EllipsoidClassifier(OnlineClassifier):
 
     _core: EllipsoidLearner
     _multilabel = True
+    _counts_features = True  # they are dimensions of the ellipsoid
 
     @property
     def asked_(self) -> int:

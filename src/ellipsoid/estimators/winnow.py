@@ -100,6 +100,7 @@ class Winnow(OnlineClassifier):
     """
 
     _core: WinnowLearner
+    _counts_features = True  # all share the weight
 
     def __init__(
         self,

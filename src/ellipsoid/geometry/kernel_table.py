@@ -16,6 +16,10 @@ from .state import CUTS, DONE, LOG_SCALE, SIZE, SLIM, STORED, WEIGHT
 
 KernelSpec = tuple[str, float | None, float, float]
 
+# Rows are as long as a multiple of this. Vectors then have no rest that is summed apart, so that a sum does not change
+# when features are added that its rows do not have.
+STRIDE = 64
+
 
 class KernelTable:
     """Support patterns, their coefficients and the Gram form over the first of them.
@@ -38,7 +42,7 @@ class KernelTable:
 
     def _allocate(self, patterns: int, stored: int) -> None:
         self.arrays: dict[str, Floats] = {
-            "SV": np.zeros((patterns, 1 + self.width)),
+            "SV": np.zeros((patterns, self.stride)),
             "coef": np.zeros((patterns, self.scores)),
             "late": np.zeros((patterns if self.average else 0, self.scores)),
             "rounds": np.zeros(patterns),
@@ -47,9 +51,14 @@ class KernelTable:
         }
         self._bind()
 
+    @property
+    def stride(self) -> int:
+        """How long a row is: the constant feature, the others, and zeros."""
+        return -(-(1 + self.width) // STRIDE) * STRIDE
+
     def _bind(self) -> None:
         arrays = self.arrays
-        scratch = (np.zeros(1 + self.width), np.zeros(len(arrays["SV"])), np.zeros((2, max(1, len(arrays["S"])))))
+        scratch = (np.zeros(self.stride), np.zeros(len(arrays["SV"])), np.zeros((2, max(1, len(arrays["S"])))))
         self.rep: Any = KernelGram(
             self.make_kernel(), float(self.constant), arrays["SV"], arrays["coef"], arrays["late"],
             arrays["S"], arrays["pairs"], self.numbers, arrays["rounds"], *scratch,
@@ -98,7 +107,7 @@ class KernelTable:
         for name in ("coef", "late"):
             array = self.arrays[name]
             array[:, 1] = factor * array[:, 0]
-            array[:, 0] = -array[:, 1]
+            array[:, 0] = 0.0 - array[:, 1]  # never -0.0
         stored = int(self.numbers[STORED])
         pairs = self.arrays["pairs"][:stored]
         positive = pairs[:, 1] > 0.0
@@ -109,7 +118,7 @@ class KernelTable:
 
     def patterns(self) -> Floats:
         """Support patterns as rows, without the constant feature."""
-        return self.arrays["SV"][: int(self.numbers[CUTS]), 1:].copy()
+        return self.arrays["SV"][: int(self.numbers[CUTS]), 1 : 1 + self.width].copy()
 
     @property
     def rounds(self) -> Floats:
@@ -156,7 +165,7 @@ class KernelTable:
         cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
         trimmed = {"SV": cuts, "coef": cuts, "late": cuts, "rounds": cuts, "pairs": stored, "S": stored}
         arrays = {name: array[: trimmed[name]].copy() for name, array in self.arrays.items()}
-        arrays["S"] = arrays["S"][:, :stored].copy()
+        arrays["S"], arrays["SV"] = arrays["S"][:, :stored].copy(), arrays["SV"][:, : 1 + self.width].copy()
         return {**arrays, "numbers": self.numbers.copy()}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:

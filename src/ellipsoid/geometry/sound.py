@@ -31,7 +31,9 @@ def check_form(table: EllipsoidTable, arrays: Arrays, form: Any) -> None:
         return
     if form not in FORMS:
         raise ValueError(f"its shape has the unknown form {form!r}")
-    if table.by_class is (form == "sparse") or table.forced not in (None, form):
+    # A form that has lost its digits gave way to products, whatever was asked for.
+    allowed = (None, form, "column", "gram") if form == "product" else (None, form)
+    if table.by_class is (form == "sparse") or table.forced not in allowed:
         raise ValueError(f"its shape has the form {form!r}, which is not one for its weights and parameters")
     parts = {name: arrays[f"form_{name}"] for name in ARRAYS[form] if name not in LATER or f"form_{name}" in arrays}
     capacity = max((len(parts[name]) for name in ("H", "S") if name in parts), default=0)

@@ -369,7 +369,8 @@ class EllipsoidTable:
         arrays = {**self.linear.state(scores), "numbers": self.numbers.copy(), "rounds": self.rounds[:cuts].copy()}
         # Integers outlive this format as int64.
         kinds = {"f": np.float64, "i": np.int64}
-        return arrays | {f"form_{name}": array.astype(kinds[array.dtype.kind]) for name, array in self.parts.items()}
+        parts = {f"form_{name}": array.astype(kinds[array.dtype.kind]) for name, array in self.parts.items()}
+        return arrays | parts | {name: parts[name][: 1 + self.width] for name in parts if name == "form_slot"}
 
     def restore(self, arrays: dict[str, NDArray[Any]], form: str | None = None) -> None:
         """Take back what ``state`` gave."""

@@ -1,0 +1,29 @@
+"""Sparse chunks for learners that count their features: each becomes known when its first row comes, not its chunk."""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+
+def as_they_widen(chunks: Iterable[tuple[Any, Any]], width: int) -> Iterator[tuple[Any, Any]]:
+    """The chunks, cut also before each row with a feature beyond the first ``width`` and all that came before.
+
+    >>> X = csr_matrix([[1.0, 0.0, 0.0], [2.0, 3.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 5.0]])
+    >>> [(X.shape, y) for X, y in as_they_widen([(X, [1, 2, 3, 4])], 1)]
+    [((1, 1), [1]), ((2, 2), [2, 3]), ((1, 3), [4])]
+    """
+    for X, y in chunks:
+        reach = np.full(X.shape[0], max(1, width))
+        filled = np.flatnonzero(np.diff(X.indptr))
+        if len(filled):
+            reach[filled] = np.maximum(reach[filled], 1 + np.maximum.reduceat(X.indices, X.indptr[filled]))
+        reach = np.maximum.accumulate(reach)
+        edges = [0, *(np.flatnonzero(np.diff(reach)) + 1).tolist(), len(reach)]
+        for start, stop in pairwise(edges):
+            low, high = X.indptr[start], X.indptr[stop]
+            parts = X.data[low:high], X.indices[low:high], X.indptr[start : stop + 1] - low
+            yield csr_matrix(parts, shape=(stop - start, int(reach[start]))), y[start:stop]
+        width = int(reach[-1])
