@@ -59,12 +59,37 @@ def test_a_run_cut_off_anywhere_goes_on_at_the_right_row(stop, svm, monkeypatch)
 
 
 @pytest.mark.parametrize("settings", [("PassiveAggressive", "budget=30"), ("OnlineSVM", "window=5")])
-def test_files_in_one_run_and_resumed_equal_each_other_with_kernels_too(svm, settings):
+def test_kernel_models_are_those_of_one_file_too(svm, settings):
     model = ("--model", settings[0], "--param", "kernel=rbf", "--param", "gamma=0.001", "--param", settings[1])
+    run("learn", svm / "all.svm", *model, "--save", svm / "whole")
     run("learn", svm / "first.svm", svm / "second.svm", *model, "--save", svm / "both")
     run("learn", svm / "first.svm", *model, "--save", svm / "half")
     run("learn", svm / "second.svm", "--resume", svm / "half", "--save", svm / "resumed")
-    assert learned(svm / "resumed") == learned(svm / "both")
+    assert learned(svm / "resumed") == learned(svm / "both") == learned(svm / "whole")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "Winnow",
+        "CELLIP --param shape=gram",
+        "IELLIP --param kernel=rbf --param gamma=1",
+    ],
+)
+def test_features_that_come_late_are_known_from_their_first_row_on(model, tmp_path):
+    """A chunk would tell of them before: weights that share one sum, and an ellipsoid's dimension, would be others."""
+    rng, lines = np.random.default_rng(3), []
+    for t in range(160):
+        features = np.unique(rng.integers(1, 5 + t // 2, size=6))
+        lines.append(f"{rng.integers(2)} " + " ".join(f"{j}:{rng.normal():.3f}" for j in features) + "\n")
+    for name, part in (("all", lines), ("first", lines[:60]), ("second", lines[60:])):
+        (tmp_path / name).write_text("".join(part))
+    how = ("--format", "svmlight", "--model", *model.split(), "--classes", "0,1")
+    run("learn", tmp_path / "all", *how, "--save", tmp_path / "whole")
+    run("learn", tmp_path / "first", *how, "--save", tmp_path / "half")
+    run("learn", tmp_path / "second", *how[:2], "--resume", tmp_path / "half", "--save", tmp_path / "resumed")
+    assert learned(tmp_path / "resumed") == learned(tmp_path / "whole")
+    assert load(tmp_path / "half").n_features_in_ < load(tmp_path / "whole").n_features_in_
 
 
 def test_kill_9_and_resume_from_a_pipe(svm):
