@@ -239,13 +239,14 @@ class _Run:
         getattr(self.model, "learner", self.model).set_params(grow_features=True)
 
     def _counted(self, chunks: Iterator[Any]) -> Iterator[Any]:
-        """Cut where a feature is met first, for a learner that counts its features."""
+        """Cut where a row is wider than all before it, for a learner to whom that matters."""
         from ellipsoid.streams.widening import as_they_widen
 
+        counts = getattr(getattr(self.model, "learner", self.model), "_counts_features", False)
+        mark = None if counts is True else counts
         for X, y in chunks:
-            known = hasattr(X, "tocsr") and self.inputs.reader.n_features is None
-            if known and getattr(getattr(self.model, "learner", self.model), "_counts_features", False):
-                yield from as_they_widen([(X, y)], getattr(self.model, "n_features_in_", 0))
+            if counts and hasattr(X, "tocsr") and self.inputs.reader.n_features is None:
+                yield from as_they_widen([(X, y)], getattr(self.model, "n_features_in_", 0), mark)
             else:
                 yield X, y
 

@@ -36,8 +36,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     _core: Learner
     _multilabel = False
-    # Does a feature that nobody has matter?
-    _counts_features = False
+    # Does it matter how many features there are, counting those that no row has had yet? Or whether more than so many?
+    _counts_features: bool | int = False
 
     # -- what a subclass gives ---------------------------------------------------------------------------------
 

@@ -159,7 +159,7 @@ class QuasiAdditive(OnlineClassifier):
         self.grow_features = grow_features
 
     @property
-    def _counts_features(self) -> bool:  # type: ignore[override]
+    def _counts_features(self) -> bool | int:  # type: ignore[override]
         """All share the weight of a distribution."""
         return self.link in ("entropy", "balanced")
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from ellipsoid.certificates import Certificate
 from ellipsoid.representation.expansion import KernelSpec
 from ellipsoid.representation.kernels import KERNELS
+from ellipsoid.representation.patterns import WIDE
 
 from .base import OnlineClassifier
 from .expansion import ExpansionLearner
@@ -36,6 +37,11 @@ class KernelClassifier(OnlineClassifier):
 
     _linear_learner: type[Learner] = Learner
     _expansion_learner: type[ExpansionLearner] = ExpansionLearner
+
+    @property
+    def _counts_features(self) -> bool | int:  # type: ignore[override]
+        """Kernel values of wider rows are made in another way, and rounded differently."""
+        return False if isinstance(self.kernel, str) and self.kernel == "linear" else WIDE
 
     def _learner(self, rule: Any, *, one_vs_rest: bool = False, half: float = 1.0) -> Learner:
         """A learner for the rule, in the space that the parameters name."""

@@ -114,8 +114,7 @@ class WindowExpansion(ExpansionTable):
         elif isinstance(kernel, Function):
             out[:] = kernel.values(block.matrix, recent.matrix).T
         else:
-            products = recent.matrix @ block.matrix.T
-            out[:] = products.toarray() if self.patterns.sparse else products
+            (recent.matrix @ block.matrix.T).toarray(out=out)
             from_products(kernel, out, recent.norms, block.norms)
         out += self.constant2
         return out

@@ -1,4 +1,4 @@
-"""Sparse chunks for learners that count their features: each becomes known when its first row comes, not its chunk."""
+"""Sparse chunks for learners to whom their width matters: it grows with a row that is wider, not with its chunk."""
 
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -8,12 +8,16 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 
-def as_they_widen(chunks: Iterable[tuple[Any, Any]], width: int) -> Iterator[tuple[Any, Any]]:
+def as_they_widen(chunks: Iterable[tuple[Any, Any]], width: int, mark: int | None = None) -> Iterator[tuple[Any, Any]]:
     """The chunks, cut also before each row with a feature beyond the first ``width`` and all that came before.
+
+    If all that matters is whether there are more than ``mark`` features, they are cut where that becomes true.
 
     >>> X = csr_matrix([[1.0, 0.0, 0.0], [2.0, 3.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 5.0]])
     >>> [(X.shape, y) for X, y in as_they_widen([(X, [1, 2, 3, 4])], 1)]
     [((1, 1), [1]), ((2, 2), [2, 3]), ((1, 3), [4])]
+    >>> [(X.shape, y) for X, y in as_they_widen([(X, [1, 2, 3, 4])], 1, mark=2)]
+    [((3, 2), [1, 2, 3]), ((1, 3), [4])]
     """
     for X, y in chunks:
         reach = np.full(X.shape[0], max(1, width))
@@ -21,6 +25,8 @@ def as_they_widen(chunks: Iterable[tuple[Any, Any]], width: int) -> Iterator[tup
         if len(filled):
             reach[filled] = np.maximum(reach[filled], 1 + np.maximum.reduceat(X.indices, X.indptr[filled]))
         reach = np.maximum.accumulate(reach)
+        if mark is not None:
+            reach = np.where(reach > mark, max(X.shape[1], width), np.minimum(mark, max(X.shape[1], width)))
         edges = [0, *(np.flatnonzero(np.diff(reach)) + 1).tolist(), len(reach)]
         for start, stop in pairwise(edges):
             low, high = X.indptr[start], X.indptr[stop]
