@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from ellipsoid import MIRA, Scaled, datasets, load
 from ellipsoid.cli import main
-from ellipsoid.estimators import container
+from ellipsoid.estimators import container, kernelized
+from ellipsoid.representation import patterns
 
 from .conftest import COMMAND, learned, lines_of, run, stream_of
 
@@ -74,10 +75,16 @@ def test_kernel_models_are_those_of_one_file_too(svm, settings):
         "Winnow",
         "CELLIP --param shape=gram",
         "IELLIP --param kernel=rbf --param gamma=1",
+        "PassiveAggressive --param kernel=rbf --param gamma=1 --param budget=30",
     ],
 )
-def test_features_that_come_late_are_known_from_their_first_row_on(model, tmp_path):
-    """A chunk would tell of them before: weights that share one sum, and an ellipsoid's dimension, would be others."""
+def test_features_that_come_late_are_known_from_their_first_row_on(model, tmp_path, monkeypatch):
+    """A chunk would tell of them before: weights that share one sum, and an ellipsoid's dimension, would be others.
+
+    Kernel values of very wide rows are made in another way.
+    """
+    monkeypatch.setattr(patterns, "WIDE", 50)
+    monkeypatch.setattr(kernelized, "WIDE", 50)
     rng, lines = np.random.default_rng(3), []
     for t in range(160):
         features = np.unique(rng.integers(1, 5 + t // 2, size=6))
