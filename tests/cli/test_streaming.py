@@ -178,6 +178,23 @@ def test_learning_the_same_files_once_more_is_said(svm):
     assert run("learn", svm / "second.svm", "--resume", m).stderr == ""
 
 
+@pytest.mark.parametrize("passes", [1, 2])
+def test_a_kill_after_the_last_save_changes_nothing(passes, svm):
+    """The command is repeated as after any other kill; rows that have come since are learned."""
+    command = ("learn", svm / "d.svm", *OPTIONS, "--epochs", passes, "--save-every", 100, "--save", svm / "m")
+    (svm / "d.svm").write_text((svm / "first.svm").read_text())
+    run(*command)
+    complete = (svm / "m").read_bytes()
+    repeated = run(*command, "--resume", svm / "m")
+    assert "had learned all of DATA" in repeated.stderr
+    assert (svm / "m").read_bytes() == complete
+    if passes == 1:
+        (svm / "d.svm").write_text((svm / "all.svm").read_text())
+        run(*command, "--resume", svm / "m")
+        run("learn", svm / "all.svm", *OPTIONS, "--save", svm / "whole")
+        assert learned(svm / "m") == learned(svm / "whole")
+
+
 def test_the_curve_and_the_validation_error(svm):
     shown = run("learn", svm / "first.svm", *OPTIONS, "--test-then-train", "--validate", svm / "second.svm").stdout
     assert "error so far" in shown

@@ -43,7 +43,8 @@ def command(**options: Any) -> None:
     speed, and the bounds that hold for this run.
 
     A run that was killed goes on where it last saved: repeat the command with --resume and the file it saved to. With
-    other DATA than the killed run's, or after a run that came to its end, --resume learns all rows of DATA.
+    other DATA than the killed run's, or without --save-every after a run that came to its end, --resume learns all rows
+    of DATA.
     """
     if options["save_every"] and not options["target"]:
         raise click.UsageError("--save-every needs --save, the file to write to.")
@@ -141,10 +142,16 @@ def _position(options: dict[str, Any], record: Any) -> Any:
     kept = Position.read(record)
     start.columns, start.zero_based, start.bits = kept.columns, kept.zero_based, kept.bits
     if kept.complete:
-        if kept.same_run(start) and "-" not in start.inputs:
-            # Not what was meant, if the kill came after the last save.
+        if "-" in start.inputs or not kept.same_run(start):
+            return start
+        if not options["save_every"]:
             click.echo(f"Note: {options['resume']} has learned all of DATA before, and learns it once more.", err=True)
-        return start
+            return start
+        # A repeated command: the kill came after the last save.
+        click.echo(
+            f"Note: {options['resume']} had learned all of DATA; what has been added to it is learned.", err=True
+        )
+        kept.reopen()
     if not kept.same_run(start):
         raise ValueError(
             f"{options['resume']} was saved in the middle of a run ({kept}); resume it with the same DATA and "

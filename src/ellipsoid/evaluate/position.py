@@ -87,6 +87,10 @@ class Position:
         """A pass is complete."""
         self.epoch, self.row = self.epoch + 1, 0
 
+    def reopen(self) -> None:
+        """A run that came to its end stands before it again, behind its last row."""
+        self.epoch, self.row, self.complete = self.epochs - 1, self.rows // self.epochs, False
+
     def __str__(self) -> str:
         names = ", ".join(self.inputs)
         if self.complete:
