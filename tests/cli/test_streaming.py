@@ -73,7 +73,6 @@ def test_kernel_models_are_those_of_one_file_too(svm, settings):
     "model",
     [
         "Winnow",
-        "CELLIP --param shape=gram",
         "IELLIP --param kernel=rbf --param gamma=1",
         "PassiveAggressive --param kernel=rbf --param gamma=1 --param budget=30",
     ],

@@ -81,6 +81,16 @@ def test_binary_chunks_and_files_in_every_form(form, state, tmp_path, plain):
     assert all(one == found[0] for one in found)
 
 
+@pytest.mark.parametrize("form", ["column", "gram"])
+def test_a_form_that_has_given_way_to_products_can_be_saved(form, state, tmp_path, plain):
+    """Little is kept of a direction here: digits would be lost, and products take over, whatever was asked for."""
+    X, y = stream(classes=2)
+    model = IELLIP(c=0.9, b=0.9, shape=form).partial_fit(X, y, classes=[0, 1])
+    assert model._core.table.form == "product"
+    model.save(tmp_path / "model")
+    assert state(ellipsoid.load(tmp_path / "model")) == state(model)
+
+
 def test_single_examples_are_chunks_of_one(state):
     X, y = stream()
     for name in ("CELLIP", "IELLIP"):

@@ -47,7 +47,7 @@ CASES = [
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize(("name", "stream"), CASES)
-@settings(max_examples=4)
+@settings(max_examples=3)
 @given(data=st.data())
 def test_a_stream_cut_saved_and_resumed_gives_the_same_model(name, stream, kind, data, state, tmp_path_factory):
     picks = STREAMS[stream]
