@@ -253,7 +253,7 @@ class _Run:
         mark = None if counts is True else counts
         for X, y in chunks:
             if counts and hasattr(X, "tocsr") and self.inputs.reader.n_features is None:
-                yield from as_they_widen([(X, y)], getattr(self.model, "n_features_in_", 0), mark)
+                yield from as_they_widen(X, y, getattr(self.model, "n_features_in_", 0), mark)
             else:
                 yield X, y
 

@@ -135,7 +135,7 @@ class ExpansionLearner(Learner):
             return ledger[ASIDE, begin:end].copy() if mode == ORDERED else slice(begin, end)
 
         def prepared(spare: NDArray[np.float64] | None = None) -> Forerun | None:
-            block = self.table.block(rows, picks_of(end, min(stop, end + BLOCK))) if end < stop else None
+            block = self.table.block(rows, picks_of(end, min(stop, end + size))) if end < stop else None
             if block is None or block.tiles is None:
                 return None
             return Forerun(self.table, block, self.scores, base_round(self.rounds + end - begin), coming, spare)

@@ -1,6 +1,6 @@
 """Sparse chunks for learners to whom their width matters: it grows with a row that is wider, not with its chunk."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -8,28 +8,27 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 
-def as_they_widen(chunks: Iterable[tuple[Any, Any]], width: int, mark: int | None = None) -> Iterator[tuple[Any, Any]]:
-    """The chunks, cut also before each row with a feature beyond the first ``width`` and all that came before.
+def as_they_widen(X: Any, y: Any, width: int, mark: int | None = None) -> Iterator[tuple[Any, Any]]:
+    """A chunk, cut before each row with a feature beyond the first ``width`` and all that came before.
 
-    If all that matters is whether there are more than ``mark`` features, they are cut where that becomes true.
+    If all that matters is whether there are more than ``mark`` features, it is cut where that becomes true.
 
     >>> X = csr_matrix([[1.0, 0.0, 0.0], [2.0, 3.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 5.0]])
-    >>> [(X.shape, y) for X, y in as_they_widen([(X, [1, 2, 3, 4])], 1)]
+    >>> [(X.shape, y) for X, y in as_they_widen(X, [1, 2, 3, 4], 1)]
     [((1, 1), [1]), ((2, 2), [2, 3]), ((1, 3), [4])]
-    >>> [(X.shape, y) for X, y in as_they_widen([(X, [1, 2, 3, 4])], 1, mark=2)]
+    >>> [(X.shape, y) for X, y in as_they_widen(X, [1, 2, 3, 4], 1, mark=2)]
     [((3, 2), [1, 2, 3]), ((1, 3), [4])]
     """
-    for X, y in chunks:
-        reach = np.full(X.shape[0], max(1, width))
-        filled = np.flatnonzero(np.diff(X.indptr))
-        if len(filled):
-            reach[filled] = np.maximum(reach[filled], 1 + np.maximum.reduceat(X.indices, X.indptr[filled]))
-        reach = np.maximum.accumulate(reach)
-        if mark is not None:
-            reach = np.where(reach > mark, max(X.shape[1], width), np.minimum(mark, max(X.shape[1], width)))
-        edges = [0, *(np.flatnonzero(np.diff(reach)) + 1).tolist(), len(reach)]
-        for start, stop in pairwise(edges):
-            low, high = X.indptr[start], X.indptr[stop]
-            parts = X.data[low:high], X.indices[low:high], X.indptr[start : stop + 1] - low
-            yield csr_matrix(parts, shape=(stop - start, int(reach[start]))), y[start:stop]
-        width = int(reach[-1])
+    reach = np.full(X.shape[0], max(1, width))
+    filled = np.flatnonzero(np.diff(X.indptr))
+    if len(filled):
+        reach[filled] = np.maximum(reach[filled], 1 + np.maximum.reduceat(X.indices, X.indptr[filled]))
+    reach = np.maximum.accumulate(reach)
+    if mark is not None:
+        widest = max(X.shape[1], width)
+        reach = np.where(reach > mark, widest, min(mark, widest))
+    edges = [0, *(np.flatnonzero(np.diff(reach)) + 1).tolist(), len(reach)]
+    for start, stop in pairwise(edges):
+        low, high = X.indptr[start], X.indptr[stop]
+        parts = X.data[low:high], X.indices[low:high], X.indptr[start : stop + 1] - low
+        yield csr_matrix(parts, shape=(stop - start, int(reach[start]))), y[start:stop]
