@@ -141,7 +141,8 @@ class _DigestCache(FunctionCache):
     def _index_key(self, sig: Any, codegen: Any) -> str:
         _, *rest = super()._index_key(sig, codegen)
         stamp = self._impl.locator.get_source_stamp()
-        return repr((_spelling(sig), rest, stamp, self._digest()))
+        # Code that looks at every index is kept beside code that does not (NUMBA_BOUNDSCHECK).
+        return repr((_spelling(sig), rest, stamp, self._digest(), bool(config.BOUNDSCHECK)))
 
 
 class _Files(IndexDataCacheFile):
