@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from sklearn.utils.estimator_checks import check_estimator
 
 from ellipsoid import PassiveAggressive, Perceptron, QuasiAdditive, Winnow, load
+from ellipsoid.engine import tally as tallies
 
 LINKED = ["entropy", "balanced", "p-norm"]
 
@@ -240,3 +241,28 @@ def test_scikit_learn_finds_nothing_behind_a_link(model, monkeypatch):
     results = check_estimator(model, on_fail=None, on_skip=None)
     assert len(results) > 40
     assert [r["check_name"] for r in results if r["status"] == "failed"] == []
+
+
+@pytest.mark.parametrize("rows", [np.array, sp.csr_matrix], ids=["dense", "csr"])
+@pytest.mark.parametrize("link", LINKED)
+def test_exact_steps_along_rows_of_all_scales(link, rows):
+    """What dominates a sum before a step may be nothing after it: a step that is not cut short ends on the margin."""
+    steps = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(40, 4)) * 10.0 ** rng.integers(-3, 6, size=(40, 1))
+        X[rng.random(X.shape) < 0.3] = 0.0
+        y = rng.integers(0, 2, 40)
+        model, weight = QuasiAdditive(link=link, update="exact", p=3.0, fit_intercept=False), 0.0
+        for x, label in zip(X, y, strict=True):
+            model.partial_fit(rows(x[None]), [label], classes=[0, 1])
+            finite(model)
+            alpha, weight = model._core.tally[tallies.WEIGHT] - weight, model._core.tally[tallies.WEIGHT]
+            if 1e-9 < alpha < 1.0 - 1e-9:
+                steps += 1
+                margin = (1.0 if label else -1.0) * float(exact_weights(model) @ x)
+                # theta is rounded, and the margin moves by so much with it.
+                rounding = np.abs(model._core.theta()).max() * np.abs(x).max()
+                assert margin == pytest.approx(1.0, abs=1e-9 + 1e-13 * rounding)
+        assert all(c.observed <= c.bound for c in model.certificates())
+    assert steps > 60

@@ -339,3 +339,16 @@ def test_huge_rows_never_make_weights_that_are_not_numbers(learner):
     model = learner(fit_intercept=False).partial_fit(X, np.arange(60) % 2, classes=[0, 1])
     assert np.isfinite(model.coef_).all()
     assert np.isfinite(model.decision_function(X)).all()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_rows_of_all_scales_are_learned(learner, intercept):
+    """What is not refused is learned, next to rows that are larger or smaller by hundreds of orders of magnitude."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(30, 3)) * rng.choice([1e-140, 1e-60, 1e-3, 1.0, 1e4, 1e60, 1e140], size=(30, 1))
+        X[rng.random(X.shape) < 0.25] = 0.0
+        model = learner(fit_intercept=intercept).partial_fit(X, rng.integers(0, 2, 30), classes=[0, 1])
+        assert model.t_ == 30
+        assert np.isfinite(model.coef_).all()
+        assert np.isfinite(model.decision_function(X)).all()

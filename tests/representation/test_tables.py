@@ -107,7 +107,10 @@ def test_there_is_room_for_whatever_was_reserved(name, average, by_class):
         asked = {
             **dict.fromkeys(("W", "U", "V", "theta"), weight if table.by_class else weight[::-1]),
             **dict.fromkeys(("f", "Bz"), weight),
-            **{"H": (0, *weight), "J": (*weight, *weight), "slot": weight[1:], "x": (width,)},
+            "H": (0, *weight),
+            "J": (*weight, *weight),
+            "slot": weight[1:],
+            "x": (width,),
         }
         for array_name, array in places(table.rep):
             if array_name in asked:

@@ -77,3 +77,16 @@ def test_without_a_cap_the_maximum_is_found_where_there_is_one():
         a1, a2, gain = best_pair((0.0, 0.0), tuple(b), (2.0, 2.0, 1.5), np.inf)
         assert gain == pytest.approx(best_of_faces(np.array(b), K, 1e6), rel=1e-12)
         assert min(a1, a2) >= 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e-100, 1e100, 1e140])
+@pytest.mark.parametrize("C", [1.0, np.inf])
+def test_two_examples_of_any_length_are_solved_together(scale, C):
+    """Units do not matter: alphas of examples that are ``scale`` times as long are as many squares of it smaller."""
+    K, g, unit = (2.0, 3.0, 1.5), (1.0, 0.9), scale * scale
+    plain = best_pair((0.0, 0.0), g, K, C)
+    assert min(plain) > 0.0
+    a1, a2, gain = best_pair((0.0, 0.0), g, tuple(unit * k for k in K), C / unit)
+    assert a1 * unit == pytest.approx(plain[0], rel=1e-9)
+    assert a2 * unit == pytest.approx(plain[1], rel=1e-9)
+    assert gain * unit == pytest.approx(plain[2], rel=1e-9)

@@ -11,6 +11,7 @@ import numpy as np
 from ellipsoid.engine import compiled, entry
 from ellipsoid.representation.tables import Floats
 
+from . import linked_steps as _steps  # noqa: F401  (the bodies that make links learn)
 from .linked import DIVISOR, HIGH, LOW, NUMBERS, SHIFT, SINCE, Linked, divisor_of, put, renew
 from .links import SIMPLEX, Link
 

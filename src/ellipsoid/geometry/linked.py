@@ -13,7 +13,8 @@ A step takes the old parts of the coordinates it touches out of E and puts the n
 numbers, so that what is taken out leaves no rounding behind, and is summed anew where it has fallen by ten orders of
 magnitude, or where a coordinate leaves the range of the shift. All of this depends on the rows alone, never on chunks.
 
-``first`` is 0 where the constant feature counts as a coordinate; functions share a sum where ``joint`` is 1.
+``first`` is 0 where the constant feature counts as a coordinate; functions share a sum where ``joint`` is 1. The steps
+are in ``linked_steps``.
 """
 
 from math import exp, expm1, inf, log, log1p
@@ -23,13 +24,11 @@ import numpy as np
 
 from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.machine import fetch
-from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2, room, score
+from ellipsoid.engine.protocol import norm2, room, score
 from ellipsoid.engine.rows import CSR, Dense
-from ellipsoid.engine.tally import ROUNDS
 from ellipsoid.representation.linear import AHEAD, LINE
 
 from .links import BALANCED, NORM, SIMPLEX
-from .protocol import risen, search
 from .touched import column, stretch, value
 
 SHIFT, HIGH, LOW, PEAK, DIVISOR, SINCE = range(6)
@@ -221,160 +220,3 @@ def flush(rep, g, rounds):
     for j in range(rep.first, rep.columns):
         for r in range(start, stop):
             U[j, r] += lasted * V[j, r]
-
-
-@helper(inline=False)
-def margin_at(rep, rows, t, moves, work, alpha):
-    """<z, grad G(theta + alpha z)> for the step's direction z, without changing anything.
-
-    ``moves`` are the first and the last but one of the moves of one group, their TAU the entries +-1 of the direction.
-    """
-    g = 0 if rep.joint else int(work[WHO, moves[0]])
-    shift, numbers = rep.numbers[g, SHIFT], rep.numbers
-    start, stop = stretch(rows, t)
-    top = shift
-    for m in range(moves[0], moves[1]):
-        r, sign = int(work[WHO, m]), work[TAU, m]
-        for k in range(start, stop + 1):
-            j = column(rows, k, start, stop)
-            if j >= rep.first:
-                moved = rep.theta[j, r] + alpha * sign * value(rows, t, k, stop)
-                top = max(top, moved if rep.kind == SIMPLEX else abs(moved))
-    # What the untouched coordinates have, in units of the new shift; then the touched ones.
-    high, low = numbers[g, HIGH], numbers[g, LOW]
-    E, along = 0.0, 0.0
-    for m in range(moves[0], moves[1]):
-        r, sign = int(work[WHO, m]), work[TAU, m]
-        for k in range(start, stop + 1):
-            j = column(rows, k, start, stop)
-            x = value(rows, t, k, stop)
-            if j < rep.first or x == 0.0:
-                continue
-            old = -part(rep, rep.V[j, r], rep.theta[j, r], shift)
-            total = high + old
-            back = total - high
-            low += (high - (total - back)) + (old - back)
-            high = total
-            moved = rep.theta[j, r] + alpha * sign * x
-            V = weight(rep, moved, top)
-            E += part(rep, V, moved, top)
-            along += sign * x * V
-    rest = max(0.0, high + low)
-    E += rest * ((shift / top) ** rep.p if rep.kind == NORM else exp(shift - top))
-    return along / divisor_of(rep, E, top)
-
-
-@helper(inline=False)
-def prolonged(rep, rows, t, moves, work, base, goal, cap):  # noqa: PLR0913 (the step and its two ends)
-    """The alpha in [base, cap] at which the margin reaches ``goal``, which the one at ``base`` does not pass."""
-    low, high = base, cap
-    if rep.kind == NORM:
-        # |theta + a z| >= a |z| - |theta| bounds the answer: a >= 2 (goal + |theta| |z|) / |z|^2 has reached the goal.
-        pair = 2.0 ** (2.0 / rep.p) if moves[1] - moves[0] == 2 else 1.0
-        energy = pair * norm2(rep, rows, t) / (rep.p - 1.0)
-        numbers, g = rep.numbers, 0 if rep.joint else int(work[WHO, moves[0]])
-        length = numbers[g, SHIFT] * (numbers[g, HIGH] + numbers[g, LOW]) ** (1.0 / rep.p)
-        high = min(high, 2.0 * (goal / energy + length / np.sqrt(energy)))
-    if high <= low:
-        return min(low, cap)
-    above = margin_at(rep, rows, t, moves, work, high) - goal
-    if above <= 0.0:
-        return high
-    below = margin_at(rep, rows, t, moves, work, low) - goal
-    if below >= 0.0:
-        return low
-    # Regula falsi that halves the weight of an end that stays (Illinois), with a bisection where that is slow.
-    side = 0
-    for i in range(200):
-        middle = 0.5 * (low + high) if i % 4 == 3 else (low * above - high * below) / (above - below)
-        if not low < middle < high:
-            middle = 0.5 * (low + high)
-            if not low < middle < high:
-                break
-        found = margin_at(rep, rows, t, moves, work, middle) - goal
-        if found == 0.0:
-            return middle
-        if found < 0.0:
-            low, below = middle, found
-            above = 0.5 * above if side < 0 else above
-            side = -1
-        else:
-            high, above = middle, found
-            below = 0.5 * below if side > 0 else below
-            side = 1
-        if high - low <= 2.3e-16 * high:
-            break
-    return low
-
-
-@helper(inline=False)
-def advance(rep, rows, t, moves, work):
-    """theta += TAU x for the moves of one group, and the group's sum, shift and divisor."""
-    numbers, theta, V = rep.numbers, rep.theta, rep.V
-    g = 0 if rep.joint else int(work[WHO, moves[0]])
-    shift = numbers[g, SHIFT]
-    start, stop = stretch(rows, t)
-    top = -inf
-    for m in range(moves[0], moves[1]):
-        r, tau = int(work[WHO, m]), work[TAU, m]
-        for k in range(start, stop + 1):
-            j = column(rows, k, start, stop)
-            x = value(rows, t, k, stop)
-            if j >= rep.first and x != 0.0:
-                put(numbers, g, -part(rep, V[j, r], theta[j, r], shift))
-                theta[j, r] += tau * x
-                top = max(top, theta[j, r] if rep.kind == SIMPLEX else abs(theta[j, r]))
-    if rep.kind == NORM:
-        far = top > 0.0 and rep.p * log(top / shift) > REACH
-    else:
-        far = top - shift > REACH
-    if not far:
-        for m in range(moves[0], moves[1]):
-            r = int(work[WHO, m])
-            for k in range(start, stop + 1):
-                j = column(rows, k, start, stop)
-                if j >= rep.first and value(rows, t, k, stop) != 0.0:
-                    V[j, r] = weight(rep, theta[j, r], shift)
-                    put(numbers, g, part(rep, V[j, r], theta[j, r], shift))
-    E = numbers[g, HIGH] + numbers[g, LOW]
-    total = whole(rep, E, shift)
-    numbers[g, PEAK] = max(numbers[g, PEAK], abs(numbers[g, HIGH]))
-    if far or not FLOOR < total < CEILING or total < FALLEN * numbers[g, PEAK]:
-        renew(rep, g)
-    else:
-        numbers[g, DIVISOR] = divisor_of(rep, E, shift)
-
-
-@helper()
-def state_of(rep, g):
-    """G of a group as it is."""
-    return conjugate(rep, rep.numbers[g, HIGH] + rep.numbers[g, LOW], rep.numbers[g, SHIFT])
-
-
-@absorb.register(Linked)
-def _(rep, rule, rows, t, moves, work, tally):
-    goal, cap = search(rule)
-    start = 0
-    while start < moves:
-        group = (start, moves if rep.joint else start + 1)
-        g = 0 if rep.joint else int(work[WHO, start])
-        alpha = abs(work[TAU, start])
-        if alpha == 0.0:
-            start = group[1]
-            continue
-        if rep.U.shape[0] > 0:
-            flush(rep, g, tally[ROUNDS])
-        before = state_of(rep, g)
-        margin = 0.0
-        for m in range(group[0], group[1]):
-            margin += work[TAU, m] / alpha * work[SCORES, int(work[WHO, m])]
-        if cap > 0.0:
-            for m in range(group[0], group[1]):
-                work[TAU, m] = 1.0 if work[TAU, m] > 0.0 else -1.0
-            alpha = prolonged(rep, rows, t, group, work, alpha, goal, cap)
-            for m in range(group[0], group[1]):
-                work[TAU, m] *= alpha
-        advance(rep, rows, t, group, work)
-        risen(rule, margin, alpha, state_of(rep, g) - before, tally)
-        start = group[1]
-    return True

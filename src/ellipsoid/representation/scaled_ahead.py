@@ -76,7 +76,7 @@ def _(rep, rule, rows, t, moves, work, tally):
     ahead.when[t] = tally[ROUNDS] + 1.0
     if state[SUMMED] == 0.0:
         state[SUMMED] = state[NORM2]
-    growth = state[NORM2] / state[SUMMED]
+    growth = state[NORM2] / state[SUMMED] if state[SUMMED] > 0.0 else 0.0
     lost = ahead.late.shape[0] > 0 and state[SUM] > LOSS * state[SCALE] * (tally[ROUNDS] - state[FLUSHED] + 1.0)
     fine = 1.0 / THOUSAND < growth < THOUSAND and SMALLEST_SCALE < state[SCALE] < LARGEST_SCALE
     if lost or not fine or state[NORM2] > LARGEST or state[FORGET] != 0.0:

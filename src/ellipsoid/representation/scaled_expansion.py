@@ -57,7 +57,8 @@ class ScaledExpansionTable(ExpansionTable):
         for array in (ahead.moved, ahead.late, ahead.when):
             array[:] = 0.0
         self._flush(rounds)
-        if not 1.0 / THOUSAND < numbers[NORM2] / numbers[SUMMED] < THOUSAND and self.kernel[0] != "precomputed":
+        growth = numbers[NORM2] / numbers[SUMMED] if numbers[SUMMED] > 0.0 else 0.0
+        if not 1.0 / THOUSAND < growth < THOUSAND and self.kernel[0] != "precomputed":
             if scores > 1:
                 coef = self.coef[: self.used, :scores]
                 coef -= coef.mean(axis=1, keepdims=True)

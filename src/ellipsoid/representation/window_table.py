@@ -44,10 +44,15 @@ class WindowTable:
             if self.by_class
             else CSR(self.data, self.indices, self.indptr, self.constant, self.width)
         )
-        slots = self.slots
+        slots, old = self.slots, self.__dict__.get("rep")
+        # Scratch is zero between rounds, and kept: features may appear with every row.
+        dual = old.dual if old is not None and old.dual.alpha is slots.arrays["alpha"] else slots.dual()
+        x = np.zeros(0) if old is None else old.x
+        if len(x) < self.width:
+            x = np.zeros(max(self.width, 2 * len(x)))
         self.rep: Any = Window(
-            self.linear.rep, self.ring, slots.dual(), slots.window, slots.numbers, slots.arrays["pairs"],
-            slots.arrays["known"], np.zeros(self.width),
+            self.linear.rep, self.ring, dual, slots.window, slots.numbers, slots.arrays["pairs"],
+            slots.arrays["known"], x,
         )  # fmt: skip
 
     # -- growing -----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ The rows of K are made when an alpha first moves (``complete``): where one never
 Shalev-Shwartz and Singer (COLT 2006), section 5; Hsieh et al. (ICML 2008) for the coordinate steps.
 """
 
-from math import inf, sqrt
+from math import inf, nan, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,8 @@ ROUNDING = 1e-15
 SWEEPS = 200
 # A pivot below this share of its diagonal is that of a linearly dependent example.
 DEPENDENT = 1e-12
+# Products of two squared lengths below this, or beyond its inverse, are not to be relied on.
+SMALLEST = 1e-280
 
 
 class WindowDual(NamedTuple):
@@ -69,7 +71,30 @@ def edge(b, k, cap):
 @helper()
 def rise(d1, d2, g, K):
     """What the dual gains by moves d1, d2 of two alphas with gradients g; K is (K11, K22, K12)."""
-    return d1 * (g[0] - 0.5 * d1 * K[0]) + d2 * (g[1] - 0.5 * d2 * K[1]) - d1 * d2 * K[2]
+    product = d1 * d2
+    # Alphas of very short or very long examples: their product has no room in a float64.
+    both = product * K[2] if SMALLEST < abs(product) < 1.0 / SMALLEST else d1 * (d2 * K[2])
+    return d1 * (g[0] - 0.5 * d1 * K[0]) + d2 * (g[1] - 0.5 * d2 * K[1]) - both
+
+
+@helper()
+def stationary(b1, b2, K):
+    """Where both gradients vanish; NaN where K is singular."""
+    squares = K[0] * K[1]
+    if SMALLEST < squares < 1.0 / SMALLEST:
+        det = squares - K[2] * K[2]
+        if not det > DEPENDENT * K[0] * K[1]:
+            return nan, nan
+        return (b1 * K[1] - b2 * K[2]) / det, (b2 * K[0] - b1 * K[2]) / det
+    if not (K[0] > 0.0 and K[1] > 0.0):
+        return nan, nan
+    # Examples scaled to length one: products of squared lengths have no room in a float64.
+    u, v = 1.0 / sqrt(K[0]), 1.0 / sqrt(K[1])
+    cosine = u * K[2] * v
+    det = 1.0 - cosine * cosine
+    if not det > DEPENDENT:
+        return nan, nan
+    return u * (b1 * u - b2 * v * cosine) / det, v * (b2 * v - b1 * u * cosine) / det
 
 
 @helper()
@@ -83,12 +108,11 @@ def best_pair(a, g, K, cap):
     b1, b2 = g[0] + K[0] * a[0] + K[2] * a[1], g[1] + K[1] * a[1] + K[2] * a[0]
     best1, best2 = a[0], edge(g[1] + K[1] * a[1], K[1], cap)
     best = rise(0.0, best2 - a[1], g, K)
-    det = K[0] * K[1] - K[2] * K[2]
-    if det > DEPENDENT * K[0] * K[1]:
-        a1, a2 = (b1 * K[1] - b2 * K[2]) / det, (b2 * K[0] - b1 * K[2]) / det
-        if 0.0 <= a1 <= cap and 0.0 <= a2 <= cap:
-            gain = rise(a1 - a[0], a2 - a[1], g, K)
-            return (a1, a2, gain) if gain > best else (best1, best2, best)
+    a1, a2 = stationary(b1, b2, K)
+    # NaN is nowhere inside.
+    if 0.0 <= a1 <= cap and 0.0 <= a2 <= cap:
+        gain = rise(a1 - a[0], a2 - a[1], g, K)
+        return (a1, a2, gain) if gain > best else (best1, best2, best)
     for side in range(2 if cap == inf else 4):
         bound = 0.0 if side < 2 else cap
         if side % 2 == 0:
