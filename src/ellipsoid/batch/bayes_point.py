@@ -8,13 +8,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ellipsoid.batch.billiard import billiard, perceptrons
 from ellipsoid.batch.features import incomplete_cholesky
 from ellipsoid.batch.kernels import KernelFunction, check_kernel, make_kernel
 from ellipsoid.batch.problem import Matrix, Vector
+from ellipsoid.streams.kinds import label_array, refuse_masked
 
 
 class BayesPointMachine(ClassifierMixin, BaseEstimator):
@@ -95,8 +95,9 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         """Find the centre of the version space of every class against the rest."""
         self._check_parameters()
         accept = False if self.kernel == "precomputed" else "csr"
+        refuse_masked(X, "X")
+        y = y if y is None else label_array(y)
         X, y = validate_data(self, X, y, accept_sparse=accept, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(y)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"a precomputed kernel must be square, got {X.shape[0]} rows and {X.shape[1]} columns")
         self.classes_, codes = np.unique(y, return_inverse=True)

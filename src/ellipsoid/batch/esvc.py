@@ -9,7 +9,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ellipsoid.batch.features import Rows
@@ -26,6 +25,7 @@ from ellipsoid.batch.fitting import (
 from ellipsoid.batch.kernels import KernelFunction, make_kernel
 from ellipsoid.batch.problem import HARD_MARGIN_R, SOFT_MARGIN_R, Matrix, Vector, check_constants
 from ellipsoid.batch.progress import GapBar
+from ellipsoid.streams.kinds import label_array, refuse_masked
 
 
 class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
@@ -136,8 +136,9 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
         """Solve the problem on X and y; the weights multiply the price of each point's slack."""
         settings = self._settings()
         accept = False if self.kernel == "precomputed" else "csr"
+        refuse_masked(X, "X")
+        y = y if y is None else label_array(y)
         X, y = validate_data(self, X, y, accept_sparse=accept, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(y)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"a precomputed kernel must be square, got {X.shape[0]} rows and {X.shape[1]} columns")
         classes, codes = np.unique(y, return_inverse=True)

@@ -131,7 +131,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         """Forget everything, then pass over the data until the certificate or ``n_epochs`` says stop."""
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
-        learner = self._start()
+        learner = self._begin()
         random = check_random_state(self.random_state)
         source = self._source(X, None)
         labels = self._check_labels(y, source)
@@ -169,8 +169,10 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         self.duality_gap_ = found[0][0] if len(found) == 1 else np.array([gap for gap, _ in found])
         return self
 
-    def _pass(self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool = False) -> NDArray[Any]:
-        answer = super()._pass(X, y, classes, watch)
+    def _pass(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool = False, shown: Any = None
+    ) -> NDArray[Any]:
+        answer = super()._pass(X, y, classes, watch, shown)
         # A gap is known for the data of a whole fit only.
         self.__dict__.pop("duality_gap_", None)
         return answer

@@ -18,7 +18,7 @@ from ellipsoid.representation.patterns import Block, DensePatterns, SparsePatter
 from ellipsoid.representation.standing import Standing
 
 from .inputs import Source
-from .learner import NO_LABELS, Codes, Learner, foremost
+from .learner import NO_LABELS, Codes, Learner
 
 # Kernel values beyond this could overflow a score.
 HUGE = 1e150
@@ -232,13 +232,10 @@ class ExpansionLearner(Learner):
             return np.arange(self.rounds, self.rounds + picks.stop - picks.start) % max(1, self.width)
         return picks
 
-    def foresee(self, source: Source, row: int) -> Any:
-        """The label the current hypothesis gives to one row; None while no label is known."""
-        if len(self.labels) == 0:
-            return None
-        table = self.table.reading()
-        block = table.block(source.rows(row, row + 1), slice(0, 1))
-        return self.labels.values[foremost(table.scores(block, table.coef[:, : self.scores])[0])]
+    @property
+    def foretells(self) -> bool:
+        """Scores ahead are those of the present hypothesis: averages and votes are asked for row by row."""
+        return not self.average and not self.vote
 
     def one(self) -> Any:
         """The prepared call for single dense rows."""
@@ -267,7 +264,7 @@ class ExpansionLearner(Learner):
             scores: NDArray[np.float64] = table.scores(block, coef)
             return scores
         shares: NDArray[np.float64] = table.votes(block, len(self.labels), self.rounds, self.scores)
-        return shares[:, 1:] - shares[:, :1] if self.scores == 1 else shares
+        return shares[:, 1:] - shares[:, :1] if len(self.labels) == 2 else shares
 
     def weights(self) -> NDArray[np.float64]:
         """There is no weight vector to hand out."""
@@ -281,8 +278,6 @@ class ExpansionLearner(Learner):
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         """Take back what a model file holds."""
-        if arrays["tally"].shape != self.tally.shape or not np.isfinite(arrays["tally"]).all():
-            raise ValueError("its sums are damaged")
         self.multilabel = bool(scalars["multilabel"])
         self.open(int(scalars["width"]), by_class=bool(scalars["by_class"]), classes=len(labels))
         for label in labels:
@@ -325,7 +320,7 @@ class OneRow:
             return -1 - found
         table = learner.table.reading()
         coef = table.coefficients(learner.scores, learner.rounds)
-        return foremost(learner.judged(table, table.block(self.rows, slice(0, 1)), coef)[0])
+        return learner.verdict(learner.judged(table, table.block(self.rows, slice(0, 1)), coef)[0])
 
     def predict_averaged(self, learner: ExpansionLearner) -> int:
         """The same: coefficients are averaged where they are read."""
