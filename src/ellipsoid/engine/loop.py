@@ -8,7 +8,20 @@ import numpy as np
 from .compile import compiled
 from .machine import borrowed
 from .protocol import (
-    SCORES, absorb, averages, begin, curious, demand, judge, lift, lower, meet, room, score, width, winner,
+    SCORES,
+    absorb,
+    averages,
+    begin,
+    curious,
+    demand,
+    judge,
+    lift,
+    lower,
+    meet,
+    room,
+    score,
+    width,
+    winner,
 )  # fmt: skip
 from .rows import count, flaw
 from .tally import MISTAKES, RADIUS2, ROUNDS, UPDATES

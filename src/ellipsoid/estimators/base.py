@@ -53,7 +53,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """A new learner for parameters that are of a kind that can be written to a file, and good ones."""
         for name, value in self.get_params(deep=False).items():
             simple = value is None or isinstance(value, bool | int | float | str | np.generic)
-            if not (simple or name == "random_state" or (name == "kernel" and callable(value))) or value != value:
+            drawn = name == "random_state" and (value is np.random or isinstance(value, np.random.RandomState))
+            if not (simple or drawn or (name == "kernel" and callable(value))) or (simple and value != value):
                 raise ValueError(f"{name} must be a number, a bool, a name or None, got {value!r}")
         return self._start()
 

@@ -11,6 +11,7 @@ from ellipsoid.geometry.kernel_table import KernelTable
 from ellipsoid.representation.budget import BudgetTable
 from ellipsoid.representation.expansion import ExpansionTable, KernelSpec
 from ellipsoid.representation.forerun import Forerun
+from ellipsoid.representation.hindsight import Hindsight
 from ellipsoid.representation.history import History
 from ellipsoid.representation.kernels import Function, Poly
 from ellipsoid.representation.lookahead import PENDING, Lookahead
@@ -159,6 +160,10 @@ class ExpansionLearner(Learner):
                 ahead = coming.finish()
             small = np.empty((2 if mode == WATCHED else 1, len(block.norms)), dtype=np.int64)
             small[CODES] = ledger[CODES, picks]
+            before = None
+            if mode == WATCHED and (self.average or self.vote):
+                before = Hindsight.begin(self.table, self.rounds, self.scores)
+                ahead = self.look_ahead(block) if ahead is None else ahead
             sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
             if standing is not None:
                 ahead = self.table.look_ahead(block, standing.scores_of(self.table, block, picks), keep=True)
@@ -168,6 +173,8 @@ class ExpansionLearner(Learner):
                 self.go(self.task(small, how, sets), block, ahead)
             else:
                 self.learn_block(block, small, how, sets)
+            if before is not None and ahead is not None:
+                small[ASIDE] = self.told(before, block, ahead)
             if mode == WATCHED:
                 ledger[ASIDE, picks] = small[ASIDE]
             coming = following
@@ -234,8 +241,16 @@ class ExpansionLearner(Learner):
 
     @property
     def foretells(self) -> bool:
-        """Scores ahead are those of the present hypothesis: averages and votes are asked for row by row."""
-        return not self.average and not self.vote
+        """Can averages and votes be told in hindsight? Not where more than updates changes coefficients."""
+        return not (self.average or self.vote) or type(self.table) is ExpansionTable
+
+    def told(self, before: Hindsight, block: Block, ahead: Lookahead) -> Codes:
+        """Indices of the labels that ``predict`` would have given to the rows of a block before each was learned."""
+        if self.vote:
+            votes = before.votes(block, len(self.labels), self.scores)
+            return votes.argmax(axis=1)
+        scores = before.averages(block, ahead)
+        return (scores[:, 0] > 0.0).astype(np.int64) if len(self.labels) == 2 else scores.argmax(axis=1)
 
     def one(self) -> Any:
         """The prepared call for single dense rows."""
