@@ -14,6 +14,7 @@ from ellipsoid.batch.billiard import billiard, perceptrons
 from ellipsoid.batch.features import incomplete_cholesky
 from ellipsoid.batch.kernels import KernelFunction, check_kernel, make_kernel
 from ellipsoid.batch.problem import Matrix, Vector
+from ellipsoid.estimators.parameters import positive, whole
 from ellipsoid.streams.kinds import label_array, refuse_masked
 
 
@@ -164,13 +165,13 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if self.method not in ("billiard", "perceptrons"):
             raise ValueError(f"method must be 'billiard' or 'perceptrons', got {self.method!r}")
-        if not (np.isfinite(self.regularization) and self.regularization >= 0):
-            raise ValueError(f"regularization must not be negative, got {self.regularization}")
-        if not self.tol > 0:
-            raise ValueError(f"tol must be positive, got {self.tol}")
+        try:
+            positive("regularization", self.regularization, zero=True)
+        except ValueError as error:
+            raise ValueError(f"regularization must not be negative: {error}") from None
+        positive("tol", self.tol, infinite=True)
         for name in ("max_bounces", "n_perceptrons", "max_epochs"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            whole(name, getattr(self, name))
 
     def _normalised(self, K: Matrix, left: Vector, right: Vector) -> Matrix:
         """Kernel values of points of length one, half of it from the constant feature if there is one."""

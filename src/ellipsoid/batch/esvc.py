@@ -25,6 +25,7 @@ from ellipsoid.batch.fitting import (
 from ellipsoid.batch.kernels import KernelFunction, make_kernel
 from ellipsoid.batch.problem import HARD_MARGIN_R, SOFT_MARGIN_R, Matrix, Vector, check_constants
 from ellipsoid.batch.progress import GapBar
+from ellipsoid.estimators.parameters import positive, whole
 from ellipsoid.streams.kinds import label_array, refuse_masked
 
 
@@ -178,12 +179,9 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
         check_constants(1.0 if isinstance(self.nu, str) else self.nu, r)
         if self.formulation not in ("relaxed", "exact"):
             raise ValueError(f"formulation must be 'relaxed' or 'exact', got {self.formulation!r}")
-        if not self.tol > 0:
-            raise ValueError(f"tol must be positive, got {self.tol}")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, got {self.max_iter}")
-        if self.n_components < 1:
-            raise ValueError(f"n_components must be at least 1, got {self.n_components}")
+        positive("tol", self.tol, infinite=True)
+        whole("max_iter", self.max_iter)
+        whole("n_components", self.n_components)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         exact = self.formulation == "exact"
         return Settings(self.nu, r, self.hard_margin, self.margin_scaling, exact, self.tol, self.max_iter, seed)

@@ -23,6 +23,13 @@ def positive(name: str, value: Any, *, zero: bool = False, infinite: bool = Fals
     return number
 
 
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """An integer of at least so much, or the sentence that says what is wrong with a parameter."""
+    if not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be at least {least}, and an integer; got {value!r}")
+    return int(value)
+
+
 def one_of(name: str, value: Any, choices: dict[str, Any]) -> Any:
     """The meaning of a named choice."""
     if not isinstance(value, str) or value not in choices:

@@ -65,7 +65,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
 
 def _is_passage(path: str | os.PathLike[str]) -> bool:
     """Does the name stand for something to write into: a pipe, a device, or a file that a process holds open?"""
-    if os.fspath(path).startswith(("/dev/", "/proc/")):
+    if os.fsdecode(path).startswith(("/dev/fd/", "/dev/stdout", "/dev/stderr", "/proc/")):
         return os.path.exists(path)
     try:
         kind = os.stat(path).st_mode
@@ -75,7 +75,7 @@ def _is_passage(path: str | os.PathLike[str]) -> bool:
 
 
 def _behind_links(path: str | os.PathLike[str]) -> Path:
-    return Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)
+    return Path(os.fsdecode(os.path.realpath(path) if os.path.islink(path) else path))
 
 
 def _dress(temporary: str, target: Path) -> None:
