@@ -1,4 +1,4 @@
-"""What is a label and what is none, at every door alike: what can be learned can be saved, the rest is refused first."""
+"""What is a label and what is none, at every door alike: what can be learned can be saved, the rest is refused."""
 
 from decimal import Decimal
 from fractions import Fraction
@@ -55,10 +55,10 @@ def column(label):
 @pytest.fixture
 def models():
     return {
-        "linear": lambda: MIRA(),
+        "linear": MIRA,
         "kernel": lambda: Perceptron(kernel="rbf", gamma=0.5),
         "scaled": lambda: Scaled(MIRA()),
-        "online ellipsoidal": lambda: OnlineEllipsoidalSVC(),
+        "online ellipsoidal": OnlineEllipsoidalSVC,
     }
 
 
@@ -117,11 +117,11 @@ def test_numbers_among_text_are_not_written_out():
     ],
 )
 def test_later_labels_take_the_form_of_the_first(first, later, classes, tmp_path):
-    model = MIRA().partial_fit(X[:2], first).partial_fit(X[2:3], later)
+    whole = MIRA().partial_fit(X[:2], first).partial_fit(X[2:3], later)
     one = MIRA()
     for x, label in zip(X[:3], [*first, *later], strict=True):
         one.learn_one(x, label)
-    for model in (model, one):
+    for model in (whole, one):
         assert model.classes_.tolist() == classes
         assert model.classes_.dtype == np.array(classes).dtype
         model.save(tmp_path / "m")

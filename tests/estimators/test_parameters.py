@@ -1,4 +1,4 @@
-"""Parameters of any kind end in a sentence or in a model that can be saved, and input that asks for too much as well."""
+"""Parameters of any kind end in a sentence or in a model that can be saved; input that asks for too much in one."""
 
 from decimal import Decimal
 from inspect import signature
@@ -21,17 +21,24 @@ X = np.array([[0.5, 1.0], [-1.0, 0.25], [0.75, -0.5], [-0.5, -1.0]])
 Y = np.array([0, 1, 0, 1])
 
 
+def refusal(model):
+    """What a model says to rows that nothing is wrong with; None if it learns them. No other error will do."""
+    try:
+        model.partial_fit(X, Y, classes=[0, 1])
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 @pytest.mark.parametrize("name", [*LEARNERS, "OnlineEllipsoidalSVC"])
 def test_a_parameter_is_refused_with_a_sentence_or_can_be_saved(name, tmp_path):
     kind = LEARNERS.get(name, OnlineEllipsoidalSVC)
     for parameter in list(signature(kind.__init__).parameters)[1:]:
         for value in HOSTILE:
             model = kind(**{parameter: value})
-            try:
-                model.partial_fit(X, Y, classes=[0, 1])
-            except ValueError as error:
-                assert len(str(error).split()) >= 5, (parameter, value, error)
-                assert "ambiguous" not in str(error), (parameter, value)
+            if (sentence := refusal(model)) is not None:
+                assert len(sentence.split()) >= 5, (parameter, value, sentence)
+                assert "ambiguous" not in sentence, (parameter, value)
                 assert not hasattr(model, "n_features_in_")
                 continue
             model.save(tmp_path / "m")
@@ -74,7 +81,7 @@ def test_rows_too_wide_for_the_memory(state):
                 model.partial_fit(sp.csr_matrix(X), Y)
             for call in (lambda m: m.partial_fit(wide, [0]), lambda m: m.learn_predict(wide, [0]),
                          lambda m: m.learn_one(wide, 0)):  # fmt: skip
-                with pytest.raises(ValueError, match="X is too wide: .* hash the features into fewer columns"):
+                with pytest.raises(ValueError, match=r"X is too wide: .* hash the features into fewer columns"):
                     call(model)
             assert getattr(model, "n_features_in_", 2) == 2
             assert not learned or model.partial_fit(sp.csr_matrix(X), Y).t_ == 8

@@ -14,7 +14,7 @@ from ellipsoid.batch.billiard import billiard, perceptrons
 from ellipsoid.batch.features import incomplete_cholesky
 from ellipsoid.batch.kernels import KernelFunction, check_kernel, make_kernel
 from ellipsoid.batch.problem import Matrix, Vector
-from ellipsoid.estimators.parameters import positive, whole
+from ellipsoid.estimators import parameters
 from ellipsoid.streams.kinds import label_array, refuse_masked
 
 
@@ -166,12 +166,12 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         if self.method not in ("billiard", "perceptrons"):
             raise ValueError(f"method must be 'billiard' or 'perceptrons', got {self.method!r}")
         try:
-            positive("regularization", self.regularization, zero=True)
+            parameters.positive("regularization", self.regularization, zero=True)
         except ValueError as error:
             raise ValueError(f"regularization must not be negative: {error}") from None
-        positive("tol", self.tol, infinite=True)
+        parameters.positive("tol", self.tol, infinite=True)
         for name in ("max_bounces", "n_perceptrons", "max_epochs"):
-            whole(name, getattr(self, name))
+            parameters.whole(name, getattr(self, name))
 
     def _normalised(self, K: Matrix, left: Vector, right: Vector) -> Matrix:
         """Kernel values of points of length one, half of it from the constant feature if there is one."""

@@ -108,7 +108,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Labelled:
-        """``partial_fit`` that returns the label predicted for each row before the row was learned."""
+        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned.
+
+        Averages and votes predict as averages and votes. None where no label was known yet.
+        """
         return self._pass(X, y, classes, watch=True)
 
     def _learn_predict(self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None) -> Labelled:
@@ -255,7 +258,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def mistakes_(self) -> int:
-        """Examples with margin <= 0 when they were seen: ties count."""
+        """Examples with margin <= 0 when they were seen: ties count.
+
+        They are those of the hypothesis that learns, which the bounds speak of, also where an average or votes predict:
+        the errors of predictions are what ``learn_predict`` and ``prequential`` tell.
+        """
         return int(self._fitted("mistakes_").tally[tallies.MISTAKES])
 
     @property

@@ -19,8 +19,9 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A scaler and a learner as one learner: it learns one example at a time, and is saved in one file.
 
     On a stream each row is scaled by what is known of the rows up to and including it, and then learned, so that no
-    row profits from later ones and no cutting of the stream into calls changes the model. ``fit`` does as a pipeline
-    does: it scales all rows by the statistics of all.
+    row profits from later ones and no cutting of the stream into calls changes the model. It is predicted, also by
+    ``learn_predict``, as the rows before it scale it. ``fit`` does as a pipeline does: it scales all rows by the
+    statistics of all.
 
     Parameters
     ----------
