@@ -130,6 +130,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._begin()
+        assert isinstance(learner, EllipsoidLearner)
         random = check_random_state(self.random_state)
         source = self._source(X, None)
         labels = self._check_labels(y, source)

@@ -210,7 +210,8 @@ class StandardStream(Scaler):
         if first:
             self._forget(source)
         self._names(X, reset=first)
-        early = np.empty(len(source.rows(0, source.n).data) if source.sparse else (source.n, source.width))
+        all_rows: Any = source.rows(0, source.n if source.sparse else 0)
+        early = np.empty(len(all_rows.data) if source.sparse else (source.n, source.width))
         rows = self._run(source, learn=True, write=True, early=early)
         if source.sparse:
             return sp.csr_matrix((early, rows.indices, rows.indptr), shape=rows.shape), rows
