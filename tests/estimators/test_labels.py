@@ -100,7 +100,7 @@ def test_numbers_among_text_are_not_written_out():
             MIRA().partial_fit(X, y)
         with pytest.raises(ValueError, match="label"):
             MIRA().partial_fit(X[:2], ["a", "b"], classes=list(y[:2]))
-    with pytest.raises(ValueError, match="all text or all numbers"):
+    with pytest.raises(ValueError, match="all text or all whole numbers"):
         MIRA().partial_fit(X, np.array([0, "a", 0, "a"], dtype=object))
 
 

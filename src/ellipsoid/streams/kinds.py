@@ -7,6 +7,7 @@ tells whole numbers apart. Labels of one model are all text or all numbers. Numb
 before anything is learned: what can be learned can be saved.
 """
 
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ QUICK_KINDS = "biufU"
 SMALLEST, LARGEST = -(2**63), 2**63 - 1
 WHOLE = 2.0**53
 
-ADVICE = "labels are text or whole numbers"
+KINDS = "all text or all whole numbers"
 
 
 def label_array(y: Any, what: str = "y") -> NDArray[Any]:
@@ -34,9 +35,9 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
 
     >>> label_array(["a", "b"]).tolist(), label_array((True, False)).tolist(), label_array([1.0, 2.0]).tolist()
     (['a', 'b'], [True, False], [1.0, 2.0])
-    >>> label_array([1, 2.5])
+    >>> label_array([1, b"a"])
     Traceback (most recent call last):
-    ValueError: row 1 of y holds the label 2.5; labels are text or whole numbers. Unknown label type: continuous
+    ValueError: y must hold labels of one kind, all text or all whole numbers: row 0 holds b'1': decode bytes first, ...
     """
     refuse_masked(y, what)
     try:
@@ -55,6 +56,8 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
         _refuse_first(labels, labels > LARGEST, what)
     if kind in "OT":
         return _objects(labels, what)
+    if kind == "V":
+        raise ValueError(f"{what} must hold strings or numbers, got records of type {labels.dtype}")
     if kind not in QUICK_KINDS:
         _refuse_first(labels, np.ones(len(labels), dtype=bool), what)
     return labels
@@ -81,7 +84,7 @@ def plain(label: Any) -> Any:
         return int(label)
     if isinstance(label, float) and label.is_integer() and abs(label) <= WHOLE:
         return float(label)
-    raise ValueError(f"{ADVICE}, not {label!r}{_more(label)}")
+    raise ValueError(f"labels must be of one kind, {KINDS}, not {label!r}{_more(label)}")
 
 
 def like(first: Any, label: Any) -> Any:
@@ -106,8 +109,7 @@ def _objects(labels: NDArray[Any], what: str) -> NDArray[Any]:
             _refuse(row, label, what)
         if isinstance(values[-1], str) != isinstance(values[0], str):
             raise ValueError(
-                f"row {row} of {what} holds the label {label!r}, of another kind than {values[0]!r}; labels of one "
-                "model are all text or all numbers"
+                f"{what} must hold labels of one kind, {KINDS}: row {row} holds {label!r}, row 0 {values[0]!r}"
             )
     if values and not isinstance(values[0], str):
         return np.array([like(values[0], value) for value in values])
@@ -131,13 +133,18 @@ def _refuse_first(labels: Any, wrong: Any, what: str) -> None:
 def _refuse(row: int, label: Any, what: str) -> None:
     if isinstance(label, np.generic):
         label = label if label.dtype.kind in "mMV" else label.item()
-    raise ValueError(f"row {row} of {what} holds the label {label!r}; {ADVICE}{_more(label)}")
+    unknown = label is None or label != label
+    if what == "classes" and unknown:
+        raise ValueError(f"classes must not hold None or NaN, got {label!r}: labels must be known")
+    if isinstance(label, float) and not isfinite(label):
+        raise ValueError(f"row {row} of {what} is NaN or inf; labels must be known (Input contains NaN)")
+    raise ValueError(f"{what} must hold labels of one kind, {KINDS}: row {row} holds {label!r}{_more(label)}")
 
 
 def _more(label: Any) -> str:
     """What to do instead, or scikit-learn's words for it."""
     if label is None or label != label:
-        return "; labels must be known (Input contains NaN)"
+        return "; labels must be known"
     if isinstance(label, float):
         return ". Unknown label type: continuous"
     if isinstance(label, bytes):
