@@ -282,6 +282,16 @@ def test_labels_that_a_saved_model_does_not_know_cannot_be_announced(tmp_path):
     run(*again, "1,2,3")
 
 
+def test_labels_announced_with_a_saved_model_are_the_last(tmp_path):
+    (tmp_path / "a.svm").write_text("1 1:1\n2 1:-1\n")
+    (tmp_path / "b.svm").write_text("1 1:1\n3 1:-1\n")
+    run("learn", tmp_path / "a.svm", "--model", "MIRA", "--save", tmp_path / "m")
+    again = ("learn", tmp_path / "b.svm", "--resume", tmp_path / "m")
+    assert "3, which is not in --classes [1, 2]" in run(*again, "--classes", "2,1", code=1).stderr
+    run("learn", tmp_path / "a.svm", "--resume", tmp_path / "m", "--classes", "1,2", "--save", tmp_path / "m")
+    assert "3, which is not in --classes [1, 2]" in run(*again, code=1).stderr
+
+
 def test_whether_csv_text_has_a_header_is_said_and_can_be_told(tmp_path):
     """Where a column holds words, a first row looks like a header."""
     path = tmp_path / "a.csv"

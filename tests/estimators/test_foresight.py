@@ -5,8 +5,19 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
-from ellipsoid import MIRA, PassiveAggressive, Perceptron
+from ellipsoid import (
+    MIRA,
+    ROMMA,
+    OnlineEllipsoidalSVC,
+    PassiveAggressive,
+    Perceptron,
+    Scaled,
+    StandardStream,
+    UnitNorm,
+    prequential,
+)
 from ellipsoid.estimators import LEARNERS
 
 CLOSED = ("CELLIP", "Winnow")
@@ -77,10 +88,78 @@ def test_predictions_have_the_type_of_the_classes(blobs):
         assert model.learn_predict(X, labels).dtype == model.predict(X).dtype
 
 
-def test_an_averaging_learner_is_watched_as_it_learns(blobs):
-    """The hypothesis that meets the row and makes the mistakes is the running one; ``predict`` averages."""
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("name", LEARNERS)
+def test_averages_predict_as_averages(name, sparse, blobs, state):
+    """``predict`` averages, and so does ``learn_predict``; the running hypothesis makes the mistakes of the theory."""
     X, y = blobs
-    plain, averaged = (MIRA(average=a) for a in (False, True))
-    predicted = averaged.learn_predict(X, y, classes=range(3))
-    assert predicted.tolist() == plain.learn_predict(X, y, classes=range(3)).tolist()
-    assert (predicted != y).sum() <= averaged.mistakes_
+    rows = sp.csr_matrix(X) if sparse else X
+    plain, watched, slow = LEARNERS[name](), *(LEARNERS[name](average=True) for _ in range(2))
+    cuts = ((0, 1), (1, 8), (8, 120))
+    predicted = [watched.learn_predict(rows[a:b], y[a:b], classes=range(3) if a == 0 else None) for a, b in cuts]
+    expected = slowly(slow, rows, y, classes=range(3))
+    assert np.concatenate(predicted)[1:].tolist() == expected[1:]
+    assert state(watched) == state(slow)
+    running = plain.learn_predict(rows, y, classes=range(3))
+    assert watched.mistakes_ == plain.mistakes_ >= (running != y).sum()
+
+
+def test_averages_with_labels_that_appear_one_after_another(blobs, state):
+    X, y = blobs
+    y = np.where(np.arange(120) < 12, y % 2, y)
+    for rows in (X, sp.csr_matrix(X)):
+        watched, slow = MIRA(average=True), MIRA(average=True)
+        assert watched.learn_predict(rows, y).tolist() == slowly(slow, rows, y)
+        assert state(watched) == state(slow)
+
+
+@pytest.mark.parametrize("average", [True, "vote"])
+@pytest.mark.parametrize("model", [Perceptron, ROMMA], ids=["told in hindsight", "asked row by row"])
+def test_averages_and_votes_of_kernels(model, average, blobs, state):
+    """With examples that come again: their patterns have several updates."""
+    X, y = blobs
+    X, y = np.vstack([X, X[:40]]), np.concatenate([y, (y[:40] + 1) % 3])
+    watched, slow = (model(kernel="rbf", gamma=0.1, average=average) for _ in range(2))
+    chunks = [watched.learn_predict(X[a:b], y[a:b]) for a, b in ((0, 1), (1, 50), (50, 160))]
+    assert [label for chunk in chunks for label in chunk.tolist()] == slowly(slow, X, y)
+    assert state(watched) == state(slow)
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
+@pytest.mark.parametrize("scaler", [StandardStream, UnitNorm])
+@pytest.mark.parametrize("average", [False, True])
+def test_a_scaler_predicts_before_it_has_seen_the_row(average, scaler, sparse, blobs):
+    X, y = blobs
+    rows = sp.csr_matrix(X) if sparse else X
+    watched, slow, one = (Scaled(MIRA(average=average), scaler()) for _ in range(3))
+    chunks = [watched.learn_predict(rows[a:b], y[a:b]) for a, b in ((0, 1), (1, 50), (50, 120))]
+    predicted = [label for chunk in chunks for label in chunk.tolist()]
+    assert predicted == slowly(slow, rows, y)
+    assert watched.coef_.tobytes() == slow.coef_.tobytes()
+    for i in range(120):
+        assert i == 0 or one.predict_one(X[i]) == predicted[i] or sparse
+        one.learn_one(X[i], y[i])
+
+
+@pytest.mark.parametrize("model", [OnlineEllipsoidalSVC(), Scaled(OnlineEllipsoidalSVC())], ids=["plain", "scaled"])
+def test_the_online_ellipsoidal_svm_predicts_with_its_average(model, blobs):
+    X, y = blobs
+    watched, slow = clone(model), clone(model)
+    predicted = np.concatenate([watched.learn_predict(X[a:b], y[a:b]) for a, b in ((0, 1), (1, 50), (50, 120))])
+    assert predicted.tolist() == slowly(slow, X, y)
+
+
+def test_an_evaluation_reports_the_error_of_predictions(blobs):
+    X, y = blobs
+    for model in (MIRA(average=True), Scaled(MIRA())):
+        slow = clone(model)
+        run = prequential(model, (X, y), chunk_size=7)
+        assert run.errors == sum(label != right for label, right in zip(slowly(slow, X, y), y, strict=True))
+        assert run.mistakes == model.mistakes_ == slow.mistakes_
+
+
+def test_rows_far_from_all_before_them_are_predicted_too():
+    """In deviations of the rows before it a row may be infinite; as a row of the stream it is an ordinary one."""
+    X = np.array([[1.0, 1e-150], [2.0, 2e-150], [1.5, 1e140], [1.0, -1e140]])
+    predicted = Scaled(MIRA()).learn_predict(X, [0, 1, 0, 1])
+    assert set(predicted[1:].tolist()) <= {0, 1}

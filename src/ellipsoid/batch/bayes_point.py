@@ -8,13 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ellipsoid.batch.billiard import billiard, perceptrons
 from ellipsoid.batch.features import incomplete_cholesky
 from ellipsoid.batch.kernels import KernelFunction, check_kernel, make_kernel
 from ellipsoid.batch.problem import Matrix, Vector
+from ellipsoid.estimators import parameters
+from ellipsoid.streams.kinds import label_array, refuse_masked
 
 
 class BayesPointMachine(ClassifierMixin, BaseEstimator):
@@ -95,8 +96,9 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         """Find the centre of the version space of every class against the rest."""
         self._check_parameters()
         accept = False if self.kernel == "precomputed" else "csr"
+        refuse_masked(X, "X")
+        y = y if y is None else label_array(y)
         X, y = validate_data(self, X, y, accept_sparse=accept, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(y)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"a precomputed kernel must be square, got {X.shape[0]} rows and {X.shape[1]} columns")
         self.classes_, codes = np.unique(y, return_inverse=True)
@@ -163,13 +165,13 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         if self.method not in ("billiard", "perceptrons"):
             raise ValueError(f"method must be 'billiard' or 'perceptrons', got {self.method!r}")
-        if not (np.isfinite(self.regularization) and self.regularization >= 0):
-            raise ValueError(f"regularization must not be negative, got {self.regularization}")
-        if not self.tol > 0:
-            raise ValueError(f"tol must be positive, got {self.tol}")
+        try:
+            parameters.positive("regularization", self.regularization, zero=True)
+        except ValueError as error:
+            raise ValueError(f"regularization must not be negative: {error}") from None
+        parameters.positive("tol", self.tol, infinite=True)
         for name in ("max_bounces", "n_perceptrons", "max_epochs"):
-            if getattr(self, name) < 1:
-                raise ValueError(f"{name} must be at least 1, got {getattr(self, name)}")
+            parameters.whole(name, getattr(self, name))
 
     def _normalised(self, K: Matrix, left: Vector, right: Vector) -> Matrix:
         """Kernel values of points of length one, half of it from the constant feature if there is one."""

@@ -9,7 +9,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from ellipsoid.batch.features import Rows
@@ -26,6 +25,8 @@ from ellipsoid.batch.fitting import (
 from ellipsoid.batch.kernels import KernelFunction, make_kernel
 from ellipsoid.batch.problem import HARD_MARGIN_R, SOFT_MARGIN_R, Matrix, Vector, check_constants
 from ellipsoid.batch.progress import GapBar
+from ellipsoid.estimators.parameters import positive, whole
+from ellipsoid.streams.kinds import label_array, refuse_masked
 
 
 class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
@@ -136,8 +137,9 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
         """Solve the problem on X and y; the weights multiply the price of each point's slack."""
         settings = self._settings()
         accept = False if self.kernel == "precomputed" else "csr"
+        refuse_masked(X, "X")
+        y = y if y is None else label_array(y)
         X, y = validate_data(self, X, y, accept_sparse=accept, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(y)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"a precomputed kernel must be square, got {X.shape[0]} rows and {X.shape[1]} columns")
         classes, codes = np.unique(y, return_inverse=True)
@@ -177,12 +179,9 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
         check_constants(1.0 if isinstance(self.nu, str) else self.nu, r)
         if self.formulation not in ("relaxed", "exact"):
             raise ValueError(f"formulation must be 'relaxed' or 'exact', got {self.formulation!r}")
-        if not self.tol > 0:
-            raise ValueError(f"tol must be positive, got {self.tol}")
-        if self.max_iter < 1:
-            raise ValueError(f"max_iter must be at least 1, got {self.max_iter}")
-        if self.n_components < 1:
-            raise ValueError(f"n_components must be at least 1, got {self.n_components}")
+        positive("tol", self.tol, infinite=True)
+        whole("max_iter", self.max_iter)
+        whole("n_components", self.n_components)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         exact = self.formulation == "exact"
         return Settings(self.nu, r, self.hard_margin, self.margin_scaling, exact, self.tol, self.max_iter, seed)

@@ -15,6 +15,7 @@ from ellipsoid.certificates import Certificate
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED
 from ellipsoid.estimators.base import OnlineClassifier
 from ellipsoid.estimators.learner import Learner
+from ellipsoid.estimators.parameters import positive
 
 # Cauchy and Schwarz hold up to the rounding of sums.
 ROUNDED = 1.0 + 1e-12
@@ -100,14 +101,11 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         check_constants(self.nu, self.r)
         if self.problem not in ("relaxed", "trace"):
             raise ValueError(f"problem must be 'relaxed' or 'trace', got {self.problem!r}")
-        if not self.tol > 0:
-            raise ValueError(f"tol must be positive, got {self.tol}")
-        if self.intercept_scaling is not None and not self.intercept_scaling > 0:
-            raise ValueError(f"intercept_scaling must be positive, got {self.intercept_scaling}")
+        positive("tol", self.tol, infinite=True)
         terms = Terms(
             float(self.nu), float(self.r) if self.problem == "relaxed" else 0.0, int(bool(self.fit_intercept)), 0.0
         )
-        bias = None if self.intercept_scaling is None else float(self.intercept_scaling)
+        bias = None if self.intercept_scaling is None else positive("intercept_scaling", self.intercept_scaling)
         return EllipsoidLearner(terms, intercept=self.fit_intercept, average=self.average, bias=bias)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
@@ -131,7 +129,8 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         """Forget everything, then pass over the data until the certificate or ``n_epochs`` says stop."""
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
-        learner = self._start()
+        learner = self._begin()
+        assert isinstance(learner, EllipsoidLearner)
         random = check_random_state(self.random_state)
         source = self._source(X, None)
         labels = self._check_labels(y, source)
@@ -169,8 +168,10 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         self.duality_gap_ = found[0][0] if len(found) == 1 else np.array([gap for gap, _ in found])
         return self
 
-    def _pass(self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool = False) -> NDArray[Any]:
-        answer = super()._pass(X, y, classes, watch)
+    def _pass(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool = False, shown: Any = None
+    ) -> NDArray[Any]:
+        answer = super()._pass(X, y, classes, watch, shown)
         # A gap is known for the data of a whole fit only.
         self.__dict__.pop("duality_gap_", None)
         return answer

@@ -29,6 +29,9 @@ class _Machines:
         self.machines: list[Machine] = []
         self.width = 0
 
+    def prepare(self) -> None:
+        """Nothing is left to choose before the first row."""
+
     def weights(self, scores: int, rounds: int, averaged: bool = False) -> Matrix:
         """One row a score, the constant first: what is added to the score, the constant feature's size included."""
         table = np.zeros((len(self.machines), 1 + self.width))
@@ -153,14 +156,6 @@ class EllipsoidLearner(Learner):
         self.tally[tallies.MISTAKES] += np.count_nonzero(mistakes)
         self.tally[tallies.UPDATES] += np.count_nonzero(moved)
 
-    def foresee(self, source: Source, row: int) -> Any:
-        if len(self.labels) == 0:
-            return None
-        rows = source.rows(row, row + 1)
-        scores = self._scores(rows, self.table.weights(self.scores, 0))[0]
-        code = int(scores[0] > 0.0) if len(self.labels) == 2 else int(scores.argmax())
-        return self.labels.values[code]
-
     def weights(self) -> NDArray[np.float64]:
         return self.table.weights(self.scores, self.rounds, averaged=self.average)
 
@@ -228,7 +223,7 @@ class EllipsoidLearner(Learner):
             raise ValueError("its arrays have wrong shapes")
         if arrays["tally"].shape != self.tally.shape:
             raise ValueError("its arrays have wrong shapes")
-        if not all(np.isfinite(array).all() for array in arrays.values()):
+        if not all(np.isfinite(array).all() for name, array in arrays.items() if name != "tally"):
             raise ValueError("it holds NaN or inf")
         self.open(width, by_class=True)
         for label in labels:

@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.estimators.parameters import positive
+
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
@@ -64,9 +66,9 @@ class Gap(NamedTuple):
 
 
 def check_constants(nu: float, r: float) -> None:
-    if not (np.isfinite(nu) and nu > 0):
-        raise ValueError(f"nu must be positive, got {nu}")
-    if not 0 < r < 1:
+    if positive("nu", nu, infinite=True) == np.inf:
+        raise ValueError(f"nu must be positive and finite, got {nu}")
+    if not 0 < positive("r", r, zero=True) < 1:
         raise ValueError(f"r must lie strictly between 0 and 1, got {r}")
 
 

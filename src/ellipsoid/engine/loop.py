@@ -7,10 +7,25 @@ import numpy as np
 
 from .compile import compiled
 from .machine import borrowed
-from .protocol import SCORES, absorb, begin, curious, demand, judge, meet, room, score, width, winner
+from .protocol import (
+    SCORES,
+    absorb,
+    averages,
+    begin,
+    curious,
+    demand,
+    judge,
+    lift,
+    lower,
+    meet,
+    room,
+    score,
+    width,
+    winner,
+)  # fmt: skip
 from .rows import count, flaw
 from .tally import MISTAKES, RADIUS2, ROUNDS, UPDATES
-from .tasks import ASIDE, ORDERED, WATCHED
+from .tasks import ASIDE, ORDERED, PAIRED, WATCHED
 
 
 @compiled
@@ -44,14 +59,30 @@ def learn(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (ev
     )
     n = width(task)
     scores = work[SCORES]
+    averaging = averages(rep)
+    kept = work
     begin(rep)
     for i in range(start, stop):
         t = task.ledger[ASIDE, i] if task.mode == ORDERED else i
         if not room(rep, rows, t):
             return i
-        meet(rep, rows, t, n, scores)
-        if task.mode == WATCHED:
-            task.ledger[ASIDE, t] = winner(task, scores)
+        only = task.mode == PAIRED and t % 2 == 0
+        asked = task.mode == WATCHED or only
+        # An averaging learner looks at a row as it predicts, and then, if it learns it, once more as it learns.
+        lifted = asked and averaging and tally[ROUNDS] > 0.0
+        while True:
+            if lifted:
+                kept = lift(rep, rows, t, n, tally[ROUNDS])
+            meet(rep, rows, t, n, scores)
+            if asked:
+                task.ledger[ASIDE, t] = winner(task, scores)
+            if lifted:
+                lower(rep, rows, t, n, kept)
+            if only or not lifted:
+                break
+            lifted = asked = False
+        if only:
+            continue
         if not curious(rule, task, rep, rows, t, work, tally):
             tally[ROUNDS] += 1.0
             continue

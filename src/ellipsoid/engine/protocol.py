@@ -9,6 +9,8 @@ function ``work[WHO, k]``; few functions move, and nothing is done for the other
 
 from typing import Any
 
+import numpy as np
+
 from .generic import generic
 from .rows import energy
 
@@ -30,6 +32,23 @@ def begin(rep: Any) -> None:
 def meet(rep: Any, rows: Any, t: int, n: int, scores: Any) -> None:
     """Representation: score row t, which is learned next, and may be followed by its neighbours; by default `score`."""
     score(rep, rows, t, n, scores)
+
+
+@generic(1, default=True)
+def averages(rep: Any) -> bool:
+    """Representation: are predictions made by an average that ``lift`` can show to the scores? By default not."""
+    return False
+
+
+@generic(1, default=True)
+def lift(rep: Any, rows: Any, t: int, n: int, rounds: float) -> Any:
+    """Representation: let the averaged hypothesis score row t, after ``rounds`` > 0; returns what ``lower`` needs."""
+    return np.empty((0, 0))
+
+
+@generic(1, default=True)
+def lower(rep: Any, rows: Any, t: int, n: int, kept: Any) -> None:
+    """Representation: undo ``lift``."""
 
 
 @generic(2, default=True)

@@ -2,7 +2,9 @@
 
 The ledger of a chunk holds what is known of its rows in one array (each array costs a one-row call 0.1 us): row
 CODES the labels' indices, and row ASIDE, in mode ORDERED the order in which to learn the rows, in mode WATCHED the
-place for the index of the label predicted before each row was learned; in mode PLAIN it has no such row.
+place for the index of the label predicted before each row was learned; in mode PLAIN it has no such row. In mode PAIRED
+rows come in twos, an even one that is predicted only and an odd one that is learned only: an example as it looks before
+and after it has been taken into account.
 
 Every rule is passive beyond its own ``margin``; a task asks it only below. A zero row is a mistake and no update.
 """
@@ -18,7 +20,7 @@ from .rows import TINY
 from .tally import LOSS2, PARTS, PUSH, ZEROS
 
 CODES, ASIDE = range(2)
-PLAIN, ORDERED, WATCHED = range(3)
+PLAIN, ORDERED, WATCHED, PAIRED = range(4)
 
 
 class Binary(NamedTuple):

@@ -7,15 +7,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from ellipsoid.certificates import Certificate
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
+from ellipsoid.streams.kinds import QUICK, QUICK_KINDS, label_array, like, refuse_masked
 
 from . import persist
-from .inputs import Source, flaw_message
+from .inputs import Source, check_memory, flaw_message
 from .labels import label_sets, tidy, unseen
 from .learner import NO_LABELS, Learner
 from .named import row_of
@@ -49,13 +49,22 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """Certificates of this algorithm against a comparator (a row a score, the constant feature first)."""
         raise NotImplementedError
 
+    def _begin(self) -> Learner:
+        """A new learner for parameters that are of a kind that can be written to a file, and good ones."""
+        for name, value in self.get_params(deep=False).items():
+            simple = value is None or isinstance(value, bool | int | float | str | np.generic)
+            drawn = name == "random_state" and (value is np.random or isinstance(value, np.random.RandomState))
+            if not (simple or drawn or (name == "kernel" and callable(value))) or (simple and value != value):
+                raise ValueError(f"{name} must be a number, a bool, a name or None, got {value!r}")
+        return self._start()
+
     # -- learning ----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Forget everything, then make ``n_epochs`` passes, each in a new random order if ``shuffle``."""
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
-        learner = self._start()
+        learner = self._begin()
         random = check_random_state(self.random_state)
         source = self._source(X, None)
         labels = self._check_labels(y, source)
@@ -86,24 +95,34 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = learner.width
 
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
-        """One pass in the given order. Labels never seen before add a class, unless ``classes`` were fixed first.
+        """One pass in the given order. Labels never seen before add a class, unless ``classes`` were fixed.
 
-        ``classes``, on the first call, fixes the labels' order; later calls may repeat it.
+        ``classes``, on the first call, fixes the labels and their order; later it must hold those that are known, in
+        any order, and from then on no other is learned.
         """
         if type(X) is np.ndarray and X.ndim == 2 and len(X) == 1 and classes is None and "_core" in self.__dict__:
-            label = np.asarray(y)
-            if label.shape == (1,) and self._learn_row(X[0], label.item()):
+            label = y if type(y) is np.ndarray else label_array(y)
+            if label.shape == (1,) and label.dtype.kind in QUICK_KINDS and self._learn_row(X[0], label.item()):
                 return self
         self._pass(X, y, classes)
         return self
 
     def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Labelled:
-        """``partial_fit`` that returns the label predicted for each row before the row was learned."""
+        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned.
+
+        Averages and votes predict as averages and votes. None where no label was known yet.
+        """
         return self._pass(X, y, classes, watch=True)
 
-    def _pass(self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool = False) -> Labelled:
+    def _learn_predict(self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None) -> Labelled:
+        """Learn the rows of X, but predict each from the same row of ``shown``, of the same width and kind."""
+        return self._pass(X, y, classes, watch=True, shown=shown)
+
+    def _pass(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool = False, shown: Any = None
+    ) -> Labelled:
         core = self.__dict__.get("_core")
-        learner = core if core is not None else self._start()
+        learner = core if core is not None else self._begin()
         source = self._source(X, core)
         labels = self._check_labels(y, source)
         learner.check(source)
@@ -111,16 +130,21 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             known = self._check_sets(learner, labels, watch)
         else:
             known = self._check_classes(learner, classes)
-            self._check_known(learner, known, labels)
+            self._check_known(learner, known, labels, closed=learner.closed or classes is not None)
             self._check_growth(learner, known, labels)
+        if source.width > learner.width:
+            # Weights, their average, and the old ones while they are copied.
+            functions = learner.functions(max(1, len(learner.labels) + len(known)))
+            check_memory(3 * functions * (1 + source.width), f"the weights of {source.width} features")
         self._note_names(X, reset=core is None)
         learner.multilabel = labels.ndim == 2
         learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
         for label in known:
             learner.know(label)
-        learner.closed |= bool(known)
+        learner.closed |= bool(known) or classes is not None
         predictions = np.empty(source.n, dtype=object) if watch else None
-        learner.learn(source, labels, predictions=predictions)
+        before = None if shown is None else Source(shown, learner.constant)
+        learner.learn(source, labels, predictions=predictions, shown=before)
         self._install(learner)
         return labels if predictions is None else tidy(predictions, self.classes_.dtype)
 
@@ -131,8 +155,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         sets = self._multilabel and ("_core" not in self.__dict__ or self._core.multilabel)
         if isinstance(y, np.ndarray | list | tuple) and not sets:
             raise ValueError(f"y must be one label, got {y!r}")
+        refuse_masked(y, "y")
         X, fresh = self._one_row(x)
-        self._pass(X, np.array([y]), None)
+        self._pass(X, [y], None)
         if isinstance(x, dict):
             self._core.features = self._core.features or {}
             self._core.features.update(fresh)
@@ -140,16 +165,16 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _learn_row(self, x: Any, y: Any) -> bool:
         """Learn a dense row of float64, of known width and label; False if this is not one."""
-        if type(x) is not np.ndarray or x.dtype is not FLOAT64:
+        if type(x) is not np.ndarray or x.dtype is not FLOAT64 or type(y) not in QUICK:
             return False
         core = self._core
         fast = core.fast or core.one()
         if x.shape != fast.shape:
             return False
-        try:
-            fast.code[0] = fast.index[y]
-        except (KeyError, TypeError):
+        code = fast.index.get(y)
+        if code is None:
             return False
+        fast.code[0] = code
         fast.row[...] = x
         reached: int = fast.learn(*fast.learn_args)
         if reached < 0:
@@ -233,7 +258,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def mistakes_(self) -> int:
-        """Examples with margin <= 0 when they were seen: ties count."""
+        """Examples with margin <= 0 when they were seen: ties count.
+
+        They are those of the hypothesis that learns, which the bounds speak of, also where an average or votes predict:
+        the errors of predictions are what ``learn_predict`` and ``prequential`` tell.
+        """
         return int(self._fitted("mistakes_").tally[tallies.MISTAKES])
 
     @property
@@ -299,25 +328,15 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def _check_labels(self, y: Any, source: Source) -> Labelled:
         if y is None:
             raise ValueError("requires y to be passed, but the target y is None")
-        labels = np.asarray(y)
+        labels = label_array(y)
         if labels.ndim == 2 and labels.shape[1] == 1:
-            labels = column_or_1d(labels, warn=True)
+            labels = label_array(column_or_1d(labels, warn=True))
         if labels.ndim == 2 and self._multilabel:
             return label_sets(labels, source.n)
         if labels.ndim != 1:
             raise ValueError(f"y must be 1-D, one label an example, got shape {labels.shape}")
         if len(labels) != source.n:
             raise ValueError(f"y has {len(labels)} labels for the {source.n} rows of X")
-        if labels.dtype.kind in "fc" and not np.isfinite(labels).all():
-            row = int(np.flatnonzero(~np.isfinite(labels))[0])
-            raise ValueError(f"row {row} of y is NaN or inf; labels must be known (Input contains NaN)")
-        if labels.dtype.kind == "V":
-            raise ValueError(f"y must hold strings or numbers, got records of type {labels.dtype}")
-        if labels.dtype.kind in "fcOmM":
-            try:
-                check_classification_targets(labels)
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"y must hold labels of one kind, such as strings or integers: {error}") from error
         return labels
 
     @staticmethod
@@ -345,12 +364,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """Labels of ``classes`` to make known now; an error where they contradict what is known."""
         if classes is None:
             return []
-        array = np.asarray(classes)
+        array = label_array(classes, "classes")
         if array.ndim != 1 or len(array) == 0:
             raise ValueError(f"classes must be a non-empty 1-D sequence of labels, got {classes!r}")
         given = array.tolist()
-        if any(label is None or label != label for label in given):
-            raise ValueError(f"classes must not hold None or NaN, got {classes!r}")
         if len(learner.labels) == 0:
             if len(set(given)) != len(given):
                 raise ValueError(f"classes must not repeat a label, got {classes!r}")
@@ -359,16 +376,17 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"classes={given} is not what is known from earlier calls: {learner.labels.values}")
         return []
 
-    def _check_known(self, learner: Learner, known: list[Any], labels: Labelled) -> None:
+    def _check_known(self, learner: Learner, known: list[Any], labels: Labelled, closed: bool) -> None:
         """Refuse labels outside a closed set, or of another kind than those known."""
         known = known or learner.labels.values
         for row, label in unseen(known, labels) if known else ():
-            if learner.closed or known is not learner.labels.values:
+            if closed:
                 raise ValueError(f"row {row} of y holds the label {label!r}, which is not in classes={known}")
             if isinstance(label, str) != isinstance(known[0], str):
                 raise ValueError(
                     f"row {row} of y holds the label {label!r}, of another kind than the known {known[0]!r}"
                 )
+            like(known[0], label)
 
     def _note_names(self, X: Any, reset: bool) -> None:
         """Keep or compare column names, as scikit-learn does."""
@@ -384,6 +402,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             return row_of(x, {} if core is None else core.features)
         if hasattr(x, "tocsr") and (x.ndim == 1 or x.shape[0] == 1):
             return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr(), {}
+        refuse_masked(x, "x")
         array = x if hasattr(x, "tocsr") else np.asarray(x)
         if array.ndim != 1:
             raise ValueError(f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows")

@@ -11,6 +11,7 @@ from ellipsoid.geometry.kernel_table import KernelTable
 from ellipsoid.representation.budget import BudgetTable
 from ellipsoid.representation.expansion import ExpansionTable, KernelSpec
 from ellipsoid.representation.forerun import Forerun
+from ellipsoid.representation.hindsight import Hindsight
 from ellipsoid.representation.history import History
 from ellipsoid.representation.kernels import Function, Poly
 from ellipsoid.representation.lookahead import PENDING, Lookahead
@@ -18,7 +19,7 @@ from ellipsoid.representation.patterns import Block, DensePatterns, SparsePatter
 from ellipsoid.representation.standing import Standing
 
 from .inputs import Source
-from .learner import NO_LABELS, Codes, Learner, foremost
+from .learner import NO_LABELS, Codes, Learner
 
 # Kernel values beyond this could overflow a score.
 HUGE = 1e150
@@ -159,6 +160,10 @@ class ExpansionLearner(Learner):
                 ahead = coming.finish()
             small = np.empty((2 if mode == WATCHED else 1, len(block.norms)), dtype=np.int64)
             small[CODES] = ledger[CODES, picks]
+            before = None
+            if mode == WATCHED and (self.average or self.vote):
+                before = Hindsight.begin(self.table, self.rounds, self.scores)
+                ahead = self.look_ahead(block) if ahead is None else ahead
             sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
             if standing is not None:
                 ahead = self.table.look_ahead(block, standing.scores_of(self.table, block, picks), keep=True)
@@ -168,6 +173,8 @@ class ExpansionLearner(Learner):
                 self.go(self.task(small, how, sets), block, ahead)
             else:
                 self.learn_block(block, small, how, sets)
+            if before is not None and ahead is not None:
+                small[ASIDE] = self.told(before, block, ahead)
             if mode == WATCHED:
                 ledger[ASIDE, picks] = small[ASIDE]
             coming = following
@@ -232,13 +239,18 @@ class ExpansionLearner(Learner):
             return np.arange(self.rounds, self.rounds + picks.stop - picks.start) % max(1, self.width)
         return picks
 
-    def foresee(self, source: Source, row: int) -> Any:
-        """The label the current hypothesis gives to one row; None while no label is known."""
-        if len(self.labels) == 0:
-            return None
-        table = self.table.reading()
-        block = table.block(source.rows(row, row + 1), slice(0, 1))
-        return self.labels.values[foremost(table.scores(block, table.coef[:, : self.scores])[0])]
+    @property
+    def foretells(self) -> bool:
+        """Can averages and votes be told in hindsight? Not where more than updates changes coefficients."""
+        return not (self.average or self.vote) or type(self.table) is ExpansionTable
+
+    def told(self, before: Hindsight, block: Block, ahead: Lookahead) -> Codes:
+        """Indices of the labels that ``predict`` would have given to the rows of a block before each was learned."""
+        if self.vote:
+            votes = before.votes(block, len(self.labels), self.scores)
+            return votes.argmax(axis=1)
+        scores = before.averages(block, ahead)
+        return (scores[:, 0] > 0.0).astype(np.int64) if len(self.labels) == 2 else scores.argmax(axis=1)
 
     def one(self) -> Any:
         """The prepared call for single dense rows."""
@@ -267,7 +279,7 @@ class ExpansionLearner(Learner):
             scores: NDArray[np.float64] = table.scores(block, coef)
             return scores
         shares: NDArray[np.float64] = table.votes(block, len(self.labels), self.rounds, self.scores)
-        return shares[:, 1:] - shares[:, :1] if self.scores == 1 else shares
+        return shares[:, 1:] - shares[:, :1] if len(self.labels) == 2 else shares
 
     def weights(self) -> NDArray[np.float64]:
         """There is no weight vector to hand out."""
@@ -281,8 +293,6 @@ class ExpansionLearner(Learner):
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         """Take back what a model file holds."""
-        if arrays["tally"].shape != self.tally.shape or not np.isfinite(arrays["tally"]).all():
-            raise ValueError("its sums are damaged")
         self.multilabel = bool(scalars["multilabel"])
         self.open(int(scalars["width"]), by_class=bool(scalars["by_class"]), classes=len(labels))
         for label in labels:
@@ -325,7 +335,7 @@ class OneRow:
             return -1 - found
         table = learner.table.reading()
         coef = table.coefficients(learner.scores, learner.rounds)
-        return foremost(learner.judged(table, table.block(self.rows, slice(0, 1)), coef)[0])
+        return learner.verdict(learner.judged(table, table.block(self.rows, slice(0, 1)), coef)[0])
 
     def predict_averaged(self, learner: ExpansionLearner) -> int:
         """The same: coefficients are averaged where they are read."""

@@ -16,6 +16,7 @@ from ellipsoid.representation.kernels import KERNELS
 from ellipsoid.rules import iellip
 
 from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, KernelLearner
+from .kernelized import kernel_spec
 from .learner import Learner
 from .parameters import one_of, positive
 
@@ -123,8 +124,7 @@ class IELLIP(EllipsoidClassifier):
         one_of("kernel", self.kernel, KERNELS)
         if self.kernel != "linear":
             one_of("shape", self.shape, {"auto": None, "gram": None})
-            gamma = None if self.gamma == "auto" else positive("gamma", self.gamma)
-            spec = (self.kernel, gamma, positive("degree", self.degree), positive("coef0", self.coef0, zero=True))
+            spec = kernel_spec(self.kernel, self.gamma, self.degree, self.coef0)
             options = {"kernel": spec, "columns": columns}
             return KernelLearner(rule, intercept=self.fit_intercept, average=self.average, table=options)
         table = {

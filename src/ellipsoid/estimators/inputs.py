@@ -5,6 +5,7 @@ Everything else is converted a block at a time, so that a pass needs no copy of 
 """
 
 from collections.abc import Iterator
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import CSR, Dense, entry, inspect
 from ellipsoid.engine.rows import BAD_INDEX, HUGE, NOT_FINITE
+from ellipsoid.streams.kinds import refuse_masked
 
 BLOCK_VALUES = 1 << 19
 
@@ -43,6 +45,8 @@ class Source:
 
     def __init__(self, X: Any, constant: float) -> None:
         self.constant = constant
+        for part in X if isinstance(X, list | tuple) else (X,):
+            refuse_masked(part, "X")
         self.sparse = sp.issparse(X)
         if self.sparse:
             self._X = _canonical(X)
@@ -64,6 +68,18 @@ class Source:
     def narrowed(self, width: int) -> "Source":
         """The same examples without the columns from ``width`` on."""
         return Source(self._X[:, :width], self.constant)
+
+    def only(self, row: int) -> "Source":
+        """One row as a source of its own, of the same kind."""
+        one = copy(self)
+        if self.sparse:
+            X, span = self._X, slice(self._X.indptr[row], self._X.indptr[row + 1])
+            ends = np.array([0, span.stop - span.start], dtype=X.indptr.dtype)
+            one._X = _Compressed(X.data[span], X.indices[span], ends, (1, self.width))
+        else:
+            one._X = self._X[row : row + 1]
+        one.n = 1
+        return one
 
     def rows(self, start: int, stop: int) -> Dense | CSR:
         """Rows start..stop for the engine."""
@@ -106,6 +122,17 @@ class Source:
             row, flaw = entry(inspect, rows)(rows)
             if row >= 0:
                 raise ValueError(flaw_message(start + row, flaw))
+
+
+def check_memory(values: int, what: str) -> None:
+    """Raise ``ValueError`` where so many float64 numbers do not fit in memory, before anything has changed."""
+    try:
+        np.empty(values)
+    except (MemoryError, ValueError):
+        raise ValueError(
+            f"X is too wide: {what} would take {8 * values / 2**30:,.0f} GiB, more than there is; "
+            "hash the features into fewer columns"
+        ) from None
 
 
 def numeric(X: Any) -> NDArray[np.float64]:

@@ -1,10 +1,12 @@
-"""Labels of any kind, as indices in the order in which they became known."""
+"""Labels, as indices in the order in which they became known. `streams.kinds` says what a label may be."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ellipsoid.streams.kinds import like
 
 Codes = NDArray[np.int64]
 
@@ -30,9 +32,10 @@ class Labels:
         return len(self.values)
 
     def add(self, label: Any) -> int:
-        """Make a label known; returns its index."""
+        """Make a label known, in the form that the first one has; returns its index."""
         if label in self.index:
             raise ValueError(f"the label {label!r} is given twice in classes")
+        label = like(self.values[0], label) if self.values else label
         self.index[label] = len(self.values)
         self.values.append(label)
         self._lut = None

@@ -4,7 +4,6 @@ A learner knows its labels, its features and its tables; an estimator is a shell
 for the first time split a chunk into segments: the loop itself runs with a fixed set of classes.
 """
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,11 +12,12 @@ from numpy.typing import NDArray
 from ellipsoid.engine import CSR, Binary, Dense, Multiclass, MultiLabel, OneVsRest, decide, entry, learn, scores_of
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
-from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
+from ellipsoid.engine.tasks import ASIDE, ORDERED, PLAIN
 from ellipsoid.representation.tables import LinearTable, whole_blocks
 
 from .inputs import Source, flaw_message
 from .labels import Labels
+from .watching import Watch, watch
 
 Task = Binary | Multiclass | OneVsRest | MultiLabel
 Codes = NDArray[np.int64]
@@ -134,9 +134,12 @@ class Learner:
         y: NDArray[Any],
         *,
         predictions: NDArray[Any] | None = None,
-        advance: Callable[[int], None] | None = None,
+        shown: Source | None = None,
     ) -> None:
-        """One pass in the given order over examples already checked."""
+        """One pass in the given order over examples already checked.
+
+        ``predictions`` is the place for what ``predict`` would have said of each row, or of the same row of ``shown``.
+        """
         self.open(source.width, by_class=self.by_class(source))
         for start, stop in source.blocks():
             if self.multilabel:
@@ -144,37 +147,48 @@ class Learner:
                 self.run(source.rows(start, stop), ledger, PLAIN, 0, stop - start, y[start:stop])
                 continue
             codes, fresh = self.labels.encode(y[start:stop])
-            mode = PLAIN if predictions is None else WATCHED
-            ledger = np.empty((1 if mode == PLAIN else 2, stop - start), dtype=np.int64)
-            ledger[CODES] = codes
-            rows = source.rows(start, stop)
-            begin = 0
+            if predictions is not None:
+                self.learn_watched(watch(self, source, shown, start, stop, codes), fresh, predictions[start:stop])
+                continue
+            rows, ledger, begin = source.rows(start, stop), codes[np.newaxis], 0
             for row, label in [*fresh, (stop - start, None)]:
                 if row > begin:
-                    self.run(rows, ledger, mode, begin, row)
-                if predictions is not None:
-                    known = np.array([*self.labels.values, None], dtype=object)
-                    predictions[start + begin : start + row] = known[ledger[ASIDE, begin:row]]
+                    self.run(rows, ledger, PLAIN, begin, row)
                 begin = row
                 if row < stop - start:
-                    # The row that brings a new label is predicted without it and learned with it.
-                    if predictions is not None:
-                        surprise = self.foresee(source, start + row)
                     self.know(label)
-                    self.greet(rows, ledger, mode, row)
-                    if predictions is not None:
-                        predictions[start + row] = surprise
+                    self.greet(rows, ledger, PLAIN, row)
                     begin = row + 1
-            if advance is not None:
-                advance(stop - start)
+
+    def learn_watched(self, block: Watch, fresh: list[tuple[int, Any]], predictions: NDArray[Any]) -> None:
+        """Predict, then learn, the rows of a block, of which some bring labels not known yet."""
+        begin, count = 0, len(predictions)
+        for row, label in [*fresh, (count, None)]:
+            if row > begin:
+                block.run(begin, row)
+            known = np.array([*self.labels.values, None], dtype=object)
+            predictions[begin:row] = known[block.predicted(begin, row)]
+            begin = row + 1
+            if row < count:
+                # The row that brings a new label is predicted without it and learned with it.
+                predictions[row] = block.foresee(row)
+                self.know(label)
+                block.greet(row)
+
+    @property
+    def foretells(self) -> bool:
+        """Does the loop, when it is watched, say of a row what ``predict`` would say? Else it is asked row by row."""
+        return not self.average or getattr(self.table, "foretells", False)
 
     def foresee(self, source: Source, row: int) -> Any:
-        """The label the current hypothesis gives to one row; None while no label is known."""
+        """The label that ``predict`` gives to one row; None while no label is known."""
         if len(self.labels) < 2:
             return self.labels.values[0] if len(self.labels) else None
-        args = (self.table.rep, source.rows(row, row + 1), self.scores, np.empty((1, self.scores)))
-        entry(scores_of, *args)(*args)
-        return self.labels.values[foremost(args[-1][0])]
+        return self.labels.values[self.verdict(self.decision(source.only(row))[0])]
+
+    def verdict(self, scores: NDArray[np.float64]) -> int:
+        """Index of the label that scores predict; ties go to the smallest."""
+        return int(scores[0] > 0.0) if len(self.labels) == 2 else int(scores.argmax())
 
     def run(
         self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS
@@ -290,8 +304,3 @@ class OneRow:
         """Index of the label that the averaged hypothesis gives to the row in the buffer."""
         task, _, rows, work = self.decide_args
         return int(self.decide(task, learner.predictor(), rows, work))
-
-
-def foremost(scores: NDArray[np.float64]) -> int:
-    """Index of the label that scores predict; ties go to the smallest."""
-    return int(scores[0] > 0.0) if len(scores) == 1 else int(scores.argmax())

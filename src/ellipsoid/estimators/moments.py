@@ -7,7 +7,7 @@ n - n_j zeros join when a number is asked for, by the formula for two samples (C
 
 No term is negative, so that nothing cancels. A zero costs nothing, dense and sparse rows give the same bits, and every
 row is taken in by itself: how a stream is cut into calls cannot matter. A row may be scaled in the same breath, by the
-rows up to and including itself.
+rows before it (``early``) and by the rows up to and including itself (``out``).
 
 Welford, "Note on a method for calculating corrected sums of squares and products", Technometrics 4 (1962).
 """
@@ -23,6 +23,9 @@ COUNT, MEAN, SQUARES = range(3)
 
 # A deviation below this share of the mean is rounding: the feature is taken for constant.
 EQUAL = 1e-14
+
+# What a row may have in deviations of the rows before it, where the row itself is not refused.
+UNLIKELY = 1e100
 
 
 @compiled
@@ -50,9 +53,17 @@ def note(moments: Any, j: Any, x: Any) -> None:
 
 
 @compiled
-def dense_rows(X: Any, moments: Any, seen: Any, learn: Any, centre: Any, out: Any) -> Any:
-    """Take in rows if ``learn``, and scale them into ``out`` if it has room; returns the number of rows seen."""
+def dense_rows(X: Any, moments: Any, seen: Any, learn: Any, centre: Any, out: Any, early: Any) -> Any:
+    """Take in rows if ``learn``, and scale them into what has room; returns the number of rows seen.
+
+    Where nothing was seen before a row, ``early`` gets zeros.
+    """
     for t in range(X.shape[0]):
+        if early.shape[0] > 0:
+            for j in range(X.shape[1]):
+                count, mean = moments[COUNT, j], moments[MEAN, j]
+                shift = centre_of(count, mean, seen) if centre and seen > 0.0 else 0.0
+                early[t, j] = surprising(X[t, j] - shift, count, mean, moments[SQUARES, j], seen)
         if learn:
             seen += 1.0
             for j in range(X.shape[1]):
@@ -67,9 +78,21 @@ def dense_rows(X: Any, moments: Any, seen: Any, learn: Any, centre: Any, out: An
 
 
 @compiled
-def sparse_rows(data: Any, indices: Any, indptr: Any, moments: Any, seen: Any, learn: Any, out: Any) -> Any:
+def surprising(x: Any, count: Any, mean: Any, squares: Any, n: Any) -> Any:
+    """x scaled by rows that may have been very unlike it, within bounds that no score overflows at; 0 before all."""
+    if n == 0.0:
+        return 0.0
+    return max(-UNLIKELY, min(UNLIKELY, x / deviation_of(count, mean, squares, n)))
+
+
+@compiled
+def sparse_rows(data: Any, indices: Any, indptr: Any, moments: Any, seen: Any, learn: Any, out: Any, early: Any) -> Any:
     """The same for compressed sparse rows, without a shift, which would fill them."""
     for t in range(indptr.shape[0] - 1):
+        if early.shape[0] > 0:
+            for k in range(indptr[t], indptr[t + 1]):
+                j = indices[k]
+                early[k] = surprising(data[k], moments[COUNT, j], moments[MEAN, j], moments[SQUARES, j], seen)
         if learn:
             seen += 1.0
             for k in range(indptr[t], indptr[t + 1]):

@@ -17,7 +17,10 @@ def row_of(example: dict[Any, Any], columns: dict[Any, int]) -> tuple[Any, dict[
     """
     fresh: dict[Any, int] = {}
     pairs = []
-    for name, value in example.items():
+    for given, value in example.items():
+        if not isinstance(given, str | int | np.integer):
+            raise InvalidInput(f"feature names must be strings or integers, got {given!r}; give it another name")
+        name = int(given) if isinstance(given, np.integer) else given
         column = columns.get(name)
         if column is None:
             column = fresh[name] = len(columns) + len(fresh)

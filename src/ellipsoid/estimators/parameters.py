@@ -3,17 +3,31 @@
 from math import inf, isfinite
 from typing import Any
 
+import numpy as np
+
 
 def positive(name: str, value: Any, *, zero: bool = False, infinite: bool = False) -> float:
     """A positive number, or the sentence that says what is wrong with a parameter."""
     kind = "non-negative" if zero else "positive"
+    # No text, though float() would read it: what a parameter is now it must be when it is read from a file.
+    if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
+        raise ValueError(f"{name} must be a {kind} number, got {value!r}")
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a {kind} number, got {value!r}") from None
+    except OverflowError:
+        raise ValueError(
+            f"{name} must be a {kind} number that a float can hold, got one of {len(str(value))} digits or more"
+        ) from None
     if not (number > 0.0 or (zero and number == 0.0)) or not (isfinite(number) or (infinite and number == inf)):
         raise ValueError(f"{name} must be {kind}{'' if infinite else ' and finite'}, got {value!r}")
     return number
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """An integer of at least so much, or the sentence that says what is wrong with a parameter."""
+    if not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"{name} must be at least {least}, and an integer; got {value!r}")
+    return int(value)
 
 
 def one_of(name: str, value: Any, choices: dict[str, Any]) -> Any:

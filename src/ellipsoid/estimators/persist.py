@@ -17,17 +17,23 @@ refuses arrays of wrong names, shapes or types and contradictory headers for eve
 compiled code relies on beyond that (indices within bounds) each learner checks before it takes an array.
 """
 
-from math import inf, isfinite
+from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.engine import tally as tallies
+from ellipsoid.streams.kinds import plain
+
 from . import container
 from .container import Arrays, DamagedModel
 
-# Arrays in which infinities have a meaning; NaN has one nowhere.
-MAY_BE_INFINITE = ("numbers",)
+# Arrays in which infinities have a meaning; NaN has one nowhere. Sums of squares of large rows may overflow.
+MAY_BE_INFINITE = ("numbers", "tally")
+
+# Beyond this a float no longer counts.
+MOST_ROUNDS = 2.0**53
 
 KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
 
@@ -73,7 +79,7 @@ def describe(model: Any) -> tuple[dict[str, Any], Arrays]:
         "class": type(model).__name__,
         "params": params,
         "started": None if started == params else started,
-        "labels": [_label(value) for value in core.labels.values],
+        "labels": [plain(value) for value in core.labels.values],
         "features": None if core.features is None else [_name(name) for name in core.features],
         "names": None if not hasattr(model, "feature_names_in_") else [str(n) for n in model.feature_names_in_],
         "state": core.scalars(),
@@ -85,7 +91,7 @@ def describe(model: Any) -> tuple[dict[str, Any], Arrays]:
 
 def _describe_scaled(model: Any) -> tuple[dict[str, Any], Arrays]:
     header, arrays = describe(model.learner_)
-    params, started = _params(model.learner.get_params(deep=False)), _params(model.learner_._core.started)
+    params, started = _params(model._seeded().get_params(deep=False)), _params(model.learner_._core.started)
     scalars, parts = model.scaler_.state()
     header |= {
         "params": params,
@@ -107,6 +113,7 @@ def _version_1(header: dict[str, Any], arrays: Arrays) -> Any:
     if not isinstance(header["stream"], dict | None):
         raise ValueError("its stream is no JSON object")
     _check_values(arrays)
+    _check_tally(arrays["tally"], len(_listed(header["labels"])))
     model = _learner(header, arrays) if header["scaler"] is None else _scaled(header, arrays)
     agrees({**header, "stream": None}, arrays, describe(model))
     return model
@@ -122,9 +129,9 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> Any:
     params, started = _values(header["params"]), header["started"]
     model = kind(**(params if started is None else _values(started)))
     core = model._start()
-    labels = [_label(value) for value in _listed(header["labels"])]
+    labels = [plain(value) for value in _listed(header["labels"])]
     if not labels or len({isinstance(label, str) for label in labels}) > 1:
-        raise ValueError(f"labels must be strings or numbers, at least one of them and not both, got {labels[:5]}")
+        raise ValueError(f"its labels must be all text or all numbers, and one at least; they are {labels[:5]}")
     if header["state"].get("multilabel") and not model._multilabel:
         raise ValueError(f"a {kind.__name__} does not learn label sets")
     core.restore(header["state"], arrays, labels)
@@ -205,14 +212,21 @@ def _check_values(arrays: Arrays) -> None:
             raise ValueError(f"its array {name!r} holds NaN or inf")
 
 
+def _check_tally(tally: NDArray[Any], labels: int) -> None:
+    """Counts that some stream could have made, and sums that no loop or bound stumbles over."""
+    if tally.shape != (tallies.SIZE,):
+        raise ValueError("its sums have a wrong shape")
+    counts = tally[[tallies.ROUNDS, tallies.MISTAKES, tallies.UPDATES, tallies.PARTS, tallies.ZEROS]]
+    if not ((counts >= 0.0) & (counts <= MOST_ROUNDS) & (counts == np.floor(counts))).all():
+        raise ValueError("its counts are not all whole and non-negative")
+    if (counts[1:] > counts[0] * np.array([1, 1, labels, 1])).any():
+        raise ValueError("it counts more mistakes or updates than rows")
+    if (tally[[tallies.RADIUS2, tallies.LOSS2, tallies.WEIGHT, tallies.LARGEST]] < 0.0).any():
+        raise ValueError("a sum of squares or of weights of its run is negative")
+
+
 def _words(error: Exception) -> str:
     return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
-
-
-def _label(label: Any) -> Any:
-    if not isinstance(label, str | int | float) or (isinstance(label, float) and not isfinite(label)):
-        raise ValueError(f"a model file holds labels that are strings or numbers, not {label!r}")
-    return label
 
 
 def _listed(value: Any) -> list[Any]:

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.exceptions import NotFittedError
 
 from ellipsoid.certificates import Certificate
+from ellipsoid.streams.kinds import refuse_masked
 
 from . import persist
 from .named import row_of
@@ -18,13 +19,15 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A scaler and a learner as one learner: it learns one example at a time, and is saved in one file.
 
     On a stream each row is scaled by what is known of the rows up to and including it, and then learned, so that no
-    row profits from later ones and no cutting of the stream into calls changes the model. ``fit`` does as a pipeline
-    does: it scales all rows by the statistics of all.
+    row profits from later ones and no cutting of the stream into calls changes the model. It is predicted, also by
+    ``learn_predict``, as the rows before it scale it. ``fit`` does as a pipeline does: it scales all rows by the
+    statistics of all.
 
     Parameters
     ----------
     learner : an online learner; it is cloned when learning starts
     scaler : ``StandardStream()`` (the default, None) or ``UnitNorm()``; cloned likewise
+    random_state : the learner's seed in place of its own, unless None
 
     Attributes
     ----------
@@ -42,9 +45,10 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     False
     """
 
-    def __init__(self, learner: Any, scaler: Any = None) -> None:
+    def __init__(self, learner: Any, scaler: Any = None, random_state: Any = None) -> None:
         self.learner = learner
         self.scaler = scaler
+        self.random_state = random_state
 
     # -- learning ----------------------------------------------------------------------------------------------
 
@@ -62,8 +66,14 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> NDArray[Any]:
-        """``partial_fit`` that returns the label predicted for each row before the row was learned."""
-        answer: NDArray[Any] = self._pass(X, lambda learner, rows: learner.learn_predict(rows, y, classes=classes))
+        """``partial_fit`` that returns the label predicted for each row before scaler and learner had learned it."""
+
+        def learn(learner: Any, both: tuple[Any, Any]) -> Any:
+            if both[0] is both[1]:
+                return learner.learn_predict(both[1], y, classes=classes)
+            return learner._learn_predict(*both, y, classes)
+
+        answer: NDArray[Any] = self._pass(X, learn, watch=True)
         return answer
 
     def learn_one(self, x: Any, y: Any) -> Self:
@@ -79,16 +89,15 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self._pass(_row(x), lambda learner, rows: learner.learn_one(_single(rows), y))
         return self
 
-    def _pass(self, X: Any, learn: Any, growing: bool = False) -> Any:
+    def _pass(self, X: Any, learn: Any, growing: bool = False, watch: bool = False) -> Any:
         """Scale and learn; what the learner refuses the scaler has not seen either."""
         started = self.__sklearn_is_fitted__()
         learner, scaler = (self.learner_, self.scaler_) if started else self._fresh()
         if growing:
             scaler.grow_features = True
         before = scaler.remember(X) if started else None
-        rows = scaler.learn_transform(X)
         try:
-            answer = learn(learner, rows)
+            answer = learn(learner, scaler.learn_transform_both(X) if watch else scaler.learn_transform(X))
         except BaseException:
             if before is not None:
                 scaler.recall(before)
@@ -97,10 +106,15 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return answer
 
     def _fresh(self) -> tuple[Any, Any]:
-        learner, scaler = clone(self.learner), StandardStream() if self.scaler is None else clone(self.scaler)
+        learner, scaler = self._seeded(), StandardStream() if self.scaler is None else clone(self.scaler)
         if getattr(learner, "grow_features", False):
             scaler.grow_features = True
         return learner, scaler
+
+    def _seeded(self) -> Any:
+        """A new learner, with the seed that it is to have."""
+        learner = clone(self.learner)
+        return learner if self.random_state is None else learner.set_params(random_state=self.random_state)
 
     def _keep(self, learner: Any, scaler: Any) -> None:
         self.learner_, self.scaler_ = learner, scaler
@@ -180,6 +194,7 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 def _row(x: Any) -> Any:
     if hasattr(x, "tocsr"):
         return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr()
+    refuse_masked(x, "x")
     array = np.asarray(x)
     if array.ndim != 1:
         raise ValueError(f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from ellipsoid.engine import entry
 
 from . import moments as running
-from .inputs import Source, writable
+from .inputs import Source, check_memory, writable
 from .moments import COUNT, MEAN, SQUARES
 
 NOTHING = np.zeros(0), np.zeros((0, 0))
@@ -61,6 +61,11 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self._forget(source)
         self._names(X, reset=first)
         return self._run(source, learn=True, write=True)
+
+    def learn_transform_both(self, X: Any) -> tuple[Any, Any]:
+        """``learn_transform``, and before it each row as ``transform`` would have scaled it before it was learned."""
+        rows = self.learn_transform(X)
+        return rows, rows
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_in_")
@@ -183,6 +188,7 @@ class StandardStream(Scaler):
         return self._moments[:, : self.n_features_in_]
 
     def _forget(self, source: Source) -> None:
+        check_memory(3 * source.width, f"the moments of {source.width} features")
         super()._forget(source)
         self.n_samples_seen_ = 0
         self._centre = bool(self.with_mean) and not source.sparse
@@ -197,7 +203,21 @@ class StandardStream(Scaler):
             )
         return source
 
-    def _run(self, source: Source, learn: bool, write: bool) -> Any:
+    def learn_transform_both(self, X: Any) -> tuple[Any, Any]:
+        """``learn_transform``, and before it each row as ``transform`` would have scaled it before it was learned."""
+        first = not self.__sklearn_is_fitted__()
+        source = self._source(X, fresh=first)
+        if first:
+            self._forget(source)
+        self._names(X, reset=first)
+        all_rows: Any = source.rows(0, source.n if source.sparse else 0)
+        early = np.empty(len(all_rows.data) if source.sparse else (source.n, source.width))
+        rows = self._run(source, learn=True, write=True, early=early)
+        if source.sparse:
+            return sp.csr_matrix((early, rows.indices, rows.indptr), shape=rows.shape), rows
+        return early, rows
+
+    def _run(self, source: Source, learn: bool, write: bool, early: Any = None) -> Any:
         if learn:
             self._reserve(source.width)
         table, seen = writable(self._moments), float(self.n_samples_seen_)
@@ -205,7 +225,7 @@ class StandardStream(Scaler):
             rows: Any = source.rows(0, source.n)
             data = np.ascontiguousarray(rows.data, dtype=np.float64)
             out = np.empty(len(data)) if write else NOTHING[0]
-            args = (data, rows.indices, rows.indptr, table, seen, learn, out)
+            args = (data, rows.indices, rows.indptr, table, seen, learn, out, NOTHING[0] if early is None else early)
             seen = entry(running.sparse_rows, *args)(*args)
             parts = (out, rows.indices, rows.indptr)
             answer: Any = sp.csr_matrix(parts, shape=(source.n, source.width)) if write else None
@@ -215,7 +235,8 @@ class StandardStream(Scaler):
                 rows = source.rows(start, stop)
                 place = NOTHING[1] if answer is None else answer[start:stop]
                 X = np.ascontiguousarray(rows.X, dtype=np.float64)
-                dense = (X, table, seen, learn, self._centre, place)
+                ahead = NOTHING[1] if early is None else early[start:stop]
+                dense = (X, table, seen, learn, self._centre, place, ahead)
                 seen = entry(running.dense_rows, *dense)(*dense)
         self.n_samples_seen_ = int(seen)
         return answer
@@ -225,7 +246,9 @@ class StandardStream(Scaler):
         if not self._moments.flags.writeable:
             self._moments = self._moments.copy()
         if width > self._moments.shape[1]:
-            wider = np.zeros((3, max(width, 2 * self._moments.shape[1])))
+            columns = max(width, 2 * self._moments.shape[1])
+            check_memory(3 * columns, f"the moments of {width} features")
+            wider = np.zeros((3, columns))
             wider[:, : self._moments.shape[1]] = self._moments
             self._moments = wider
         self.n_features_in_ = max(self.n_features_in_, width)
@@ -233,14 +256,19 @@ class StandardStream(Scaler):
     def remember(self, X: Any) -> Any:
         """What ``learn_transform(X)`` is about to change; of a sparse row that is little."""
         width = self.n_features_in_
-        columns: Any = np.unique(X.indices[X.indices < width]) if sp.issparse(X) and X.format == "csr" else slice(width)
-        return width, self.n_samples_seen_, columns, self._moments[:, columns].copy()
+        columns: Any = slice(width)
+        if sp.issparse(X) and X.format == "csr":
+            # Whether all of them are columns is for the pass to say.
+            columns = np.unique(X.indices[(X.indices >= 0) & (X.indices < width)])
+        return width, self.n_samples_seen_, self._moments, columns, self._moments[:, columns].copy()
 
     def recall(self, before: Any) -> None:
         """Undo it."""
-        self.n_features_in_, self.n_samples_seen_, columns, values = before
-        self._moments[:, self.n_features_in_ :] = 0.0
-        self._moments[:, columns] = values
+        self.n_features_in_, self.n_samples_seen_, moments, columns, values = before
+        if self._moments is moments:
+            moments[:, self.n_features_in_ :] = 0.0
+            moments[:, columns] = values
+        self._moments = moments  # a wider table took its place before anything was written
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
         """Scalars and arrays of a model file."""

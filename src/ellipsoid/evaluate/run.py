@@ -18,10 +18,10 @@ class Prequential:
     of that norm have suffered at least, as loss in units of the margin; ``dual_objective`` is the value that a learner
     that climbs a dual has reached. They are NaN where the learner says nothing, or was not asked.
 
-    ``errors`` counts rows whose predicted label differed from theirs. ``mistakes`` is the learner's own
-    count, the one its bounds speak of: a tie for the best score is a mistake even where it was broken
-    rightly, and a label met for the first time, always an error, is one only if its row of zeros does not
-    win.
+    ``errors`` counts rows whose label differed from the one that ``predict`` would have given before the row was
+    learned. ``mistakes`` is the learner's own count, the one its bounds speak of, made by the hypothesis that learns,
+    not by an average or by votes: a tie for the best score is a mistake even where it was broken rightly, and a label
+    met for the first time, always an error, is one only if its row of zeros does not win.
     """
 
     rows: int

@@ -4,6 +4,8 @@ Voted (Freund & Schapire 1999): the hypothesis after round t has one vote for ev
 made it included; the label with most votes is predicted.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -80,24 +82,31 @@ class History:
         """The patterns changed from update ``start`` on, and by how much in all."""
         return summed(self.slots[start : self.count], self.moved[start : self.count, :scores])
 
-    def votes(self, values: Floats, labels: int, rounds: int, scores: int) -> Floats:
-        """Votes for each label by all hypotheses so far, for rows with these kernel values (a column a pattern)."""
+    def votes(self, values: Floats, labels: int, rounds: Any, scores: int) -> Floats:
+        """Votes for each label by all hypotheses of so many rounds, for rows with these kernel values.
+
+        They have a column for each pattern; ``rounds`` is one number, or one for each row.
+        """
         out = np.zeros((len(values), labels))
         moved = np.ascontiguousarray(self.moved[: self.count, :scores])
-        args = (values, self.slots[: self.count], self.when[: self.count], moved, float(rounds), out)
+        each = np.full(len(values), rounds, dtype=np.float64)
+        args = (values, self.slots[: self.count], self.when[: self.count], moved, each, out)
         entry(_vote, *args)(*args)
         return out
 
 
 @compiled(nogil=True)
 def _vote(values, slots, when, moved, rounds, out):
-    updates, scores = moved.shape
+    scores = moved.shape[1]
     B = np.zeros(scores)
     for b in range(values.shape[0]):
+        updates = 0
+        while updates < moved.shape[0] and when[updates] <= rounds[b]:
+            updates += 1
         for r in range(scores):
             B[r] = 0.0
         # Before the first update all labels tie, and the smallest is predicted.
-        out[b, 0] += (when[0] if updates else rounds + 1.0) - 1.0
+        out[b, 0] += (when[0] if updates else rounds[b] + 1.0) - 1.0
         for u in range(updates):
             best = 0
             for r in range(scores):
@@ -105,5 +114,5 @@ def _vote(values, slots, when, moved, rounds, out):
                 if B[r] > B[best]:
                     best = r
             if scores == 1:
-                best = 1 if B[0] > 0.0 else 0
-            out[b, best] += (when[u + 1] if u + 1 < updates else rounds + 1.0) - when[u]
+                best = 1 if B[0] > 0.0 and out.shape[1] > 1 else 0
+            out[b, best] += (when[u + 1] if u + 1 < updates else rounds[b] + 1.0) - when[u]

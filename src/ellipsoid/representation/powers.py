@@ -15,13 +15,25 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.protocol import TAU, WHO, absorb, norm2, room, score
+from ellipsoid.engine.protocol import TAU, WHO, absorb, averages, lift, lower, norm2, room, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS, UPDATES
 
 from .linear import ClassMajor, FeatureMajor
 from .lookahead import SCALE, SUM
-from .scaled import PEAK, POWER, STRETCH, WEIGHT, bring_up, flush, keep_digits, reach, stretch
+from .scaled import (
+    PEAK,
+    POWER,
+    STRETCH,
+    WEIGHT,
+    bring_up,
+    flush,
+    keep_digits,
+    lift_scaled,
+    lower_scaled,
+    reach,
+    stretch,
+)
 
 # A sum of powers beyond LARGEST is folded into V; one that has fallen to FALLEN of its peak is summed afresh.
 LARGEST, FALLEN = 1e100, 1e-4
@@ -52,6 +64,21 @@ def _(rep, rows, t, n, scores):
     score(rep.table, rows, t, n, scores)
     for r in range(n):
         scores[r] *= rep.state[SCALE]
+
+
+@averages.register(Powers)
+def _(rep):
+    return averages(rep.table)
+
+
+@lift.register(Powers)
+def _(rep, rows, t, n, rounds):
+    return lift_scaled(rep, rows, t, n, rounds)
+
+
+@lower.register(Powers)
+def _(rep, rows, t, n, kept):
+    lower_scaled(rep, rows, t, n, kept)
 
 
 @absorb.register(Powers)

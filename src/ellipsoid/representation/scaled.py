@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2, room, score
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, averages, lift, lower, norm2, room, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS, UPDATES
 
+from .averages import exchange, put_back
 from .linear import ClassMajor, FeatureMajor, add
 from .lookahead import NORM2, SCALE, SINCE, SUM
 
@@ -70,6 +71,38 @@ def _(rep, rows, t, n, scores):
     score(rep.table, rows, t, n, scores)
     for r in range(n):
         scores[r] *= rep.state[SCALE]
+
+
+@averages.register(Scaled)
+def _(rep):
+    return averages(rep.table)
+
+
+@lift.register(Scaled)
+def _(rep, rows, t, n, rounds):
+    return lift_scaled(rep, rows, t, n, rounds)
+
+
+@lower.register(Scaled)
+def _(rep, rows, t, n, kept):
+    lower_scaled(rep, rows, t, n, kept)
+
+
+@helper()
+def lift_scaled(rep, rows, t, n, rounds):
+    """Let the average, which is no multiple of anything, take the table's place."""
+    state = rep.state
+    past = state[SUM] + state[SCALE] * (rounds - state[SINCE])
+    kept = exchange(rep.table, rows, t, n, rounds, past)
+    kept[kept.shape[0] - 1, 0], state[SCALE] = state[SCALE], 1.0
+    return kept
+
+
+@helper()
+def lower_scaled(rep, rows, t, n, kept):
+    """Undo it."""
+    rep.state[SCALE] = kept[kept.shape[0] - 1, 0]
+    put_back(rep.table, rows, t, n, kept)
 
 
 @absorb.register(Scaled)

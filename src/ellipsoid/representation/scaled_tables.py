@@ -4,10 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from .averages import mean
 from .lookahead import NORM2, SCALE, SINCE, SIZE, SUM
 from .powers import Powers
 from .scaled import GOAL, STRETCH, SUMMED, USED, Scaled
-from .tables import Floats, LinearTable
+from .tables import Floats, LinearTable, whole_blocks
 
 
 class ScaledTable(LinearTable):
@@ -41,13 +42,13 @@ class ScaledTable(LinearTable):
 
     def weights(self, scores: int, rounds: int) -> Floats:
         """The first ``scores`` functions as rows (constant first); the average over ``rounds`` where one is kept."""
-        mean = self._mean(rounds) if self.average and rounds else float(self.numbers[SCALE]) * self.W
-        return self._oriented(mean)[:scores, : 1 + self.width]
+        table = self._mean(rounds) if self.average and rounds else float(self.numbers[SCALE]) * self.W
+        return self._oriented(table)[:scores, : 1 + self.width]
 
     def _mean(self, rounds: int) -> Floats:
         past = self.numbers[SUM] + self.numbers[SCALE] * (rounds - self.numbers[SINCE])
-        mean: Floats = (past * self.W - self.U) / rounds
-        return mean
+        found: Floats = mean(self.W, self.U, rounds, past)
+        return found
 
     def predictor(self, rounds: int) -> Any:
         """What predictions are scored with: the table itself, or its average over the rounds."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.lanes import LANES
 
+from .averages import mean
 from .linear import LINE, ClassMajor, FeatureMajor
 
 Floats = NDArray[np.float64]
@@ -48,6 +49,9 @@ class LinearTable:
     >>> table.weights(0, rounds=0).shape, table.weights(3, rounds=0).shape
     ((0, 5), (3, 5))
     """
+
+    # Does the loop itself predict with the average, where it is watched?
+    foretells = True
 
     def __init__(self, *, by_class: bool, average: bool) -> None:
         self.by_class = by_class
@@ -124,14 +128,14 @@ class LinearTable:
         W = self._oriented(self.W)[:scores, : 1 + self.width]
         if not self.average or rounds == 0:
             return W
-        mean: Floats = W - self._oriented(self.U)[:scores, : 1 + self.width] / rounds
-        return mean
+        found: Floats = mean(W, self._oriented(self.U)[:scores, : 1 + self.width], rounds, -1.0)
+        return found
 
     def predictor(self, rounds: int) -> Any:
         """What predictions are scored with: the table itself, or its average over the rounds."""
         if not self.average or rounds == 0:
             return self.rep
-        return self.rep._replace(W=self.W - self.U / rounds)
+        return self.rep._replace(W=mean(self.W, self.U, rounds, -1.0))
 
     def split(self, factor: float) -> None:
         """Turn one binary function into two opposite ones: rows ``-factor w`` and ``factor w``."""

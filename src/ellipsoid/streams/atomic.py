@@ -1,21 +1,33 @@
-"""Files written whole or not at all: a reader never sees half of one, and a failure leaves the old one."""
+"""Files written whole or not at all: a reader never sees half of one, and a failure leaves the old one.
+
+A new file takes the place of the old one and looks like it: the same mode, and the same owner where the system lets
+us give files away. A symbolic link stays one, and what it points to is replaced. What is no regular file (a pipe, a
+terminal, /dev/stdout) cannot be replaced without harm: it is written into.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Raise ``OSError`` where no file can be written under this name."""
-    folder = Path(path).parent
-    if not folder.is_dir():
+    if _is_passage(path):
+        if not os.access(path, os.W_OK):
+            raise PermissionError(f"{path} cannot be written to; name another")
+        return
+    target = _behind_links(path)
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file in it")
+    if not target.parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; create it first")
-    if not os.access(folder, os.W_OK):
+    if not os.access(target.parent, os.W_OK):
         raise PermissionError(f"the folder of {path} cannot be written to; name another")
 
 
@@ -29,9 +41,13 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
     ...     os.listdir(folder)
     ['labels.txt']
     """
-    target = Path(path)
-    check_folder(target)
+    check_folder(path)
     encoding = None if "b" in mode else "utf-8"
+    if _is_passage(path):
+        with open(path, mode, encoding=encoding) as file:
+            yield file
+        return
+    target = _behind_links(path)
     # In the target's own folder, because a rename is atomic only inside one file system.
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
@@ -39,15 +55,43 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
             yield file
             file.flush()
             os.fsync(file.fileno())
-        # mkstemp gives 0600; a result file is as readable as any other new file.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
+        _dress(temporary, target)
         os.replace(temporary, target)
         _sync_folder(target.parent)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _is_passage(path: str | os.PathLike[str]) -> bool:
+    """Does the name stand for something to write into: a pipe, a device, or a file that a process holds open?"""
+    if os.fsdecode(path).startswith(("/dev/fd/", "/dev/stdout", "/dev/stderr", "/proc/")):
+        return os.path.exists(path)
+    try:
+        kind = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
+
+
+def _behind_links(path: str | os.PathLike[str]) -> Path:
+    return Path(os.fsdecode(os.path.realpath(path) if os.path.islink(path) else path))
+
+
+def _dress(temporary: str, target: Path) -> None:
+    """Mode and owner of the file that is replaced, or the mode of any other new file: mkstemp gives 0600."""
+    try:
+        old = target.stat()
+    except FileNotFoundError:
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        return
+    mine = os.stat(temporary)
+    if (old.st_uid, old.st_gid) != (mine.st_uid, mine.st_gid):
+        with suppress(OSError, AttributeError):  # only root may give files away, and Windows has no owners
+            os.chown(temporary, old.st_uid, old.st_gid)
+    os.chmod(temporary, stat.S_IMODE(old.st_mode) & 0o777)
 
 
 def _sync_folder(folder: Path) -> None:

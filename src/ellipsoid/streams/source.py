@@ -17,6 +17,7 @@ from scipy import sparse
 
 from ellipsoid.streams.chunks import Reader
 from ellipsoid.streams.datasets import Dataset, Pair, load
+from ellipsoid.streams.kinds import label_array, refuse_masked
 
 CHUNK_SIZE = 1024
 
@@ -93,7 +94,7 @@ def from_reader(reader: Reader) -> Source:
 
 def from_arrays(name: str, X: Any, y: Any, *, test: Pair | None = None) -> Source:
     """A source that hands out slices of arrays in memory."""
-    X, y = _matrix(X), np.asarray(y)
+    X, y = _matrix(X), label_array(y)
     n_rows = X.shape[0]
     if len(y) != n_rows:
         raise ValueError(f"X and y must have as many rows as each other, got {n_rows} and {len(y)}")
@@ -108,6 +109,7 @@ def from_arrays(name: str, X: Any, y: Any, *, test: Pair | None = None) -> Sourc
 def _matrix(X: Any) -> Any:
     if sparse.issparse(X):
         return X.tocsr()
+    refuse_masked(X, "X")
     X = np.asarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must have two dimensions (rows and features), got shape {X.shape}")
@@ -129,9 +131,9 @@ def _from_iterable(items: Iterable[Any], chunk_size: int) -> Iterator[Pair]:
         examples = [(x, y), *islice(iterator, chunk_size - 1)]
         xs, ys = [list(part) for part in zip(*examples, strict=True)]
         if isinstance(x, Mapping):
-            yield xs, np.asarray(ys)
+            yield xs, label_array(ys)
         else:
-            yield sparse.vstack(xs, format="csr") if sparse.issparse(x) else np.stack(xs), np.asarray(ys)
+            yield sparse.vstack(xs, format="csr") if sparse.issparse(x) else np.stack(xs), label_array(ys)
 
 
 def _is_example(x: Any, y: Any) -> bool:

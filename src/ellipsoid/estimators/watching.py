@@ -1,0 +1,97 @@
+"""Predict, then learn: what ``predict`` would say of every row just before the row is learned.
+
+The compiled loop says so itself where predictions are made by the weights that learn, and also where they are made by
+their average in a table that can show it (``foretells``). Other averages and votes are asked for row by row. With
+``shown``, rows are predicted as they looked before they were taken into account, by a scaler say, and learned as they
+look after: the loop then gets both, in pairs.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.engine import CSR, Dense
+from ellipsoid.engine.tasks import ASIDE, CODES, PAIRED, PLAIN, WATCHED
+
+from .inputs import Source, writable
+
+Codes = NDArray[np.int64]
+
+
+class Watch(NamedTuple):
+    """A block of rows on their way through a learner, with a place for what is predicted of each."""
+
+    learner: Any
+    source: Source
+    shown: Source | None
+    pairs: bool
+    first: int
+    rows: Dense | CSR
+    ledger: Codes
+
+    def run(self, begin: int, end: int) -> None:
+        """Predict and learn rows begin..end of the block."""
+        learner = self.learner
+        if self.pairs:
+            learner.run(self.rows, self.ledger, PAIRED, 2 * begin, 2 * end)
+        elif self.shown is None and learner.foretells:
+            learner.run(self.rows, self.ledger, WATCHED, begin, end)
+        else:
+            learner.table.prepare()
+            for i in range(begin, end):
+                code = learner.labels.index[self.foresee(i)]
+                learner.run(self.rows, self.ledger, PLAIN, i, i + 1)
+                self.ledger[ASIDE, i] = code
+
+    def foresee(self, i: int) -> Any:
+        """The label that ``predict`` gives to row i of the block; None while no label is known."""
+        return self.learner.foresee(self.source if self.shown is None else self.shown, self.first + i)
+
+    def greet(self, i: int) -> None:
+        """Learn row i, which brought a new label."""
+        at = 2 * i + 1 if self.pairs else i
+        self.learner.greet(self.rows, self.ledger, PAIRED if self.pairs else PLAIN, at)
+
+    def predicted(self, begin: int, end: int) -> Codes:
+        """Indices of the labels predicted for rows begin..end."""
+        found: Codes = self.ledger[ASIDE, :: 2 if self.pairs else 1][begin:end]
+        return found
+
+
+def watch(learner: Any, source: Source, shown: Source | None, start: int, stop: int, codes: Codes) -> Watch:
+    """Rows start..stop of a source, ready to be watched."""
+    rows = source.rows(start, stop)
+    if shown is None or not getattr(learner.table, "foretells", False):
+        ledger = np.zeros((2, len(codes)), dtype=np.int64)
+        ledger[CODES] = codes
+        return Watch(learner, source, shown, False, start, rows, ledger)
+    ledger = np.zeros((2, 2 * len(codes)), dtype=np.int64)
+    ledger[CODES, 1::2] = codes
+    return Watch(learner, source, shown, True, start, in_turn(shown.rows(start, stop), rows), ledger)
+
+
+def in_turn(shown: Any, rows: Any) -> Any:
+    """A row of one, the row of the other, and so on.
+
+    >>> pairs = in_turn(Dense(np.array([[1.0], [2.0]]), 1.0), Dense(np.array([[10.0], [20.0]]), 1.0))
+    >>> pairs.X.ravel()
+    array([ 1., 10.,  2., 20.])
+    """
+    if isinstance(rows, Dense):
+        both = np.empty((2 * len(rows.X), rows.X.shape[1]), dtype=np.result_type(shown.X, rows.X))
+        both[::2], both[1::2] = shown.X, rows.X
+        return Dense(both, rows.constant)
+    lengths = np.column_stack([np.diff(part.indptr) for part in (shown, rows)]).ravel()
+    indptr = np.zeros(len(lengths) + 1, dtype=rows.indptr.dtype)
+    np.cumsum(lengths, out=indptr[1:])
+    data, indices = np.empty(indptr[-1], dtype=rows.data.dtype), np.empty(indptr[-1], dtype=rows.indices.dtype)
+    for parity, part in enumerate((shown, rows)):
+        # Where the entries of every other row go: their own order, shifted by what lies between.
+        own = np.diff(part.indptr)
+        span = slice(int(part.indptr[0]), int(part.indptr[-1]))
+        where = np.arange(span.stop - span.start) + np.repeat(
+            indptr[parity:-1:2] - (part.indptr[:-1] - span.start), own
+        )
+        data[where], indices[where] = part.data[span], part.indices[span]
+    return CSR(writable(data), writable(indices), writable(indptr), rows.constant, rows.width)

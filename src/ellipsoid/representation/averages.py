@@ -1,0 +1,138 @@
+"""The averaged hypothesis in the middle of a run: what ``predict`` would say of a row just before it is learned.
+
+``predict`` forms the whole average, a table of its own, and scores rows with it. Before every row of a stream that
+would cost a pass over all weights. Here the average takes the place of the weights of the row's features only, the row
+is scored by the very code that scores it always, and the weights are put back: the same bits as ``predict``, at the
+price of a few operations for each weight that the score reads.
+
+A plain table's average after T rounds is ``W - U / T``, a scaled one's ``(S W - U) / T`` with S the sum of the scales
+(see ``linear`` and ``scaled``).
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.engine.generic import generic, helper
+from ellipsoid.engine.protocol import averages, lift, lower
+from ellipsoid.engine.rows import CSR, Dense
+
+from .linear import ClassMajor, FeatureMajor
+
+
+@averages.register(ClassMajor)
+@averages.register(FeatureMajor)
+def _(rep):
+    return rep.U.shape[0] > 0
+
+
+@lift.register(ClassMajor)
+@lift.register(FeatureMajor)
+def _(rep, rows, t, n, rounds):
+    return exchange(rep, rows, t, n, rounds, -1.0)
+
+
+@lower.register(ClassMajor)
+@lower.register(FeatureMajor)
+def _(rep, rows, t, n, kept):
+    put_back(rep, rows, t, n, kept)
+
+
+@helper()
+def mean(w, u, rounds, past):
+    """The average of one weight, or of arrays of them; ``past`` is negative for a table without a scale."""
+    return w - u / rounds if past < 0.0 else (past * w - u) / rounds
+
+
+@generic(2)
+def exchange(table: Any, rows: Any, t: int, n: int, rounds: float, past: float) -> Any:
+    """Put averages where the score of row t will look; returns what was there, and a row to spare."""
+
+
+@generic(2)
+def put_back(table: Any, rows: Any, t: int, n: int, kept: Any) -> None:
+    """Put back what ``exchange`` returned."""
+
+
+@exchange.register(ClassMajor, Dense)
+def _(table, rows, t, n, rounds, past):
+    W, U, width = table.W, table.U, 1 + rows.X.shape[1]
+    kept = np.empty((n + 1, width))
+    for r in range(n):
+        for j in range(width):
+            kept[r, j] = W[r, j]
+            W[r, j] = mean(W[r, j], U[r, j], rounds, past)
+    return kept
+
+
+@put_back.register(ClassMajor, Dense)
+def _(table, rows, t, n, kept):
+    for r in range(n):
+        for j in range(kept.shape[1]):
+            table.W[r, j] = kept[r, j]
+
+
+@exchange.register(ClassMajor, CSR)
+def _(table, rows, t, n, rounds, past):
+    W, U, start, stop = table.W, table.U, rows.indptr[t], rows.indptr[t + 1]
+    kept = np.empty((n + 1, 1 + stop - start))
+    for r in range(n):
+        kept[r, 0] = W[r, 0]
+        W[r, 0] = mean(W[r, 0], U[r, 0], rounds, past)
+        for k in range(start, stop):
+            j = 1 + np.uint64(rows.indices[k])
+            kept[r, 1 + k - start] = W[r, j]
+            W[r, j] = mean(W[r, j], U[r, j], rounds, past)
+    return kept
+
+
+@put_back.register(ClassMajor, CSR)
+def _(table, rows, t, n, kept):
+    start = rows.indptr[t]
+    for r in range(n):
+        table.W[r, 0] = kept[r, 0]
+        for k in range(start, rows.indptr[t + 1]):
+            table.W[r, 1 + np.uint64(rows.indices[k])] = kept[r, 1 + k - start]
+
+
+@exchange.register(FeatureMajor, Dense)
+def _(table, rows, t, n, rounds, past):
+    W, U, width = table.W, table.U, 1 + rows.X.shape[1]
+    kept = np.empty((width + 1, n))
+    for j in range(width):
+        for r in range(n):
+            kept[j, r] = W[j, r]
+            W[j, r] = mean(W[j, r], U[j, r], rounds, past)
+    return kept
+
+
+@put_back.register(FeatureMajor, Dense)
+def _(table, rows, t, n, kept):
+    for j in range(1 + rows.X.shape[1]):
+        for r in range(n):
+            table.W[j, r] = kept[j, r]
+
+
+@exchange.register(FeatureMajor, CSR)
+def _(table, rows, t, n, rounds, past):
+    W, U, start, stop = table.W, table.U, rows.indptr[t], rows.indptr[t + 1]
+    kept = np.empty((2 + stop - start, n))
+    for r in range(n):
+        kept[0, r] = W[0, r]
+        W[0, r] = mean(W[0, r], U[0, r], rounds, past)
+    for k in range(start, stop):
+        j = 1 + np.uint64(rows.indices[k])
+        for r in range(n):
+            kept[1 + k - start, r] = W[j, r]
+            W[j, r] = mean(W[j, r], U[j, r], rounds, past)
+    return kept
+
+
+@put_back.register(FeatureMajor, CSR)
+def _(table, rows, t, n, kept):
+    start = rows.indptr[t]
+    for r in range(n):
+        table.W[0, r] = kept[0, r]
+    for k in range(start, rows.indptr[t + 1]):
+        for r in range(n):
+            table.W[1 + np.uint64(rows.indices[k]), r] = kept[1 + k - start, r]

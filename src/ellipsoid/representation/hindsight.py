@@ -1,0 +1,98 @@
+"""What averages and votes would have said of each row of a block before it was learned, told after the block.
+
+A block's rows are scored ahead for the hypothesis that learns. Averages and votes change with every round, and are not
+needed to learn: they wait until the block is done. What the hypotheses were before any of its rows follows from the
+coefficients before the block and its updates in their order, and the sums are those of ``scores`` and ``votes``, term
+by term, so that the answers are those of a prediction between two rows, to the last bit.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.engine.compile import compiled, entry
+from ellipsoid.engine.generic import FUSE, helper
+
+from .expansion import TILE, ExpansionTable
+from .history import Floats
+from .lookahead import Lookahead
+from .patterns import Block
+
+# Rows whose values with all patterns are held at once.
+TOGETHER = 64
+
+
+class Hindsight(NamedTuple):
+    """A table as it was before a block: ``rounds`` rounds and these coefficients."""
+
+    table: ExpansionTable
+    rounds: int
+    coef: Floats
+    late: Floats
+
+    @classmethod
+    def begin(cls, table: ExpansionTable, rounds: int, scores: int) -> "Hindsight":
+        """Keep what the block is about to change."""
+        used = table.used if table.average else 0
+        return cls(table, rounds, table.coef[:used, :scores].copy(), table.late[:used, :scores].copy())
+
+    def averages(self, block: Block, ahead: Lookahead) -> Floats:
+        """Scores of the block's rows by the average before each, once its updates are stored."""
+        rows = np.flatnonzero(ahead.when)
+        updates = rows[np.argsort(ahead.when[rows], kind="stable")]
+        slots = self.table.patterns.place(block, updates)
+        used, scores = self.table.used, ahead.moved.shape[1]
+        coef, late = np.zeros((used, scores)), np.zeros((used, scores))
+        coef[: len(self.coef)], late[: len(self.late)] = self.coef, self.late
+        log = (slots, ahead.when[updates], ahead.moved[updates], ahead.late[updates])
+        out = np.zeros((len(ahead.when), scores))
+        done = 0
+        for begin in range(0, len(out), TOGETHER):
+            picks = slice(begin, min(len(out), begin + TOGETHER))
+            args = (self._values(block, picks), coef, late, *log, done, float(self.rounds + begin), out[picks])
+            done = entry(_averaged, *args)(*args)
+        return out
+
+    def votes(self, block: Block, labels: int, scores: int) -> Floats:
+        """Votes on the block's rows by the hypotheses before each, once its updates are stored."""
+        history = self.table.history
+        assert history is not None
+        out = np.zeros((len(block.norms), labels))
+        for begin in range(0, len(out), TOGETHER):
+            picks = slice(begin, min(len(out), begin + TOGETHER))
+            rounds = self.rounds + np.arange(picks.start, picks.stop, dtype=np.float64)
+            out[picks] = history.votes(self._values(block, picks), labels, rounds, scores)
+        return out
+
+    def _values(self, block: Block, picks: slice) -> NDArray[Any]:
+        table, part = self.table, block.part(picks)
+        values = np.empty((len(part.norms), table.used))
+        kernel = table.make_kernel()
+        for begin in range(0, table.used, TILE):
+            tile = slice(begin, min(table.used, begin + TILE))
+            values[:, tile] = table.patterns.values(kernel, part, tile)
+        values += table.constant2
+        return values
+
+
+@compiled(nogil=True)
+def _averaged(values, coef, late, slots, when, moved, lates, done, rounds, out):  # noqa: PLR0913
+    """Scores by the averages after ``rounds``, one more for each row; returns how many updates were before the last."""
+    for b in range(values.shape[0]):
+        while done < slots.shape[0] and when[done] <= rounds:
+            for r in range(coef.shape[1]):
+                coef[slots[done], r] += moved[done, r]
+                late[slots[done], r] += lates[done, r]
+            done += 1
+        if rounds > 0.0:
+            for i in range(coef.shape[0]):
+                _add_mean(out[b], coef[i], late[i], rounds, values[b, i])
+        rounds += 1.0
+    return done
+
+
+@helper(FUSE)
+def _add_mean(out, coef, late, rounds, value):
+    for r in range(out.shape[0]):
+        out[r] += (coef[r] - late[r] / rounds) * value

@@ -1,0 +1,156 @@
+"""What a label may be: text, or a whole number.
+
+Whole numbers are bool, integers of 64 bits, and floats without a fraction up to 2^53, beyond which a float no longer
+tells whole numbers apart. Labels of one model are all text or all numbers. Numbers that are equal are one label (True,
+1 and 1.0), which keeps the form in which it came first; later ones take the form of the first label, so that
+``classes_`` never turns from integers into floats in mid-stream. Everything else is refused, whichever way it comes,
+before anything is learned: what can be learned can be saved.
+"""
+
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# Types whose values may be looked up among known labels without further questions: no two of different meaning are
+# equal. A complex number or a decimal may equal a label and is none.
+QUICK = frozenset(
+    {str, np.str_, int, bool, float, np.bool_, np.float64, np.float32, np.float16}
+    | {np.dtype(code).type for code in "bhilqBHILQ"}
+)
+# Kinds of arrays of which the same is true.
+QUICK_KINDS = "biufU"
+
+SMALLEST, LARGEST = -(2**63), 2**63 - 1
+WHOLE = 2.0**53
+
+KINDS = "all text or all whole numbers"
+
+
+def label_array(y: Any, what: str = "y") -> NDArray[Any]:
+    """Labels as an array of text, integers, bools or whole floats; or the sentence that says what is wrong.
+
+    An array with more than one axis is only made an array, for others to judge.
+
+    >>> label_array(["a", "b"]).tolist(), label_array((True, False)).tolist(), label_array([1.0, 2.0]).tolist()
+    (['a', 'b'], [True, False], [1.0, 2.0])
+    >>> label_array([1, b"a"])
+    Traceback (most recent call last):
+    ValueError: y must hold labels of one kind, all text or all whole numbers: row 0 holds b'1': decode bytes first, ...
+    """
+    refuse_masked(y, what)
+    try:
+        labels = np.asarray(y)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{what} must be a sequence of labels, one an example: {error}") from error
+    if labels.ndim != 1:
+        return labels
+    kind = labels.dtype.kind
+    if kind == "U" and isinstance(y, list | tuple):
+        # numpy writes numbers out where there is text among them: 1 would become "1".
+        _refuse_first(y, [not isinstance(label, str) for label in y], what)
+    if kind == "f":
+        return _whole(labels, what)
+    if kind == "u" and labels.dtype.itemsize == 8:
+        _refuse_first(labels, labels > LARGEST, what)
+    if kind in "OT":
+        return _objects(labels, what)
+    if kind == "V":
+        raise ValueError(f"{what} must hold strings or numbers, got records of type {labels.dtype}")
+    if kind not in QUICK_KINDS:
+        _refuse_first(labels, np.ones(len(labels), dtype=bool), what)
+    return labels
+
+
+def refuse_masked(array: Any, what: str) -> None:
+    """Raise ``ValueError`` where a masked array has masked entries, which nobody would look at."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return
+    rows = np.flatnonzero(np.ma.getmaskarray(array).reshape(len(array) if array.ndim else 1, -1).any(axis=1))
+    if len(rows):
+        raise ValueError(f"row {rows[0]} of {what} has masked entries; fill them in or drop the row before learning")
+
+
+def plain(label: Any) -> Any:
+    """A label as text or a number of Python itself, or ``ValueError``: the one place that judges a single label."""
+    if isinstance(label, np.generic) and label.dtype.kind in QUICK_KINDS:
+        label = label.item() if label.dtype.itemsize <= 8 or label.dtype.kind == "U" else float(label)
+    if isinstance(label, str):
+        return str(label)
+    if isinstance(label, bool):
+        return label
+    if isinstance(label, int) and SMALLEST <= label <= LARGEST:
+        return int(label)
+    if isinstance(label, float) and label.is_integer() and abs(label) <= WHOLE:
+        return float(label)
+    raise ValueError(f"labels must be of one kind, {KINDS}, not {label!r}{_more(label)}")
+
+
+def like(first: Any, label: Any) -> Any:
+    """A number in the form of the first label: whole floats become integers where that is none, and the reverse.
+
+    >>> like(0, 2.0), like(0.0, 2), like(True, 2.0), like("a", "b")
+    (2, 2.0, 2, 'b')
+    """
+    if isinstance(first, float) and not isinstance(label, str):
+        if abs(label) > WHOLE:
+            raise ValueError(f"the label {label!r} has no form among those known, which are floats such as {first!r}")
+        return float(label)
+    return int(label) if isinstance(label, float) else label
+
+
+def _objects(labels: NDArray[Any], what: str) -> NDArray[Any]:
+    values = []
+    for row, label in enumerate(labels.tolist()):
+        try:
+            values.append(plain(label))
+        except ValueError:
+            _refuse(row, label, what)
+        if isinstance(values[-1], str) != isinstance(values[0], str):
+            raise ValueError(
+                f"{what} must hold labels of one kind, {KINDS}: row {row} holds {label!r}, row 0 {values[0]!r}"
+            )
+    if values and not isinstance(values[0], str):
+        return np.array([like(values[0], value) for value in values])
+    text = np.empty(len(values), dtype=object)
+    text[:] = values
+    return text
+
+
+def _whole(labels: NDArray[Any], what: str) -> NDArray[Any]:
+    with np.errstate(invalid="ignore"):
+        _refuse_first(labels, ~((labels == np.floor(labels)) & (np.abs(labels) <= WHOLE)), what)
+    return labels.astype(np.float64) if labels.dtype.itemsize > 8 else labels
+
+
+def _refuse_first(labels: Any, wrong: Any, what: str) -> None:
+    rows = np.flatnonzero(wrong)
+    if len(rows):
+        _refuse(int(rows[0]), labels[int(rows[0])], what)
+
+
+def _refuse(row: int, label: Any, what: str) -> None:
+    if isinstance(label, np.generic):
+        label = label if label.dtype.kind in "mMV" else label.item()
+    unknown = label is None or label != label
+    if what == "classes" and unknown:
+        raise ValueError(f"classes must not hold None or NaN, got {label!r}: labels must be known")
+    if isinstance(label, float) and not isfinite(label):
+        raise ValueError(f"row {row} of {what} is NaN or inf; labels must be known (Input contains NaN)")
+    raise ValueError(f"{what} must hold labels of one kind, {KINDS}: row {row} holds {label!r}{_more(label)}")
+
+
+def _more(label: Any) -> str:
+    """What to do instead, or scikit-learn's words for it."""
+    if label is None or label != label:
+        return "; labels must be known"
+    if isinstance(label, float):
+        return ". Unknown label type: continuous"
+    if isinstance(label, bytes):
+        return ": decode bytes first, as in y.astype(str)"
+    if isinstance(label, int):
+        return " of 64 bits: use text for longer ones"
+    if isinstance(label, np.datetime64 | np.timedelta64):
+        return ": write dates as text first, as in y.astype(str)"
+    return ""

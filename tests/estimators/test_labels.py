@@ -1,0 +1,194 @@
+"""What is a label and what is none, at every door alike: what can be learned can be saved, the rest is refused."""
+
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from ellipsoid import (
+    MIRA,
+    BayesPointMachine,
+    EllipsoidalSVC,
+    OnlineEllipsoidalSVC,
+    Perceptron,
+    Scaled,
+    load,
+    prequential,
+)
+from ellipsoid.streams.kinds import label_array
+
+X = np.array([[0.5, 1.0], [-1.0, 0.25], [0.75, -0.5], [-0.5, -1.0]])
+Y = np.array([0, 1, 0, 1])
+
+NO_LABELS = {
+    "NaN": np.nan,
+    "inf": np.inf,
+    "None": None,
+    "NaT": np.datetime64("NaT"),
+    "a date": np.datetime64("2020-01-01", "ns"),
+    "a duration": np.timedelta64(5, "ns"),
+    "bytes": b"a",
+    "complex": 1 + 0j,
+    "a fraction": 0.5,
+    "a Fraction": Fraction(1),
+    "a Decimal": Decimal(1),
+    "a tuple in an array": (0, 1),
+    "a long integer": 10**30,
+    "an integer of 65 bits": 2**63,
+    "a float beyond whole numbers": 2.0**60,
+}
+
+
+def column(label):
+    """Labels of four rows, the last of which is none; in an array of objects where nothing else holds it."""
+    if isinstance(label, np.datetime64 | np.timedelta64):
+        return np.array([label] * 4)
+    if isinstance(label, bytes):
+        return np.array([label] * 4)
+    array = np.empty(4, dtype=object)
+    array[:3] = Y[:3]
+    array[3] = label
+    return array
+
+
+@pytest.fixture
+def models():
+    return {
+        "linear": MIRA,
+        "kernel": lambda: Perceptron(kernel="rbf", gamma=0.5),
+        "scaled": lambda: Scaled(MIRA()),
+        "online ellipsoidal": OnlineEllipsoidalSVC,
+    }
+
+
+@pytest.mark.parametrize("name", NO_LABELS)
+@pytest.mark.parametrize("kind", ["linear", "kernel", "scaled", "online ellipsoidal"])
+def test_no_door_takes_what_is_no_label(kind, name, models, tmp_path):
+    label, y = NO_LABELS[name], column(NO_LABELS[name])
+    known, fresh = models[kind]().partial_fit(X, Y), models[kind]()
+    before, plain = known.decision_function(X), dict(vars(fresh))
+    for model in (known, fresh):
+        doors = [
+            lambda m: m.fit(X, y),
+            lambda m: m.partial_fit(X, y),
+            lambda m: m.partial_fit(X[:1], y[3:]),
+            lambda m: m.learn_predict(X, y),
+            lambda m: m.learn_one(X[0], label),
+            lambda m: m.partial_fit(X, Y, classes=y),
+            lambda m: prequential(m, (X, y)),
+        ]
+        for door in doors:
+            with pytest.raises(ValueError, match="label"):
+                door(model)
+    assert known.decision_function(X).tobytes() == before.tobytes()
+    assert known.t_ == 4
+    assert vars(fresh) == plain
+
+
+@pytest.mark.parametrize("name", NO_LABELS)
+@pytest.mark.parametrize("kind", [EllipsoidalSVC, BayesPointMachine])
+def test_batch_learners_share_the_definition(kind, name):
+    with pytest.raises(ValueError, match="label"):
+        kind().fit(X, column(NO_LABELS[name]))
+
+
+def test_numbers_among_text_are_not_written_out():
+    """numpy would make them text, and ``predict`` would answer "0" where y held 0."""
+    for y in ([0, "a", 0, "a"], (True, "a", True, "b"), ["a", 0.0, "b", "a"]):
+        with pytest.raises(ValueError, match="label"):
+            MIRA().partial_fit(X, y)
+        with pytest.raises(ValueError, match="label"):
+            MIRA().partial_fit(X[:2], ["a", "b"], classes=list(y[:2]))
+    with pytest.raises(ValueError, match="all text or all whole numbers"):
+        MIRA().partial_fit(X, np.array([0, "a", 0, "a"], dtype=object))
+
+
+@pytest.mark.parametrize(
+    ("first", "later", "classes"),
+    [
+        ([0, 1], [2.0], [0, 1, 2]),
+        ([0.0, 1.0], [2], [0.0, 1.0, 2.0]),
+        ([False, True], [2], [0, 1, 2]),
+        ([0, 1], [True], [0, 1]),
+        ([3, 4], [np.uint64(7)], [3, 4, 7]),
+        ([np.uint64(3), np.uint64(4)], [-1], [3, 4, -1]),
+        (["a", "b"], [np.str_("c")], ["a", "b", "c"]),
+    ],
+)
+def test_later_labels_take_the_form_of_the_first(first, later, classes, tmp_path):
+    whole = MIRA().partial_fit(X[:2], first).partial_fit(X[2:3], later)
+    one = MIRA()
+    for x, label in zip(X[:3], [*first, *later], strict=True):
+        one.learn_one(x, label)
+    for model in (whole, one):
+        assert model.classes_.tolist() == classes
+        assert model.classes_.dtype == np.array(classes).dtype
+        model.save(tmp_path / "m")
+        other = load(tmp_path / "m")
+        assert other.classes_.dtype == model.classes_.dtype
+        assert other.classes_.tolist() == classes
+        assert other.predict(X).tolist() == model.predict(X).tolist()
+
+
+def test_a_label_without_a_form_among_floats_changes_nothing():
+    model = MIRA().partial_fit(X, [0.0, 1.0, 0.0, 1.0])
+    with pytest.raises(ValueError, match="has no form among those known"):
+        model.partial_fit(X, [0, 1, 2**53 + 1, 0])
+    assert model.classes_.tolist() == [0.0, 1.0]
+    assert model.t_ == 4
+
+
+@pytest.mark.parametrize("y", [["a", "b", "a", "b"], [True, False, True, False], [0, 5, 0, 5], [1.0, 2.0, 1.0, 2.0]])
+def test_the_same_labels_in_every_container(y):
+    expected = MIRA().partial_fit(X, y).classes_.tolist()
+    for form in (tuple(y), np.array(y), np.array(y, dtype=object), np.ma.array(y)):
+        model = MIRA().partial_fit(X, form)
+        assert model.classes_.tolist() == expected
+        assert all(type(label) in (str, int, bool, float) for label in model._core.labels.values)
+
+
+def test_masked_entries_are_refused_and_a_mask_without_any_is_fine():
+    masked = np.ma.array(X, mask=[[False, False], [False, True], [False, False], [False, False]])
+    labels = np.ma.array(Y, mask=[False, False, True, False])
+    for kind in (MIRA, lambda: Scaled(MIRA()), OnlineEllipsoidalSVC):
+        model = kind().partial_fit(np.ma.array(X), np.ma.array(Y))
+        before = model.decision_function(X)
+        for call in (
+            lambda m: m.partial_fit(masked, Y), lambda m: m.fit(masked, Y), lambda m: m.learn_predict(masked, Y),
+            lambda m: m.predict(masked), lambda m: m.learn_one(masked[1], 1), lambda m: m.predict_one(masked[1]),
+            lambda m: m.partial_fit(X, labels), lambda m: m.fit(X, labels), lambda m: m.partial_fit(list(masked), Y),
+            lambda m: m.partial_fit(X[:1], labels[2:3]), lambda m: prequential(m, (masked, Y)),
+            lambda m: prequential(m, (X, labels)),
+        ):  # fmt: skip
+            with pytest.raises(ValueError, match="masked"):
+                call(model)
+        assert model.decision_function(X).tobytes() == before.tobytes()
+    for kind in (EllipsoidalSVC, BayesPointMachine):
+        with pytest.raises(ValueError, match="masked"):
+            kind().fit(masked, Y)
+        with pytest.raises(ValueError, match="masked"):
+            kind().fit(X, labels)
+
+
+def test_votes_of_one_known_class(tmp_path):
+    model = Perceptron(kernel="rbf", gamma=0.5, average="vote").partial_fit(X, [7, 7, 7, 7])
+    assert model.predict(X).tolist() == [7, 7, 7, 7]
+    assert model.predict_one(X[0]) == 7
+    model.save(tmp_path / "m")
+    assert load(tmp_path / "m").predict(X).tolist() == [7, 7, 7, 7]
+    assert model.learn_predict(X, [7, 8, 7, 8]).tolist()[:2] == [7, 7]
+
+
+def test_features_that_no_file_could_name_are_refused(tmp_path):
+    model = MIRA().learn_one({"a": 1.0, 3: 2.0, np.int64(4): 1.0}, "x")
+    for name in ((1, 2), None, 1.5, b"a"):
+        with pytest.raises(ValueError, match="feature names must be strings or integers"):
+            model.learn_one({name: 1.0}, "y")
+    assert model.t_ == 1
+    model.save(tmp_path / "m")
+    assert load(tmp_path / "m")._core.features == {"a": 0, 3: 1, 4: 2}
+
+
+def test_an_array_of_several_axes_is_left_to_others():
+    assert label_array(np.zeros((2, 2))).shape == (2, 2)
