@@ -235,7 +235,7 @@ def faults(world, model):
         scale = Fraction(Decimal(float(table.numbers[0])).exp()) * (1 - Fraction(1, 10**50))
     distance = distance2(table, offset)
     if distance > scale or distance < 0:
-        found.append(f"lost by {float(distance / scale) - 1.0:.3g} in the form {table.form}")
+        found.append(f"lost, {float(distance):.17g} for {float(scale):.17g}, in the form {table.form}")
     d, first = len(world.W[0]), 1 if world.intercept else 0
     fresh = [[Fraction(world.random.randrange(-64, 65), 64) for _ in range(d)] for _ in range(6)]
     fresh += [x for x, _ in world.rows[-3:]]

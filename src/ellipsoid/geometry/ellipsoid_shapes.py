@@ -142,7 +142,7 @@ class ScaledShape(ABC):
             return np.zeros(rows.shape[0])
         norms = squared_norms(rows)
         roots = np.sqrt(np.maximum(self._quadratic(rows), 0.0) + self.rounding.square * norms)
-        loose = 1.0 + EPS * (8.0 + self.dim + abs(self.log_scale))
+        loose = 1.0 + EPS * (8.0 + self.dim)
         return _scaled((roots + self.rounding.root * np.sqrt(norms)) * loose, 0.5 * self.log_scale)
 
     def allowance(self, rows: Rows, lengths: Array) -> Array:
@@ -151,7 +151,7 @@ class ScaledShape(ABC):
             return np.zeros(rows.shape[0])
         inverse, steep = self.rounding.inverse, self.rounding.steep
         with np.errstate(over="ignore", invalid="ignore"):
-            found = inverse + EPS * (8.0 + abs(self.log_scale) + lengths * steep * np.exp(-0.5 * self.log_scale))
+            found = inverse + EPS * (8.0 + lengths * steep * np.exp(-0.5 * self.log_scale))
         # Beyond that nothing is known any more, and an answer is as good as another.
         return np.where(found < 0.5, found, 0.5)
 

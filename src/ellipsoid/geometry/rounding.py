@@ -27,6 +27,8 @@ from .state import DIM, LOG_SCALE, MASS, SQUARES, STEEP, STORED, SUMMED
 
 # Half a unit in the last place of 1: what one operation may lose, relatively.
 U = 2.0**-53
+# An exponential and a few operations with it, relatively.
+LOOSE = 8.0 * U
 # Numbers smaller than this may vanish when they are multiplied.
 FAINT = 1e-150
 
@@ -164,14 +166,8 @@ def _(rep):
 
 
 @helper()
-def spare(log_scale):
-    """The relative error of exp(log_scale / 2), and of a few operations with it."""
-    return U * (8.0 + abs(log_scale))
-
-
-@helper()
 def widest(rep, rows, t, size, quadratic, radius):
     """What the score of no classifier in the ellipsoid differs from the computed one by: width and rounding."""
-    root, log_scale = sqrt(max(0.0, quadratic)), rep.state[LOG_SCALE]
+    root, scale = sqrt(max(0.0, quadratic)), exp(0.5 * rep.state[LOG_SCALE])
     error, blur, _, _, _, _, _ = noise(rep, rows, t, size, root, radius)
-    return exp(0.5 * log_scale) * (root + 2.0 * blur + FAINT) * (1.0 + spare(log_scale)) + 1.01 * error
+    return scale * (root + 2.02 * blur + FAINT) * (1.0 + LOOSE) + 1.01 * error

@@ -24,9 +24,10 @@ LIFTED, LIFT_AT = range(14, 16)
 RATE, MARK, DEFERRED = range(16, 19)
 # What bounds on rounding rest on, see `rounding`. STEEP L - 1, where L bounds the inverse of B; SUMMED is the sum of
 # |h|^2 of the column form, of |T| of the product form; SQUARES |J|^2 of the full form; MASS bounds the parts of w that
-# are kept apart; WIDENED is what LOG_SCALE was raised by against rounding.
-STEEP, SUMMED, SQUARES, MASS, WIDENED = range(19, 24)
-SIZE = 24
+# are kept apart; WIDENED is what LOG_SCALE was raised by against rounding, UNSURE what that has become: a cut leaves the
+# less of s, the deeper it is, and of its excess all.
+STEEP, SUMMED, SQUARES, MASS, WIDENED, UNSURE = range(19, 25)
+SIZE = 26
 # Older files have fewer numbers.
 OLD_SIZE = 20
 

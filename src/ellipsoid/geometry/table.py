@@ -13,7 +13,7 @@ and the ellipsoid is the one that a start in the larger space would have given.
 """
 
 from collections.abc import Callable, Mapping
-from math import ceil, exp, inf, log, sqrt
+from math import ceil, exp, inf, log
 from typing import Any
 
 import numpy as np
@@ -54,7 +54,7 @@ from .state import (
     WEIGHT,
     padded,
 )
-from .transfer import adopted, difference, measured, rounded, widen
+from .transfer import adopted, assembled, difference, measured, rounded, widen
 
 
 class EmptyVersionSpace(ValueError):
@@ -248,12 +248,12 @@ class EllipsoidTable:
         stored = int(self.numbers[STORED])
         functions, columns = self.scores, 1 + self.width
         if self.form == "column":
-            vectors, middle = self.parts["H"][:stored, :functions, :columns], np.eye(stored)
+            vectors, middle = self.parts["H"][:stored, :functions, :columns], None
         else:
             vectors = self.examples(functions, columns).toarray()
             middle = self.parts["S"][:stored, :stored]
         vectors = vectors.reshape(stored, functions * columns)
-        roots, weights = square_root(vectors, middle)
+        roots, weights = square_root(vectors, np.eye(stored) if middle is None else middle)
         return roots, weights, difference(vectors, middle, roots, weights) if self.radius else 0.0
 
     def examples(self, functions: int, columns: int, first: int = 0) -> sp.csr_matrix:
@@ -295,10 +295,10 @@ class EllipsoidTable:
             self.linear = folded(self).by_functions()
             centre = U * (len(vectors) + 4) * self.numbers[MASS]
         self._adopt("full", 1)
-        size = float(np.linalg.norm(vectors)) ** 2 * float(np.linalg.norm(middle))
-        if widen(self, off, U * (2 * len(vectors) + 8) * (1.0 + size + sqrt(self.dim)), centre):
-            block = (vectors.T @ middle @ vectors).reshape(functions, columns, functions, columns)
-            self.parts["J"][:functions, :columns, :functions, :columns] -= block
+        block, error = assembled(vectors, middle)
+        if widen(self, off, error, centre):
+            J = self.parts["J"]
+            J[:functions, :columns, :functions, :columns] -= block.reshape(functions, columns, functions, columns)
         else:
             rounded(self, centre)
         measured(self)

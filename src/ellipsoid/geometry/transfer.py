@@ -28,27 +28,41 @@ POINT = 1e-9
 LOST = 0.25
 
 
-def difference(rows: Floats, middle: Floats, vectors: Floats, weights: Floats) -> float:
+def difference(rows: Floats, middle: Floats | None, vectors: Floats, weights: Floats) -> float:
     """A bound on the norm of B - JJ', with B = I - rows' middle rows and J = I - sum_k weights_k v_k v_k'.
 
-    >>> rows, middle = np.array([[0.6, 0.0]]), np.eye(1)
-    >>> difference(rows, middle, np.array([[1.0, 0.0]]), np.array([0.2])) < 1e-13  # 1 - 0.36 = 0.8^2
+    A ``middle`` of None is the identity. The rows are split along the vectors, rows = inside vectors + outside; for
+    floats a sum of n products is off by n u times the norms of its factors.
+
+    >>> rows = np.array([[0.6, 0.0]])
+    >>> difference(rows, None, np.array([[1.0, 0.0]]), np.array([0.2])) < 1e-14  # 1 - 0.36 = 0.8^2
     True
-    >>> difference(rows, middle, np.array([[1.0, 0.0]]), np.array([0.3])) > 0.1
+    >>> difference(rows, np.eye(1), np.array([[1.0, 0.0]]), np.array([0.3])) > 0.1
     True
     """
     size = np.linalg.norm
+    count, length = len(weights) + len(rows) + 8, rows.shape[1] + 8
     inside = rows @ vectors.T
     outside = rows - inside @ vectors
-    new = np.diag(2.0 * weights) - weights[:, None] * (vectors @ vectors.T) * weights
-    across = middle @ inside
-    found = size(inside.T @ across - new) * size(vectors) ** 2
-    found += 2.0 * size(vectors) * size(across) * size(outside) + size(middle) * size(outside) ** 2
-    # The sums above are rounded themselves.
-    count, length = rows.shape
-    terms = U * (2 * length + 4 * count + 32)
-    span = (1.0 + size(vectors) ** 2) ** 2 * (1.0 + size(rows) ** 2 * size(middle) + size(weights) ** 2)
-    return float(1.01 * found + terms * span)
+    overlaps = vectors @ vectors.T
+    new = np.diag(2.0 * weights) - weights[:, None] * overlaps * weights
+    across = inside if middle is None else middle @ inside
+    off = 0.0 if middle is None else U * count * size(middle) * size(inside)
+    # The longest of the vectors' combinations: 1, if they were orthonormal.
+    reach = sqrt(1.0 + size(overlaps - np.eye(len(weights))) + U * length * len(weights))
+    left = size(outside) + U * count * (size(inside) * size(vectors) + size(rows))
+    within = size(inside.T @ across - new) + U * count * size(inside) * size(across) + size(inside) * off
+    within += U * length * size(weights) ** 2 + U * count * size(weights)
+    large = sqrt(len(rows)) if middle is None else size(middle)
+    return float(1.01 * (reach**2 * within + 2.0 * reach * (size(across) + off) * left + large * left**2))
+
+
+def assembled(vectors: Floats, middle: Floats) -> tuple[Floats, float]:
+    """vectors' middle vectors, and a bound on what rounding may have done to I less that."""
+    size = np.linalg.norm
+    half = vectors.T @ middle
+    off = size(vectors) * size(middle) * size(vectors, 2) + size(half) * size(vectors)
+    return half @ vectors, float(U * (len(vectors) + 8) * (off + sqrt(vectors.shape[1])))
 
 
 def widen(table: EllipsoidTable, shape: float, factor: float = 0.0, centre: float = 0.0) -> bool:
@@ -63,7 +77,7 @@ def widen(table: EllipsoidTable, shape: float, factor: float = 0.0, centre: floa
     off = 0.5 * steep * shape + sqrt(steep) * (factor + centre * exp(-0.5 * numbers[LOG_SCALE]))
     if not off < LOST:
         return False
-    growth = -2.0 * log1p(-2.0 * off) + U * (64.0 + 8.0 * abs(numbers[LOG_SCALE]))
+    growth = -2.0 * log1p(-2.0 * off) + U * (8.0 + 8.0 * abs(numbers[LOG_SCALE]))
     numbers[LOG_SCALE] += growth
     numbers[WIDENED] += growth
     numbers[STEEP] = steep * exp(growth) - 1.0

@@ -10,8 +10,8 @@ mu^2 = dim^2 (1 - alpha^2) / (dim^2 - 1). In the form P = s B:
     minvol   s *= (1 - alpha^2) dim^2 / (dim^2 - 1)         kappa = 2 (1 + dim alpha) / ((1 + alpha)(dim + 1))
 
 alpha > 1 means that the intersection is empty: a proof that no classifier of norm at most the radius has the margin on
-the examples used. alpha = 1 leaves a point; where rounding cannot tell the two apart, alpha = 1 - d, what is left lies
-within sqrt(2 d) of Pg, in the metric of P, and a ball of that metric covers it.
+the examples used. alpha = 1 leaves a point; where rounding cannot tell the two apart, what is left lies within
+sqrt(1 - alpha^2) of alpha Pg, in the metric of P, and a ball of that metric covers it.
 
 A proof must not rest on rounding. What it may have done (`geometry.rounding`) is taken off the depth of a cut, and the
 new ellipsoid is widened until it holds the one that exact arithmetic would have made of the old one. A cut that gains
@@ -28,7 +28,7 @@ from ellipsoid.engine.protocol import curious, forgo, share, step
 from ellipsoid.engine.tally import ROUNDS
 from ellipsoid.geometry.doubt import disagreement
 from ellipsoid.geometry.protocol import cut
-from ellipsoid.geometry.rounding import FAINT, U, caution, spare
+from ellipsoid.geometry.rounding import FAINT, LOOSE, U, caution
 from ellipsoid.geometry.state import (
     ASKED,
     DIM,
@@ -42,6 +42,7 @@ from ellipsoid.geometry.state import (
     SLIM,
     STEEP,
     STORED,
+    UNSURE,
     WIDENED,
 )
 
@@ -116,10 +117,9 @@ def _(rule, margin, quadratic, norm2, state, rounds, errors):
     if rule.policy == FREEZE and state[EMPTY] > 0.0:
         return 0.0, 0.0
     error, blur = 1.01 * errors[0], 1.01 * errors[1]
-    log_scale = state[LOG_SCALE]
-    scale, loose, root = exp(0.5 * log_scale), spare(log_scale), sqrt(max(quadratic, 0.0))
+    scale, root = exp(0.5 * state[LOG_SCALE]), sqrt(max(quadratic, 0.0))
     # No classifier of the ellipsoid is further along z than ``width``, and all are asked for ``short`` at least.
-    width = scale * (root + 2.0 * blur + FAINT) * (1.0 + loose)
+    width = scale * (root + 2.0 * blur + FAINT) * (1.0 + LOOSE)
     short = (rule.threshold - margin) - error - 2.0 * U * (rule.threshold + abs(margin))
     if short > width * (1.0 + TOLERANCE):
         refute(rule, state, rounds)
@@ -127,8 +127,8 @@ def _(rule, margin, quadratic, norm2, state, rounds, errors):
     # A direction that is mostly rounding is none.
     if not (2000.0 * blur < root and root > 1e5 * FAINT):
         return 0.0, 0.0
-    deep = short - scale * blur * (1.0 + loose)
-    alpha = deep / width if deep > 0.0 else deep / (scale * (root - 2.0 * blur) * (1.0 - loose))
+    deep = short - scale * blur * (1.0 + LOOSE)
+    alpha = deep / width if deep > 0.0 else deep / (scale * (root - 2.0 * blur) * (1.0 - LOOSE))
     if alpha <= (-1.0 / state[DIM] if rule.smallest else 0.0):
         return 0.0, 0.0
     slim = max(0.0, width - short) / (2.0 * sqrt(norm2))
@@ -150,9 +150,9 @@ def shallow(rule, alpha, blur, root, norm2, state, errors):
     dim, log_scale, steep = state[DIM], state[LOG_SCALE], 1.0 + state[STEEP]
     scale = exp(0.5 * log_scale)
     exhausting = alpha >= 1.0 - TOLERANCE
-    off = 2.04 * blur / root + spare(log_scale) + 16.0 * U
+    off = 2.04 * blur / root + LOOSE + 8.0 * U
     if exhausting:
-        move, kappa, left, kept, widen = 1.0, 0.0, 1.0, 0.0, 0.0
+        move, kappa, left, kept, widen = min(alpha, 1.0), 0.0, 1.0, 0.0, 0.0
         rest = max(1.0 - alpha, 8.0 * U)
         scaled = 2.0 * log((rest if dim == 1.0 else sqrt(2.0 * rest)) + off)
     else:
@@ -164,7 +164,7 @@ def shallow(rule, alpha, blur, root, norm2, state, errors):
     widen += sqrt(steep) * (slip + step * slide) / exp(0.5 * (log_scale + scaled))
     if kappa > 0.0:
         widen += sqrt(steep) * bend + 0.5 * steep * (dent + dent_steep * steep)
-    growth = 2.0 * SECOND * widen + U * (64.0 + 8.0 * (abs(log_scale) + abs(scaled)))
+    growth = 2.0 * SECOND * widen + U * (8.0 + 8.0 * (abs(log_scale) + abs(scaled)))
     if not (widen < SMALL and dim * growth < -0.5 * (dim * scaled + kept)):
         return 0.0, 0.0
     state[LOG_SCALE] += scaled + growth
@@ -172,8 +172,9 @@ def shallow(rule, alpha, blur, root, norm2, state, errors):
     state[LOG_KEPT] += kept
     state[MASS] += 1.01 * step * sqrt(norm2) * (1.0 + state[STORED] * state[STEEP])
     state[STEEP] = steep * (1.0 + 2.0 * growth) - 1.0
-    if exhausting:
+    if alpha * (1.0 + state[UNSURE]) >= 1.0 - TOLERANCE:
         state[EXHAUSTED] = 1.0
+    state[UNSURE] = state[UNSURE] / max((1.0 - alpha) * (1.0 + alpha), TOLERANCE) + growth
     return step, kappa
 
 
