@@ -63,7 +63,11 @@ def adjusted(random, normal, x, target, free):
 def slack(random):
     """0 mostly, else tiny or something."""
     kind = random.randrange(6)
-    return Fraction(0) if kind < 3 else Fraction(random.randrange(1, 8), 2 ** (random.randrange(34, 51) if kind < 5 else 3))
+    return (
+        Fraction(0)
+        if kind < 3
+        else Fraction(random.randrange(1, 8), 2 ** (random.randrange(34, 51) if kind < 5 else 3))
+    )
 
 
 def row(random, W, threshold, task, intercept):
@@ -268,5 +272,3 @@ def failures(seeds, kinds=None, longest=60):
             wrong = faults(world, learned(world))
             found += [(seed, world.params, wrong)] if wrong else []
     return found
-
-

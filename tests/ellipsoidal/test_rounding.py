@@ -33,8 +33,8 @@ def test_truth_is_held_in_exact_arithmetic(part, plain):
     assert failures(range(72 * part, 72 * part + 72), longest=30) == []
 
 
-def test_the_streams_ask_for_something():
-    """The checks can fail: a classifier that lacks the margin is lost, and an ellipsoid that is too small is noticed."""
+def test_the_checks_can_fail(plain):
+    """The checks can fail: a classifier without the margin is lost, an ellipsoid that is too small is noticed."""
     world = stream(18, ("binary", "dense", False))
     wrong = stream(18, ("binary", "dense", False))
     wrong.W = [[-q for q in w] for w in wrong.W]
@@ -84,10 +84,10 @@ def test_clear_contradictions_are_proven_as_soon_as_without_rounding_outwards(de
         assert model.infeasible_round_ == expected
         assert model.infeasible_ == outcomes.count("infeasible")
         proven += expected is not None
-    assert proven >= 20
+    assert proven >= 15
 
 
-def test_short_rows_refute_nothing():
+def test_short_rows_refute_nothing(plain):
     """Squares that vanish are no zeros: u = 1 has margin 1e-170 on a row of 1e-170."""
     model = CELLIP(margin=1e-170, fit_intercept=False, cut="minvol", trigger="margin")
     model.partial_fit([[1e-170]] * 3, [1, 1, 1], classes=[0, 1])

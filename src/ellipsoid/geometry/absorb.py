@@ -22,7 +22,7 @@ from .rounding import caution, measure, noise
 from .state import CUTS, DONE, HALT, LEAST_KEPT, LIFT_AT, LOG_KEPT, STORED, USED
 
 LEAST = log(LEAST_KEPT)
-NO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+NO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @absorb.register(Column)
@@ -47,7 +47,7 @@ def _(rep, rule, rows, t, moves, work, tally):
     if kappa > 0.0:
         shrink(rep, rows, t, moves, work, kappa, quadratic)
         if radius > 0.0:
-            measure(rep)
+            measure(rep, sqrt(length))
     rep.rounds[int(rep.state[CUTS])] = tally[ROUNDS] + 1.0
     rep.state[CUTS] += 1.0
     return True

@@ -47,6 +47,7 @@ def check_form(table: EllipsoidTable, arrays: Arrays, form: Any) -> None:
         "Z": (None, capacity) if form == "sparse" else (capacity, columns),
         "J": (functions, columns, functions, columns),
         "small": (5, capacity),
+        "lengths": (capacity,),
         "slot": (None,),
     }
     for name, array in parts.items():

@@ -23,9 +23,9 @@ LIFTED, LIFT_AT = range(14, 16)
 # The column form: the recent rate of updates, CUTS one row ago, and 1 while the weights owe something.
 RATE, MARK, DEFERRED = range(16, 19)
 # What bounds on rounding rest on, see `rounding`. STEEP L - 1, where L bounds the inverse of B; SUMMED is the sum of
-# |h|^2 of the column form, of |T| of the product form; SQUARES |J|^2 of the full form; MASS bounds the parts of w that
-# are kept apart; WIDENED is what LOG_SCALE was raised by against rounding, UNSURE what that has become: a cut leaves the
-# less of s, the deeper it is, and of its excess all.
+# |h|^2 of the column form, of |T| of the product form, of |S_ij| |z_i| |z_j| of the Gram forms; SQUARES |J|^2 of the
+# full form; MASS bounds the parts of w that are kept apart; WIDENED is what LOG_SCALE was raised by against rounding,
+# UNSURE what that has become: the deeper a cut, the less it leaves of s, and of its excess it leaves all.
 STEEP, SUMMED, SQUARES, MASS, WIDENED, UNSURE = range(19, 25)
 SIZE = 26
 # Older files have fewer numbers.

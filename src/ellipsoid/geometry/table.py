@@ -173,6 +173,7 @@ class EllipsoidTable:
                 * np.eye(functions * columns).reshape(functions, columns, functions, columns)
             ),
             "small": lambda: np.zeros((5, capacity)),
+            "lengths": lambda: np.zeros(capacity),
         }
         self.parts = {name: make[name]() for name in ARRAYS[form]}
         for name, array in (old or {}).items():

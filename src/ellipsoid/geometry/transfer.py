@@ -13,7 +13,7 @@ import numpy as np
 
 from ellipsoid.representation.tables import Floats
 
-from .gram import BETA, RIVAL_SIGN
+from .gram import BETA
 from .rounding import U
 from .state import DIM, LOG_KEPT, LOG_SCALE, MASS, SQUARES, STEEP, STORED, SUMMED, WIDENED
 
@@ -101,6 +101,9 @@ def measured(table: EllipsoidTable) -> None:
         numbers[SUMMED] = 1.001 * float((table.parts["H"][:stored] ** 2).sum())
     elif table.form == "product":
         numbers[SUMMED] = 1.001 * float(np.abs(table.parts["T"][:stored, :stored]).sum())
+    elif table.form in ("gram", "sparse"):
+        lengths = np.sqrt(np.maximum(np.diagonal(table.parts["S"])[:stored], 0.0)) @ table.parts["lengths"][:stored]
+        numbers[SUMMED] = 1.001 * float(lengths) ** 2
     elif table.form == "full":
         numbers[SQUARES] = 1.001 * float((table.parts["J"] ** 2).sum())
 
@@ -119,10 +122,11 @@ def adopted(table: EllipsoidTable) -> None:
         least = float(np.linalg.eigvalsh(matrix)[0])
         inverse = min(inverse, 2.0 / least) if least > 0.0 else inverse
     numbers[STEEP] = max(0.0, inverse - 1.0)
+    stored = int(numbers[STORED])
+    if table.form in ("gram", "sparse"):
+        examples = table.examples(table.scores, 1 + table.width)
+        table.parts["lengths"][:stored] = np.sqrt(np.asarray(examples.multiply(examples).sum(axis=1)).ravel())
     measured(table)
     if table.form == "sparse":
-        stored = int(numbers[STORED])
-        lengths = np.sqrt((table.parts["Z"][:, :stored] ** 2).sum(axis=0))
-        lengths *= np.where(table.parts["pairs"][:stored, RIVAL_SIGN] != 0.0, sqrt(2.0), 1.0)
-        apart = float(np.abs(table.parts["small"][BETA, :stored]) @ lengths)
+        apart = float(np.abs(table.parts["small"][BETA, :stored]) @ table.parts["lengths"][:stored])
         numbers[MASS] = 1.01 * (float(np.linalg.norm(table.linear.W)) + apart)

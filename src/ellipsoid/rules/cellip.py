@@ -41,7 +41,7 @@ from ellipsoid.geometry.state import (
     MASS,
     SLIM,
     STEEP,
-    STORED,
+    SUMMED,
     UNSURE,
     WIDENED,
 )
@@ -160,17 +160,18 @@ def shallow(rule, alpha, blur, root, norm2, state, errors):
         widen = off * (kappa / left + abs(move) / (1.0 - move))
         steep += 1.2 * kappa / left * ((sqrt(norm2) + sqrt(steep) * blur) / (root - 2.0 * blur)) ** 2
     step = move * scale / root
-    _, _, slip, slide, bend, dent, dent_steep = errors
+    _, _, slip, slide, bend, dent = errors
     widen += sqrt(steep) * (slip + step * slide) / exp(0.5 * (log_scale + scaled))
     if kappa > 0.0:
-        widen += sqrt(steep) * bend + 0.5 * steep * (dent + dent_steep * steep)
+        widen += sqrt(steep) * bend + 0.5 * steep * dent
     growth = 2.0 * SECOND * widen + U * (8.0 + 8.0 * (abs(log_scale) + abs(scaled)))
     if not (widen < SMALL and dim * growth < -0.5 * (dim * scaled + kept)):
         return 0.0, 0.0
     state[LOG_SCALE] += scaled + growth
     state[WIDENED] += growth
     state[LOG_KEPT] += kept
-    state[MASS] += 1.01 * step * sqrt(norm2) * (1.0 + state[STORED] * state[STEEP])
+    # Sparse rows: what is added to w, in parts.
+    state[MASS] += 1.01 * step * sqrt(norm2) * (1.0 + state[SUMMED])
     state[STEEP] = steep * (1.0 + 2.0 * growth) - 1.0
     if alpha * (1.0 + state[UNSURE]) >= 1.0 - TOLERANCE:
         state[EXHAUSTED] = 1.0
