@@ -59,7 +59,9 @@ def check(dense, seed, form, sparse, *, matrices=True):
             return
         assert model.log_volume_ == pytest.approx(np.linalg.slogdet(now.P)[1], rel=1e-10, abs=1e-10)
         if matrices and (t % 5 == 4 or t < 5):
-            np.testing.assert_allclose(dense.shape(model), now.P, rtol=0, atol=1e-12 * np.abs(now.P).max())
+            # A version space is rounded outwards: by more than a few units of the last place, and by little.
+            slack = 1e-10 if isinstance(model, CELLIP) else 1e-12
+            np.testing.assert_allclose(dense.shape(model), now.P, rtol=0, atol=slack * np.abs(now.P).max())
     assert truth[-1].updates >= 5
 
 

@@ -56,7 +56,11 @@ def test_every_form_agrees_with_the_dense_matrix(seed, dim, updates):
         ellipsoid = Ellipsoid(centre, shape)
         for rows in (X, sp.csr_matrix(X)):
             expected = np.sqrt(np.einsum("ij,jk,ik->i", X, matrix, X))
-            assert_allclose(ellipsoid.width(rows), expected, rtol=1e-10, atol=1e-12 * scale, err_msg=name)
+            assert_allclose(np.sqrt(shape.quadratic(rows)), expected, rtol=1e-10, atol=1e-12 * scale, err_msg=name)
+            # A width is rounded up, of a thin ellipsoid by more than of a round one.
+            width, longest = ellipsoid.width(rows), np.exp(0.5 * shape.log_scale) * np.linalg.norm(X, axis=1)
+            assert (width >= expected * (1.0 - 1e-10)).all(), name
+            assert (width**2 <= expected**2 * (1.0 + 1e-10) + 1e-10 * longest**2).all(), name
             assert_allclose(shape.apply(rows), X @ matrix, atol=1e-12 * scale, err_msg=name)
             assert_allclose(
                 shape.inverse_quadratic(rows, 0.0), distances, rtol=1e-9, atol=0, err_msg=name

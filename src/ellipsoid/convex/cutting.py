@@ -75,12 +75,13 @@ class CuttingEllipsoid:
     def __init__(self, centre: Array, radius: float) -> None:
         self.dim = centre.size
         self.centre = centre.copy()
-        self.log_det = 2.0 * self.dim * log(radius)
         self.exhausted = abs(log(radius)) > LARGEST_LOG
         self._factor: Array = np.eye(self.dim)
         self._inverse: Array = np.eye(self.dim)
         self._reach: Array = np.ones(self.dim)  # the lengths of the rows of the factor
-        self._log_scale = log(radius)
+        # A logarithm is rounded, but for that of 1; the ball must not become smaller.
+        self._log_scale = log(radius) + (4.0 * EPS * (1.0 + abs(log(radius))) if radius != 1.0 else 0.0)
+        self.log_det = 2.0 * self.dim * self._log_scale
         self._steps = 0
 
     def along(self, normal: Array) -> Direction:
@@ -140,7 +141,9 @@ class CuttingEllipsoid:
             self.exhausted = True
             return
         moved = EPS * (np.abs(self.centre) * exp(-self._log_scale) + (2 * self.dim + 8) * self._reach)
-        shortfall = float(np.linalg.norm(np.abs(self._inverse) @ moved)) + 100.0 * EPS
+        # The last term is for the logarithms, whose sums are rounded too.
+        logarithms = abs(self._log_scale) + abs(self.log_det) / self.dim
+        shortfall = float(np.linalg.norm(np.abs(self._inverse) @ moved)) + (100.0 + 2.0 * logarithms) * EPS
         growth = log1p(shortfall)
         self._log_scale += growth
         self.log_det += 2.0 * self.dim * growth

@@ -1,6 +1,7 @@
 """CELLIP: a version space held as an ellipsoid."""
 
-from math import inf, log
+from fractions import Fraction
+from math import inf, log, nextafter
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.geometry import Ellipsoid
 from ellipsoid.geometry import state as slots
 from ellipsoid.geometry.doubt import doubts
+from ellipsoid.geometry.rounding import U
 from ellipsoid.rules import cellip
 
 from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner
@@ -22,12 +24,20 @@ from .parameters import one_of, positive
 ALWAYS = 1e140
 
 
+def _rounded(exact: Fraction, towards: float) -> float:
+    """The nearest float on one side of a number."""
+    near = float(exact)
+    beyond = Fraction(near) > exact if towards < 0.0 else Fraction(near) < exact
+    return nextafter(near, towards) if beyond else near
+
+
 class CELLIP(EllipsoidClassifier):
     """Classical ellipsoid method online: a version space held as an ellipsoid, for separable data.
 
     Every classifier of norm at most ``radius`` that has margin ``a * margin`` on the examples used lies in
     ``version_space_``. So where all of it agrees (``certain``), so does every such classifier; and where it has become
-    empty, none exists.
+    empty, none exists. This is meant in exact arithmetic: cuts are made shallower and ellipsoids larger by what rounding
+    may have done to them.
 
     Parameters
     ----------
@@ -115,8 +125,10 @@ class CELLIP(EllipsoidClassifier):
                 f"a * margin must be positive for cut='paper', which never moves otherwise; got a={a:g}, "
                 f"margin={margin:g}"
             )
-        radius = 1.0 + (1.0 - a) * margin if self.radius is None else positive("radius", self.radius)
-        return margin, a, radius, a * margin
+        # What is promised is meant with these very numbers: round so that more is held, not less.
+        threshold = _rounded(Fraction(a) * Fraction(margin), -inf)
+        wide = _rounded(1 + (1 - Fraction(a)) * Fraction(margin), inf)
+        return margin, a, wide if self.radius is None else positive("radius", self.radius), threshold
 
     def _start(self) -> EllipsoidLearner:
         _, _, radius, threshold = self._geometry()
@@ -125,13 +137,16 @@ class CELLIP(EllipsoidClassifier):
             "skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE,
         }  # fmt: skip
         policy = one_of("on_infeasible", self.on_infeasible, policies)
-        rule = cellip.CELLIP(passive, threshold, self.cut == "minvol", policy, bool(self.selective))
+        rule = cellip.CELLIP(passive, threshold, self.cut == "minvol", policy, bool(self.selective), radius)
+        log_scale = 2.0 * log(radius)
         table = {
             "columns": inf,
             "kept": 1.0,
-            "log_scale": 2.0 * log(radius),
+            # A logarithm is rounded, but for that of 1.
+            "log_scale": log_scale + 4.0 * U * (1.0 + abs(log_scale)) if radius != 1.0 else 0.0,
             "form": one_of("shape", self.shape, SHAPES),
             "raises": policy == cellip.RAISE,
+            "radius": radius,
         }
         halts = policy >= cellip.RESTART
         return EllipsoidLearner(rule, intercept=self.fit_intercept, average=self.average, table=table, halts=halts)
@@ -153,7 +168,7 @@ class CELLIP(EllipsoidClassifier):
 
     @property
     def exhausted_(self) -> bool:
-        """Has the version space become a single point?"""
+        """Has a cut left a single point, as far as rounding can tell? The ellipsoid around it is small and not zero."""
         return bool(self._fitted("exhausted_").table.numbers[slots.EXHAUSTED])
 
     def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
@@ -188,7 +203,8 @@ class CELLIP(EllipsoidClassifier):
         core.table.prepare()
         out = np.zeros(source.n, dtype=np.bool_)
         for start, stop in source.blocks():
-            args = (core.task(EMPTY), core.table.rep, source.rows(start, stop), core.work, out[start:stop])
+            rows, radius = source.rows(start, stop), core.rule.radius
+            args = (core.task(EMPTY), core.table.rep, rows, core.work, radius, out[start:stop])
             entry(doubts, *args)(*args)
         return out
 
@@ -196,10 +212,12 @@ class CELLIP(EllipsoidClassifier):
         margin, a, radius, threshold = self._geometry()
         table, numbers, tally = learner.table, learner.table.numbers, learner.tally
         largest = float(np.sqrt(tally[tallies.RADIUS2] * (1.0 if learner.scores == 1 else 2.0)))
+        # The stored shape may be larger than the sum of logarithms says, by as much as it was widened.
+        log_det = table.log_det() + table.dim * float(numbers[slots.WIDENED])
         refuted = self.infeasible_ > 0 or tally[tallies.ZEROS] > 0
         if self.cut == "minvol":
             bound, remaining = ellipsoidal.minvol_bound(
-                radius=radius, margin=margin, a=a, largest=largest, dim=table.dim, log_det=table.log_det()
+                radius=radius, margin=margin, a=a, largest=largest, dim=table.dim, log_det=log_det
             )
         else:
             pi = float(np.exp(numbers[slots.LOG_SCALE])) / radius**2
@@ -208,6 +226,6 @@ class CELLIP(EllipsoidClassifier):
             )
         best = ellipsoidal.best_margin(
             radius=radius, threshold=threshold, largest=largest, slim=float(numbers[slots.SLIM]),
-            log_det=table.log_det(), dim=table.dim, empty=self.infeasible_ > 0,
+            log_det=log_det, dim=table.dim, empty=self.infeasible_ > 0,
         )  # fmt: skip
         return [*ellipsoidal.cellip_mistakes(self.mistakes_, remaining, bound, refuted), best]

@@ -5,7 +5,7 @@
 The step and kappa come from the rule's cut; B is touched on updates only, never to score.
 """
 
-from math import log
+from math import log, sqrt
 
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2, room, score
@@ -18,9 +18,11 @@ from .gram import Gram, SparseGram, length2
 from .gram import length as row_length
 from .kernel_gram import KernelGram
 from .protocol import cut, probe, push, shrink
+from .rounding import caution, measure, noise
 from .state import CUTS, DONE, HALT, LEAST_KEPT, LIFT_AT, LOG_KEPT, STORED, USED
 
 LEAST = log(LEAST_KEPT)
+NO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @absorb.register(Column)
@@ -35,12 +37,17 @@ def _(rep, rule, rows, t, moves, work, tally):
         margin += work[TAU, i] * work[SCORES, int(work[WHO, i])]
     length = length2(moves, work, norm2(rep, rows, t))
     quadratic = probe(rep, rows, t, moves, work, length)
-    step, kappa = cut(rule, margin, quadratic, length, rep.state, tally[ROUNDS])
+    radius, errors = caution(rule), NO_ERRORS
+    if radius > 0.0:
+        errors = noise(rep, rows, t, sqrt(length), sqrt(max(quadratic, 0.0)), radius)
+    step, kappa = cut(rule, margin, quadratic, length, rep.state, tally[ROUNDS], errors)
     if step == 0.0:
         return False
     push(rep, rows, t, moves, work, step, tally[ROUNDS])
     if kappa > 0.0:
         shrink(rep, rows, t, moves, work, kappa, quadratic)
+        if radius > 0.0:
+            measure(rep, sqrt(length))
     rep.rounds[int(rep.state[CUTS])] = tally[ROUNDS] + 1.0
     rep.state[CUTS] += 1.0
     return True

@@ -2,9 +2,10 @@
 
 Every classifier of E gives row x the same label when the margin of the centre exceeds the width of E: binary |<w, x>| >
 sqrt(x'Px); multiclass, for every rival r of the winner, <w, z_r> > sqrt(z_r'P z_r) with z_r = (e_winner - e_r) (x) x.
+Where rounding could have hidden a disagreement, there is one. ``radius`` is that of the start ball.
 """
 
-from math import exp, sqrt
+from math import sqrt
 from typing import Any
 
 from ellipsoid.engine.compile import compiled
@@ -16,22 +17,22 @@ from ellipsoid.engine.tasks import Binary, Multiclass, MultiLabel
 
 from .gram import length2
 from .protocol import probe
-from .state import LOG_SCALE
+from .rounding import widest
 
 
 @generic(1)
-def disagreement(task: Any, rep: Any, rows: Any, t: int, work: Any) -> bool:
+def disagreement(task: Any, rep: Any, rows: Any, t: int, work: Any, radius: float) -> bool:
     """Do two classifiers of the ellipsoid give the scored row t different labels?"""
 
 
 @disagreement.register(Binary)
-def _(task, rep, rows, t, work):
+def _(task, rep, rows, t, work, radius):
     work[WHO, 0], work[TAU, 0] = 0.0, 1.0
-    return abs(work[SCORES, 0]) <= spread(rep, rows, t, 1, work)
+    return abs(work[SCORES, 0]) <= spread(rep, rows, t, 1, work, radius)
 
 
 @disagreement.register(Multiclass)
-def _(task, rep, rows, t, work):
+def _(task, rep, rows, t, work, radius):
     # One label known is no reason to be certain of it: others may exist.
     if task.classes < 2:
         return True
@@ -40,29 +41,29 @@ def _(task, rep, rows, t, work):
         if r != best:
             work[WHO, 0], work[TAU, 0] = best, 1.0
             work[WHO, 1], work[TAU, 1] = r, -1.0
-            if work[SCORES, best] - work[SCORES, r] <= spread(rep, rows, t, 2, work):
+            if work[SCORES, best] - work[SCORES, r] <= spread(rep, rows, t, 2, work, radius):
                 return True
     return False
 
 
 @disagreement.register(MultiLabel)
-def _(task, rep, rows, t, work):
+def _(task, rep, rows, t, work, radius):
     # Ranking constraints leave no single label to agree on: every row is worth asking.
     return True
 
 
 @helper()
-def spread(rep, rows, t, moves, work):
-    """sqrt(z'Pz) for the direction in ``work``."""
+def spread(rep, rows, t, moves, work, radius):
+    """sqrt(z'Pz) for the direction in ``work``, and what rounding may add to it and take from the score."""
     length = length2(moves, work, norm2(rep, rows, t))
-    return exp(0.5 * rep.state[LOG_SCALE]) * sqrt(max(0.0, probe(rep, rows, t, moves, work, length)))
+    return widest(rep, rows, t, sqrt(length), probe(rep, rows, t, moves, work, length), radius)
 
 
 @compiled
-def doubts(task, rep, rows, work, out):
+def doubts(task, rep, rows, work, radius, out):
     """Write for each row whether the ellipsoid's classifiers disagree on it."""
     task, rep, rows, work, out = borrowed(task), borrowed(rep), borrowed(rows), borrowed(work), borrowed(out)
     for t in range(count(rows)):
         score(rep, rows, t, width(task), work[SCORES])
-        out[t] = disagreement(task, rep, rows, t, work)
+        out[t] = disagreement(task, rep, rows, t, work, radius)
     return True

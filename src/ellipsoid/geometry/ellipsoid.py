@@ -24,6 +24,7 @@ from ellipsoid.geometry.ellipsoid_shapes import (
     DenseShape,
     FactorShape,
     Rows,
+    ScaledShape,
     Shape,
     densify,
     finite_matrix,
@@ -111,19 +112,28 @@ class Ellipsoid:
         return self._shape.log_det
 
     def width(self, X: Any) -> Array:
-        """sqrt(x'Px) for every row x of X: half the range of <x, q> over q in the ellipsoid."""
-        return np.sqrt(self._shape.quadratic(self._rows(X, "X")))
+        """sqrt(x'Px) for every row x of X, rounded up: half the range of <x, q> over q in the ellipsoid."""
+        rows = self._rows(X, "X")
+        if isinstance(self._shape, ScaledShape):
+            return self._shape.widths(rows)
+        return np.sqrt(self._shape.quadratic(rows))
 
     def contains(self, points: Any, tol: float = 1e-9) -> Any:
         """True for every point q with sqrt((q - c)'P^{-1}(q - c)) <= 1 + tol.
 
-        From the plane of a flat ellipsoid a point may be ``tol (1 + |c|)`` away: a sum with c is rounded.
+        True also where rounding leaves it open: of a thin ellipsoid more than of a round one. From the plane of a flat
+        ellipsoid a point may be ``tol (1 + |c|)`` away: a sum with c is rounded.
         """
         if not 0.0 <= tol < np.inf:
             raise ValueError(f"tol must be a finite number >= 0, got {tol}")
-        offsets = densify(self._rows(points, "points")) - self._centre.ravel()
-        zero = tol * (1.0 + float(np.linalg.norm(self._centre)))
-        return np.sqrt(self._shape.inverse_quadratic(offsets, zero)) <= 1.0 + tol
+        rows = densify(self._rows(points, "points"))
+        offsets = rows - self._centre.ravel()
+        size = float(np.linalg.norm(self._centre))
+        found = np.sqrt(self._shape.inverse_quadratic(offsets, tol * (1.0 + size)))
+        limit: Any = 1.0 + tol
+        if isinstance(self._shape, ScaledShape):
+            limit = limit + (1.0 + limit) * self._shape.allowance(offsets, size + np.linalg.norm(rows, axis=1))
+        return found <= limit
 
     def project(self, axes: Sequence[int] | ArrayLike) -> Ellipsoid:
         """The shadow on some coordinates, or on the columns of a basis: { V'x : x in E }.

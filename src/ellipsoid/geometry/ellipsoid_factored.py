@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 from ellipsoid.geometry.ellipsoid_shapes import (
     EPS,
     Array,
+    Rounding,
     Rows,
     ScaledShape,
     checked_spectrum,
@@ -59,6 +60,17 @@ class _LowRankShape(ScaledShape):
         left = checked_spectrum(1.0 - eigenvalues, "I - U U' must be positive semidefinite")
         left[left <= 4 * len(left) * EPS] = 0.0
         return left, vectors
+
+    @abstractmethod
+    def _bulk(self) -> float:
+        """What the sums behind x U are at the most: a bound on their terms, over |x|."""
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        left = self._spectrum[0]
+        terms = (self.dim + 2 * len(left) + 8) * EPS * (1.0 + self._bulk())
+        least = float(left[left > 0.0].min(initial=1.0))
+        return Rounding(2 * terms, 0.0, 4 * terms / least, 1.0 / np.sqrt(least))
 
     def _log_det(self) -> float:
         left = self._spectrum[0]
@@ -106,6 +118,9 @@ class ColumnShape(_LowRankShape):
     def _inner(self) -> Array:
         return np.asarray(self._columns.T @ self._columns)
 
+    def _bulk(self) -> float:
+        return float(np.linalg.norm(self._columns)) ** 2
+
 
 class GramShape(_LowRankShape):
     """P = exp(log_scale) (I - Z' S Z): the rows of Z (m x dim, dense or CSR) and S (m x m, semidefinite)."""
@@ -123,8 +138,12 @@ class GramShape(_LowRankShape):
             raise ValueError(f"S must be {count} x {count}, one row for each row of Z, got shape {matrix.shape}")
         if np.abs(matrix - matrix.T).max(initial=0.0) > 1e-8 * np.abs(matrix).max(initial=0.0):
             raise ValueError("S must be symmetric")
-        eigenvalues, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
-        self._root = vectors * np.sqrt(checked_spectrum(eigenvalues, "S must be positive semidefinite"))
+        # In units of the rows, which may differ much in length: small rows have large coefficients.
+        lengths = np.sqrt(squared_norms(self._rows))
+        lengths[lengths == 0.0] = 1.0
+        eigenvalues, vectors = np.linalg.eigh(0.5 * lengths[:, None] * (matrix + matrix.T) * lengths)
+        spectrum = checked_spectrum(eigenvalues, "S must be positive semidefinite")
+        self._root = vectors * np.sqrt(spectrum) / lengths[:, None]
         super().__init__(dim, log_scale)
 
     def _project(self, rows: Rows) -> Array:
@@ -135,6 +154,9 @@ class GramShape(_LowRankShape):
 
     def _inner(self) -> Array:
         return np.asarray(self._root.T @ product(self._rows, self._rows.T) @ self._root)
+
+    def _bulk(self) -> float:
+        return float(np.sqrt(squared_norms(self._rows)) @ np.linalg.norm(self._root, axis=1)) ** 2
 
 
 class ProductShape(ScaledShape):
@@ -170,6 +192,20 @@ class ProductShape(ScaledShape):
     def _core(self) -> Array:
         # I - T H'H, whose determinant is that of J.
         return np.eye(len(self._weights)) - self._weights @ (self._vectors.T @ self._vectors)
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        count = len(self._weights)
+        weight = 1.0 + float(np.abs(self._weights).sum())
+        columns = float(np.linalg.norm(self._vectors)) ** 2
+        terms = (self.dim + 2 * count + 8) * EPS * weight
+        if self._log_det() == -np.inf:
+            return Rounding(0.0, terms, 1.0, np.inf)
+        solved = float(np.linalg.norm(np.linalg.solve(self._core, self._weights)))
+        steep = 1.0 + columns * solved
+        doubt = count * EPS * float(np.linalg.cond(self._core)) if count else 0.0
+        inverse = terms * steep + columns * solved * doubt
+        return Rounding(0.0, terms, 4 * inverse, steep)
 
     def _transposed(self, rows: Rows) -> Array:
         return densify(rows) - (product(rows, self._vectors) @ self._weights) @ self._vectors.T

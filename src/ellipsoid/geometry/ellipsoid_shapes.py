@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
@@ -50,6 +50,19 @@ class Shape(Protocol):
 
     def dense(self) -> Array:
         """P itself, dim x dim."""
+
+
+class Rounding(NamedTuple):
+    """What rounding may do to the answers of a shape, where P = exp(log_scale) B.
+
+    ``square`` bounds the error of x'Bx over |x|^2, ``root`` what that of sqrt(x'Bx) may be besides, over |x|;
+    ``inverse`` is the relative error of sqrt(d'B^{-1}d), and ``steep`` the square root of the norm of B^{-1}.
+    """
+
+    square: float
+    root: float
+    inverse: float
+    steep: float
 
 
 def finite_matrix(values: ArrayLike, name: str) -> Array:
@@ -123,6 +136,30 @@ class ScaledShape(ABC):
         matrix = self.apply(np.eye(self.dim))
         return 0.5 * (matrix + matrix.T)
 
+    def widths(self, rows: Rows) -> Array:
+        """sqrt(x'Px) for every row x, rounded up: not below the width of the ellipsoid that these numbers mean."""
+        if self.log_scale == -np.inf:
+            return np.zeros(rows.shape[0])
+        norms = squared_norms(rows)
+        roots = np.sqrt(np.maximum(self._quadratic(rows), 0.0) + self.rounding.square * norms)
+        loose = 1.0 + EPS * (8.0 + self.dim)
+        return _scaled((roots + self.rounding.root * np.sqrt(norms)) * loose, 0.5 * self.log_scale)
+
+    def allowance(self, rows: Rows, lengths: Array) -> Array:
+        """How far sqrt(d'P^{-1}d) may be off, over 1 + itself; d is rounded like a number of size ``lengths``."""
+        if self.log_scale == -np.inf:
+            return np.zeros(rows.shape[0])
+        inverse, steep = self.rounding.inverse, self.rounding.steep
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = inverse + EPS * (8.0 + lengths * steep * np.exp(-0.5 * self.log_scale))
+        # Beyond that nothing is known any more, and an answer is as good as another.
+        return np.where(found < 0.5, found, 0.5)
+
+    @cached_property
+    @abstractmethod
+    def rounding(self) -> Rounding:
+        """What rounding may do to the answers, for this B."""
+
     @abstractmethod
     def _log_det(self) -> float: ...
 
@@ -141,6 +178,10 @@ class ScaledShape(ABC):
 
 class BallShape(ScaledShape):
     """P = exp(log_scale) I."""
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        return Rounding(0.0, 0.0, self.dim * EPS, 1.0)
 
     def _log_det(self) -> float:
         return 0.0
@@ -171,6 +212,13 @@ class FactorShape(ScaledShape):
         directions, lengths, _ = np.linalg.svd(self._factor, full_matrices=False)
         kept = lengths > lengths.max(initial=0.0) * self.dim * EPS
         return directions[:, kept], lengths[kept]
+
+    @cached_property
+    def rounding(self) -> Rounding:
+        lengths = self._axes[1]
+        norm = float(np.linalg.norm(self._factor))
+        least = float(lengths.min(initial=np.inf))
+        return Rounding(0.0, (self.dim + 4) * EPS * norm, 8 * self.dim * EPS * norm / least, 1.0 / least)
 
     def _log_det(self) -> float:
         lengths = self._axes[1]

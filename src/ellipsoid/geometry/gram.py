@@ -45,7 +45,7 @@ PAD = 8 * LANES
 
 
 class Gram(NamedTuple):
-    """``Z[k]`` is the stored row x_k; ``small`` scratch for coef and g."""
+    """``Z[k]`` is the stored row x_k; ``small`` scratch for coef and g; ``lengths`` |z_k| where rounding is bounded."""
 
     base: ClassMajor
     Z: np.ndarray
@@ -55,6 +55,7 @@ class Gram(NamedTuple):
     rounds: np.ndarray
     x: np.ndarray
     small: np.ndarray
+    lengths: np.ndarray
 
 
 class SparseGram(NamedTuple):
@@ -72,6 +73,7 @@ class SparseGram(NamedTuple):
     state: np.ndarray
     rounds: np.ndarray
     small: np.ndarray
+    lengths: np.ndarray
 
 
 COEF, MEET, PRODUCTS, BETA, LATE = range(5)

@@ -12,7 +12,7 @@ from ellipsoid.representation.tables import Floats
 from . import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
 from .gram import PAIR, overlap
 from .kernel_gram import KernelGram
-from .state import CUTS, DONE, LOG_SCALE, SIZE, SLIM, STORED, WEIGHT
+from .state import CUTS, DONE, LOG_SCALE, SIZE, SLIM, STORED, WEIGHT, padded
 
 KernelSpec = tuple[str, float | None, float, float]
 
@@ -170,7 +170,7 @@ class KernelTable:
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take back what ``state`` gave."""
-        self.numbers[:] = arrays["numbers"]
+        self.numbers[:] = padded(arrays["numbers"])
         cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
         expected = {"SV": (cuts, 1 + self.width), "coef": (cuts, self.scores), "S": (stored, stored)}
         if any(arrays[name].shape != shape for name, shape in expected.items()):

@@ -25,8 +25,13 @@ def shrink(rep: Any, rows: Any, t: int, moves: int, work: Any, kappa: float, qua
 
 
 @generic(1)
-def cut(rule: Any, margin: float, quadratic: float, norm2: float, state: Any, rounds: float) -> tuple[float, float]:
-    """Rule: the step along Bz and the downdate kappa at signed score ``margin``; a zero step changes nothing."""
+def cut(
+    rule: Any, margin: float, quadratic: float, norm2: float, state: Any, rounds: float, errors: Any
+) -> tuple[float, float]:
+    """Rule: the step along Bz and the downdate kappa at signed score ``margin``; a zero step changes nothing.
+
+    ``errors`` is the form's `noise`, zeros for a rule without `caution`.
+    """
 
 
 @generic(1, default=True)

@@ -10,6 +10,7 @@ import numpy as np
 from ellipsoid.representation.tables import Floats, LinearTable
 
 from .ellipsoid import Ellipsoid
+from .ellipsoid_shapes import BallShape
 from .gram import BETA, LATE
 from .state import DEFERRED, LIFTED, LOG_SCALE, STORED
 
@@ -62,7 +63,7 @@ def unshaped(table: EllipsoidTable) -> Floats:
         flat = flat + H.T @ (T @ np.linalg.solve(J, H @ flat))
         flat = flat + H.T @ (T.T @ np.linalg.solve(np.eye(stored) - H @ H.T @ T.T, H @ flat))
     elif table.form == "column":
-        vectors, weights = table.directions()
+        vectors, weights, _ = table.directions()
         flat = flat + ((1.0 / (1.0 - weights) ** 2 - 1.0) * (vectors @ flat)) @ vectors
     elif stored:
         Z, S = table.examples(functions, columns), table.parts["S"][:stored, :stored]
@@ -80,7 +81,7 @@ def as_ellipsoid(table: EllipsoidTable) -> Ellipsoid:
     if functions == 1:
         centre = centre[0]
     if scale == -inf or table.form is None or (stored == 0 and table.form != "full"):
-        return Ellipsoid.ball(centre, np.exp(0.5 * scale))
+        return Ellipsoid(centre, BallShape(centre.size, scale))
     if table.form == "full":
         J = table.parts["J"][:functions, first:columns, :functions, first:columns]
         size = functions * (columns - first)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from .column import stays
 from .forms import ARRAYS, FORMS, LATER
 from .gram import BLOCK, PAIR, RIVAL, RIVAL_SIGN
-from .state import CUTS, DEFERRED, DIM, HALT, LOG_KEPT, SIZE, STORED, USED
+from .state import CUTS, DEFERRED, DIM, HALT, LOG_KEPT, OLD_SIZE, SIZE, STORED, USED
 from .table import EllipsoidTable
 
 Arrays = dict[str, NDArray[Any]]
@@ -47,6 +47,7 @@ def check_form(table: EllipsoidTable, arrays: Arrays, form: Any) -> None:
         "Z": (None, capacity) if form == "sparse" else (capacity, columns),
         "J": (functions, columns, functions, columns),
         "small": (5, capacity),
+        "lengths": (capacity,),
         "slot": (None,),
     }
     for name, array in parts.items():
@@ -66,7 +67,7 @@ def check_form(table: EllipsoidTable, arrays: Arrays, form: Any) -> None:
 def check_counts(arrays: Arrays, rounds: int) -> Any:
     """The scalars of an ellipsoid with sane counts."""
     numbers = arrays["numbers"]
-    _check_shape("numbers", numbers, (SIZE,))
+    _check_shape("numbers", numbers, (OLD_SIZE if len(numbers) == OLD_SIZE else SIZE,))
     counts = numbers[[CUTS, STORED, USED, DIM]]
     if not (np.isfinite(counts) & (counts >= 0) & (counts == np.floor(counts))).all():
         raise ValueError("its counts are not all whole and non-negative")

@@ -4,6 +4,9 @@ Both ellipsoid methods shrink B by the same scale-free downdate B <- B - kappa (
 s, so that log det P = dim log s + sum log(1 - kappa) is known in O(1), whatever form B is kept in.
 """
 
+import numpy as np
+from numpy.typing import NDArray
+
 # LOG_SCALE log s; LOG_KEPT sum of log(1 - kappa) over the downdates; DIM the dimension; CUTS the number of updates;
 # STORED the number of downdates held by the form; DONE 1 when no further downdate will come.
 LOG_SCALE, LOG_KEPT, DIM, CUTS, STORED, DONE = range(6)
@@ -19,7 +22,19 @@ ASKED, USED = range(12, 14)
 LIFTED, LIFT_AT = range(14, 16)
 # The column form: the recent rate of updates, CUTS one row ago, and 1 while the weights owe something.
 RATE, MARK, DEFERRED = range(16, 19)
-SIZE = 20
+# What bounds on rounding rest on, see `rounding`. STEEP L - 1, where L bounds the inverse of B; SUMMED is the sum of
+# |h|^2 of the column form, of |T| of the product form, of |S_ij| |z_i| |z_j| of the Gram forms; SQUARES |J|^2 of the
+# full form; MASS bounds the parts of w that are kept apart; WIDENED is what LOG_SCALE was raised by against rounding,
+# UNSURE what that has become: the deeper a cut, the less it leaves of s, and of its excess it leaves all.
+STEEP, SUMMED, SQUARES, MASS, WIDENED, UNSURE = range(19, 25)
+SIZE = 26
+# Older files have fewer numbers.
+OLD_SIZE = 20
 
 # Below this product of (1 - kappa) a difference I - U U' has lost three digits: a product form takes over.
 LEAST_KEPT = 1e-3
+
+
+def padded(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The scalars of a file, with zeros for those that older files do not have."""
+    return np.concatenate([numbers, np.zeros(SIZE - len(numbers))])

@@ -30,6 +30,7 @@ from .gram import PAD, PAIR, length
 from .lift import ahead, lift
 from .low_rank import in_blocks, square_root
 from .reading import as_ellipsoid, folded, unshaped
+from .rounding import U
 from .state import (
     ASKED,
     CUTS,
@@ -38,19 +39,22 @@ from .state import (
     DONE,
     EMPTY,
     EMPTY_ROUND,
-    EXHAUSTED,
     HALT,
     LEAST_KEPT,
     LIFT_AT,
     LIFTED,
     LOG_KEPT,
     LOG_SCALE,
+    MASS,
     SIZE,
     SLIM,
+    SQUARES,
     STORED,
     USED,
     WEIGHT,
+    padded,
 )
+from .transfer import adopted, assembled, difference, measured, rounded, widen
 
 
 class EmptyVersionSpace(ValueError):
@@ -62,13 +66,16 @@ class EllipsoidTable:
 
     ``columns`` is how many downdates will come (infinite: unknown), ``kept`` what they leave of a direction at the
     least, ``log_scale`` the start's log s, ``constant`` whether the constant feature counts. ``form`` forces a form;
-    ``raises`` makes an empty intersection an error where the rule halts on it, instead of a restart.
+    ``raises`` makes an empty intersection an error where the rule halts on it, instead of a restart. ``radius`` is that
+    of the start ball where the ellipsoid must hold what it should, whatever rounding does; 0 where nothing is promised.
     """
 
-    def __init__(self, linear: LinearTable, *, columns: float, kept: float, log_scale: float, constant: bool,
-                 form: str | None = None, raises: bool = False) -> None:  # fmt: skip
+    def __init__(  # noqa: PLR0913 (every property of a run once)
+        self, linear: LinearTable, *, columns: float, kept: float, log_scale: float, constant: bool,
+        form: str | None = None, raises: bool = False, radius: float = 0.0,
+    ) -> None:  # fmt: skip
         self.linear = linear
-        self.raises = raises
+        self.raises, self.radius = raises, radius
         self.columns, self.kept, self.start, self.constant = columns, kept, log_scale, constant
         self.forced = form
         self.form: str | None = None
@@ -166,10 +173,13 @@ class EllipsoidTable:
                 * np.eye(functions * columns).reshape(functions, columns, functions, columns)
             ),
             "small": lambda: np.zeros((5, capacity)),
+            "lengths": lambda: np.zeros(capacity),
         }
         self.parts = {name: make[name]() for name in ARRAYS[form]}
         for name, array in (old or {}).items():
             _copy_corner(array, self.parts[name])
+        if form == "full" and old is None:
+            measured(self)
         self._bind()
 
     def _bind(self) -> None:
@@ -186,6 +196,8 @@ class EllipsoidTable:
         """Carry the arrays of the form over to the table's new shape."""
         old, form, stored = self.parts, self.form or "column", int(self.numbers[STORED])
         self._adopt(form, max(8, stored, *(len(a) for n, a in old.items() if n in ("S", "H", "T"))), old)
+        if form == "full":
+            self.numbers[SQUARES] += self.parts["J"].shape[0] * self.parts["J"].shape[1]
 
     def grow(self, rows: Any, t: int) -> None:
         """What the loop stopped for: an empty intersection, more room, or another form."""
@@ -232,16 +244,18 @@ class EllipsoidTable:
 
     # -- other forms -------------------------------------------------------------------------------------------
 
-    def directions(self) -> tuple[Floats, Floats]:
-        """Orthonormal vectors h_k and t_k with J = I - sum_k t_k h_k h_k' and B = J J'."""
+    def directions(self) -> tuple[Floats, Floats, float]:
+        """Orthonormal vectors h_k and t_k with J = I - sum_k t_k h_k h_k' and B = J J', and how far J J' is off."""
         stored = int(self.numbers[STORED])
         functions, columns = self.scores, 1 + self.width
         if self.form == "column":
-            vectors, middle = self.parts["H"][:stored, :functions, :columns], np.eye(stored)
+            vectors, middle = self.parts["H"][:stored, :functions, :columns], None
         else:
             vectors = self.examples(functions, columns).toarray()
             middle = self.parts["S"][:stored, :stored]
-        return square_root(vectors.reshape(stored, functions * columns), middle)
+        vectors = vectors.reshape(stored, functions * columns)
+        roots, weights = square_root(vectors, np.eye(stored) if middle is None else middle)
+        return roots, weights, difference(vectors, middle, roots, weights) if self.radius else 0.0
 
     def examples(self, functions: int, columns: int, first: int = 0) -> sp.csr_matrix:
         """The stored examples as rows of the whole space, features from column ``first`` on."""
@@ -256,28 +270,39 @@ class EllipsoidTable:
         return in_blocks(self.parts["pairs"][:stored], rows, functions)
 
     def _become_product(self) -> None:
-        vectors, weights = self.directions()
+        vectors, weights, off = self.directions()
         functions, columns = self.scores, 1 + self.width
         stored = len(weights)
         self._adopt("product", max(8, 2 * stored))
-        self.parts["H"][:stored, :functions, :columns] = vectors.reshape(stored, functions, columns)
-        self.parts["T"][:stored, :stored] = np.diag(weights)
-        self.numbers[STORED] = stored
+        if widen(self, off):
+            self.parts["H"][:stored, :functions, :columns] = vectors.reshape(stored, functions, columns)
+            self.parts["T"][:stored, :stored] = np.diag(weights)
+            self.numbers[STORED] = stored
+        else:
+            rounded(self)
+        measured(self)
 
     def _become_full(self) -> None:
         functions, columns = self.scores, 1 + self.width
+        off, centre = 0.0, 0.0
         if self.form == "product":
             stored = int(self.numbers[STORED])
             vectors = self.parts["H"][:stored, :functions, :columns].reshape(stored, functions * columns)
             middle = self.parts["T"][:stored, :stored]
         else:
-            vectors, weights = self.directions()
+            vectors, weights, off = self.directions()
             middle = np.diag(weights)
         if not self.by_class:
             self.linear = folded(self).by_functions()
+            centre = U * (len(vectors) + 4) * self.numbers[MASS]
         self._adopt("full", 1)
-        block = (vectors.T @ middle @ vectors).reshape(functions, columns, functions, columns)
-        self.parts["J"][:functions, :columns, :functions, :columns] -= block
+        block, error = assembled(vectors, middle)
+        if widen(self, off, error, centre):
+            J = self.parts["J"]
+            J[:functions, :columns, :functions, :columns] -= block.reshape(functions, columns, functions, columns)
+        else:
+            rounded(self, centre)
+        measured(self)
         self._watch()
 
     def split(self, factor: float) -> None:
@@ -349,8 +374,6 @@ class EllipsoidTable:
 
     def log_det(self) -> float:
         """log det P = dim log s + sum log(1 - kappa)."""
-        if self.numbers[EXHAUSTED]:
-            return -inf
         return float(self.dim * self.numbers[LOG_SCALE] + self.numbers[LOG_KEPT])
 
     def unshaped(self) -> Floats:
@@ -375,7 +398,7 @@ class EllipsoidTable:
     def restore(self, arrays: dict[str, NDArray[Any]], form: str | None = None) -> None:
         """Take back what ``state`` gave."""
         self.linear.restore(arrays)
-        self.numbers[:] = arrays["numbers"]
+        self.numbers[:] = padded(arrays["numbers"])
         self.rounds = np.concatenate([arrays["rounds"], np.zeros(64)])
         if form is not None:
             if form not in FORMS:
@@ -383,6 +406,8 @@ class EllipsoidTable:
             self.compact = max(COMPACT, len(arrays["form_Z"])) if form == "sparse" else COMPACT
             old = {n: arrays[f"form_{n}"] for n in ARRAYS[form] if f"form_{n}" in arrays or n not in LATER}
             self._adopt(form, max([8, *(len(old[n]) for n in old if n in ("H", "S", "T"))]), old)
+        if self.radius and len(arrays["numbers"]) < SIZE:
+            adopted(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "rep"}

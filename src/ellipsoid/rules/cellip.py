@@ -10,21 +10,41 @@ mu^2 = dim^2 (1 - alpha^2) / (dim^2 - 1). In the form P = s B:
     minvol   s *= (1 - alpha^2) dim^2 / (dim^2 - 1)         kappa = 2 (1 + dim alpha) / ((1 + alpha)(dim + 1))
 
 alpha > 1 means that the intersection is empty: a proof that no classifier of norm at most the radius has the margin on
-the examples used. alpha = 1 leaves a point.
+the examples used. alpha = 1 leaves a point; where rounding cannot tell the two apart, what is left lies within
+sqrt(1 - alpha^2) of alpha Pg, in the metric of P, and a ball of that metric covers it.
+
+A proof must not rest on rounding. What it may have done (`geometry.rounding`) is taken off the depth of a cut, and the
+new ellipsoid is widened until it holds the one that exact arithmetic would have made of the old one. A cut that gains
+less than that is not made: an ellipsoid that no longer shrinks is right, one that has lost the truth is not.
 
 Yang, Jin, Ye (ICML 2009), section 2.2, with the start, the outcomes and the bounds corrected.
 """
 
-from math import exp, inf, log, log1p, sqrt
+from math import exp, log, log1p, sqrt
 from typing import NamedTuple
 
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import curious, forgo, share, step
-from ellipsoid.engine.rows import TINY
 from ellipsoid.engine.tally import ROUNDS
 from ellipsoid.geometry.doubt import disagreement
 from ellipsoid.geometry.protocol import cut
-from ellipsoid.geometry.state import ASKED, DIM, DONE, EMPTY, EMPTY_ROUND, EXHAUSTED, HALT, LOG_KEPT, LOG_SCALE, SLIM
+from ellipsoid.geometry.rounding import FAINT, LOOSE, U, caution
+from ellipsoid.geometry.state import (
+    ASKED,
+    DIM,
+    EMPTY,
+    EMPTY_ROUND,
+    EXHAUSTED,
+    HALT,
+    LOG_KEPT,
+    LOG_SCALE,
+    MASS,
+    SLIM,
+    STEEP,
+    SUMMED,
+    UNSURE,
+    WIDENED,
+)
 
 from .pairwise import against_highest_rival
 
@@ -32,16 +52,24 @@ from .pairwise import against_highest_rival
 SKIP, FREEZE, RESTART, RAISE = range(4)
 
 TOLERANCE = 1e-9
+# Second-order terms, of errors that are this small at the most.
+SMALL, SECOND = 0.05, 1.1
+# Where a cut is too deep for what rounding leaves of the shape, one of this depth may not be.
+GENTLE = 0.9
 
 
 class CELLIP(NamedTuple):
-    """``margin`` is where the rule becomes passive: 0 (mistakes), ``threshold`` (margin), huge (always)."""
+    """``margin`` is where the rule becomes passive: 0 (mistakes), ``threshold`` (margin), huge (always).
+
+    ``radius`` is that of the start ball.
+    """
 
     margin: float = 0.0
     threshold: float = 0.1
     smallest: bool = False
     policy: int = SKIP
     selective: bool = False
+    radius: float = 1.0
 
 
 @step.register(CELLIP)
@@ -54,9 +82,14 @@ def _(rule, n, y, energy, work):
     return against_highest_rival(rule, n, y, energy, work)
 
 
+@caution.register(CELLIP)
+def _(rule):
+    return rule.radius
+
+
 @curious.register(CELLIP)
 def _(rule, task, rep, rows, t, work, tally):
-    if rule.selective and not disagreement(task, rep, rows, t, work):
+    if rule.selective and not disagreement(task, rep, rows, t, work, rule.radius):
         return False
     rep.state[ASKED] += 1.0
     return True
@@ -64,8 +97,8 @@ def _(rule, task, rep, rows, t, work, tally):
 
 @forgo.register(CELLIP)
 def _(rule, rep, tally):
-    # Every classifier has margin 0 on a zero row.
-    if rule.threshold > 0.0 and not (rule.policy == FREEZE and rep.state[EMPTY] > 0.0):
+    # Every classifier has margin 0 on a zero row; on one so short that its square vanished, hardly more.
+    if rule.threshold > 4.0 * FAINT * rule.radius and not (rule.policy == FREEZE and rep.state[EMPTY] > 0.0):
         refute(rule, rep.state, tally[ROUNDS])
 
 
@@ -80,35 +113,82 @@ def refute(rule, state, rounds):
 
 
 @cut.register(CELLIP)
-def _(rule, margin, quadratic, norm2, state, rounds):
+def _(rule, margin, quadratic, norm2, state, rounds, errors):
     if rule.policy == FREEZE and state[EMPTY] > 0.0:
         return 0.0, 0.0
-    dim = state[DIM]
-    root = exp(0.5 * state[LOG_SCALE]) * sqrt(max(quadratic, 0.0))
-    short = rule.threshold - margin
-    # The point that is left has its margins to rounding only.
-    alpha = short / root if root * root >= TINY else (inf if short > TOLERANCE * rule.threshold else -inf)
-    if alpha > 1.0 + TOLERANCE:
+    error, blur = 1.01 * errors[0], 1.01 * errors[1]
+    scale, root = exp(0.5 * state[LOG_SCALE]), sqrt(max(quadratic, 0.0))
+    # No classifier of the ellipsoid is further along z than ``width``, and all are asked for ``short`` at least.
+    width = scale * (root + 2.0 * blur + FAINT) * (1.0 + LOOSE)
+    short = (rule.threshold - margin) - error - 2.0 * U * (rule.threshold + abs(margin))
+    if short > width * (1.0 + TOLERANCE):
         refute(rule, state, rounds)
         return 0.0, 0.0
-    if alpha <= (-1.0 / dim if rule.smallest else 0.0):
+    # A direction that is mostly rounding is none.
+    if not (2000.0 * blur < root and root > 1e5 * FAINT):
         return 0.0, 0.0
-    state[SLIM] = min(state[SLIM], max(0.0, 1.0 - alpha) * root / (2.0 * sqrt(norm2)))
-    length = exp(0.5 * state[LOG_SCALE]) / sqrt(quadratic)
-    if alpha >= 1.0 - TOLERANCE:
+    deep = short - scale * blur * (1.0 + LOOSE)
+    alpha = deep / width if deep > 0.0 else deep / (scale * (root - 2.0 * blur) * (1.0 - LOOSE))
+    if alpha <= (-1.0 / state[DIM] if rule.smallest else 0.0):
+        return 0.0, 0.0
+    slim = max(0.0, width - short) / (2.0 * sqrt(norm2))
+    step, kappa = shallow(rule, alpha, blur, root, norm2, state, errors)
+    if step == 0.0 and alpha > GENTLE:
+        # Too deep to be stored: a cut that leaves more is as right.
+        step, kappa = shallow(rule, GENTLE, blur, root, norm2, state, errors)
+    if step != 0.0:
+        state[SLIM] = min(state[SLIM], slim)
+    return step, kappa
+
+
+@helper(inline=False)
+def shallow(rule, alpha, blur, root, norm2, state, errors):
+    """The step and kappa of a cut at this depth, whose ellipsoid is widened by what rounding may take from it.
+
+    A zero step where the cut gains less than that.
+    """
+    dim, log_scale, steep = state[DIM], state[LOG_SCALE], 1.0 + state[STEEP]
+    scale = exp(0.5 * log_scale)
+    exhausting = alpha >= 1.0 - TOLERANCE
+    off = 2.04 * blur / root + LOOSE + 8.0 * U
+    if exhausting:
+        move, kappa, left, kept, widen = min(alpha, 1.0), 0.0, 1.0, 0.0, 0.0
+        rest = max(1.0 - alpha, 8.0 * U)
+        scaled = 2.0 * log((rest if dim == 1.0 else sqrt(2.0 * rest)) + off)
+    else:
+        move, kappa, left, kept, scaled = proportions(alpha, dim, rule.smallest)
+        widen = off * (kappa / left + abs(move) / (1.0 - move))
+        steep += 1.2 * kappa / left * ((sqrt(norm2) + sqrt(steep) * blur) / (root - 2.0 * blur)) ** 2
+    step = move * scale / root
+    _, _, slip, slide, bend, dent = errors
+    widen += sqrt(steep) * (slip + step * slide) / exp(0.5 * (log_scale + scaled))
+    if kappa > 0.0:
+        widen += sqrt(steep) * bend + 0.5 * steep * dent
+    growth = 2.0 * SECOND * widen + U * (8.0 + 8.0 * (abs(log_scale) + abs(scaled)))
+    if not (widen < SMALL and dim * growth < -0.5 * (dim * scaled + kept)):
+        return 0.0, 0.0
+    state[LOG_SCALE] += scaled + growth
+    state[WIDENED] += growth
+    state[LOG_KEPT] += kept
+    # Sparse rows: what is added to w, in parts.
+    state[MASS] += 1.01 * step * sqrt(norm2) * (1.0 + state[SUMMED])
+    state[STEEP] = steep * (1.0 + 2.0 * growth) - 1.0
+    if alpha * (1.0 + state[UNSURE]) >= 1.0 - TOLERANCE:
         state[EXHAUSTED] = 1.0
-        state[LOG_SCALE] = -inf
-        state[DONE] = 1.0
-        return length, 0.0
-    if not rule.smallest:
-        state[LOG_SCALE] += log1p(-alpha) + log1p(alpha)
-        state[LOG_KEPT] += log1p(-alpha) - log1p(alpha)
-        return alpha * length, 2.0 * alpha / (1.0 + alpha)
+    state[UNSURE] = state[UNSURE] / max((1.0 - alpha) * (1.0 + alpha), TOLERANCE) + growth
+    return step, kappa
+
+
+@helper()
+def proportions(alpha, dim, smallest):
+    """(alpha + rho), kappa, 1 - kappa and its logarithm, and the logarithm of what P is multiplied by."""
+    ahead, behind = log1p(-alpha), log1p(alpha)
+    if not smallest:
+        return alpha, 2.0 * alpha / (1.0 + alpha), (1.0 - alpha) / (1.0 + alpha), ahead - behind, ahead + behind
     if dim == 1.0:
         half = 0.5 * (1.0 - alpha)
-        state[LOG_KEPT] += 2.0 * log(half)
-        return (alpha + half) * length, 1.0 - half * half
-    state[LOG_SCALE] += log1p(-alpha) + log1p(alpha) - log1p(-1.0 / (dim * dim))
-    state[LOG_KEPT] += log1p(-alpha) - log1p(alpha) + log((dim - 1.0) / (dim + 1.0))
+        return alpha + half, 1.0 - half * half, half * half, 2.0 * log(half), 0.0
     kappa = 2.0 * (1.0 + dim * alpha) / ((1.0 + alpha) * (dim + 1.0))
-    return (1.0 + dim * alpha) / (dim + 1.0) * length, kappa
+    left = (1.0 - alpha) / (1.0 + alpha) * ((dim - 1.0) / (dim + 1.0))
+    kept = ahead - behind + log((dim - 1.0) / (dim + 1.0))
+    return (1.0 + dim * alpha) / (dim + 1.0), kappa, left, kept, ahead + behind - log1p(-1.0 / (dim * dim))

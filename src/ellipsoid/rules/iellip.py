@@ -105,7 +105,7 @@ def uniform(seed, rounds):
 
 
 @cut.register(IELLIP)
-def _(rule, margin, quadratic, norm2, state, rounds):
+def _(rule, margin, quadratic, norm2, state, rounds, errors):
     if quadratic < TINY:
         return 0.0, 0.0
     shrinkage = 0.0
