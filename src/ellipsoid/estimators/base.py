@@ -15,9 +15,10 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
 
 from . import persist
+from .broken import tell, undisturbed
 from .inputs import Source, flaw_message
 from .labels import label_sets, tidy, unseen
-from .learner import NO_LABELS, Learner
+from .learner import NO_LABELS, Learner, Standpoint
 from .named import row_of
 
 Labelled = NDArray[Any]
@@ -52,14 +53,26 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     # -- learning ----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Forget everything, then make ``n_epochs`` passes, each in a new random order if ``shuffle``."""
+        """Forget everything, then make ``n_epochs`` passes, each in a new random order if ``shuffle``.
+
+        Where it raises, or is interrupted, the model is what it was before.
+        """
+        before = self.__dict__.copy()
+        try:
+            self._fit(X, y)
+        except BaseException:
+            undisturbed(lambda: self._be(before))
+            raise
+        return self
+
+    def _fit(self, X: Any, y: ArrayLike) -> None:
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._start()
         random = check_random_state(self.random_state)
         source = self._source(X, None)
         labels = self._check_labels(y, source)
-        learner.check(source)
+        learner.check_learning(source)
         known = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
         if len(known) < 2:
             raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
@@ -78,7 +91,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
                 ledger[ASIDE] = random.permutation(source.n)
             learner.run(rows, ledger, ORDERED if self.shuffle else PLAIN, 0, source.n, sets)
         self._install(learner)
-        return self
+
+    def _be(self, before: dict[str, Any]) -> None:
+        """Have the attributes of before."""
+        self.__dict__ = before.copy()
 
     def _install(self, learner: Learner) -> None:
         self._core = learner
@@ -88,7 +104,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """One pass in the given order. Labels never seen before add a class, unless ``classes`` were fixed first.
 
-        ``classes``, on the first call, fixes the labels' order; later calls may repeat it.
+        ``classes``, on the first call, fixes the labels' order; later calls may repeat it. After an interrupt, or an
+        error in the middle, the model is that of its first ``t_`` rows.
         """
         if type(X) is np.ndarray and X.ndim == 2 and len(X) == 1 and classes is None and "_core" in self.__dict__:
             label = np.asarray(y)
@@ -101,28 +118,52 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """``partial_fit`` that returns the label predicted for each row before the row was learned."""
         return self._pass(X, y, classes, watch=True)
 
-    def _pass(self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool = False) -> Labelled:
+    def _pass(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool = False, names: dict[Any, int] | None = None
+    ) -> Labelled:
         core = self.__dict__.get("_core")
         learner = core if core is not None else self._start()
         source = self._source(X, core)
         labels = self._check_labels(y, source)
-        learner.check(source)
+        learner.check_learning(source)
         if labels.ndim == 2 or learner.multilabel:
             known = self._check_sets(learner, labels, watch)
         else:
             known = self._check_classes(learner, classes)
             self._check_known(learner, known, labels)
             self._check_growth(learner, known, labels)
-        self._note_names(X, reset=core is None)
-        learner.multilabel = labels.ndim == 2
-        learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
-        for label in known:
-            learner.know(label)
-        learner.closed |= bool(known)
+        if core is not None:
+            self._note_names(X, reset=False)
         predictions = np.empty(source.n, dtype=object) if watch else None
-        learner.learn(source, labels, predictions=predictions)
-        self._install(learner)
-        return labels if predictions is None else tidy(predictions, self.classes_.dtype)
+        before, mark = self.__dict__.copy(), learner.mark()
+        try:
+            if core is None:
+                self._note_names(X, reset=True)
+            learner.multilabel = labels.ndim == 2
+            learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
+            for label in known:
+                learner.know(label)
+            learner.closed |= bool(known)
+            learner.name(names)
+            learner.learn(source, labels, predictions=predictions)
+            self._install(learner)
+            return labels if predictions is None else tidy(predictions, self.classes_.dtype)
+        except BaseException as error:
+            undisturbed(lambda: self._keep_learned(learner, before, mark, names))
+            tell(error, learner.rounds - mark.rounds, source.n, learner.rounds)
+            raise
+
+    def _keep_learned(
+        self, learner: Learner, before: dict[str, Any], mark: Standpoint, names: dict[Any, int] | None
+    ) -> None:
+        """After an exception: the rows that were learned, and no trace of the others."""
+        if learner.rounds > mark.rounds:
+            self._install(learner)
+            return
+        for name in names or ():
+            (learner.features or {}).pop(name, None)
+        mark.bring_back(learner)
+        self._be(before)
 
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
@@ -132,10 +173,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if isinstance(y, np.ndarray | list | tuple) and not sets:
             raise ValueError(f"y must be one label, got {y!r}")
         X, fresh = self._one_row(x)
-        self._pass(X, np.array([y]), None)
-        if isinstance(x, dict):
-            self._core.features = self._core.features or {}
-            self._core.features.update(fresh)
+        self._pass(X, np.array([y]), None, names=fresh if isinstance(x, dict) else None)
         return self
 
     def _learn_row(self, x: Any, y: Any) -> bool:

@@ -65,6 +65,10 @@ class Source:
         """The same examples without the columns from ``width`` on."""
         return Source(self._X[:, :width], self.constant)
 
+    def first(self, count: int) -> "Source":
+        """The first examples."""
+        return Source(self._X[:count], self.constant)
+
     def rows(self, start: int, stop: int) -> Dense | CSR:
         """Rows start..stop for the engine."""
         X = self._X

@@ -14,8 +14,10 @@ from ellipsoid.engine import CSR, Binary, Dense, Multiclass, MultiLabel, OneVsRe
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
+from ellipsoid.representation.marks import Mark
 from ellipsoid.representation.tables import LinearTable, whole_blocks
 
+from .broken import undisturbed
 from .inputs import Source, flaw_message
 from .labels import Labels
 
@@ -99,11 +101,20 @@ class Learner:
         if self.table.reserve(max(1, self.scores, classes if classes > 2 else 1), width) or self.width != before:
             self.fast = None
 
+    def name(self, fresh: dict[Any, int] | None) -> None:
+        """Learn the names of columns, behind those that are known; None where features have no names."""
+        if fresh is not None:
+            self.features = {} if self.features is None else self.features
+            self.features.update(fresh)
+
     def know(self, label: Any) -> None:
         """Add a class: a zero row; a third class first splits the binary vector into two opposite rows."""
         if len(self.labels) == 2 and not self.multilabel and self.rounds > 0:
             self.split = True
-            self.table.split(self.half)
+            # Once in a lifetime: beside the table that was, which a mark may want.
+            table = self.table.twin()
+            table.split(self.half)
+            self.table = table
             # From here on the sums are those of a run that kept two rows from the start.
             self.tally[tallies.PUSH] *= self.half
             if self.one_vs_rest:
@@ -125,6 +136,32 @@ class Learner:
     def check(self, source: Source) -> None:
         """Raise ``ValueError`` naming the first row that cannot be learned from."""
         source.check()
+
+    def check_learning(self, source: Source) -> None:
+        """Raise ``ValueError`` for rows that could be scored, but not all be learned; nothing is changed."""
+        self.check(source)
+
+    # -- steps that are broken off -----------------------------------------------------------------------------
+
+    def mark(self) -> "Standpoint":
+        """Where the learner stands now."""
+        return Standpoint(self)
+
+    def undo(self, mark: "Standpoint") -> None:
+        """After an exception: back to the mark, unless the loop has learned a row since, which it does as a whole."""
+        if self.rounds > mark.rounds:
+            undisturbed(self.finish)
+        else:
+            self.go_back(mark)
+
+    def go_back(self, mark: "Standpoint") -> None:
+        """Be what the mark says."""
+        undisturbed(lambda: mark.bring_back(self))
+
+    def finish(self) -> None:
+        """Do what may be left to do behind a row that was learned."""
+        self.table.finish()
+        self.fast = self._predictor = None
 
     # -- learning ----------------------------------------------------------------------------------------------
 
@@ -160,8 +197,13 @@ class Learner:
                     # The row that brings a new label is predicted without it and learned with it.
                     if predictions is not None:
                         surprise = self.foresee(source, start + row)
-                    self.know(label)
-                    self.greet(rows, ledger, mode, row)
+                    mark = self.mark()
+                    try:
+                        self.know(label)
+                        self.greet(rows, ledger, mode, row)
+                    except BaseException:
+                        self.undo(mark)
+                        raise
                     if predictions is not None:
                         predictions[start + row] = surprise
                     begin = row + 1
@@ -176,27 +218,33 @@ class Learner:
         entry(scores_of, *args)(*args)
         return self.labels.values[foremost(args[-1][0])]
 
-    def run(
-        self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS
-    ) -> None:
+    def run(  # noqa: PLR0913 (every part of the protocol once)
+        self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS,
+        rule: Any = None,
+    ) -> None:  # fmt: skip
         """Run the loop over rows start..stop, growing the representation as it asks."""
-        task = self.task(ledger, mode, Y)
-        self.table.prepare()
-        rep, waited = self.table.rep, 0
-        while start < stop:
-            args = (self.rule, task, self.table.rep, rows, self.tally, self.work, start, stop)
-            reached = entry(learn, *args)(*args)
-            if reached < 0:
-                raise ValueError(flaw_message(0, -1 - reached))
-            waited = waited + 1 if reached == start else 0
-            if waited > PATIENCE:
-                raise ValueError("the model finds no room for another example: it was not made by learning")
-            if reached < stop:
-                self.table.grow(rows, int(ledger[ASIDE, reached]) if mode == ORDERED else reached)
-            start = reached
-        self.table.settle()
-        if self.table.rep is not rep:
-            self.fast = None
+        task, rep, waited, mark = self.task(ledger, mode, Y), self.table.rep, 0, self.mark()
+        try:
+            self.table.prepare()
+            while start < stop:
+                args = (self.rule if rule is None else rule, task, self.table.rep, rows, self.tally, self.work, start, stop)
+                reached = entry(learn, *args)(*args)
+                if reached < 0:
+                    raise ValueError(flaw_message(0, -1 - reached))
+                self.table.settle()
+                waited = waited + 1 if reached == start else 0
+                if waited > PATIENCE:
+                    raise ValueError("the model finds no room for another example: it was not made by learning")
+                if reached < stop:
+                    # Room is made for the next row, and counts for nothing before that is learned.
+                    mark = self.mark() if reached > start else mark
+                    self.table.grow(rows, int(ledger[ASIDE, reached]) if mode == ORDERED else reached)
+                start = reached
+            if self.table.rep is not rep:
+                self.fast = None
+        except BaseException:
+            self.undo(mark)
+            raise
 
     def greet(self, rows: Dense | CSR, ledger: Codes, mode: int, row: int) -> None:
         """Learn the row that brought a new label."""
@@ -264,6 +312,24 @@ class Learner:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "fast": None, "_predictor": None}
+
+
+class Standpoint(Mark):
+    """A learner as it is now, for a step that may be broken off."""
+
+    def __init__(self, learner: Learner) -> None:
+        tables = [] if learner.table is None else learner.table.pieces()
+        small = [] if learner.table is None else learner.table.small()
+        super().__init__([learner, *tables], [learner.tally, *small])
+        self.rounds, self.labels = learner.rounds, len(learner.labels)
+
+    def bring_back(self, learner: Learner) -> None:
+        """Make the learner that again."""
+        self.restore()
+        learner.labels.forget(self.labels)
+        learner.fast = learner._predictor = None
+        if learner.table is not None:
+            learner.table.returned()
 
 
 class OneRow:

@@ -21,7 +21,7 @@ from ellipsoid.rules.dual_ascent import EXACT, DualAscent
 from .expansion import ExpansionLearner
 from .inputs import Source
 from .kernelized import KernelClassifier, kernel_spec
-from .learner import NO_LABELS, Learner
+from .learner import NO_LABELS, Learner, Standpoint
 from .parameters import positive
 
 
@@ -92,7 +92,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
             self.kernel, average=self.average, constant=self.constant, sparse=not by_class, window=self.window
         )
 
-    def learn_block(self, block: Block, ledger: Any, mode: int, Y: Any) -> None:
+    def learn_block(self, block: Block, ledger: Any, mode: int, Y: Any, mark: Standpoint) -> None:
         """Learn a block of rows, the window's rows in front of them."""
         table = self.table
         ahead, rows = table.window_ahead(block, self.scores)
@@ -110,7 +110,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
             count,
         )
         entry(learn, *args)(*args)
-        table.keep(ahead, rows)
+        table.keep(ahead, rows, mark)
         ledger[:] = longer[:, m:]
 
 

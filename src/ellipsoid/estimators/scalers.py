@@ -94,6 +94,15 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Undo it."""
         self.n_features_in_ = before
 
+    def again(self, X: Any, count: int) -> None:
+        """``learn_transform`` of the first rows of X alone."""
+        first = not self.__sklearn_is_fitted__()
+        source = self._source(X, fresh=first)
+        if first:
+            self._forget(source)
+        self._names(X, reset=first)
+        self._run(source.first(count), learn=True, write=False)
+
     # -- input -------------------------------------------------------------------------------------------------
 
     def _source(self, X: Any, fresh: bool, learning: bool = True) -> Source:
@@ -239,8 +248,9 @@ class StandardStream(Scaler):
     def recall(self, before: Any) -> None:
         """Undo it."""
         self.n_features_in_, self.n_samples_seen_, columns, values = before
-        self._moments[:, self.n_features_in_ :] = 0.0
-        self._moments[:, columns] = values
+        if self._moments.flags.writeable:  # otherwise it has not come to learning
+            self._moments[:, self.n_features_in_ :] = 0.0
+            self._moments[:, columns] = values
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
         """Scalars and arrays of a model file."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.engine import compiled, entry
+from ellipsoid.representation.marks import Marked
 from ellipsoid.representation.tables import Floats
 
 from .linked import DIVISOR, HIGH, LOW, NUMBERS, SHIFT, SINCE, Linked, divisor_of, put, renew
@@ -23,7 +24,7 @@ def renew_all(rep, groups):
     return np.int64(0)
 
 
-class LinkTable:
+class LinkTable(Marked):
     """theta and V of ``scores`` functions over ``width`` features and, if ``constant``, the constant one.
 
     >>> table = LinkTable(Link(SIMPLEX), average=False, constant=False)
@@ -52,6 +53,10 @@ class LinkTable:
         if self.link.quadratic:
             self.numbers[:, SHIFT] = 1.0
         self._bind()
+
+    def small(self) -> list[Floats]:
+        """The sums."""
+        return [self.numbers]
 
     def _bind(self) -> None:
         self.rep = Linked(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ellipsoid.engine.lanes import LANES
 
 from .linear import LINE, ClassMajor, FeatureMajor
+from .marks import Marked
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +41,7 @@ def doubled(array: NDArray[Any], rows: int) -> NDArray[Any]:
     return grown
 
 
-class LinearTable:
+class LinearTable(Marked):
     """Weights of ``scores`` linear functions over ``width`` features and the constant one.
 
     >>> table = LinearTable(by_class=True, average=False)
