@@ -138,8 +138,8 @@ def campaign(trial, points, kind=Interrupted, seed=0):
     Returns the number of places tried, and a sentence for each that left anything but the model of its first rows, or
     one that could not go on to the model of all.
     """
-    base, whole, spy, wrong = trial.started(), trial.started(), kind(), []
-    known, twins = getattr(base, "t_", 0), {}
+    base, spy, wrong = trial.started(), kind(), []
+    whole, known, twins = copy.deepcopy(base), getattr(base, "t_", 0), {}
     trial.learn(copy.deepcopy(base), trial.begin, trial.rows)  # compiles
     with spy:
         trial.learn(whole, trial.begin, trial.rows)
