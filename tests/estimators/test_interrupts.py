@@ -210,9 +210,9 @@ def test_a_fit_that_is_broken_off_leaves_the_old_model():
     for model in (MIRA(shuffle=False), Scaled(MIRA(shuffle=False)), OnlineEllipsoidalSVC(tol=100.0, shuffle=False)):
         copy.deepcopy(model).fit(other, LATE)  # compiles
         model.fit(old, TWO)
-        before, attributes = saved(model), set(vars(model))
+        before, attributes, fitted = saved(model), set(vars(model)), copy.deepcopy(model)
         with Interrupted() as spy:
-            copy.deepcopy(model).fit(other, LATE)
+            fitted.fit(other, LATE)
         for place in np.linspace(1, spy.seen, 10).astype(int):
             with pytest.raises(KeyboardInterrupt), Interrupted(place):
                 model.fit(other, LATE)
@@ -224,10 +224,10 @@ def test_a_fit_that_is_broken_off_leaves_the_old_model():
 def test_a_forecast_that_is_interrupted_changes_no_later_one():
     trial = SOME["kernel"]
     model, twin = trial.started(), trial.started()
+    asked, struck = copy.deepcopy(model), []
     copy.deepcopy(model).decision_function(X)  # compiles
     with Interrupted() as spy:
-        copy.deepcopy(model).decision_function(X)
-    struck = []
+        asked.decision_function(X)
     for place in np.linspace(1, spy.seen, 25).astype(int):
         # What one of them has prepared, the next need not: some places are never reached.
         with suppress(KeyboardInterrupt), Interrupted(place) as breaking:
@@ -243,9 +243,10 @@ def test_a_forecast_that_is_interrupted_changes_no_later_one():
 def test_an_interrupt_says_how_many_rows_were_learned():
     trial = SOME["kernel"]
     model = trial.started()
+    whole = copy.deepcopy(model)
     trial.learn(copy.deepcopy(model), 20, 40)  # compiles
     with Interrupted() as spy:
-        trial.learn(copy.deepcopy(model), 20, 40)
+        trial.learn(whole, 20, 40)
     with pytest.raises(KeyboardInterrupt) as caught, Interrupted(spy.seen * 3 // 4):
         trial.learn(model, 20, 40)
     assert 20 < model.t_ < 40
