@@ -213,7 +213,8 @@ def test_a_fit_that_is_broken_off_leaves_the_old_model():
         before, attributes, fitted = saved(model), set(vars(model)), copy.deepcopy(model)
         with Interrupted() as spy:
             fitted.fit(other, LATE)
-        for place in np.linspace(1, spy.seen, 10).astype(int):
+        # At the very end the new model is there already, as a whole.
+        for place in np.linspace(1, 0.98 * spy.seen, 10).astype(int):
             with pytest.raises(KeyboardInterrupt), Interrupted(place):
                 model.fit(other, LATE)
             assert not differences(saved(model), before)
