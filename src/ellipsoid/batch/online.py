@@ -265,7 +265,7 @@ class Machine:
 
     def renew(self, first_radius: float) -> None:
         """rho, Q and the skip test's bound for the steps until t has grown by a twentieth."""
-        s = self.state.scalars
+        s = self.state.scalars.copy()
         t = s[CLOCK]
         ahead = max(float(LEAST), np.floor(GROWTH * t))
         Z = self.state.Z + np.tril(self.state.Z, -1).T
@@ -282,28 +282,32 @@ class Machine:
         # Where the trace constraint is slack l = 0, and only rounding could make Z singular.
         rho = max(rho, 1e-12 * max(float(np.trace(Z)), 1e-300))
         if narrow:
-            self.state.Q[:] = (vectors / (np.maximum(values, 0.0) + rho)) @ vectors.T
+            Q = (vectors / (np.maximum(values, 0.0) + rho)) @ vectors.T
             s[TOP] = 1.0 / (max(values[0], 0.0) + rho)
         else:
             factor = cholesky(Z + rho * np.eye(self.width), lower=True)
-            self.state.Q[:] = cho_solve((factor, True), np.eye(self.width))
+            Q = cho_solve((factor, True), np.eye(self.width))
             s[TOP] = 1.0 / rho
         s[RHO], s[DUE] = rho, t + ahead
+        # Another Q, not the same with other content: it counts for nothing before a row is learned with it.
+        self.state = self.state._replace(Q=np.ascontiguousarray(Q), scalars=s)
+
+    @property
+    def left(self) -> int:
+        """How many rows can be learned before rho is due."""
+        return max(0, int(np.ceil(self.state.scalars[DUE] - self.state.scalars[CLOCK])))
 
     def wait(self, rows: int) -> None:
         """See so many rows of which nothing can be learned."""
-        s = self.state.scalars
+        s = self.state.scalars.copy()
         s[WAITING] += rows * s[CLOCK] + 0.5 * rows * (rows + 1)
         s[CLOCK] += rows
+        self.state = self.state._replace(scalars=s)
 
-    def learn(self, rows: Any, order: Any, signs: Vector, scores: Vector, moved: Any, first_radius: float) -> None:
-        """Learn the rows in the given order, renewing rho when it is due."""
-        reached = 0
-        while reached < len(order):
-            if self.state.scalars[CLOCK] >= self.state.scalars[DUE]:
-                self.renew(first_radius)
-            steps: Any = dense_steps if len(rows) == 1 else csr_steps
-            reached = steps(*rows, order, signs, self.state, self.terms, scores, moved, reached)
+    def learn(self, rows: Any, order: Any, signs: Vector, scores: Vector, moved: Any) -> None:
+        """Learn the rows in the given order, no more than are ``left``: all of them at once, without a stop."""
+        steps: Any = dense_steps if len(rows) == 1 else csr_steps
+        steps(*rows, order, signs, self.state, self.terms, scores, moved, 0)
 
     def mean_weights(self) -> Vector:
         """The average of all w so far with weights 1, 2, 3, ..."""

@@ -127,6 +127,9 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Forget everything, then pass over the data until the certificate or ``n_epochs`` says stop."""
+        return super().fit(X, y)
+
+    def _fit(self, X: Any, y: ArrayLike) -> None:
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._begin()
@@ -162,19 +165,15 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
                 f"n_epochs={self.n_epochs} passes left a certified gap of {worst:.3g}, above tol={self.tol} of the "
                 "objective; raise n_epochs or tol",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=4,
             )
         self._install(learner)
         self.duality_gap_ = found[0][0] if len(found) == 1 else np.array([gap for gap, _ in found])
-        return self
 
-    def _pass(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool = False, shown: Any = None
-    ) -> NDArray[Any]:
-        answer = super()._pass(X, y, classes, watch, shown)
+    def _install(self, learner: Learner) -> None:
+        super()._install(learner)
         # A gap is known for the data of a whole fit only.
         self.__dict__.pop("duality_gap_", None)
-        return answer
 
     @property
     def dual_objective_(self) -> Any:

@@ -10,17 +10,21 @@ from ellipsoid.batch.problem import Matrix, Vector
 from ellipsoid.engine import CSR, Dense
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, WATCHED
+from ellipsoid.estimators.broken import undisturbed
 from ellipsoid.estimators.inputs import Source
 from ellipsoid.estimators.learner import NO_LABELS, Learner
+from ellipsoid.representation.marks import Marked
 
 FIELDS = ("Z", "Q", "w", "past", "pull", "scalars")
 # Q and Z are dense n x n matrices, one pair a class.
 WIDEST = 4000
 # A row is zero to a step if it is no longer than this.
 SHORTEST = 1e-150
+# Entries of these matrices that are looked at between two moments at which an interrupt is answered.
+AT_ONCE = 1 << 26
 
 
-class _Machines:
+class _Machines(Marked):
     """The binary learners of all classes: one for two labels, else one a class."""
 
     by_class = True
@@ -31,6 +35,10 @@ class _Machines:
 
     def prepare(self) -> None:
         """Nothing is left to choose before the first row."""
+
+    def pieces(self) -> list[Any]:
+        """The binary learners too."""
+        return [self, *self.machines]
 
     def weights(self, scores: int, rounds: int, averaged: bool = False) -> Matrix:
         """One row a score, the constant first: what is added to the score, the constant feature's size included."""
@@ -43,6 +51,51 @@ class _Machines:
     def state(self, scores: int) -> dict[str, NDArray[np.float64]]:
         """The arrays of a model file."""
         return {f"{name}{k}": getattr(m.state, name) for k, m in enumerate(self.machines) for name in FIELDS}
+
+
+class _Piece:
+    """Rows that all binary learners learn; broken off between two of them, it goes on with those that are left.
+
+    Nothing can fail here but by an interrupt: all memory is there, no rho is due.
+    """
+
+    def __init__(
+        self, learner: "EllipsoidLearner", parts: Any, order: NDArray[np.int64], codes: NDArray[np.int64], signs: Any,
+        *, silent: bool,
+    ) -> None:  # fmt: skip
+        self.learner, self.parts, self.order, self.signs, self.silent = learner, parts, order, signs, silent
+        self.machines = learner.table.machines
+        self.goals = [machine.clock + len(order) for machine in self.machines]
+        self.rounds = learner.rounds
+        self.right = codes[order]
+        self.scores = np.zeros((len(self.machines), len(order)))
+        self.moved = np.zeros(len(order), dtype=np.bool_)
+        self.predicted: NDArray[Any] = np.empty(0)
+
+    @property
+    def begun(self) -> bool:
+        """Has one of them learned the rows?"""
+        return any(machine.clock == goal for machine, goal in zip(self.machines, self.goals, strict=True))
+
+    def learn(self) -> None:
+        """Every binary learner over the rows, then the counts of the rows."""
+        for k, (machine, goal) in enumerate(zip(self.machines, self.goals, strict=True)):
+            if machine.clock < goal and self.silent:
+                machine.wait(len(self.order))
+            elif machine.clock < goal:
+                machine.learn(self.parts, self.order, self.signs[k], self.scores[k], self.moved)
+        scores, right, everyone = self.scores, self.right, np.arange(len(self.order))
+        if len(self.learner.labels) == 2:
+            mistakes, self.predicted = np.where(right == 1, scores[0], -scores[0]) <= 0.0, scores[0] > 0.0
+        else:
+            rivals = scores.copy()
+            rivals[right, everyone] = -np.inf
+            mistakes = scores[right, everyone] <= rivals.max(axis=0)
+            self.predicted = scores.argmax(axis=0)
+        more = np.zeros(tallies.SIZE)
+        more[[tallies.ROUNDS, tallies.MISTAKES, tallies.UPDATES]] = len(right), mistakes.sum(), self.moved.sum()
+        if self.learner.rounds == self.rounds:
+            self.learner.tally += more
 
 
 class _Not:
@@ -85,7 +138,7 @@ class EllipsoidLearner(Learner):
 
     def know(self, label: Any) -> None:
         """Add a class. The learner of two labels serves both; a third gives each its own, the first one mirrored."""
-        machines = self.table.machines
+        machines = self.table.machines.copy()
         self.labels.add(label)
         if len(self.labels) == 2:
             machines[0] = machines[0].mirrored()
@@ -94,6 +147,7 @@ class EllipsoidLearner(Learner):
             machines.insert(0, machines[0].mirrored())
         if len(self.labels) != 2:
             machines.append(self._new())
+        self.table.machines = machines
 
     def _new(self) -> Machine:
         return Machine(self.terms._replace(bias=self.bias), self.terms.offset + self.table.width)
@@ -120,7 +174,7 @@ class EllipsoidLearner(Learner):
         self.settle(norm, norm)
         return int(heard[0])
 
-    def run(
+    def run(  # type: ignore[override]
         self,
         rows: Dense | CSR,
         ledger: NDArray[np.int64],
@@ -130,31 +184,35 @@ class EllipsoidLearner(Learner):
         Y: NDArray[np.uint8] = NO_LABELS,
     ) -> None:
         """Every binary learner over the rows start..stop, then the counts of the rows."""
-        order = np.ascontiguousarray(ledger[ASIDE, start:stop]) if mode == ORDERED else np.arange(start, stop)
-        silent = self._begin(rows, order) if self.first_radius == 0.0 else 0
-        codes = ledger[CODES]
-        parts = _parts(rows)
+        order = np.ascontiguousarray(ledger[ASIDE, start:stop] if mode == ORDERED else np.arange(start, stop))
+        parts, codes, reached = _parts(rows), ledger[CODES], 0
+        positive = [1] if len(self.labels) == 2 else range(len(self.labels))
+        signs = [np.where(codes == k, 1.0, -1.0) for k in positive]
+        while reached < len(order):
+            mark, piece = self.mark(), None
+            try:
+                silent = self._begin(rows, order[reached:]) if self.first_radius == 0.0 else 0
+                count = silent or self._ready()
+                piece = _Piece(self, parts, order[reached : reached + count], codes, signs, silent=silent > 0)
+                piece.learn()
+            except BaseException:
+                if piece is not None and piece.begun:
+                    undisturbed(piece.learn)
+                else:
+                    self.go_back(mark)
+                raise
+            if mode == WATCHED:
+                ledger[ASIDE, start + reached : start + reached + len(piece.order)] = piece.predicted
+            reached += len(piece.order)
+
+    def _ready(self) -> int:
+        """How many rows come next: none before every binary learner is ready for it, and few of wide ones."""
         machines = self.table.machines
-        scores = np.zeros((len(machines), len(order)))
-        moved = np.zeros(len(order), dtype=np.bool_)
-        for k, machine in enumerate(machines):
-            positive = 1 if len(self.labels) == 2 else k
-            signs = np.where(codes == positive, 1.0, -1.0)
-            machine.wait(silent)
-            machine.learn(parts, order[silent:], signs, scores[k, silent:], moved[silent:], self.first_radius)
-        right = codes[order]
-        if len(self.labels) == 2:
-            mistakes, predicted = np.where(right == 1, scores[0], -scores[0]) <= 0.0, scores[0] > 0.0
-        else:
-            rivals = scores.copy()
-            rivals[right, np.arange(len(order))] = -np.inf
-            mistakes = scores[right, np.arange(len(order))] <= rivals.max(axis=0)
-            predicted = scores.argmax(axis=0)
-        if mode == WATCHED:
-            ledger[ASIDE, start:stop] = predicted
-        self.tally[tallies.ROUNDS] += len(order)
-        self.tally[tallies.MISTAKES] += np.count_nonzero(mistakes)
-        self.tally[tallies.UPDATES] += np.count_nonzero(moved)
+        for machine in machines:
+            if not machine.left:
+                machine.renew(self.first_radius)
+        work = sum(machine.width * machine.width for machine in machines)
+        return min([max(1, AT_ONCE // max(1, work)), *(machine.left for machine in machines)])
 
     def weights(self) -> NDArray[np.float64]:
         return self.table.weights(self.scores, self.rounds, averaged=self.average)

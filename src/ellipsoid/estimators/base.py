@@ -15,6 +15,7 @@ from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
 from ellipsoid.streams.kinds import QUICK, QUICK_KINDS, label_array, like, refuse_masked
 
 from . import persist
+from .broken import Standpoint, tell, undisturbed
 from .inputs import Source, check_memory, flaw_message
 from .labels import label_sets, tidy, unseen
 from .learner import NO_LABELS, Learner
@@ -61,14 +62,26 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     # -- learning ----------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Forget everything, then make ``n_epochs`` passes, each in a new random order if ``shuffle``."""
+        """Forget everything, then make ``n_epochs`` passes, each in a new random order if ``shuffle``.
+
+        Where it raises, or is interrupted, the model is what it was before.
+        """
+        before = self.__dict__.copy()
+        try:
+            self._fit(X, y)
+        except BaseException:
+            undisturbed(lambda: self._be(before))
+            raise
+        return self
+
+    def _fit(self, X: Any, y: ArrayLike) -> None:
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._begin()
         random = check_random_state(self.random_state)
         source = self._source(X, None)
         labels = self._check_labels(y, source)
-        learner.check(source)
+        learner.check_learning(source)
         known = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
         if len(known) < 2:
             raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
@@ -87,7 +100,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
                 ledger[ASIDE] = random.permutation(source.n)
             learner.run(rows, ledger, ORDERED if self.shuffle else PLAIN, 0, source.n, sets)
         self._install(learner)
-        return self
+
+    def _be(self, before: dict[str, Any]) -> None:
+        """Have the attributes of before."""
+        self.__dict__ = before.copy()
 
     def _install(self, learner: Learner) -> None:
         self._core = learner
@@ -98,7 +114,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """One pass in the given order. Labels never seen before add a class, unless ``classes`` were fixed.
 
         ``classes``, on the first call, fixes the labels and their order; later it must hold those that are known, in
-        any order, and from then on no other is learned.
+        any order, and from then on no other is learned. After an interrupt, or an error in the middle, the model is
+        that of its first ``t_`` rows.
         """
         if type(X) is np.ndarray and X.ndim == 2 and len(X) == 1 and classes is None and "_core" in self.__dict__:
             label = y if type(y) is np.ndarray else label_array(y)
@@ -119,13 +136,19 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         return self._pass(X, y, classes, watch=True, shown=shown)
 
     def _pass(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool = False, shown: Any = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        watch: bool = False,
+        shown: Any = None,
+        names: dict[Any, int] | None = None,
     ) -> Labelled:
         core = self.__dict__.get("_core")
         learner = core if core is not None else self._begin()
         source = self._source(X, core)
         labels = self._check_labels(y, source)
-        learner.check(source)
+        learner.check_learning(source)
         if labels.ndim == 2 or learner.multilabel:
             known = self._check_sets(learner, labels, watch)
         else:
@@ -136,17 +159,39 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             # Weights, their average, and the old ones while they are copied.
             functions = learner.functions(max(1, len(learner.labels) + len(known)))
             check_memory(3 * functions * (1 + source.width), f"the weights of {source.width} features")
-        self._note_names(X, reset=core is None)
-        learner.multilabel = labels.ndim == 2
-        learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
-        for label in known:
-            learner.know(label)
-        learner.closed |= bool(known) or classes is not None
+        if core is not None:
+            self._note_names(X, reset=False)
         predictions = np.empty(source.n, dtype=object) if watch else None
-        before = None if shown is None else Source(shown, learner.constant)
-        learner.learn(source, labels, predictions=predictions, shown=before)
-        self._install(learner)
-        return labels if predictions is None else tidy(predictions, self.classes_.dtype)
+        seen = None if shown is None else Source(shown, learner.constant)
+        before, mark = self.__dict__.copy(), learner.mark()
+        try:
+            if core is None:
+                self._note_names(X, reset=True)
+            learner.multilabel = labels.ndim == 2
+            learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
+            for label in known:
+                learner.know(label)
+            learner.closed |= bool(known) or classes is not None
+            learner.name(names)
+            learner.learn(source, labels, predictions=predictions, shown=seen)
+            self._install(learner)
+            return labels if predictions is None else tidy(predictions, self.classes_.dtype)
+        except BaseException as error:
+            undisturbed(lambda: self._keep_learned(learner, before, mark, names))
+            tell(error, learner.rounds - mark.rounds, source.n, learner.rounds)
+            raise
+
+    def _keep_learned(
+        self, learner: Learner, before: dict[str, Any], mark: Standpoint, names: dict[Any, int] | None
+    ) -> None:
+        """After an exception: the rows that were learned, and no trace of the others."""
+        if learner.rounds > mark.rounds:
+            self._install(learner)
+            return
+        for name in names or ():
+            (learner.features or {}).pop(name, None)
+        mark.bring_back(learner)
+        self._be(before)
 
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
@@ -157,10 +202,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"y must be one label, got {y!r}")
         refuse_masked(y, "y")
         X, fresh = self._one_row(x)
-        self._pass(X, [y], None)
-        if isinstance(x, dict):
-            self._core.features = self._core.features or {}
-            self._core.features.update(fresh)
+        self._pass(X, [y], None, names=fresh if isinstance(x, dict) else None)
         return self
 
     def _learn_row(self, x: Any, y: Any) -> bool:

@@ -47,12 +47,8 @@ class EllipsoidLearner(Learner):
 
     def greet(self, rows: Any, ledger: Any, mode: int, row: int) -> None:
         """A label cannot be new to a learner that did not ask for it."""
-        rule = self.rule
-        self.rule = rule._replace(**({"selective": False} if isinstance(rule, cellip.CELLIP) else {"smoothing": 0.0}))
-        try:
-            super().greet(rows, ledger, mode, row)
-        finally:
-            self.rule = rule
+        told = {"selective": False} if isinstance(self.rule, cellip.CELLIP) else {"smoothing": 0.0}
+        self.run(rows, ledger, mode, row, row + 1, rule=self.rule._replace(**told))
 
     def scalars(self) -> dict[str, Any]:
         """What a model file must hold beside arrays and labels."""

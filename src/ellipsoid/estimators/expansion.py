@@ -18,6 +18,7 @@ from ellipsoid.representation.lookahead import PENDING, Lookahead
 from ellipsoid.representation.patterns import Block, DensePatterns, SparsePatterns
 from ellipsoid.representation.standing import Standing
 
+from .broken import Standpoint
 from .inputs import Source
 from .learner import NO_LABELS, Codes, Learner
 
@@ -116,15 +117,22 @@ class ExpansionLearner(Learner):
         super().check(source)
         check_values(self.new_table(not source.sparse), source)
 
+    def check_learning(self, source: Source) -> None:
+        """Refuse also more rows of a given kernel matrix than it has columns."""
+        super().check_learning(source)
+        if self.kernel[0] == "precomputed" and source.n > (columns := max(self.width, source.width)):
+            raise ValueError(f"X holds {source.n} rows of a precomputed kernel and {columns} columns: "
+                             "there must be a column for every training example")  # fmt: skip
+
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def run(
+    def run(  # type: ignore[override]
         self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS
     ) -> None:
-        """Learn rows start..stop in blocks: score ahead, run the loop, store what the updates made."""
-        if self.kernel[0] == "precomputed" and stop - start > self.width:
-            raise ValueError(f"X holds {stop - start} rows of a precomputed kernel and {self.width} columns: "
-                             "there must be a column for every training example")  # fmt: skip
+        """Learn rows start..stop in blocks: score ahead, run the loop, store what the updates made.
+
+        A block is learned as a whole, or not at all; within a budget, as far as the last update that was settled.
+        """
         standing = self.stand(rows, start, stop, mode)
         how = WATCHED if mode == WATCHED else PLAIN
         coming: Forerun | None = None
@@ -142,43 +150,55 @@ class ExpansionLearner(Learner):
             return Forerun(self.table, block, self.scores, base_round(self.rounds + end - begin), coming, spare)
 
         while begin < stop:
-            self.table.delayed.fold(base_round(self.rounds))
-            picks, following = picks_of(begin, end), None
-            if coming is not None:
-                block = coming.block
-                following = prepared(ahead and ahead.gram)
-                coming.join()
-            else:
-                ahead = None
-                block = self.table.block(rows, picks, self.own_columns(picks))
-                if standing is None and Forerun.worthwhile(self.table, block):
-                    ahead = self.look_ahead(block)
-                    following = prepared()
-            if following is not None:
-                following.begin()
-            if coming is not None:
-                ahead = coming.finish()
-            small = np.empty((2 if mode == WATCHED else 1, len(block.norms)), dtype=np.int64)
-            small[CODES] = ledger[CODES, picks]
-            before = None
-            if mode == WATCHED and (self.average or self.vote):
-                before = Hindsight.begin(self.table, self.rounds, self.scores)
-                ahead = self.look_ahead(block) if ahead is None else ahead
-            sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
-            if standing is not None:
-                ahead = self.table.look_ahead(block, standing.scores_of(self.table, block, picks), keep=True)
-                self.go(self.task(small, how, sets), block, ahead)
-                standing.keep(self.table, picks, ahead.scores.T)
-            elif ahead is not None:
-                self.go(self.task(small, how, sets), block, ahead)
-            else:
-                self.learn_block(block, small, how, sets)
-            if before is not None and ahead is not None:
-                small[ASIDE] = self.told(before, block, ahead)
-            if mode == WATCHED:
-                ledger[ASIDE, picks] = small[ASIDE]
+            mark = self.mark(block=True)
+            try:
+                self.table.delayed.fold(base_round(self.rounds))
+                picks, following = picks_of(begin, end), None
+                if coming is not None:
+                    block = coming.block
+                    following = prepared(ahead and ahead.gram)
+                    coming.join()
+                else:
+                    ahead = None
+                    block = self.table.block(rows, picks, self.own_columns(picks))
+                    if standing is None and Forerun.worthwhile(self.table, block):
+                        ahead = self.look_ahead(block)
+                        following = prepared()
+                if following is not None:
+                    following.begin()
+                if coming is not None:
+                    ahead = coming.finish()
+                small = np.empty((2 if mode == WATCHED else 1, len(block.norms)), dtype=np.int64)
+                small[CODES] = ledger[CODES, picks]
+                before = None
+                if mode == WATCHED and (self.average or self.vote):
+                    before = Hindsight.begin(self.table, self.rounds, self.scores)
+                    ahead = self.look_ahead(block) if ahead is None else ahead
+                sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
+                if standing is not None:
+                    ahead = self.table.look_ahead(block, standing.scores_of(self.table, block, picks), keep=True)
+                    self.go(self.task(small, how, sets), block, ahead, mark)
+                    standing.keep(self.table, picks, ahead.scores.T)
+                elif ahead is not None:
+                    self.go(self.task(small, how, sets), block, ahead, mark)
+                else:
+                    self.learn_block(block, small, how, sets, mark)
+                if before is not None and ahead is not None:
+                    small[ASIDE] = self.told(before, block, ahead)
+                if mode == WATCHED:
+                    ledger[ASIDE, picks] = small[ASIDE]
+            except BaseException:
+                self.leave(mark)
+                raise
             coming = following
             begin, end = end, min(stop, end + size)
+
+    def leave(self, mark: Standpoint) -> None:
+        """Take back what was done of a block; within a budget each update was settled as it came."""
+        if self.budget is None:
+            self.go_back(mark)
+        else:
+            self.undo(mark)
 
     def look_ahead(self, block: Block) -> Lookahead:
         """What the loop runs on, for rows that nothing is known about yet; within a budget they are scored later."""
@@ -186,31 +206,41 @@ class ExpansionLearner(Learner):
             return self.table.look_ahead(block, np.zeros((len(block.norms), self.scores)))
         return self.table.look_ahead(block, self.table.scores_ahead(block, self.scores))
 
-    def learn_block(self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8]) -> None:
+    def learn_block(self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8], mark: Standpoint) -> None:
         """Learn a block of rows, with a ledger of their own, that nothing is known about yet."""
-        self.go(self.task(ledger, mode, Y), block, self.look_ahead(block))
+        self.go(self.task(ledger, mode, Y), block, self.look_ahead(block), mark)
 
-    def go(self, task: Any, block: Block, ahead: Lookahead) -> None:
-        """Run the loop over a block, and store what it moved.
-
-        Within a budget it stops after each update, which is then settled.
-        """
-        reached, stop, step = 0, len(ahead.when), 1
+    def go(self, task: Any, block: Block, ahead: Lookahead, mark: Standpoint) -> None:
+        """Run the loop over a block, and store what it moved."""
+        if self.budget is not None:
+            self.go_within_budget(task, block, ahead)
+            return
+        reached, stop = 0, len(ahead.when)
         rows = Dense(np.empty((stop, 0)), 0.0)
-        values = None if self.budget is None else self.table.values(block)
         while reached < stop:
-            end = stop
-            if values is not None:
+            args = (self.rule, task, ahead, rows, self.tally, self.work, reached, stop)
+            reached = entry(learn, *args)(*args)
+        self.table.commit(block, ahead, mark)
+
+    def go_within_budget(self, task: Any, block: Block, ahead: Lookahead) -> None:
+        """The same, with a stop after each update, which is then settled."""
+        reached, stop, step = 0, len(ahead.when), 1
+        rows, values = Dense(np.empty((stop, 0)), 0.0), self.table.values(block)
+        while reached < stop:
+            mark = self.mark(block=True)
+            try:
                 # An update changes the scores of all rows behind it: the longer there was none, the more are made.
                 end = min(stop, reached + step)
                 self.table.rescore(ahead, values, reached, end)
                 step *= 2
-            args = (self.rule, task, ahead, rows, self.tally, self.work, reached, end)
-            reached = entry(learn, *args)(*args)
-            if values is not None and self.table.numbers[PENDING]:
-                self.table.settle_update(block, ahead, reached - 1, values)
-                step = 1
-        self.table.commit(block, ahead)
+                args = (self.rule, task, ahead, rows, self.tally, self.work, reached, end)
+                reached = entry(learn, *args)(*args)
+                if self.table.numbers[PENDING]:
+                    self.table.settle_update(block, ahead, reached - 1, values, mark)
+                    step = 1
+            except BaseException:
+                self.go_back(mark)
+                raise
 
     def learn(self, *args: Any, **options: Any) -> None:
         """One pass over a stream: nothing of it is expected to come again."""

@@ -81,6 +81,10 @@ class Source:
         one.n = 1
         return one
 
+    def first(self, count: int) -> "Source":
+        """The first examples."""
+        return Source(self._X[:count], self.constant)
+
     def rows(self, start: int, stop: int) -> Dense | CSR:
         """Rows start..stop for the engine."""
         X = self._X

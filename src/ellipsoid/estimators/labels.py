@@ -41,6 +41,13 @@ class Labels:
         self._lut = None
         return len(self.values) - 1
 
+    def forget(self, count: int) -> None:
+        """Know the first labels only."""
+        del self.values[count:]
+        for label in [label for label, index in self.index.items() if index >= count]:
+            del self.index[label]
+        self._lut = None
+
     def array(self) -> NDArray[Any]:
         """The known labels as an array."""
         return np.array(self.values) if self.values else np.array([], dtype=object)
@@ -61,9 +68,10 @@ class Labels:
         if self._lut is None and self.values and all(isinstance(v, int) for v in self.values):
             self._low, high = min(self.values), max(self.values)
             if high - self._low < 1 << 16:
-                self._lut = np.full(high - self._low + 1, -1, dtype=np.int64)
+                table = np.full(high - self._low + 1, -1, dtype=np.int64)
                 for label, index in self.index.items():
-                    self._lut[label - self._low] = index
+                    table[label - self._low] = index
+                self._lut = table
         return self._lut
 
     def _encode_slowly(self, y: NDArray[Any]) -> tuple[Codes, list[tuple[int, Any]]]:

@@ -4,6 +4,8 @@ A learner knows its labels, its features and its tables; an estimator is a shell
 for the first time split a chunk into segments: the loop itself runs with a fixed set of classes.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, ORDERED, PLAIN
 from ellipsoid.representation.tables import LinearTable, whole_blocks
 
+from .broken import Standpoint, undisturbed
 from .inputs import Source, flaw_message
 from .labels import Labels
 from .watching import Watch, watch
@@ -99,11 +102,20 @@ class Learner:
         if self.table.reserve(max(1, self.scores, classes if classes > 2 else 1), width) or self.width != before:
             self.fast = None
 
+    def name(self, fresh: dict[Any, int] | None) -> None:
+        """Learn the names of columns, behind those that are known; None where features have no names."""
+        if fresh is not None:
+            self.features = {} if self.features is None else self.features
+            self.features.update(fresh)
+
     def know(self, label: Any) -> None:
         """Add a class: a zero row; a third class first splits the binary vector into two opposite rows."""
         if len(self.labels) == 2 and not self.multilabel and self.rounds > 0:
             self.split = True
-            self.table.split(self.half)
+            # Once in a lifetime: beside the table that was, which a mark may want.
+            table = self.table.twin()
+            table.split(self.half)
+            self.table = table
             # From here on the sums are those of a run that kept two rows from the start.
             self.tally[tallies.PUSH] *= self.half
             if self.one_vs_rest:
@@ -125,6 +137,32 @@ class Learner:
     def check(self, source: Source) -> None:
         """Raise ``ValueError`` naming the first row that cannot be learned from."""
         source.check()
+
+    def check_learning(self, source: Source) -> None:
+        """Raise ``ValueError`` for rows that could be scored, but not all be learned; nothing is changed."""
+        self.check(source)
+
+    # -- steps that are broken off -----------------------------------------------------------------------------
+
+    def mark(self, block: bool = False) -> Standpoint:
+        """Where the learner stands now; with ``block``, before rows that may have to be taken back all together."""
+        return Standpoint(self, block)
+
+    def undo(self, mark: Standpoint) -> None:
+        """After an exception: back to the mark, unless the loop has learned a row since, which it does as a whole."""
+        if self.rounds > mark.rounds:
+            undisturbed(self.finish)
+        else:
+            self.go_back(mark)
+
+    def go_back(self, mark: Standpoint) -> None:
+        """Be what the mark says."""
+        undisturbed(lambda: mark.bring_back(self))
+
+    def finish(self) -> None:
+        """Do what may be left to do behind a row that was learned."""
+        self.table.finish()
+        self.fast = self._predictor = None
 
     # -- learning ----------------------------------------------------------------------------------------------
 
@@ -156,9 +194,18 @@ class Learner:
                     self.run(rows, ledger, PLAIN, begin, row)
                 begin = row
                 if row < stop - start:
-                    self.know(label)
-                    self.greet(rows, ledger, PLAIN, row)
+                    self.learn_first(label, partial(self.greet, rows, ledger, PLAIN, row))
                     begin = row + 1
+
+    def learn_first(self, label: Any, learn_row: Callable[[], None]) -> None:
+        """Learn the first row of a new label; without the row the label is not known either."""
+        mark = self.mark()
+        try:
+            self.know(label)
+            learn_row()
+        except BaseException:
+            self.undo(mark)
+            raise
 
     def learn_watched(self, block: Watch, fresh: list[tuple[int, Any]], predictions: NDArray[Any]) -> None:
         """Predict, then learn, the rows of a block, of which some bring labels not known yet."""
@@ -172,8 +219,7 @@ class Learner:
             if row < count:
                 # The row that brings a new label is predicted without it and learned with it.
                 predictions[row] = block.foresee(row)
-                self.know(label)
-                block.greet(row)
+                self.learn_first(label, partial(block.greet, row))
 
     @property
     def foretells(self) -> bool:
@@ -191,26 +237,41 @@ class Learner:
         return int(scores[0] > 0.0) if len(self.labels) == 2 else int(scores.argmax())
 
     def run(
-        self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS
-    ) -> None:
+        self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS,
+        rule: Any = None,
+    ) -> None:  # fmt: skip
         """Run the loop over rows start..stop, growing the representation as it asks."""
-        task = self.task(ledger, mode, Y)
-        self.table.prepare()
-        rep, waited = self.table.rep, 0
-        while start < stop:
-            args = (self.rule, task, self.table.rep, rows, self.tally, self.work, start, stop)
-            reached = entry(learn, *args)(*args)
-            if reached < 0:
-                raise ValueError(flaw_message(0, -1 - reached))
-            waited = waited + 1 if reached == start else 0
-            if waited > PATIENCE:
-                raise ValueError("the model finds no room for another example: it was not made by learning")
-            if reached < stop:
-                self.table.grow(rows, int(ledger[ASIDE, reached]) if mode == ORDERED else reached)
-            start = reached
-        self.table.settle()
-        if self.table.rep is not rep:
-            self.fast = None
+        task, rep, waited, mark = self.task(ledger, mode, Y), self.table.rep, 0, self.mark()
+        try:
+            self.table.prepare()
+            while start < stop:
+                args = (
+                    self.rule if rule is None else rule,
+                    task,
+                    self.table.rep,
+                    rows,
+                    self.tally,
+                    self.work,
+                    start,
+                    stop,
+                )
+                reached = entry(learn, *args)(*args)
+                if reached < 0:
+                    raise ValueError(flaw_message(0, -1 - reached))
+                self.table.settle()
+                waited = waited + 1 if reached == start else 0
+                if waited > PATIENCE:
+                    raise ValueError("the model finds no room for another example: it was not made by learning")
+                if reached < stop:
+                    # Room is made for the next row, and counts for nothing before that is learned.
+                    mark = self.mark() if reached > start else mark
+                    self.table.grow(rows, int(ledger[ASIDE, reached]) if mode == ORDERED else reached)
+                start = reached
+            if self.table.rep is not rep:
+                self.fast = None
+        except BaseException:
+            self.undo(mark)
+            raise
 
     def greet(self, rows: Dense | CSR, ledger: Codes, mode: int, row: int) -> None:
         """Learn the row that brought a new label."""

@@ -18,6 +18,7 @@ from ellipsoid.representation.window_table import WindowTable
 from ellipsoid.rules import online_svm
 from ellipsoid.rules.dual_ascent import EXACT, DualAscent
 
+from .broken import Standpoint
 from .expansion import ExpansionLearner
 from .inputs import Source
 from .kernelized import KernelClassifier, kernel_spec
@@ -92,7 +93,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
             self.kernel, average=self.average, constant=self.constant, sparse=not by_class, window=self.window
         )
 
-    def learn_block(self, block: Block, ledger: Any, mode: int, Y: Any) -> None:
+    def learn_block(self, block: Block, ledger: Any, mode: int, Y: Any, mark: Standpoint) -> None:
         """Learn a block of rows, the window's rows in front of them."""
         table = self.table
         ahead, rows = table.window_ahead(block, self.scores)
@@ -110,7 +111,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
             count,
         )
         entry(learn, *args)(*args)
-        table.keep(ahead, rows)
+        table.keep(ahead, rows, mark)
         ledger[:] = longer[:, m:]
 
 

@@ -11,6 +11,7 @@ from ellipsoid.certificates import Certificate
 from ellipsoid.streams.kinds import refuse_masked
 
 from . import persist
+from .broken import undisturbed
 from .named import row_of
 from .scalers import StandardStream
 
@@ -61,7 +62,7 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
-        """One pass in the given order, as the learner has it."""
+        """One pass in the given order, as the learner has it; broken off, both know the same rows."""
         self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes))
         return self
 
@@ -90,19 +91,32 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def _pass(self, X: Any, learn: Any, growing: bool = False, watch: bool = False) -> Any:
-        """Scale and learn; what the learner refuses the scaler has not seen either."""
+        """Scale and learn; rows that the learner has not learned the scaler has not seen either."""
         started = self.__sklearn_is_fitted__()
         learner, scaler = (self.learner_, self.scaler_) if started else self._fresh()
         if growing:
             scaler.grow_features = True
-        before = scaler.remember(X) if started else None
-        try:
-            answer = learn(learner, scaler.learn_transform_both(X) if watch else scaler.learn_transform(X))
-        except BaseException:
+        before, seen = (scaler.remember(X), learner.t_) if started else (None, 0)
+
+        def learned() -> None:
+            """Let the scaler know the rows that the learner knows."""
+            count = getattr(learner, "t_", 0) - seen
+            agreed = scaler
             if before is not None:
                 scaler.recall(before)
+            elif count:
+                agreed = self._fresh()[1]
+                agreed.grow_features = scaler.grow_features
+            if count:
+                agreed.again(X, count)
+                self._keep(learner, agreed)
+
+        try:
+            answer = learn(learner, scaler.learn_transform_both(X) if watch else scaler.learn_transform(X))
+            self._keep(learner, scaler)
+        except BaseException:
+            undisturbed(learned)
             raise
-        self._keep(learner, scaler)
         return answer
 
     def _fresh(self) -> tuple[Any, Any]:
@@ -117,10 +131,11 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return learner if self.random_state is None else learner.set_params(random_state=self.random_state)
 
     def _keep(self, learner: Any, scaler: Any) -> None:
-        self.learner_, self.scaler_ = learner, scaler
-        self.n_features_in_ = learner.n_features_in_
+        kept = {"learner_": learner, "scaler_": scaler, "n_features_in_": learner.n_features_in_}
         if hasattr(scaler, "feature_names_in_"):
-            self.feature_names_in_ = scaler.feature_names_in_
+            kept["feature_names_in_"] = scaler.feature_names_in_
+        # At once: an interrupt must not find the one without the other.
+        self.__dict__.update(kept)
 
     # -- prediction --------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from ellipsoid.representation.scaled_ahead import ScaledAhead
 from ellipsoid.representation.scaled_expansion import ScaledExpansionTable
 from ellipsoid.representation.scaled_tables import PowerTable, ScaledTable
 
+from .broken import Standpoint
 from .expansion import ExpansionLearner
 from .learner import Learner
 
@@ -37,7 +38,7 @@ class ScaledExpansionLearner(ExpansionLearner):
             table.history = History(1)
         return table
 
-    def go(self, task: Any, block: Block, ahead: Lookahead) -> None:
+    def go(self, task: Any, block: Block, ahead: Lookahead, mark: Standpoint) -> None:
         """Run the loop over a block; it stops where an update leaves something to be done to the whole expansion."""
         reached, stop = 0, len(ahead.when)
         rows, rep = Dense(np.empty((stop, 0)), 0.0), ScaledAhead(ahead, ahead.state)
@@ -45,7 +46,7 @@ class ScaledExpansionLearner(ExpansionLearner):
             args = (self.rule, task, rep, rows, self.tally, self.work, reached, stop)
             reached = entry(learn, *args)(*args)
             if self.table.numbers[PENDING]:
-                factor = self.table.tend(block, ahead, reached - 1, self.rounds)
+                factor = self.table.tend(block, ahead, reached - 1, self.rounds, mark)
                 if self.standing is not None:
                     self.standing.scores *= factor
-        self.table.commit(block, ahead)
+        self.table.commit(block, ahead, mark)

@@ -99,6 +99,15 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Undo it."""
         self.n_features_in_ = before
 
+    def again(self, X: Any, count: int) -> None:
+        """``learn_transform`` of the first rows of X alone."""
+        first = not self.__sklearn_is_fitted__()
+        source = self._source(X, fresh=first)
+        if first:
+            self._forget(source)
+        self._names(X, reset=first)
+        self._run(source.first(count), learn=True, write=False)
+
     # -- input -------------------------------------------------------------------------------------------------
 
     def _source(self, X: Any, fresh: bool, learning: bool = True) -> Source:
@@ -265,7 +274,7 @@ class StandardStream(Scaler):
     def recall(self, before: Any) -> None:
         """Undo it."""
         self.n_features_in_, self.n_samples_seen_, moments, columns, values = before
-        if self._moments is moments:
+        if self._moments is moments and moments.flags.writeable:  # otherwise it has not come to learning
             moments[:, self.n_features_in_ :] = 0.0
             moments[:, columns] = values
         self._moments = moments  # a wider table took its place before anything was written

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.representation.kernels import KERNELS, kernel_matrix
+from ellipsoid.representation.marks import Marked
 from ellipsoid.representation.tables import Floats
 
 from . import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
@@ -21,7 +22,7 @@ KernelSpec = tuple[str, float | None, float, float]
 STRIDE = 64
 
 
-class KernelTable:
+class KernelTable(Marked):
     """Support patterns, their coefficients and the Gram form over the first of them.
 
     ``kernel`` is the name and parameters of a kernel, gamma None for one over the number of features; ``columns`` is
@@ -63,6 +64,10 @@ class KernelTable:
             self.make_kernel(), float(self.constant), arrays["SV"], arrays["coef"], arrays["late"],
             arrays["S"], arrays["pairs"], self.numbers, arrays["rounds"], *scratch,
         )  # fmt: skip
+
+    def small(self) -> list[Floats]:
+        """The numbers."""
+        return [self.numbers]
 
     def make_kernel(self) -> Any:
         """The kernel for rows of the current width."""

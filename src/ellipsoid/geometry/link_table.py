@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.engine import compiled, entry
+from ellipsoid.representation.marks import Marked
 from ellipsoid.representation.tables import Floats
 
 from . import linked_steps as _steps  # noqa: F401  (the bodies that make links learn)
@@ -24,7 +25,7 @@ def renew_all(rep, groups):
     return np.int64(0)
 
 
-class LinkTable:
+class LinkTable(Marked):
     """theta and V of ``scores`` functions over ``width`` features and, if ``constant``, the constant one.
 
     >>> table = LinkTable(Link(SIMPLEX), average=False, constant=False)
@@ -53,6 +54,10 @@ class LinkTable:
         if self.link.quadratic:
             self.numbers[:, SHIFT] = 1.0
         self._bind()
+
+    def small(self) -> list[Floats]:
+        """The sums."""
+        return [self.numbers]
 
     def _bind(self) -> None:
         self.rep = Linked(

@@ -13,6 +13,7 @@ and the ellipsoid is the one that a start in the larger space would have given.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from math import ceil, exp, inf, log
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from ellipsoid.representation.marks import Marked
 from ellipsoid.representation.tables import Floats, LinearTable, zeros
 
 from . import absorb as _absorb  # noqa: F401  (the bodies that make these forms learn)
@@ -61,7 +63,7 @@ class EmptyVersionSpace(ValueError):
     """A proof that no classifier has the asked margin on the examples seen."""
 
 
-class EllipsoidTable:
+class EllipsoidTable(Marked):
     """Linear functions and the ellipsoid {q : (q - w)' P^{-1} (q - w) <= 1} around them, P = s B.
 
     ``columns`` is how many downdates will come (infinite: unknown), ``kept`` what they leave of a direction at the
@@ -88,6 +90,14 @@ class EllipsoidTable:
         self.compact = COMPACT
         self.scores = 1
         self.rep: Any = None
+
+    def pieces(self) -> list[Any]:
+        """The weights too."""
+        return [self, self.linear]
+
+    def small(self) -> list[Floats]:
+        """The numbers."""
+        return [self.numbers]
 
     # -- shape -------------------------------------------------------------------------------------------------
 
@@ -230,6 +240,8 @@ class EllipsoidTable:
 
     def _lift(self) -> None:
         first = 0 if self.constant else 1
+        # The matrix that was stays as it is, for a mark.
+        self.parts = {**self.parts, "J": self.parts["J"].copy()}
         factor = lift(self.parts["J"], slice(self.scores), slice(first, 1 + self.width))
         self.numbers[LIFTED] += factor
         self.numbers[WEIGHT] *= exp(-factor)
@@ -343,24 +355,31 @@ class EllipsoidTable:
     def settle(self) -> None:
         """Deal with an empty intersection that the rule halted on."""
         if self.numbers[HALT]:
-            self.numbers[HALT] = 0.0
             if self.raises:
+                self.numbers[HALT] = 0.0
                 raise EmptyVersionSpace(
                     f"no classifier has the margin on all examples seen: round {int(self.numbers[EMPTY_ROUND])} left "
                     "the version space empty; lower the margin, or choose on_infeasible='skip'"
                 )
             self.restart()
 
+    def finish(self) -> None:
+        """The same, where another error is being raised already."""
+        with suppress(EmptyVersionSpace):
+            self.settle()
+
     def restart(self) -> None:
         """Back to the start ball, with the flags of empty intersections kept."""
-        kept = {slot: self.numbers[slot] for slot in (DIM, EMPTY, EMPTY_ROUND, ASKED)}
-        self.numbers[:] = 0.0
-        self.numbers[LOG_SCALE], self.numbers[SLIM] = self.start, inf
-        for slot, value in kept.items():
-            self.numbers[slot] = value
+        # The order to halt is the last to go: if this is broken off, it is done again from the start.
+        fresh = np.zeros(SIZE)
+        fresh[LOG_SCALE], fresh[SLIM] = self.start, inf
+        for slot in (DIM, EMPTY, EMPTY_ROUND, ASKED, HALT):
+            fresh[slot] = self.numbers[slot]
+        self.numbers[:] = fresh
         self.linear.clear()
         self.form = None
         self.prepare()
+        self.numbers[HALT] = 0.0
 
     # -- what was learned --------------------------------------------------------------------------------------
 

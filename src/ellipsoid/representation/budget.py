@@ -24,6 +24,7 @@ from ellipsoid.engine.generic import SUM as REGROUPED
 
 from .expansion import ExpansionTable
 from .lookahead import NORM2, PAUSE, PENDING, SCALE, SINCE_INVERTED, Lookahead
+from .marks import Mark
 from .patterns import Block
 from .tables import doubled
 
@@ -41,6 +42,8 @@ class BudgetTable(ExpansionTable):
         self.budget = budget
         self.gram: Floats = np.zeros((0, 0))
         self.inverse: Floats = np.zeros((0, 0))
+        # The inverse is made anew beside the one that was, which a mark may want.
+        self.spare: Floats = np.zeros((0, 0))
         self.numbers[PAUSE] = 1.0
 
     def values(self, block: Block) -> Floats:
@@ -58,9 +61,10 @@ class BudgetTable(ExpansionTable):
         args = (values, self.coef, self.used, ahead.scores, begin, end)
         entry(_score, *args)(*args)
 
-    def settle_update(self, block: Block, ahead: Lookahead, t: int, values: Floats) -> None:
+    def settle_update(self, block: Block, ahead: Lookahead, t: int, values: Floats, mark: Mark) -> None:
         """Store the loop's last update, of row t, within the budget."""
         self.numbers[PENDING] = 0.0
+        self.coef, self.late = self.coef.copy(), self.late.copy()
         moved, late = ahead.moved[t], ahead.late[t] if self.average else None
         slot = self.patterns.find(block, t)
         if slot is not None:
@@ -77,12 +81,12 @@ class BudgetTable(ExpansionTable):
             slot = int(self.patterns.place(block, np.array([t]))[0])
             self._credit(slot, moved, late)
             self._border(z, residual)
-            self._meet(slot, values[t], own)
+            self._meet(slot, values[t], own, mark)
             values[:, slot] = ahead.gram[t]
         else:
-            self._replace(int(losses.argmin()), block, ahead, t, (z, residual), values)
+            self._replace(int(losses.argmin()), block, ahead, t, (z, residual), values, mark)
 
-    def commit(self, block: Block, ahead: Lookahead) -> None:
+    def commit(self, block: Block, ahead: Lookahead, mark: Mark) -> None:
         """Nothing is left: every update was stored when it happened."""
 
     def _lose(self, norm2: float) -> None:
@@ -111,7 +115,7 @@ class BudgetTable(ExpansionTable):
         return losses
 
     def _replace(
-        self, p: int, block: Block, ahead: Lookahead, t: int, bordered: tuple[Floats, float], values: Floats
+        self, p: int, block: Block, ahead: Lookahead, t: int, bordered: tuple[Floats, float], values: Floats, mark: Mark
     ) -> None:
         """The new example takes the place of pattern p, whose projection stays."""
         z, residual = bordered
@@ -126,13 +130,12 @@ class BudgetTable(ExpansionTable):
         self.coef[p, :scores] = ahead.moved[t] - (new / kept) * gone
         if gone_late is not None:
             self.late[p, :scores] = ahead.late[t] - (new / kept) * gone_late
-        args = (self.inverse, z, 1.0 / residual, column, 1.0 / kept)
-        entry(_exchange, *args)(*args)
+        self._exchanged(z, 1.0 / residual, column, 1.0 / kept)
         row = -z / residual - (new / kept) * column
         row[p] = 1.0 / residual - new * new / kept
         self.inverse[p, : p + 1], self.inverse[p:, p] = row[: p + 1], row[p:]
-        self.patterns.replace(p, block, t)
-        self._meet(p, values[t], float(ahead.gram[t, t]))
+        self.patterns.replace(p, block, t, mark)
+        self._meet(p, values[t], float(ahead.gram[t, t]), mark)
         values[:, p] = ahead.gram[t]
         self.numbers[SINCE_INVERTED] += 1.0
         if self.numbers[SINCE_INVERTED] >= self.budget:
@@ -158,14 +161,22 @@ class BudgetTable(ExpansionTable):
                 wider = np.zeros(shape)
                 wider[:n, :n] = getattr(self, name)[:n, :n]
                 setattr(self, name, wider)
-        args = (self.inverse, z, 1.0 / residual, z, 0.0)
-        entry(_exchange, *args)(*args)
+        self._exchanged(z, 1.0 / residual, z, 0.0)
         self.inverse[n, :n] = -z / residual
         self.inverse[n, n] = 1.0 / residual
 
-    def _meet(self, slot: int, values: Floats, own: float) -> None:
+    def _exchanged(self, z: Floats, up: float, g: Floats, down: float) -> None:
+        """``Q + up z z' - down g g'``, the old Q becoming the spare one."""
+        new = self.spare if self.spare.shape == self.inverse.shape else np.zeros(self.inverse.shape)
+        args = (self.inverse, z, up, g, down, new)
+        entry(_exchange, *args)(*args)
+        self.inverse, self.spare = new, self.inverse
+
+    def _meet(self, slot: int, values: Floats, own: float, mark: Mark) -> None:
         """Note the kernel values of a pattern with the others."""
         n = self.used
+        mark.save(self.gram, slot)
+        mark.save(self.gram, (slice(None), slot))
         self.gram[slot, :n] = self.gram[:n, slot] = values[:n]
         self.gram[slot, slot] = own
 
@@ -226,8 +237,8 @@ def _times(Q, x, out):
 
 
 @compiled
-def _exchange(Q, z, up, g, down):
+def _exchange(Q, z, up, g, down, out):
     for i in range(z.shape[0]):
         a, b = up * z[i], down * g[i]
         for j in range(i + 1):
-            Q[i, j] += a * z[j] - b * g[j]
+            out[i, j] = Q[i, j] + (a * z[j] - b * g[j])

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.rows import CSR, Dense
 
+from .marks import Mark
 from .patterns import Block, DensePatterns, Floats, Patterns, Picks, replay
 from .tables import doubled
 
@@ -40,8 +41,9 @@ class Columns(Patterns):
         self.columns = doubled(self.columns, end)
         self.columns[self.used : end] = block.columns[rows]
 
-    def put(self, slot: int, block: Block, t: int) -> None:
+    def put(self, slot: int, block: Block, t: int, mark: Mark) -> None:
         """Note the column."""
+        mark.save(self.columns, slot)
         self.columns[slot] = block.columns[t]
 
     def values(self, kernel: Any, block: Block, slots: Picks) -> Floats:

@@ -53,7 +53,8 @@ class Delayed:
         """Let the base be that after round ``upto``."""
         count = self._due(upto)
         if count:
-            self.base, self.settled = self._folded(self.base, count), self._reach(count)
+            # Another base, not the same with other content: a mark may want the one that was.
+            self.base, self.settled = self._folded(self.base.copy(), count), self._reach(count)
             self.log.drop(count)
 
     def at(self, upto: float) -> tuple[Floats, Places]:

@@ -62,13 +62,18 @@ class Directory:
         args = (slot, rows, t, self.chains)
         entry(_replace, *args)(*args)
 
+    def link(self, used: int) -> None:
+        """Make the chains of the used slots anew, from their hashes."""
+        self.chains.heads[:] = END
+        args = (used, self.chains)
+        entry(_link_all, *args)(*args)
+
     def _reserve(self, used: int, count: int) -> None:
         """Make room; chains stay short while there are twice as many as rows."""
         if count > len(self.chains.after):
             after, hashes = (doubled(a, count) for a in self.chains[1:])
             self.chains = Chains(np.full(1 << (2 * len(after)).bit_length(), END), after, hashes)
-            args = (used, self.chains)
-            entry(_link_all, *args)(*args)
+            self.link(used)
 
 
 @generic(1)

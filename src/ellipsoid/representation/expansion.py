@@ -24,6 +24,7 @@ from .delayed import Delayed
 from .history import History, add_to
 from .kernels import KERNELS, Function, Precomputed
 from .lookahead import KEEP, NORM2, PAUSE, PENDING, SCALE, SIZE, Lookahead, elapsed
+from .marks import Mark, Marked
 from .packed import GivenSums, Picker, Sums, picked_once
 from .patterns import NOBODY, Block, DensePatterns, Patterns, Picks, SparsePatterns
 from .tables import doubled
@@ -37,7 +38,7 @@ KernelSpec = tuple[str | Callable[[Any, Any], Any], float | None, float, float]
 TILE = 16 * PATTERNS
 
 
-class ExpansionTable:
+class ExpansionTable(Marked):
     """Support patterns, coefficients and the numbers of a hypothesis in the feature space of a kernel.
 
     ``kernel`` is a name or a function with its parameters, gamma None for one over the number of features.
@@ -67,6 +68,22 @@ class ExpansionTable:
         if name == "precomputed":
             return Precomputed()
         return KERNELS[name](1.0 / max(1, self.width) if gamma is None else gamma, degree, coef0)
+
+    # -- marks -------------------------------------------------------------------------------------------------
+
+    def pieces(self) -> list[Any]:
+        """The patterns and the logs too."""
+        logs = [self.delayed, self.delayed.log, *([] if self.history is None else [self.history])]
+        return [self, self.patterns, self.patterns.directory, *logs]
+
+    def small(self) -> list[Floats]:
+        """The numbers."""
+        return [self.numbers]
+
+    def returned(self) -> None:
+        """Coefficients that were taken back may have been picked."""
+        self.picker = Picker()
+        self.patterns.returned()
 
     # -- shape -------------------------------------------------------------------------------------------------
 
@@ -163,16 +180,20 @@ class ExpansionTable:
         by_class = np.ascontiguousarray(scores.T)
         return Lookahead(by_class, gram, np.zeros(scores.shape), late, np.zeros(len(scores)), self.numbers)
 
-    def commit(self, block: Block, ahead: Lookahead) -> None:
+    def commit(self, block: Block, ahead: Lookahead, mark: Mark) -> None:
         """Store what the block's updates made, in the order of their rounds, which need not be that of the rows."""
         rows = np.flatnonzero(ahead.when)
+        if not len(rows):
+            return
         updates = rows[np.argsort(ahead.when[rows], kind="stable")]
         slots = self.patterns.place(block, updates)
         self.coef = doubled(self.coef, self.used)
-        moved = ahead.moved[updates]
+        moved, changed = ahead.moved[updates], np.unique(slots)
+        mark.save(self.coef, changed)
         add_to(self.coef, slots, moved)
         if self.average:
             self.late = doubled(self.late, self.used)
+            mark.save(self.late, changed)
             add_to(self.late, slots, ahead.late[updates])
         for log in (self.delayed, self.history):
             if log is not None:

@@ -70,6 +70,8 @@ class History:
         self.slots, self.when, self.moved = (doubled(a, end) for a in (self.slots, self.when, self.moved))
         self.slots[self.count : end], self.when[self.count : end] = slots, when
         self.moved[self.count : end, : moved.shape[1]] = moved
+        # Updates that were taken back may have moved more functions than there are now.
+        self.moved[self.count : end, moved.shape[1] :] = 0.0
         self.count = end
 
     def drop(self, count: int) -> None:

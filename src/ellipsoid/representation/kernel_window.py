@@ -16,6 +16,7 @@ from .expansion import ExpansionTable, KernelSpec
 from .history import add_to
 from .kernels import Function, from_products
 from .lookahead import KEEP, NORM2, PENDING, Lookahead
+from .marks import Mark
 from .packed import Values as TileValues
 from .patterns import Block, Floats, squared_norms
 from .slots import Slots
@@ -39,6 +40,14 @@ class WindowExpansion(ExpansionTable):
         self.recent = Block(self._no_rows(0), np.zeros(0), np.zeros(0, dtype=np.int64))
         self.recent_gram: Floats = np.zeros((0, 0))
         self._note()
+
+    def pieces(self) -> list[Any]:
+        """The slots too."""
+        return [*super().pieces(), self.slots]
+
+    def written(self) -> list[Floats]:
+        """The numbers, and all that is known of the window."""
+        return [*super().written(), self.slots.numbers, *self.slots.arrays.values()]
 
     def _no_rows(self, count: int) -> Any:
         width = 0 if isinstance(self.patterns, Columns) else self.width
@@ -125,6 +134,7 @@ class WindowExpansion(ExpansionTable):
         self._note()
         members, picks = self.members, np.flatnonzero(self.slots.alphas())
         places = known_places(self, members.block, picks)
+        self.coef = self.coef.copy()
         add_to(self.coef, places, -members.moved(members.alpha, picks, self.coef.shape[1]))
         self.delayed.rest(self.coef[: self.used])
 
@@ -157,10 +167,10 @@ class WindowExpansion(ExpansionTable):
         )
         return window, rows
 
-    def keep(self, window: Window, rows: Block) -> None:
+    def keep(self, window: Window, rows: Block, mark: Mark) -> None:
         """Store the examples that have left the window, and the rows that are in it now."""
         base = window.base
-        self.commit(rows, base)
+        self.commit(rows, base, mark)
         self.numbers[NORM2] = self.slots.numbers[SQUARE]
         stay = window.ring.where[self.slots.order]
         columns = rows.columns[stay] if isinstance(self.patterns, Columns) else rows.columns

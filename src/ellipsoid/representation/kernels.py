@@ -49,6 +49,10 @@ class RBF(NamedTuple):
 KERNELS: dict[str, Any] = {"linear": Linear, "poly": Poly, "rbf": RBF}
 
 
+class BadKernel(ValueError):
+    """A user's kernel has returned something that is no matrix of kernel values."""
+
+
 class Function(NamedTuple):
     """A function of two matrices, rows against rows."""
 
@@ -58,9 +62,9 @@ class Function(NamedTuple):
         """K(a, b) for all rows of A and B, or an error if the function gives anything else."""
         K = np.ascontiguousarray(self.function(A, B), dtype=np.float64)
         if K.shape != (A.shape[0], B.shape[0]):
-            raise ValueError(f"kernel must return a matrix of shape {(A.shape[0], B.shape[0])}, got {K.shape}")
+            raise BadKernel(f"kernel must return a matrix of shape {(A.shape[0], B.shape[0])}, got {K.shape}")
         if not np.isfinite(K).all():
-            raise ValueError("kernel returned NaN or inf; its values must be finite")
+            raise BadKernel("kernel returned NaN or inf; its values must be finite")
         return K
 
 

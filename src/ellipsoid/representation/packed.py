@@ -163,12 +163,14 @@ class Picker:
             room, tiles, self.end = 2 * coef.size + PATTERNS * classes + 1, np.arange(last), 0
             self.picked = self.picked._replace(which=np.empty(room, dtype=np.uint8), much=np.empty(room))
         self.picked = self.picked._replace(ends=doubled(self.picked.ends, last).copy())
-        self.copy, self.known = doubled(self.copy, count), count
+        # Nothing is known of a copy that is half written, if this is broken off.
+        self.copy, self.known = doubled(self.copy, count), 0
         for tile in tiles:
             rows = slice(tile * PATTERNS, min(count, (tile + 1) * PATTERNS))
             self.copy[rows] = coef[rows]
         args = (coef, tiles, self.end, self.picked)
         self.end = entry(pick, *args)(*args)
+        self.known = count
 
     def _stale(self, coef: Floats, changed: Places | None) -> Places:
         """Tiles that are not what they were, in their number of patterns or in a coefficient."""

@@ -18,6 +18,7 @@ from ellipsoid.engine.rows import CSR, Dense, energy
 
 from .directory import Directory
 from .kernels import RBF, Function, from_products
+from .marks import Mark
 from .packed import Nonzeros, Values, laid_out, parts, tiled
 from .tables import doubled
 from .threads import together
@@ -97,7 +98,7 @@ class Patterns:
         """Store some rows of a block behind all others."""
         raise NotImplementedError
 
-    def put(self, slot: int, block: Block, t: int) -> None:
+    def put(self, slot: int, block: Block, t: int, mark: Mark) -> None:
         """Write row t of a block into the place of a pattern that is given up."""
         raise NotImplementedError
 
@@ -134,11 +135,17 @@ class Patterns:
             self.used = end
         return slots
 
-    def replace(self, slot: int, block: Block, t: int) -> None:
+    def replace(self, slot: int, block: Block, t: int, mark: Mark) -> None:
         """Give up the pattern of a slot for row t."""
+        mark.save(self.directory.chains.hashes, slot)
+        mark.save(self.norms, slot)
         self.directory.replace(slot, self.content(block), t)
-        self.put(slot, block, t)
+        self.put(slot, block, t, mark)
         self.norms[slot] = block.norms[t]
+
+    def returned(self) -> None:
+        """They were put back to a mark: make anew what is only derived from the rest."""
+        self.directory.link(self.used)
 
     def find(self, block: Block, t: int) -> int | None:
         """The slot of row t, if it is known."""
@@ -215,10 +222,16 @@ class DensePatterns(Patterns):
         """The rows."""
         return Dense(block.matrix, 0.0)
 
-    def put(self, slot: int, block: Block, t: int) -> None:
+    def put(self, slot: int, block: Block, t: int, mark: Mark) -> None:
         """Copy the row."""
+        mark.save(self.table, slot)
         self.table[slot] = block.matrix[t]
         self.nonzeros.forget(slot)
+
+    def returned(self) -> None:
+        """Rows that were given up again may have left their nonzeros."""
+        super().returned()
+        self.nonzeros = Nonzeros()
 
     def stored(self) -> Whole | Compressed:
         """Without the zeros, if these are many."""
@@ -279,16 +292,15 @@ class SparsePatterns(Patterns):
         self.data[begin:end], self.indices[begin:end] = new.data, new.indices
         self.indptr[self.used + 1 : self.used + len(rows) + 1] = begin + new.indptr[1:]
 
-    def put(self, slot: int, block: Block, t: int) -> None:
-        """Cut the old row out, which moves what lies behind it."""
+    def put(self, slot: int, block: Block, t: int, mark: Mark) -> None:
+        """Cut the old row out, which moves what lies behind it: into other arrays, for those that were are marked."""
         new = block.matrix[[t]]
         begin, behind, end = (int(self.indptr[i]) for i in (slot, slot + 1, self.used))
-        shift = new.nnz - (behind - begin)
-        self.data, self.indices = doubled(self.data, end + shift), doubled(self.indices, end + shift)
-        for array, fresh in ((self.data, new.data), (self.indices, new.indices)):
-            array[behind + shift : end + shift] = array[behind:end].copy()
-            array[begin : begin + new.nnz] = fresh
-        self.indptr[slot + 1 : self.used + 1] += shift
+        indptr = self.indptr.copy()
+        indptr[slot + 1 : self.used + 1] += new.nnz - (behind - begin)
+        data = np.concatenate([self.data[:begin], new.data, self.data[behind:end]])
+        indices = np.concatenate([self.indices[:begin], new.indices, self.indices[behind:end]]).astype(np.int64)
+        self.data, self.indices, self.indptr = data, indices, indptr
 
     def stored(self) -> Compressed:
         """The three arrays."""

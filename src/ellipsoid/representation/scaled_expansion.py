@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from .expansion import ExpansionTable, KernelSpec
 from .lookahead import NORM2, PENDING, SCALE, SUM, Lookahead
+from .marks import Mark
 from .patterns import NOBODY, Block
 from .scaled import BEFORE, FLUSHED, FORGET, GOAL, LARGEST, LARGEST_SCALE, SMALLEST_SCALE, SUMMED, THOUSAND, UNIT, USED
 
@@ -43,17 +44,21 @@ class ScaledExpansionTable(ExpansionTable):
         if self.numbers[USED] != used or self.numbers[PENDING] != 0.0:
             raise ValueError("its numbers are damaged")
 
-    def tend(self, block: Block, ahead: Lookahead, t: int, rounds: int) -> float:
+    def tend(self, block: Block, ahead: Lookahead, t: int, rounds: int, mark: Mark) -> float:
         """Do what the update of row t asked for; returns by how much kept scores have to be multiplied."""
         numbers = self.numbers
+        # All of them are going to change: other arrays, for those that were are marked.
+        self.coef, self.late = self.coef.copy(), self.late.copy()
+        if self.history is not None:
+            self.history.moved = self.history.moved.copy()
         scores, when = ahead.moved.shape[1], ahead.when[t]
         if numbers[FORGET]:
             ahead.when[t] = 0.0
-            self.commit(block, ahead)
+            self.commit(block, ahead, mark)
             self._forget(float(when))
             ahead.when[:] = 0.0
             ahead.when[t] = when
-        self.commit(block, ahead)
+        self.commit(block, ahead, mark)
         for array in (ahead.moved, ahead.late, ahead.when):
             array[:] = 0.0
         self._flush(rounds)

@@ -30,6 +30,10 @@ class ScaledTable(LinearTable):
         super()._bind()
         self.rep = Scaled(self.rep, self.numbers)
 
+    def small(self) -> list[Floats]:
+        """The numbers."""
+        return [self.numbers]
+
     def reserve(self, scores: int, width: int) -> bool:
         """Make room for this many scores and features; True if the tables moved."""
         self.numbers[USED] = max(self.numbers[USED], scores)

@@ -72,14 +72,14 @@ class Slots:
         """Make room for so many examples, or for the whole window: at least twice as many as before."""
         if needed <= self.count or self.count == self.window:
             return
-        old, self.count = self.count, min(self.window, max(needed, 2 * self.count))
+        old, count = self.count, min(self.window, max(needed, 2 * self.count))
+        grown = {"gram": np.zeros((count, count))}
+        grown["gram"][:old, :old] = self.arrays["gram"]
         for name, row in self.per_slot.items():
-            wider = np.full((self.count, *row), -1.0 if name == "known" else 0.0)
-            wider[:old] = self.arrays[name]
-            self.arrays[name] = wider
-        gram = np.zeros((self.count, self.count))
-        gram[:old, :old] = self.arrays["gram"]
-        self.arrays["gram"] = gram
+            grown[name] = np.full((count, *row), -1.0 if name == "known" else 0.0)
+            grown[name][:old] = self.arrays[name]
+        # Others, not the same with other content: a mark may want those that were.
+        self.count, self.arrays = count, grown
 
     def split(self, factor: float) -> None:
         """Turn a binary run into the same run with two opposite functions: z grows by a second block, alpha halves."""

@@ -14,6 +14,7 @@ from ellipsoid.engine.lanes import LANES
 
 from .averages import mean
 from .linear import LINE, ClassMajor, FeatureMajor
+from .marks import Marked
 
 Floats = NDArray[np.float64]
 
@@ -41,7 +42,7 @@ def doubled(array: NDArray[Any], rows: int) -> NDArray[Any]:
     return grown
 
 
-class LinearTable:
+class LinearTable(Marked):
     """Weights of ``scores`` linear functions over ``width`` features and the constant one.
 
     >>> table = LinearTable(by_class=True, average=False)

@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.rows import CSR, Dense
 
+from .marks import Marked
 from .slots import Slots
 from .tables import Floats, LinearTable
 from .window import TAIL, Window
 
 
-class WindowTable:
+class WindowTable(Marked):
     """A linear table and the last ``window`` examples with their alphas.
 
     >>> table = WindowTable(LinearTable(by_class=True, average=False), window=3, constant=1.0)
@@ -37,6 +38,10 @@ class WindowTable:
     def width(self) -> int:
         """Number of features."""
         return self.linear.width
+
+    def pieces(self) -> list[Any]:
+        """The weights and the slots too."""
+        return [self, self.linear, self.slots]
 
     def _bind(self) -> None:
         self.ring: Any = (

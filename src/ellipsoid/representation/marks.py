@@ -1,0 +1,73 @@
+"""How a learner goes back to where it stood, when a step is broken off: by an interrupt, a full memory, a user's error.
+
+A step that takes many lines of Python may end behind any of them. So what it changes must be either replaced, and then
+the object that was is still there, or noted before. A mark holds the attributes of the objects that a step may give
+new values, the content of the small arrays it may write to, and whatever part of a large one it says it is about to.
+"""
+
+import copy
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Mark:
+    """Objects and small arrays as they are now.
+
+    >>> class Point:
+    ...     pass
+    >>> point, large = Point(), np.zeros(4)
+    >>> point.at, point.seen = (0, 0), np.zeros(1)
+    >>> mark = Mark([point], [point.seen])
+    >>> mark.save(large, slice(1, 2))
+    >>> point.at, point.name, point.seen[0], large[1] = (3, 4), "new", 7.0, 5.0
+    >>> mark.restore()
+    >>> vars(point), large
+    ({'at': (0, 0), 'seen': array([0.])}, array([0., 0., 0., 0.]))
+    """
+
+    def __init__(self, objects: Iterable[Any], arrays: Iterable[Array]) -> None:
+        self.attributes = [(each, each.__dict__.copy()) for each in objects]
+        self.contents: list[tuple[Array, Any, Array]] = [(array, ..., array.copy()) for array in arrays]
+
+    def save(self, array: Array, where: Any) -> None:
+        """Note a part of an array that is going to be written to."""
+        self.contents.append((array, where, np.array(array[where])))
+
+    def restore(self) -> None:
+        """Back to what was; to do it twice does no harm."""
+        for array, where, content in reversed(self.contents):
+            array[where] = content
+        for each, attributes in self.attributes:
+            each.__dict__ = attributes.copy()
+
+
+class Marked:
+    """What a table tells about itself to be marked."""
+
+    def pieces(self) -> list[Any]:
+        """The objects whose attributes a step may give new values."""
+        return [self]
+
+    def small(self) -> list[Array]:
+        """The arrays that a step may write to without a note."""
+        return []
+
+    def written(self) -> list[Array]:
+        """The same for the loop over a block that may have to be taken back."""
+        return self.small()
+
+    def returned(self) -> None:
+        """It was put back: make anew what is only derived from the rest."""
+
+    def finish(self) -> None:
+        """Do what the loop has left to be done after the last row, if that was broken off."""
+
+    def twin(self) -> Self:
+        """A copy that shares nothing but the kernel, which may be the user's own function."""
+        kernel = getattr(self, "kernel", None)
+        return copy.deepcopy(self, {id(kernel): kernel})
