@@ -14,24 +14,28 @@ average margin of U on the updates; then
 Smallest at eta = g / c for margin 0 and |x_i| <= 1: 4 k log(n) / g^2 (version 1), 2 log(n k) / g^2 (version 2).
 
 Crammer and Singer (JMLR 2003), theorem 11, corrected: U must not be negative; for signed U double the features.
+
+Rounding: scores are computed, and so is the sum; ``lost`` is by how much G may be larger than the sum of what the scores
+promised, and <U, theta> smaller than the sum of the margins.
 """
 
 from math import inf
 
 from .certificate import Certificate
-from .dual import SLACK, Comparator
+from .dual import Comparator
+from .rounding import Span, as_span
 
 
 def winnow(
-    comparator: Comparator, *, updates: int, mistakes: int, zeros: bool, eta: float, margin: float, growth: float
-) -> list[Certificate]:
+    comparator: Comparator, *, updates: int, mistakes: int, zeros: bool, eta: float, margin: float, growth: Span,
+    drift: float, lost: float,
+) -> list[Certificate]:  # fmt: skip
     """``growth`` is c kappa; the comparator lies in the domain of F, or its complexity is infinite."""
-    average = comparator.size * comparator.along / (updates * eta) if updates and comparator.size < inf else 0.0
-    spare = eta * (average - margin - 0.5 * eta * growth)
-    bound = 0.0
-    if updates:
-        fits = comparator.complexity < inf and spare > 0.0
-        bound = (comparator.complexity + SLACK) / spare * (1.0 + SLACK) if fits else inf
+    bound = inf if updates else 0.0
+    if updates and comparator.inside and comparator.complexity.low < inf:
+        average = comparator.inner(drift) / (updates * as_span(eta))
+        spare = (average - margin - 0.5 * as_span(eta) * growth) * eta
+        bound = ((comparator.complexity + lost) / spare).high if spare.low > 0.0 else inf
     condition = (
         "U in the domain (scaled into it where that is enough), with average margin above margin + eta c kappa / 2"
     )
@@ -42,7 +46,9 @@ def winnow(
     ]
 
 
-def growth_of_normaliser(G: float, *, updates: int, eta: float, margin: float, growth: float) -> Certificate:
+def growth_of_normaliser(
+    G: Span, *, updates: int, eta: float, margin: float, growth: Span, lost: float
+) -> Certificate:  # fmt: skip
     """A running check that needs no comparator: how far the normaliser has come."""
-    bound = updates * eta * (margin + 0.5 * eta * growth)
-    return Certificate("log of the normaliser", G, bound * (1.0 + SLACK) + SLACK, "always")
+    bound = updates * as_span(eta) * (margin + 0.5 * as_span(eta) * growth)
+    return Certificate("log of the normaliser", G.low, bound.widened(lost).high, "always")

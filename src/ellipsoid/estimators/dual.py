@@ -1,15 +1,16 @@
 """Learners that climb the dual: QuasiAdditive, one template with a link and a size of step."""
 
-from math import inf
+from math import inf, log
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.certificates import Certificate, dual
+from ellipsoid.certificates import Certificate, drift, dual
+from ellipsoid.certificates.rounding import ZERO, Span, length, lost, product, total
 from ellipsoid.engine import tally as tallies
 from ellipsoid.geometry.link_table import LinkTable
-from ellipsoid.geometry.links import BALANCED, NORM, SIMPLEX, Link
+from ellipsoid.geometry.links import BALANCED, NEARLY, NORM, SIMPLEX, Link
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import dual_ascent
 
@@ -22,6 +23,9 @@ PUSHES = {
     "fixed": dual_ascent.FIXED, "adaptive": dual_ascent.ADAPTIVE, "curvature": dual_ascent.CURVATURE,
     "exact": dual_ascent.EXACT,
 }  # fmt: skip
+
+# What a comparator that sums to one up to NEARLY can be missing in its entropy, beyond what it lacks in size.
+NEARLY_ROUNDED = 1e-15
 
 
 class DualLearner(Learner):
@@ -61,21 +65,108 @@ class DualLearner(Learner):
 
     def solution(self) -> dual.Dual:
         """The dual solution so far."""
-        theta, rule, tally = self.theta(), self.rule, self.tally
+        theta, rule, tally, link = self.theta(), self.rule, self.tally, self.link
+        conjugate, off = link.conjugate(theta), self.off()
+        groups = len(link.groups(theta))
+        if link.quadratic:
+            blurred = conjugate * lost(theta.size + 8.0 + 4.0 * link.p)
+            blurred += off.drift * (link.dual_norm(theta) + off.drift)
+        else:
+            blurred = blur(link, theta) + groups * off.drift
         return dual.Dual(
             margin=rule.goal, C=rule.cap, weight=float(tally[tallies.WEIGHT]), largest=float(tally[tallies.LARGEST]),
-            conjugate=self.link.conjugate(theta), norm=self.link.dual_norm(theta),
+            conjugate=conjugate, norm=link.dual_norm(theta), terms=self.steps, blurred=blurred, lost=off.lost,
+            drift=blur_of_norm(link, theta) + off.drift * (1 if link.quadratic else groups),
         )  # fmt: skip
+
+    @property
+    def steps(self) -> int:
+        """How many alphas there may have been."""
+        return int(max(self.tally[tallies.UPDATES], self.tally[tallies.PARTS]) * 2 + self.tally[tallies.ROUNDS]) + 2
+
+    @property
+    def curvature(self) -> Span:
+        """The largest curvature along a z of an update."""
+        rival = self.scores > 1 and not self.one_vs_rest
+        found = Span.about(float(self.tally[tallies.RADIUS2]), self.width + 8.0 + 4.0 * self.link.p)
+        return found * (Span.about(self.link.pair, 2) if rival else 1.0)
+
+    def off(self) -> drift.Lost:
+        """What rounding can have done to the run."""
+        rule, tally, link = self.rule, self.tally, self.link
+        weight, terms = float(tally[tallies.WEIGHT]), 2.0 + self.width
+        if not link.quadratic:
+            return linked_off(tally, link, terms, rule.goal)
+        # The p-norm of a row is at most the root of its curvature.
+        curvature = self.curvature.high
+        path = weight * float(np.sqrt(curvature))
+        if drift.known(tally) and rule.push != dual_ascent.EXACT:
+            # Rows of the largest curvature may be few. (Exact steps are longer than those that are asked for.)
+            path = min(path, 2.0 * float(tally[tallies.PATH]) * (1.0 + lost(self.steps + self.width)))
+        way = drift.Way(path=path, sway=weight, steps=self.steps, terms=terms, goal=rule.goal)
+        if rule.push == dual_ascent.FIXED:
+            most = weight * rule.cap * curvature
+        else:
+            most = 2.0 * rule.goal * weight if rule.push != dual_ascent.ADAPTIVE or curvature <= 2.0 else path * path
+        return drift.quadratic(way, most, link.p)
+
+
+def linked_off(tally: NDArray[np.float64], link: Link, terms: float, goal: float) -> drift.Lost:
+    """What rounding can have done to a run behind an exponential link."""
+    if not drift.known(tally, tallies.HELD):
+        return drift.UNKNOWN
+    path, steps = 2.0 * float(tally[tallies.HELD]), float(tally[tallies.STEPS])
+    way = drift.Way(path=path, sway=float(tally[tallies.WEIGHT]), steps=steps, terms=terms, goal=goal)
+    return drift.entropic(way, float(tally[tallies.FARTHEST]), 1.0 if link.kind == SIMPLEX else 0.0)
+
+
+def blur(link: Link, theta: NDArray[np.float64]) -> float:
+    """By how much the value of an exponential link's G may be wrong."""
+    groups = link.groups(theta)
+    if link.kind == BALANCED and float(np.abs(theta).max(initial=0.0)) < 1.0:
+        return link.conjugate(theta) * lost(theta.size + 16.0)
+    return sum(lost(group.size + 16.0) * (1.0 + float(np.abs(group).max(initial=0.0))) for group in groups)
+
+
+def blur_of_norm(link: Link, theta: NDArray[np.float64]) -> float:
+    """By how much the dual norm may be wrong: the largest entry is found exactly, a power sum is not."""
+    if link.quadratic:
+        return link.dual_norm(theta) * lost(theta.size + 8.0 + 4.0 * link.p)
+    return 0.0 if link.joint else sum(float(np.abs(g).max(initial=0.0)) for g in link.groups(theta)) * lost(len(theta))
 
 
 def compared(link: Link, theta: NDArray[np.float64], w: NDArray[np.float64]) -> dual.Comparator:
     """A comparator, a row a function, against a dual vector."""
     # A comparator may have any size: its largest entry and the rest of it.
     scale = float(np.abs(w).max(initial=0.0))
-    shape = w / scale if scale else w
-    length = link.size(shape)
-    along = float(np.vdot(shape, theta)) / length if 0.0 < length < inf else 0.0
-    return dual.Comparator(scale * length if scale else 0.0, along, link.complexity(w))
+    if scale == 0.0:
+        return dual.Comparator(ZERO, ZERO, complexity_of(link, w))
+    shape = w / scale
+    own = link.size(shape)
+    if not own < inf:
+        return dual.Comparator(Span.exactly(inf), ZERO, complexity_of(link, w))
+    size = length(shape) if link.quadratic and link.p == 2.0 else Span.about(own, w.size + 8.0 + 4.0 * link.p)
+    along = product(shape, theta, roundings=1) / size
+    if not link.quadratic:
+        # Weights that sum to one but for rounding are taken for a distribution.
+        sums = [total(np.abs(group)) for group in link.groups(w)]
+        astray = max(max(abs(s.low - 1.0), abs(s.high - 1.0)) if link.kind == SIMPLEX else s.high - 1.0 for s in sums)
+        if 0.0 < astray < 2.0 * NEARLY:
+            along = along.widened(2.0 * astray * sum(float(np.abs(g).max()) for g in link.groups(theta)))
+    return dual.Comparator(size * scale, along, complexity_of(link, w))
+
+
+def complexity_of(link: Link, w: NDArray[np.float64]) -> Span:
+    """F(w), up to rounding."""
+    if link.quadratic:
+        scale = float(np.abs(w).max(initial=0.0))
+        size = Span.about(link.size(w / scale), w.size + 8.0 + 4.0 * link.p) * scale if scale else ZERO
+        return 0.5 * size.square()
+    found = link.complexity(w)
+    if not found < inf:
+        return Span.exactly(inf)
+    error = sum((2.0 + log(2.0 * group.size)) * (lost(group.size + 16.0) + NEARLY_ROUNDED) for group in link.groups(w))
+    return Span.within(found, error).at_least(0.0)
 
 
 class QuasiAdditive(OnlineClassifier):
@@ -161,7 +252,7 @@ class QuasiAdditive(OnlineClassifier):
     @property
     def _counts_features(self) -> bool | int:  # type: ignore[override]
         """All share the weight of a distribution."""
-        return self.link in ("entropy", "balanced")
+        return self._started_with("link") in ("entropy", "balanced")
 
     def _start(self) -> DualLearner:
         kind, push = one_of("link", self.link, LINKS), one_of("update", self.update, PUSHES)
@@ -182,7 +273,8 @@ class QuasiAdditive(OnlineClassifier):
         return DualLearner(rule, link, intercept=self.fit_intercept, average=self.average, one_vs_rest=ovr)
 
     def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
-        if one_of("link", self.link, LINKS) != NORM:
+        assert isinstance(learner, DualLearner)
+        if not learner.link.quadratic:
             refuse_third_label(learner, known, labels)
 
     def __sklearn_tags__(self) -> Any:
@@ -206,24 +298,32 @@ class QuasiAdditive(OnlineClassifier):
         assert isinstance(learner, DualLearner)
         w = comparator if learner.constant else comparator[:, 1:]
         run, link, theta = learner.solution(), learner.link, learner.theta()
-        along_ray = None if link.quadratic else lambda s: link.conjugate(s * theta)
-        found = dual.running(run, compared(link, theta, w), along_ray)
+        if link.quadratic:
+            found = dual.running(run, compared(link, theta, w))
+        else:
+            adrift = learner.off().drift * len(link.groups(theta))
+            found = dual.running(
+                run,
+                compared(link, theta, w),
+                lambda s: link.conjugate(s * theta),
+                lambda s: blur(link, s * theta) + s * adrift,
+            )
         return [*found, *self._of_mistakes(learner, run, compared(link, theta, link.fitted(w)))]
 
     def _of_mistakes(self, learner: DualLearner, run: dual.Dual, fitted: dual.Comparator) -> list[Certificate]:
         rule, tally, link = learner.rule, learner.tally, learner.link
         rival = learner.scores > 1 and not learner.one_vs_rest
-        curvature = float(tally[tallies.RADIUS2]) * (link.pair if rival else 1.0)
+        curvature = learner.curvature
         fixed = rule.push == dual_ascent.FIXED
-        never_falls = rule.push != dual_ascent.ADAPTIVE or curvature <= 2.0
+        never_falls = rule.push != dual_ascent.ADAPTIVE or curvature.high <= 2.0
         gain = run.objective if fixed else float(tally[tallies.GAIN])
         kind = "fixed" if fixed else "adaptive" if rule.push == dual_ascent.ADAPTIVE else "best"
         if link.quadratic:
-            fitted = fitted._replace(size=max(0.0, fitted.along), complexity=0.5 * max(0.0, fitted.along) ** 2)
-        increase = dual.increase_on_mistake(kind, rule.goal, rule.cap, curvature)
+            fitted = best_multiple(fitted)
+        increase = dual.least_increase(kind, rule.goal, rule.cap, curvature)
         if learner.split and rival and not fixed:
             # The binary rounds were rounds of two rows with a smaller cap, all their increases times `half`.
-            early = dual.increase_on_mistake(kind, rule.goal, rule.cap, float(tally[tallies.RADIUS2]))
+            early = dual.least_increase(kind, rule.goal, rule.cap, curvature / link.pair)
             increase = min(increase, learner.half * early)
         if tally[tallies.ZEROS] > 0.0 and rule.cap == inf:
             increase = 0.0
@@ -232,6 +332,12 @@ class QuasiAdditive(OnlineClassifier):
         if fixed:
             bound = bound._replace(bound=min(bound.bound, dual.fixed_mistakes(run, fitted, curvature, link.quadratic)))
         return [dual.gains(run, gain, self.mistakes_, never_falls=never_falls), bound]
+
+
+def best_multiple(comparator: dual.Comparator) -> dual.Comparator:
+    """Of all multiples of a comparator the one that bounds mistakes best, where F is half a squared norm."""
+    size = Span.exactly(max(0.0, comparator.along.low) if comparator.along.low > -inf else 0.0)
+    return comparator._replace(size=size, complexity=0.5 * size.square())
 
 
 def refuse_third_label(learner: Learner, known: list[Any], labels: Any) -> None:

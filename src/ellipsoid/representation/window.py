@@ -12,7 +12,7 @@ import numpy as np
 from ellipsoid.engine.generic import SUM, generic, helper
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, absorb, norm2, room, score
 from ellipsoid.engine.rows import CSR, TINY, Dense
-from ellipsoid.engine.tally import GAIN, LARGEST, ROUNDS, WEIGHT
+from ellipsoid.engine.tally import GAIN, LARGEST, PATH, ROUNDS, WEIGHT
 from ellipsoid.rules.window_ascent import WindowDual, ascend, complete
 
 from .linear import add
@@ -21,6 +21,8 @@ from .linear import add
 # ends.
 SEEN, UNDONE, SQUARE, TAIL = range(4)
 NUMBERS = 4
+# How many sums the ascent keeps of its way; they go to the tally's, from PATH on.
+WAY = 4
 
 # Columns of ``pairs``: z = SIGN e_BLOCK (x) x + RIVAL_SIGN e_RIVAL (x) x.
 BLOCK, SIGN, RIVAL, RIVAL_SIGN = range(4)
@@ -294,6 +296,9 @@ def _(rep, rule, rows, t, moves, work, tally):
     if margin <= 0.0:
         tally[GAIN] += gain
     numbers[UNDONE] = 1.0 if undone else 0.0
+    for k in range(WAY):
+        tally[PATH + k] += rep.dual.way[k]
+        rep.dual.way[k] = 0.0
     moved, total = False, 0.0
     for i in range(members):
         if rep.dual.change[i] != 0.0:
