@@ -55,7 +55,7 @@ def answers(model, X):
     for name in ("coef_", "intercept_", "log_volume_", "asked_", "infeasible_", "dual_objective_", "shape_"):
         found.append(getattr(model, name, None))
     if hasattr(model, "version_space_"):
-        found += [model.version_space_.center, model.version_space_.log_volume, model.certain(X)]
+        found += [model.version_space_.contains(0.01 * np.column_stack([np.ones(len(X)), X])), model.certain(X)]
     if hasattr(model, "query"):
         found.append(model.query(X) if hasattr(model, "certain") else model.query(X, random_state=0))
     if hasattr(model, "least_loss"):

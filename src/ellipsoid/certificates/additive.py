@@ -12,12 +12,12 @@ The proofs are the papers' own with "sum of margins" for "number x least margin"
 A run that met its third class half-way was, until then, the run of two rows, -w/2 and w/2 (PA) or -w and w, with other
 constants: twice the margin of the Perceptron, half the cap of PA-I, twice the ridge of PA-II.
 
-Rounding. Scores and weights are float64 numbers. A score is off by at most ``lost(terms) |W| |x|``, and an update leaves
-``lost(1) |W|`` behind; so the squared norm that the proofs follow from update to update is, in all, off by at most
-``Run.spilled``, which is added where a proof uses it. The rest is arithmetic of spans, see `rounding`.
+Rounding. Scores and weights are float64 numbers. A score is off by at most ``lost(terms) |W| |x|``, and an update
+leaves ``lost(1) |W|`` behind; so the squared norm that the proofs follow from update to update is, in all, off by at
+most ``Run.spilled``, which is added where a proof uses it. The rest is arithmetic of spans, see `rounding`.
 """
 
-from math import inf, sqrt
+from math import inf, isnan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import tally as tallies
 
+from . import drift
 from .certificate import Certificate
 from .rounding import Number, Span, as_span, length, lost, product
 
@@ -85,24 +86,31 @@ class Run(NamedTuple):
         shape = self.comparator / scale
         return product(shape, self.weights, roundings=1) / length(shape)
 
-    def score_error(self, reach: float, push: float) -> float:
-        """How far a margin can be from what is computed, for weights no longer than ``reach``."""
-        # An expansion sums coefficients times kernel values, which may cancel; their absolute sum has no shorter bound.
-        longest = sqrt(2.0 * self.radius2.high)
-        return 2.0 * lost(self.terms + 8) * longest * (push * longest if self.expansion else reach)
+    def way(self, push: float) -> float:
+        """The sum of the lengths of all steps, whose sizes sum to ``push``."""
+        way = push * sqrt(2.0 * self.radius2.high)
+        if drift.known(self.tally):
+            # Rows of the largest norm may be few.
+            way = min(way, 2.0 * float(self.tally[tallies.PATH]) * (1.0 + lost(self.terms + self.tally[tallies.STEPS])))
+        return way
 
-    def spilled(self, push: float, most: Span) -> float:
-        """What rounding can have done to the squared norm of W that the proofs add up over the updates.
+    def strayed(self, reach: float, push: float) -> float:
+        """How far a computed margin can be from the margin, as a share of |X|, for weights no longer than ``reach``."""
+        # An expansion sums coefficients times kernel values, which may cancel; their absolute sum has no shorter bound.
+        return 2.0 * lost(self.terms + 8) * (self.way(push) if self.expansion else reach)
+
+    def spilled(self, push: float, most: Span) -> tuple[float, float]:
+        """What rounding can have done to the squared norm of W that the proofs add up over the updates, and max |W|.
 
         ``push`` is the sum of the steps; ``most`` is what that squared norm can have come to but for rounding.
         """
         # No weights were ever longer than the sum of all steps; that bound is improved by what follows from it.
-        reach = push * sqrt(2.0 * self.radius2.high) * (1.0 + 1e-9)
-        spilled = inf
+        way = self.way(push)
+        reach, spilled = way * (1.0 + 1e-9), inf
         for _ in range(4):
-            spilled = 4.0 * (lost(3) * self.updates * reach * reach + push * self.score_error(reach, push))
+            spilled = 4.0 * (lost(3) * self.updates * reach * reach + way * self.strayed(reach, push))
             reach = min(reach, (most + spilled).root().high)
-        return spilled if spilled == spilled else inf
+        return (spilled, reach) if not isnan(spilled) else (inf, inf)
 
     def ground(self, margin: float, factor: Number) -> Span:
         """|U|^2 + 2 (margin sum tau - <U, W>), for a matrix that is ``factor`` times as long as what is kept."""
@@ -110,9 +118,9 @@ class Run(NamedTuple):
         ground = size * (size - 2.0 * along) + reach
         if self.expansion:
             # The length of the hypothesis was kept from update to update, and serves twice.
-            ground = ground.widened(2.0 * self.spilled(self.push.high, reach))
+            ground = ground.widened(2.0 * self.spilled(self.push.high, reach)[0])
         # Infinities that cancel leave no number, and no bound.
-        return ground.widened(self.spilled(self.push.high, reach)).at_least(0.0)
+        return ground.widened(self.spilled(self.push.high, reach)[0]).at_least(0.0)
 
     def on_mistakes(self, bound: float) -> float:
         """A bound on mistakes that update; a zero row is a mistake that nothing can learn from."""
@@ -130,7 +138,7 @@ def perceptron(run: Run, margin: float, pushes: int) -> list[Certificate]:
     # One-vs-rest was one-vs-rest before, too: the same margin, a part for each of the two rows.
     softer = 2.0 * (2.0 if run.split and run.blocks == 2 else 1.0)
     most = float(pushes) * (run.radius2 * float(run.blocks) + softer * as_span(margin))
-    spilled = run.spilled(2.0 * pushes, most)
+    spilled, reach = run.spilled(2.0 * pushes, most)
     grown = most.widened(spilled)
     spotless = 0.0 if run.mistakes == 0 else inf
     kept = 2.0 * spilled if run.expansion else 0.0
@@ -141,7 +149,7 @@ def perceptron(run: Run, margin: float, pushes: int) -> list[Certificate]:
         if average.low > 0.0:
             bound = ((grown / float(pushes)).root() / average).square().high
     # The sum of the updates' rows is W but for what each update has rounded away.
-    strayed = lost(3) * (run.updates + 1) * (grown.root().high + sqrt(2.0 * run.radius2.high)) if pushes else 0.0
+    strayed = 4.0 * lost(3) * (run.updates * reach + run.way(2.0 * pushes))
     return [
         Certificate("updates", pushes, bound if pushes else 0.0, CONDITION),
         Certificate("mistakes", run.mistakes, run.on_mistakes(bound) if pushes else spotless,
@@ -169,7 +177,7 @@ def passive_aggressive(run: Run, margin: float, cap: float, ridge: float) -> lis
     price = Span(max(price.low, capped.low), max(price.high, capped.high)) / margin
     mistakes = (price * ground * steps).high
     most = run.push * (2.0 * margin)
-    off = run.score_error((most.widened(run.spilled(run.push.high, most))).root().high, run.push.high)
+    off = run.strayed(run.spilled(run.push.high, most)[1], run.push.high) * energy.root().high
     losses = Span.about(float(run.tally[tallies.LOSS2]), run.updates + 4).root() - as_span(off) * sqrt(run.updates)
     condition = f"U any; smallest where its margins are >= {margin:g}; R is the largest norm of an update's row"
     return [
@@ -191,7 +199,7 @@ def mira(run: Run, margin: float) -> list[Certificate]:
     narrow = margin <= 2.0 * radius2.high
     price = 2.0 * radius2 / margin / margin if narrow else 0.5 / (as_span(margin) - radius2)
     most = run.push * (2.0 * margin)
-    spilled = run.spilled(run.push.high, most)
+    spilled, _ = run.spilled(run.push.high, most)
     along = run.along * factor
     if run.expansion:
         along = (run.reach * factor).square().widened(2.0 * spilled).root()

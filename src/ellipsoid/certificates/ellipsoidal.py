@@ -13,8 +13,8 @@ A = sum a_k, every comparator u has the average margin m = <u, h> / A on the upd
 |h| / A on all of them; and A >= mistakes goal / R^2, |h|^2 <= goal A / D give mistakes <= (R |u| / m)^2 / D.
 
 Rounding. Every cut measures a row in the shape, to a relative error that the dimension and the cuts before it have a
-part in; the forms of the shape lose no more than three digits to cancellation (LEAST_KEPT). ``measured`` is the share of
-a bound that all of this can be wrong by, and what bounds are made of is known up to it.
+part in; the forms of the shape lose no more than three digits to cancellation (LEAST_KEPT). ``measured`` is one, up to
+the share of a bound that all of this can be wrong by.
 """
 
 from math import exp, inf, log, log1p
@@ -80,8 +80,14 @@ def minvol_bound(
     return (dim * far / share * known).high, ((left.widened(uncertain * (1.0 + abs(log_det)))) / share * known).high
 
 
+def refuted_margin(radius: float, threshold: float) -> Certificate:
+    """No unit vector has the margin that an empty intersection was asked for."""
+    proved = (as_span(threshold) / radius).high if threshold > 0.0 else 0.0
+    return Certificate("best unit margin", 0.0, proved, "an intersection was empty: a proof")
+
+
 def best_margin(
-    *, radius: float, threshold: float, largest: Span, slim: float, log_det: float, dim: int, empty: bool, known: Span
+    *, radius: float, threshold: float, largest: Span, slim: float, log_det: float, dim: int, known: Span
 ) -> Certificate:
     """No unit vector has a larger margin on the update examples.
 
@@ -89,9 +95,6 @@ def best_margin(
     neither the volume nor the slimmest cut leaves room for.
     """
     condition = "norms of the updates' rows at most R; infinite while the ellipsoid is too large to say"
-    if empty:
-        proved = (as_span(threshold) / radius).high if threshold > 0.0 else 0.0
-        return Certificate("best unit margin", 0.0, proved, "an intersection was empty: a proof")
     if largest.high == 0.0:
         return Certificate("best unit margin", 0.0, inf, condition)
     # A point is a cut of depth one, but for what depths are told apart by.

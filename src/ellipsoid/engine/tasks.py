@@ -15,7 +15,7 @@ import numpy as np
 from .generic import MAXIMUM
 from .lanes import foremost
 from .protocol import SCORES, TAU, WHO, account, demand, forgo, judge, norm2, share, step, width, winner
-from .rows import TINY
+from .rows import HUGE, TINY
 from .tally import LOSS2, PARTS, PATH, PUSH, STEPS, ZEROS
 
 CODES, ASIDE = range(2)
@@ -120,7 +120,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     tally[PUSH] += tau
     tally[PATH] += tau * sqrt(size)
     tally[STEPS] += 1.0
-    tally[LOSS2] += (rule.margin - margin) ** 2
+    tally[LOSS2] += min((rule.margin - margin) ** 2, HUGE)
     account(rule, margin, tau, size, tally)
     return 1, size
 
@@ -139,7 +139,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
         tally[PUSH] += work[TAU, 0]
         tally[PATH] += work[TAU, 0] * sqrt(size)
         tally[STEPS] += 1.0
-        tally[LOSS2] += (rule.margin - margin) ** 2
+        tally[LOSS2] += min((rule.margin - margin) ** 2, HUGE)
         account(rule, margin, work[TAU, 0], 2.0 * size, tally)
     return moves, size
 
@@ -166,7 +166,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
             moves += 1
             tally[PATH] += tau * sqrt(size)
             tally[STEPS] += 1.0
-            tally[LOSS2] += (rule.margin - own) ** 2
+            tally[LOSS2] += min((rule.margin - own) ** 2, HUGE)
             account(rule, own, tau, size, tally)
     tally[PARTS] += moves
     return moves, size
@@ -197,5 +197,5 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     tally[PUSH] += tau
     tally[PATH] += tau * sqrt(size)
     tally[STEPS] += 1.0
-    tally[LOSS2] += (rule.margin - margin) ** 2
+    tally[LOSS2] += min((rule.margin - margin) ** 2, HUGE)
     return 2, size

@@ -226,8 +226,11 @@ class CELLIP(EllipsoidClassifier):
             bound, remaining = ellipsoidal.cellip_bound(
                 radius=radius, threshold=threshold, margin=margin, a=a, largest=largest, s=s, known=known
             )
-        best = ellipsoidal.best_margin(
-            radius=radius, threshold=threshold, largest=largest, slim=float(numbers[slots.SLIM]),
-            log_det=table.log_det(), dim=table.dim, empty=self.infeasible_ > 0, known=known,
-        )  # fmt: skip
+        if self.infeasible_ > 0:
+            best = ellipsoidal.refuted_margin(radius, threshold)
+        else:
+            best = ellipsoidal.best_margin(
+                radius=radius, threshold=threshold, largest=largest, slim=float(numbers[slots.SLIM]),
+                log_det=table.log_det(), dim=table.dim, known=known,
+            )  # fmt: skip
         return [*ellipsoidal.cellip_mistakes(self.mistakes_, remaining, bound, refuted), best]

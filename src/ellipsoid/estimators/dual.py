@@ -1,21 +1,22 @@
 """Learners that climb the dual: QuasiAdditive, one template with a link and a size of step."""
 
-from math import inf, log
+from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, drift, dual
-from ellipsoid.certificates.rounding import ZERO, Span, length, lost, product, total
+from ellipsoid.certificates.rounding import Span, lost
 from ellipsoid.engine import tally as tallies
 from ellipsoid.geometry.link_table import LinkTable
-from ellipsoid.geometry.links import BALANCED, NEARLY, NORM, SIMPLEX, Link
+from ellipsoid.geometry.links import BALANCED, NORM, SIMPLEX, Link
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import dual_ascent
 
 from .base import OnlineClassifier
 from .learner import Learner
+from .measures import best_multiple, blur, blur_of_norm, compared, linked_off
 from .parameters import one_of, positive
 
 LINKS = {"euclidean": NORM, "entropy": SIMPLEX, "balanced": BALANCED, "p-norm": NORM}
@@ -23,9 +24,6 @@ PUSHES = {
     "fixed": dual_ascent.FIXED, "adaptive": dual_ascent.ADAPTIVE, "curvature": dual_ascent.CURVATURE,
     "exact": dual_ascent.EXACT,
 }  # fmt: skip
-
-# What a comparator that sums to one up to NEARLY can be missing in its entropy, beyond what it lacks in size.
-NEARLY_ROUNDED = 1e-15
 
 
 class DualLearner(Learner):
@@ -100,8 +98,8 @@ class DualLearner(Learner):
         # The p-norm of a row is at most the root of its curvature.
         curvature = self.curvature.high
         path = weight * float(np.sqrt(curvature))
-        if drift.known(tally) and rule.push != dual_ascent.EXACT:
-            # Rows of the largest curvature may be few. (Exact steps are longer than those that are asked for.)
+        if drift.known(tally) and (link.p == 2.0 or rule.push != dual_ascent.EXACT):
+            # Rows of the largest curvature may be few. (Exact steps behind a link are longer than those asked for.)
             path = min(path, 2.0 * float(tally[tallies.PATH]) * (1.0 + lost(self.steps + self.width)))
         way = drift.Way(path=path, sway=weight, steps=self.steps, terms=terms, goal=rule.goal)
         if rule.push == dual_ascent.FIXED:
@@ -109,64 +107,6 @@ class DualLearner(Learner):
         else:
             most = 2.0 * rule.goal * weight if rule.push != dual_ascent.ADAPTIVE or curvature <= 2.0 else path * path
         return drift.quadratic(way, most, link.p)
-
-
-def linked_off(tally: NDArray[np.float64], link: Link, terms: float, goal: float) -> drift.Lost:
-    """What rounding can have done to a run behind an exponential link."""
-    if not drift.known(tally, tallies.HELD):
-        return drift.UNKNOWN
-    path, steps = 2.0 * float(tally[tallies.HELD]), float(tally[tallies.STEPS])
-    way = drift.Way(path=path, sway=float(tally[tallies.WEIGHT]), steps=steps, terms=terms, goal=goal)
-    return drift.entropic(way, float(tally[tallies.FARTHEST]), 1.0 if link.kind == SIMPLEX else 0.0)
-
-
-def blur(link: Link, theta: NDArray[np.float64]) -> float:
-    """By how much the value of an exponential link's G may be wrong."""
-    groups = link.groups(theta)
-    if link.kind == BALANCED and float(np.abs(theta).max(initial=0.0)) < 1.0:
-        return link.conjugate(theta) * lost(theta.size + 16.0)
-    return sum(lost(group.size + 16.0) * (1.0 + float(np.abs(group).max(initial=0.0))) for group in groups)
-
-
-def blur_of_norm(link: Link, theta: NDArray[np.float64]) -> float:
-    """By how much the dual norm may be wrong: the largest entry is found exactly, a power sum is not."""
-    if link.quadratic:
-        return link.dual_norm(theta) * lost(theta.size + 8.0 + 4.0 * link.p)
-    return 0.0 if link.joint else sum(float(np.abs(g).max(initial=0.0)) for g in link.groups(theta)) * lost(len(theta))
-
-
-def compared(link: Link, theta: NDArray[np.float64], w: NDArray[np.float64]) -> dual.Comparator:
-    """A comparator, a row a function, against a dual vector."""
-    # A comparator may have any size: its largest entry and the rest of it.
-    scale = float(np.abs(w).max(initial=0.0))
-    if scale == 0.0:
-        return dual.Comparator(ZERO, ZERO, complexity_of(link, w))
-    shape = w / scale
-    own = link.size(shape)
-    if not own < inf:
-        return dual.Comparator(Span.exactly(inf), ZERO, complexity_of(link, w))
-    size = length(shape) if link.quadratic and link.p == 2.0 else Span.about(own, w.size + 8.0 + 4.0 * link.p)
-    along = product(shape, theta, roundings=1) / size
-    if not link.quadratic:
-        # Weights that sum to one but for rounding are taken for a distribution.
-        sums = [total(np.abs(group)) for group in link.groups(w)]
-        astray = max(max(abs(s.low - 1.0), abs(s.high - 1.0)) if link.kind == SIMPLEX else s.high - 1.0 for s in sums)
-        if 0.0 < astray < 2.0 * NEARLY:
-            along = along.widened(2.0 * astray * sum(float(np.abs(g).max()) for g in link.groups(theta)))
-    return dual.Comparator(size * scale, along, complexity_of(link, w))
-
-
-def complexity_of(link: Link, w: NDArray[np.float64]) -> Span:
-    """F(w), up to rounding."""
-    if link.quadratic:
-        scale = float(np.abs(w).max(initial=0.0))
-        size = Span.about(link.size(w / scale), w.size + 8.0 + 4.0 * link.p) * scale if scale else ZERO
-        return 0.5 * size.square()
-    found = link.complexity(w)
-    if not found < inf:
-        return Span.exactly(inf)
-    error = sum((2.0 + log(2.0 * group.size)) * (lost(group.size + 16.0) + NEARLY_ROUNDED) for group in link.groups(w))
-    return Span.within(found, error).at_least(0.0)
 
 
 class QuasiAdditive(OnlineClassifier):
@@ -332,12 +272,6 @@ class QuasiAdditive(OnlineClassifier):
         if fixed:
             bound = bound._replace(bound=min(bound.bound, dual.fixed_mistakes(run, fitted, curvature, link.quadratic)))
         return [dual.gains(run, gain, self.mistakes_, never_falls=never_falls), bound]
-
-
-def best_multiple(comparator: dual.Comparator) -> dual.Comparator:
-    """Of all multiples of a comparator the one that bounds mistakes best, where F is half a squared norm."""
-    size = Span.exactly(max(0.0, comparator.along.low) if comparator.along.low > -inf else 0.0)
-    return comparator._replace(size=size, complexity=0.5 * size.square())
 
 
 def refuse_third_label(learner: Learner, known: list[Any], labels: Any) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.certificates.drift import UNKNOWN_WAY
 from ellipsoid.engine import CSR, Binary, Dense, Multiclass, MultiLabel, OneVsRest, decide, entry, learn, scores_of
 from ellipsoid.engine import tally as tallies
-from ellipsoid.certificates.drift import UNKNOWN_WAY
 from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
 from ellipsoid.representation.tables import LinearTable, whole_blocks

@@ -20,11 +20,11 @@ from ellipsoid.representation.window_table import WindowTable
 from ellipsoid.rules import online_svm
 from ellipsoid.rules.dual_ascent import EXACT, DualAscent
 
-from .dual import best_multiple, compared
 from .expansion import ExpansionLearner
 from .inputs import Source
 from .kernelized import KernelClassifier, kernel_spec
 from .learner import NO_LABELS, Learner
+from .measures import best_multiple, compared
 from .parameters import positive
 
 EUCLIDEAN = Link()

@@ -15,9 +15,10 @@ from ellipsoid.geometry.links import BALANCED, SIMPLEX, Link
 from ellipsoid.rules import perceptron, winnow
 
 from .base import OnlineClassifier
-from .dual import blur, compared, linked_off, refuse_third_label
+from .dual import refuse_third_label
 from .inputs import Source
 from .learner import NO_LABELS, Learner
+from .measures import blur, compared, linked_off
 from .parameters import one_of, positive
 
 
@@ -155,19 +156,18 @@ class Winnow(OnlineClassifier):
         if len(learner.labels) == 2 and len(U) == 1:
             U = _two_rows(learner.link, U)
         off, groups = linked_off(tally, learner.link, 2.0 + learner.width, 0.0), len(learner.link.groups(theta))
-        numbers: dict[str, Any] = {
-            "updates": int(tally[tallies.UPDATES]), "eta": rule.eta, "margin": rule.margin, "lost": off.lost,
-            "growth": Span.about(float(tally[tallies.RADIUS2]), 8) * (1.0 if learner.link.joint else 2.0),
-        }  # fmt: skip
+        run = multiplicative.Multiplied(
+            updates=int(tally[tallies.UPDATES]), eta=rule.eta, margin=rule.margin, lost=off.lost,
+            growth=Span.about(float(tally[tallies.RADIUS2]), 8) * (1.0 if learner.link.joint else 2.0),
+            drift=groups * off.drift,
+        )  # fmt: skip
         conjugate = Span.within(learner.link.conjugate(theta), blur(learner.link, theta) + groups * off.drift)
         held = compared(learner.link, theta, learner.link.fitted(U))
+        zeros = bool(tally[tallies.ZEROS] > 0.0)
         return [
-            *multiplicative.winnow(
-                held, mistakes=self.mistakes_, zeros=bool(tally[tallies.ZEROS] > 0.0), drift=groups * off.drift,
-                **numbers,
-            ),
-            multiplicative.growth_of_normaliser(conjugate, **numbers),
-        ]  # fmt: skip
+            *multiplicative.winnow(run, held, mistakes=self.mistakes_, zeros=zeros),
+            multiplicative.growth_of_normaliser(run, conjugate),
+        ]
 
 
 def _two_rows(link: Link, w: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -39,6 +39,8 @@ NUMBERS = 6
 REACH, FLOOR, CEILING = 300.0, 1e-130, 1e200
 # A sum that has fallen to this share of its peak is summed anew.
 FALLEN = 1e-10
+# How far below the shift all coordinates may lie together before another unit is chosen for them.
+DEEP = 20.0
 
 
 class Linked(NamedTuple):
@@ -232,14 +234,19 @@ def margin_at(rep, rows, t, moves, work, alpha):
     g = 0 if rep.joint else int(work[WHO, moves[0]])
     shift, numbers = rep.numbers[g, SHIFT], rep.numbers
     start, stop = stretch(rows, t)
-    top = shift
+    top, highest, touched = shift, -inf, 0
     for m in range(moves[0], moves[1]):
         r, sign = int(work[WHO, m]), work[TAU, m]
         for k in range(start, stop + 1):
             j = column(rows, k, start, stop)
             if j >= rep.first:
-                moved = rep.theta[j, r] + alpha * sign * value(rows, t, k, stop)
+                x = value(rows, t, k, stop)
+                moved = rep.theta[j, r] + alpha * sign * x
+                highest, touched = max(highest, moved), touched + (1 if x != 0.0 else 0)
                 top = max(top, moved if rep.kind == SIMPLEX else abs(moved))
+    # Where all coordinates go down together nothing else is left, and exponentials in the old unit may vanish.
+    alone = rep.kind == SIMPLEX and touched == size_of(rep) and highest < shift - DEEP
+    top = highest if alone else top
     # What the untouched coordinates have, in units of the new shift; then the touched ones.
     high, low = numbers[g, HIGH], numbers[g, LOW]
     E, along = 0.0, 0.0
@@ -259,9 +266,11 @@ def margin_at(rep, rows, t, moves, work, alpha):
             V = weight(rep, moved, top)
             E += part(rep, V, moved, top)
             along += sign * x * V
-    rest = max(0.0, high + low)
+    rest = 0.0 if alone else max(0.0, high + low)
     E += rest * ((shift / top) ** rep.p if rep.kind == NORM else exp(shift - top))
-    return along / divisor_of(rep, E, top)
+    divisor = divisor_of(rep, E, top)
+    # Where all has vanished beside the old unit nothing is known; such a step must not be taken for one that is short.
+    return along / divisor if divisor > 0.0 else inf
 
 
 @helper(inline=False)
