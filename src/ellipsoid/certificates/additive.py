@@ -91,7 +91,9 @@ class Run(NamedTuple):
         way = push * sqrt(2.0 * self.radius2.high)
         if drift.known(self.tally):
             # Rows of the largest norm may be few.
-            way = min(way, 2.0 * float(self.tally[tallies.PATH]) * (1.0 + lost(self.terms + self.tally[tallies.STEPS])))
+            way = min(
+                way, 2.0 * float(self.tally[tallies.PATH]) * (1.0 + lost(self.terms + float(self.tally[tallies.STEPS])))
+            )
         return way
 
     def strayed(self, reach: float, push: float) -> float:

@@ -43,8 +43,8 @@ def known(tally: NDArray[np.float64], slot: int = tallies.PATH) -> bool:
 class Way(NamedTuple):
     """The way of a run: ``path`` = sum of |d alpha| |z|, ``sway`` = sum of |d alpha|, ``steps`` their number.
 
-    ``held`` is the sum of alpha |z| over the steps that round an alpha itself, ``members`` how many alphas move
-    together; ``terms`` is how many products a score sums up, ``goal`` the margin of the loss.
+    ``held`` is the sum of the lengths that a step rounds beside its own: the alpha that moves, and what moves with it;
+    ``terms`` is how many products a score sums up, ``goal`` the margin of the loss.
     """
 
     path: float
@@ -53,7 +53,6 @@ class Way(NamedTuple):
     terms: float
     goal: float
     held: float = 0.0
-    members: float = 1.0
 
 
 def quadratic(way: Way, most: float, power: float = 2.0) -> Lost:
@@ -63,8 +62,8 @@ def quadratic(way: Way, most: float, power: float = 2.0) -> Lost:
         return UNKNOWN
     reach, drift, gone = path, inf, inf
     for _ in range(4):
-        drift = 4.0 * lost(2) * (steps * reach + (2.0 * way.members + 8.0) * path + way.held)
-        score = lost(way.terms + way.members + 8.0 * power) * (reach + path) + lost(steps) * reach
+        drift = 4.0 * lost(2) * (steps * reach + 8.0 * path + way.held)
+        score = lost(way.terms + 8.0 * power) * (reach + path) + lost(steps) * reach + 4.0 * lost(2) * way.held
         blur = power * drift + 2.0 * power * score
         gone = 4.0 * (blur * path + lost(steps + 8) * way.goal * way.sway)
         if power != 2.0:

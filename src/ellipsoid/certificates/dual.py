@@ -77,8 +77,8 @@ class Dual(NamedTuple):
 
     @property
     def objective(self) -> float:
-        """D, or a little less: no w has a smaller P."""
-        return self.value.low
+        """D, to the nearest number: but for rounding, see ``value``, no w has a smaller P."""
+        return self.margin * self.weight - self.conjugate
 
 
 class Comparator(NamedTuple):
@@ -171,7 +171,7 @@ def running(
     # A comparator without length has no direction, and no margin.
     directed = inside and dual.weight > 0.0 and comparator.size.low > 0.0
     return [
-        Certificate("dual objective", dual.objective, (comparator.complexity + loss).high if domain else inf,
+        Certificate("dual objective", dual.value.low, (comparator.complexity + loss).high if domain else inf,
                     "always: F(U) + sum of alpha (margin - U's margin), at most F(U) + C times the loss of U"),
         Certificate("rescaled dual objective", best,
                     (comparator.complexity + loss * s).high if domain and s < inf else inf,

@@ -8,10 +8,11 @@ most (a file holds no infinite sum).
 
 Dual ascent: ``WEIGHT`` sum of all alphas, ``LARGEST`` the largest, ``GAIN`` what mistakes have added to the dual.
 
-What rounding can have done to a run is bounded by its way: ``PATH`` sum of ``tau |x|``, ``STEPS`` their number. Where
-alphas move again and again (a window), both are of all moves, ``SWAY`` is the sum of ``|d alpha|`` and ``HELD`` that of
-``alpha |z|`` over those that round alpha itself. Behind a link ``HELD`` is the sum of the largest changes of an entry
-of theta, ``FARTHEST`` the largest entry; for ROMMA ``HELD`` is the sum of ``|X|^2`` over what of it is not along M.
+What rounding can have done to a run is bounded by its way: ``PATH`` sum of ``tau |x|``, ``STEPS`` their number.
+Where alphas move again and again (a window), both are of all moves, ``SWAY`` is the sum of ``|d alpha|``, ``HELD`` that
+of the lengths that a move rounds beside its own, ``FARTHEST`` the largest squared length of theta. Behind a link
+``HELD`` is the sum of the largest changes of an entry of theta, ``FARTHEST`` the largest entry. For ROMMA ``HELD`` is
+the sum of ``|X|^2`` over what of it is not along M.
 """
 
 ROUNDS, MISTAKES, UPDATES, PARTS, RADIUS2, PUSH, LOSS2, ZEROS, WEIGHT, LARGEST, GAIN = range(11)

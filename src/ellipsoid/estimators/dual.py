@@ -256,7 +256,7 @@ class QuasiAdditive(OnlineClassifier):
         curvature = learner.curvature
         fixed = rule.push == dual_ascent.FIXED
         never_falls = rule.push != dual_ascent.ADAPTIVE or curvature.high <= 2.0
-        gain = run.objective if fixed else float(tally[tallies.GAIN])
+        gain = run.value.low if fixed else float(tally[tallies.GAIN])
         kind = "fixed" if fixed else "adaptive" if rule.push == dual_ascent.ADAPTIVE else "best"
         if link.quadratic:
             fitted = best_multiple(fitted)

@@ -85,9 +85,9 @@ class Windowed(Learner):
         sway = float(max(tally[tallies.SWAY], tally[tallies.WEIGHT]))
         way = drift.Way(
             path=path, sway=sway, steps=steps, terms=terms, goal=self.rule.goal, held=float(tally[tallies.HELD]),
-            members=self.table.slots.members,
         )  # fmt: skip
-        return drift.quadratic(way, 2.0 * self.rule.goal * sway)
+        most = float(tally[tallies.FARTHEST]) * (1.0 + lost(2.0 * self.rounds))
+        return drift.quadratic(way, min(most, 2.0 * self.rule.goal * sway))
 
 
 class WindowLearner(Windowed):

@@ -25,7 +25,7 @@ PRECISION = 1e-10
 ROUNDING = 1e-15
 # A singular K may have no maximum where the cap is infinite: no round takes more sweeps.
 SWEEPS = 200
-# Sums of a round's way: of |d alpha| |z|, of |d alpha|, of steps, and of alpha |z| where alpha was rounded.
+# Sums of a round's way: of |d alpha| |z|, of |d alpha|, of steps, and of alpha |z| and what else was rounded with it.
 PATH, SWAY, STEPS, HELD = range(4)
 # A pivot below this share of its diagonal is that of a linearly dependent example.
 DEPENDENT = 1e-12
@@ -126,6 +126,7 @@ def follow(dual, i, new, members):
     way[PATH] += abs(change) * sqrt(dual.own[i])
     way[SWAY] += abs(change)
     way[STEPS] += 1.0
+    way[HELD] += (new + abs(change)) * sqrt(dual.own[i])
 
 
 @helper()
@@ -234,7 +235,7 @@ def newton(dual, cap, count, members):
         dual.way[PATH] += change * length
         dual.way[SWAY] += change
         dual.way[STEPS] += 1.0
-        dual.way[HELD] += max(new, alpha[i]) * length
+        dual.way[HELD] += (new + alpha[i] + count * change) * length
         dual.change[i] += new - alpha[i]
         alpha[i] = new
     return gain, first >= 0
