@@ -11,7 +11,7 @@ import numpy as np
 
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2
-from ellipsoid.engine.tally import ROUNDS
+from ellipsoid.engine.tally import FARTHEST, HELD, ROUNDS
 
 from .linked import (
     CEILING,
@@ -189,12 +189,15 @@ def prolonged(rep, rows, t, moves, work, base, goal, cap):  # noqa: PLR0913 (the
 
 @helper(inline=False)
 def advance(rep, rows, t, moves, work):
-    """theta += TAU x for the moves of one group, and the group's sum, shift and divisor."""
+    """theta += TAU x for the moves of one group, and the group's sum, shift and divisor.
+
+    Returns the largest change of an entry, and the largest of the changed entries.
+    """
     numbers, theta, V = rep.numbers, rep.theta, rep.V
     g = 0 if rep.joint else int(work[WHO, moves[0]])
     shift = numbers[g, SHIFT]
     start, stop = stretch(rows, t)
-    top = -inf
+    top, longest, peak = -inf, 0.0, 0.0
     for m in range(moves[0], moves[1]):
         r, tau = int(work[WHO, m]), work[TAU, m]
         for k in range(start, stop + 1):
@@ -203,6 +206,7 @@ def advance(rep, rows, t, moves, work):
             if j >= rep.first and x != 0.0:
                 put(numbers, g, -part(rep, V[j, r], theta[j, r], shift))
                 theta[j, r] += tau * x
+                longest, peak = max(longest, abs(tau * x)), max(peak, abs(theta[j, r]))
                 top = max(top, theta[j, r] if rep.kind == SIMPLEX else abs(theta[j, r]))
     if rep.kind == NORM:
         far = top > 0.0 and rep.p * log(top / shift) > REACH
@@ -223,6 +227,7 @@ def advance(rep, rows, t, moves, work):
         renew(rep, g)
     else:
         numbers[g, DIVISOR] = divisor_of(rep, E, shift)
+    return longest, peak
 
 
 @helper()
@@ -254,7 +259,9 @@ def _(rep, rule, rows, t, moves, work, tally):
             alpha = prolonged(rep, rows, t, group, work, alpha, goal, cap)
             for m in range(group[0], group[1]):
                 work[TAU, m] *= alpha
-        advance(rep, rows, t, group, work)
+        longest, peak = advance(rep, rows, t, group, work)
+        tally[HELD] += longest
+        tally[FARTHEST] = max(tally[FARTHEST], peak)
         risen(rule, margin, alpha, state_of(rep, g) - before, tally)
         start = group[1]
     return True

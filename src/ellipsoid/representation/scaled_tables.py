@@ -8,7 +8,7 @@ from .averages import mean
 from .lookahead import NORM2, SCALE, SINCE, SIZE, SUM
 from .powers import Powers
 from .scaled import GOAL, STRETCH, SUMMED, USED, Scaled
-from .tables import Floats, LinearTable, whole_blocks
+from .tables import Floats, LinearTable
 
 
 class ScaledTable(LinearTable):
