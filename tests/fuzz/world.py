@@ -1,0 +1,442 @@
+"""What a program does to a model, and what must hold then: promises, not a second implementation.
+
+The steps of a program take rows from a stream as they come. A *twin* is given the rows that were learned in as few
+calls as can be: it must be the same model, to the last bit.
+"""
+
+import copy
+import pickle
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+from numba.core import config
+from sklearn.base import clone
+
+import ellipsoid
+from ellipsoid.estimators import ELSEWHERE, HOMES, learner_named
+from ellipsoid.geometry.table import EmptyVersionSpace
+
+from . import planted, spoil
+from .grid import measured
+from .signals import interrupted, lines_of
+from .state import content, difference, everything, started
+from .streams import Stream
+
+inf = np.inf
+__all__ = ["Stream", "World", "inf"]
+
+NAMES = {
+    **{name: learner_named(name) for name in (*HOMES, *ELSEWHERE)},
+    **{name: getattr(ellipsoid, name) for name in ("Scaled", "StandardStream", "UnitNorm")},
+    "inf": np.inf,
+    "measured": measured,
+}
+# Rows that may be refused though nothing is wrong with them but their size.
+TOO_LARGE = ("too large", "overflow")
+FOLDER = tempfile.TemporaryDirectory(prefix="fuzz-")
+WATCHED, ONE = "learn_predict", "learn_one"
+
+
+class World:
+    """A model, a stream, and how far the model has come on it."""
+
+    def __init__(self, estimator, stream, classes=None):
+        self.model = eval(estimator, NAMES)
+        self.may_be_saved = measured.__name__ not in estimator
+        self.origin = clone(self.model)
+        self.stream, self.classes = stream, classes
+        self.fitted = None  # the rows of a ``fit``, which forgets what was before
+        self.learned = []
+        self.cursor = 0
+        self.left_behind = []
+        self.held = []
+        self.checks = 0
+
+    # -- what a model is asked ---------------------------------------------------------------------------------
+
+    @property
+    def t(self):
+        return self.model.t_ if started(self.model) else 0
+
+    @property
+    def learner(self):
+        return self.model.learner_ if "learner" in vars(self.model) else self.model
+
+    def _coming(self, k):
+        return list(range(self.cursor, min(self.stream.n, self.cursor + k)))
+
+    def _width(self):
+        return self.model.n_features_in_ if started(self.model) else self.stream.known(0)
+
+    # -- learning ----------------------------------------------------------------------------------------------
+
+    def learn(self, k, how="partial_fit", form="plain"):
+        """The next k rows, in one call where they are of one kind and width."""
+        for run in self.stream.segments(self._coming(k)):
+            while run:
+                run = self._give(run, how, form)
+
+    def _give(self, run, how, form):
+        """Rows of one kind; returns those still to be given after an exception that tells of an empty version space."""
+        before, t = content(self.model), self.t
+        try:
+            self._call(self.model, run, how, form)
+        except EmptyVersionSpace:
+            done = self.t - t
+            assert 1 <= done <= len(run), f"{done} rows of {len(run)} are learned where the version space became empty"
+            self._note(run[:done])
+            return run[done:]
+        except ValueError as error:
+            if not any(words in str(error) for words in TOO_LARGE):
+                raise
+            assert content(self.model) == before, f"refused, and something has changed: {error}"
+            self.cursor = self.stream.n if len(set(map(self.stream.known, range(self.stream.n)))) > 1 else run[-1] + 1
+            return []
+        assert self.t == t + len(run), f"t_ is {self.t} after {t} and {len(run)} more"
+        self._note(run)
+        return []
+
+    def _note(self, run):
+        self.learned += run
+        self.cursor = run[-1] + 1 if run else self.cursor
+
+    def _call(self, model, run, how, form):
+        """Hand rows of one kind to a model."""
+        stream, labels = self.stream, self.stream.y[run]
+        first = {} if started(model) or self.classes is None else {"classes": self.classes}
+        named = stream.kind(run[0]) == "dict"
+        if named and not (started(model) and model.n_features_in_ == stream.known(run[0]) and how != ONE):
+            how = ONE
+        if how == ONE and first:
+            model.partial_fit(stream.rows(run[:1]), labels[:1], **first)
+            run = run[1:]
+        if how == ONE:
+            for pick in run:
+                label = stream.y[pick]
+                model.learn_one(stream.row(pick), label.tolist() if pick % 2 and not stream.sets else label)
+        elif how == WATCHED and not stream.sets:
+            expected = self._foreseen(model, run)
+            answer = model.learn_predict(stream.rows(run, form), labels, **first).tolist()
+            assert answer == expected, f"learn_predict says {answer}, predict said {expected}"
+        else:
+            model.partial_fit(stream.rows(run, form), labels.tolist() if form == "list" else labels, **first)
+
+    def _foreseen(self, model, run):
+        """What ``predict`` says of each row before it is learned."""
+        slow, found = copy.deepcopy(model), []
+        for pick in run:
+            row = self.stream.rows([pick])
+            if started(slow):
+                found.append(slow.predict(row).tolist()[0])
+            else:
+                found.append(None if self.classes is None else self.classes[0])
+            try:
+                self._call(slow, [pick], "partial_fit", "plain")
+            except EmptyVersionSpace:
+                pass
+        return found
+
+    def fit(self, k):
+        """Forget everything; refused where the rows have one label only."""
+        run = next(self.stream.segments(self._coming(k)), None)
+        if run is None:
+            return
+        before = content(self.model)
+        origin = clone(self.model)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.model.fit(self.stream.rows(run), self.stream.y[run])
+        except EmptyVersionSpace:
+            # The passes are not over: what of it may be kept is not said.
+            self.cursor = self.stream.n
+            self.learned = None
+        except ValueError as error:
+            if "two classes" not in str(error) and not any(words in str(error) for words in TOO_LARGE):
+                raise
+            assert content(self.model) == before, f"fit was refused, and something has changed: {error}"
+        else:
+            self.origin, self.fitted, self.learned, self.cursor = origin, run, [], run[-1] + 1
+            self.classes = None
+
+    def interrupt(self, k, share, how="partial_fit"):
+        """Ctrl-C in the middle of a call: what is left is the model of the rows that count as seen."""
+        run = next(self.stream.segments(self._coming(k)), None)
+        if run is None or config.DISABLE_JIT:
+            return
+        how = how if how != WATCHED else "partial_fit"
+        probe, t = copy.deepcopy(self.model), self.t
+        try:
+            # All that must be compiled is compiled here.
+            self._call(copy.deepcopy(self.model), run, how, "plain")
+            lines = lines_of(lambda: self._call(probe, run, how, "plain"))
+        except ValueError:
+            self.learn(k, how)
+            return
+        felt = interrupted(lambda: self._call(self.model, run, how, "plain"), 1 + int(share * (lines - 1)))
+        done = self.t - t
+        assert 0 <= done <= len(run), f"t_ went from {t} to {self.t} in a call of {len(run)} rows"
+        assert felt or done == len(run), f"{done} rows of {len(run)} were learned by a call that was not interrupted"
+        self._note(run[:done])
+        self.compare()
+
+    # -- what leaves no trace ----------------------------------------------------------------------------------
+
+    def refused(self, what, why, how="partial_fit"):
+        """Bad input: an error that is a sentence, and nothing has changed."""
+        call, spoiled = self._bad_call(what, why, how)
+        if call is None:
+            return
+        before = content(self.model)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                call()
+        except (ValueError, TypeError) as error:
+            assert len(str(error).split()) > 3, f"{how} with {what} {why}: {error!r} is no sentence"
+        else:
+            raise AssertionError(f"{how} took {what} {why}: {spoiled!r}")
+        assert content(self.model) == before, f"{how} refused {what} {why}, and something has changed"
+
+    def _bad_call(self, what, why, how):
+        """The call, or None where the input would not be wrong here."""
+        stream, model = self.stream, self.model
+        run = next(stream.segments(self._coming(3)), [0])
+        if "dict" in stream.kinds:
+            if what != "rows" or why not in spoil.DICTS:
+                return None, None
+            x = spoil.DICTS[why]
+            return lambda: model.learn_one(x, stream.y[run[0]]), x
+        X, y = stream.rows(run), stream.y[run]
+        growing = bool(self.learner.get_params().get("grow_features")) if started(model) else False
+        if what == "rows":
+            if why not in spoil.ROWS:
+                return None, None
+            spoiler, when = spoil.ROWS[why]
+            sparse = stream.kind(run[0]) == "csr"
+            if (
+                (when == "fixed" and (growing or not started(model) or how == "fit"))
+                or (when == "csr" and not (sparse and X.shape[1] > 1 and len(run) > 1))
+                or (why == "complex" and not sparse and X.dtype == np.float32)
+                or (how in ("predict", "decision_function") and not started(model))
+            ):
+                return None, None
+            X = spoiler(X)
+            if how in ("predict", "decision_function"):
+                return lambda: getattr(model, how)(X), X
+        elif what == "labels":
+            table = spoil.SETS if stream.sets else spoil.LABELS
+            if why not in table or how in ("predict", "decision_function"):
+                return None, None
+            spoiler, when = table[why]
+            if (when == "known" and (not started(model) or how == "fit")) or (
+                when == "closed" and (not started(model) or not self.learner._core.closed or how == "fit")
+            ):
+                return None, None
+            y = spoiler(y)
+        elif what == "classes":
+            classes = spoil.CLASSES[why]
+            if not started(model) and why == "others":
+                return None, None
+            return lambda: model.partial_fit(X, y, classes=classes), classes
+        elif what == "one":
+            if not started(model) or stream.sets:
+                return None, None
+            x, label = {
+                "matrix": (X[:2] if len(run) > 1 else np.ones((2, 2)), y[0]), "word": ("red", y[0]),
+                "number": (1.0, y[0]), "name": ({"a": 1.0}, y[0]), "labels": (stream.row(run[0]), [y[0]]),
+                "no label": (stream.row(run[0]), None), "half a label": (stream.row(run[0]), 0.5),
+                "nan label": (stream.row(run[0]), float("nan")),
+            }[why]  # fmt: skip
+            return lambda: model.learn_one(x, label), (x, label)
+        if how == WATCHED and stream.sets:
+            how = "partial_fit"
+        return lambda: getattr(model, how)(X, y), (X, y)
+
+    def third_label(self):
+        """What starts as two classes, and cannot go on as three, says so."""
+        stream, model = self.stream, self.model
+        if not started(model) or len(model.classes_) != 2 or stream.sets or "dict" in stream.kinds:
+            return
+        run = next(stream.segments(self._coming(3)), None)
+        if run is None:
+            return
+        y = stream.y[run].copy().astype(object)
+        y[-1] = "zzz" if isinstance(model.classes_.tolist()[0], str) else 98
+        before = content(model)
+        try:
+            model.partial_fit(stream.rows(run), np.array(y.tolist()))
+        except ValueError as error:
+            assert "classes" in str(error), error
+        else:
+            raise AssertionError("a third label was taken")
+        assert content(model) == before, "a third label was refused, and something has changed"
+
+    def predict(self):
+        """One row alone is predicted as among others, and nothing changes."""
+        if not started(self.model):
+            return
+        before, width = content(self.model), self._width()
+        stream, model = self.stream, self.model
+        run = [pick for pick in range(stream.n) if stream.known(pick) == width and stream.kind(pick) == stream.kind(0)]
+        if not run:
+            return
+        X = stream.rows(run)
+        labels, scores = model.predict(X), model.decision_function(X)
+        assert not np.isnan(scores).any(), f"scores hold NaN: {scores}"
+        for number in sorted({0, len(run) // 2, len(run) - 1}):
+            single = stream.row(run[number])
+            one = model.predict_one(single)
+            assert np.array_equal(one, labels[number]), f"predict_one: {one}, predict: {labels[number]}, row {number}"
+            alone = model.decision_function(stream.rows([run[number]]))[0]
+            assert alone.tobytes() == scores[number].tobytes(), f"a row alone scores {alone}, else {scores[number]}"
+        assert content(model) == before, "prediction has changed the model"
+
+    def certificates(self, seed=0):
+        """No bound is exceeded or NaN, whatever it is compared with."""
+        if not started(self.model):
+            return
+        before = content(self.model)
+        for comparator in self._comparators(seed):
+            for certificate in self.model.certificates(comparator):
+                told = f"{certificate} with the comparator {comparator}"
+                assert not np.isnan(certificate.observed), told
+                assert not np.isnan(certificate.bound), told
+                assert certificate.observed <= certificate.bound, told
+                self.checks += 1
+        assert content(self.model) == before, "certificates have changed the model"
+
+    def _comparators(self, seed):
+        yield None
+        core = self.learner._core
+        if not hasattr(self.model, "coef_"):
+            return
+        rng = np.random.default_rng(seed)
+        shape = core.table.weights(core.scores, 0).shape
+        if shape[0] == 2 and len(core.labels) == 2 and not core.multilabel:
+            shape = (1, shape[1])
+        yield np.zeros(shape)
+        random = rng.normal(size=shape)
+        for scale in (1.0, 1e-150, 1e150):
+            yield scale * random
+        yield random[:, 1:]
+        own = np.array(self.model.coef_).reshape(shape[0], -1)
+        if own.any() and np.isfinite(own).all():
+            yield own
+            yield own / np.abs(own).max()
+        one = np.zeros(shape)
+        one[0, -1] = 1.0
+        yield one
+
+    # -- ways through the world --------------------------------------------------------------------------------
+
+    def file(self):
+        """Written and read: the same model."""
+        path = Path(FOLDER.name) / "model"
+        if not started(self.model):
+            return
+        if not self.may_be_saved:
+            try:
+                self.model.save(path)
+            except ValueError as error:
+                assert "cannot be written to a model file" in str(error)
+                return
+            raise AssertionError("a function was written to a file")
+        before = everything(self.model)
+        self.model.save(path)
+        data = path.read_bytes()
+        other = ellipsoid.load(path)
+        self._moved(other, before, "load")
+        other.save(path)
+        assert path.read_bytes() == data, "a model that was read is written otherwise"
+        found, known = other.get_params(), self.model.get_params()
+        # Where no scaler was named, the file names the one that there was.
+        for name in known:
+            if not name.startswith("scaler"):
+                assert repr(found[name]) == repr(known[name]), f"{name} was {known[name]} and is {found[name]}"
+
+    def pickle(self):
+        before = everything(self.model)
+        self._moved(pickle.loads(pickle.dumps(self.model)), before, "pickle")
+
+    def deepcopy(self):
+        before = everything(self.model)
+        self._moved(copy.deepcopy(self.model), before, "deepcopy")
+
+    def _moved(self, other, before, how):
+        found = difference(before, everything(other))
+        assert found is None, f"after {how}: {found}"
+        self.left_behind.append((self.model, before))
+        self.model = other
+
+    def clone(self):
+        """A clone has the parameters and has learned nothing."""
+        other = clone(self.model)
+        assert not started(other)
+        assert repr(other.get_params()) == repr(self.model.get_params())
+
+    def set_params(self, **values):
+        """For the next start; this run goes on as it began."""
+        prefix = "learner__" if "learner" in vars(self.model) else ""
+        before = everything(self.model)
+        begun = started(self.model)
+        self.model.set_params(**{prefix + name: value for name, value in values.items()})
+        if not begun:
+            self.origin = clone(self.model)
+        assert difference(before, everything(self.model)) is None
+
+    # -- the twin ----------------------------------------------------------------------------------------------
+
+    def twin(self):
+        """The model of the same rows in as few calls as can be."""
+        model = clone(self.origin)
+        named = "dict" in self.stream.kinds
+        if named:
+            model.set_params(**{"learner__grow_features" if "learner" in vars(model) else "grow_features": True})
+        if self.fitted is not None:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(self.stream.rows(self.fitted), self.stream.y[self.fitted])
+        for run in self.stream.segments(self.learned):
+            while run:
+                t = model.t_ if started(model) else 0
+                first = {} if started(model) or self.classes is None else {"classes": self.classes}
+                try:
+                    model.partial_fit(self.stream.rows(run), self.stream.y[run], **first)
+                    break
+                except EmptyVersionSpace:
+                    run = run[model.t_ - t :]
+        return model
+
+    def compare(self):
+        """The model is its twin, to the last bit."""
+        if self.learned is None:
+            return
+        if self.fitted is None and not self.learned:
+            assert not started(self.model), "no row was learned, and yet the model is one that has learned something"
+            return
+        twin = self.twin()
+        mine, other = everything(self.model), everything(twin)
+        if "dict" in self.stream.kinds:
+            mine["features"] = None
+        found = difference(mine, other)
+        assert found is None, f"model and twin differ: {found}"
+        X = self.stream.rows([self.learned[-1]] if self.learned else self.fitted[:1])
+        if X.shape[1] == self._width():
+            scores = [model.decision_function(X).tobytes() for model in (self.model, twin)]
+            assert scores[0] == scores[1], "model and twin score differently"
+        certificates = [model.certificates() for model in (self.model, twin)]
+        assert repr(certificates[0]) == repr(certificates[1]), f"certificates differ: {certificates}"
+        if type(self.model).__name__ == "CELLIP" and self.stream.flavour == "planted" and self.fitted is None:
+            self.held.append(planted.check(self.model, self.stream, self.learned))
+
+    def end(self):
+        """All that can be asked at any time."""
+        self.predict()
+        self.certificates()
+        self.compare()
+        for model, before in self.left_behind:
+            found = difference(before, everything(model))
+            assert found is None, f"a model that was copied has changed with its copy: {found}"
