@@ -267,7 +267,7 @@ class ExpansionLearner(Learner):
             scores: NDArray[np.float64] = table.scores(block, coef)
             return scores
         shares: NDArray[np.float64] = table.votes(block, len(self.labels), self.rounds, self.scores)
-        return shares[:, 1:] - shares[:, :1] if self.scores == 1 else shares
+        return shares[:, 1:] - shares[:, :1] if len(self.labels) == 2 else shares
 
     def weights(self) -> NDArray[np.float64]:
         """There is no weight vector to hand out."""
@@ -323,6 +323,8 @@ class OneRow:
         found, learner = self.flaw(), self.learner
         if found:
             return -1 - found
+        if len(self.values) == 1:
+            return 0
         table = learner.table.reading()
         coef = table.coefficients(learner.scores, learner.rounds)
         return foremost(learner.judged(table, table.block(self.rows, slice(0, 1)), coef)[0])
