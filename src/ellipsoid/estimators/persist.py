@@ -26,6 +26,9 @@ from numpy.typing import NDArray
 from . import container
 from .container import Arrays, DamagedModel
 
+# Rows of an array that a file may hold though they mean nothing: as many from the first on.
+SCRATCH = {"form_small": 3}
+
 # Arrays in which infinities have a meaning; NaN has one nowhere.
 MAY_BE_INFINITE = ("numbers",)
 
@@ -107,6 +110,7 @@ def _version_1(header: dict[str, Any], arrays: Arrays) -> Any:
     if not isinstance(header["stream"], dict | None):
         raise ValueError("its stream is no JSON object")
     _check_values(arrays)
+    arrays = {name: _meant(name, array) for name, array in arrays.items()}
     model = _learner(header, arrays) if header["scaler"] is None else _scaled(header, arrays)
     agrees({**header, "stream": None}, arrays, describe(model))
     return model
@@ -203,6 +207,15 @@ def _check_values(arrays: Arrays) -> None:
             if name in MAY_BE_INFINITE and not np.isnan(array).any():
                 continue
             raise ValueError(f"its array {name!r} holds NaN or inf")
+
+
+def _meant(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """An array without what only its place in memory meant."""
+    if name not in SCRATCH or array.ndim != 2 or array.dtype.kind != "f":
+        return array
+    kept = array.copy()
+    kept[: SCRATCH[name]] = 0.0
+    return kept
 
 
 def _words(error: Exception) -> str:
