@@ -32,12 +32,12 @@ def serve(first, stop):
             faulthandler.cancel_dump_traceback_later()
 
 
-def failures(seeds):
-    """What went wrong, by the number of the program."""
+def failures(seeds, run=("-m", "tests.fuzz.campaign")):
+    """What went wrong, by the number of the program; ``run`` is what Python is asked to run."""
     found, first = {}, seeds.start
     while first < seeds.stop:
         done = subprocess.run(
-            [sys.executable, "-m", "tests.fuzz.campaign", str(first), str(seeds.stop)],
+            [sys.executable, *run, str(first), str(seeds.stop)],
             cwd=ROOT, capture_output=True, text=True, check=False,
         )  # fmt: skip
         running = first

@@ -5,6 +5,7 @@
 """
 
 import argparse
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -150,20 +151,22 @@ def between(family, pick, options):
 
 
 def fails(candidate):
+    """How a program fails, in a few words without numbers, or None."""
     try:
         candidate.run()
     except Exception as error:
-        return f"{type(error).__name__}: {error}"
+        words = re.split(r"[\d:=(\[]", f"{type(error).__name__} {error}")[0].split()
+        return " ".join(words[:7])
     return None
 
 
 def shrunk(candidate, fails: Callable[[Program], str | None] = fails):
-    """A program with fewer steps, parameters and oddities that still fails."""
-    again = True
+    """A program with fewer steps, parameters and oddities that fails in the same way."""
+    how, again = fails(candidate), True
     while again:
         again = False
         for smaller in smaller_ones(candidate):
-            if fails(smaller) is not None:
+            if fails(smaller) == how:
                 candidate, again = smaller, True
                 break
     return candidate
