@@ -7,13 +7,13 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test slow bench check docs clean
+.PHONY: help run test slow bounds bench check docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Two test workers on two cores: a thread pool inside each of them would only get in the way.
-test slow: export OMP_NUM_THREADS ?= 1
+test slow bounds: export OMP_NUM_THREADS ?= 1
 
 run: $(VENV)/.installed-plots  ## compare the learners on embedded data; report in build/compare
 	$(BIN)/ellipsoid compare digits --output build/compare
@@ -23,6 +23,12 @@ test: $(VENV)/.installed-dev  ## the tests, the doctests and the examples of the
 
 slow: $(VENV)/.installed-dev  ## the tests that take longer than a few seconds
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m slow
+
+# Checked code is slower and is kept apart. It finds an index beyond an array, which otherwise reads or writes there.
+bounds: export NUMBA_BOUNDSCHECK := 1
+bounds: export NUMBA_CACHE_DIR := $(CURDIR)/build/bounds-cache
+bounds: $(VENV)/.installed-dev  ## the tests with every index of compiled code checked; compiles for long
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "not slow"
 
 bench: $(VENV)/.installed-bench  ## this library beside its peers
 	$(BIN)/ellipsoid bench

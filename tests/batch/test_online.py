@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ellipsoid.batch import OnlineEllipsoidalSVC
 from ellipsoid.batch.online import Machine, Terms, smallest_shift
 from ellipsoid.estimators import load
+from ellipsoid.estimators.pipeline import Scaled
 
 
 def cloud(seed, n=120, d=4, classes=2):
@@ -120,6 +121,58 @@ def test_pieces_of_a_stream_do_not_matter(cuts, classes, csr):
     assert (pieces.coef_ == whole.coef_).all()
     assert (pieces.intercept_ == whole.intercept_).all()
     assert (pieces.t_, pieces.mistakes_, pieces.updates_) == (whole.t_, whole.mistakes_, whole.updates_)
+
+
+@given(
+    cuts=st.lists(st.integers(1, 30), max_size=4),
+    zeros=st.sampled_from([1, 2, 13]),
+    classes=st.sampled_from([2, 3]),
+    csr=st.booleans(),
+    problem=st.sampled_from(["relaxed", "trace"]),
+    options=st.sampled_from([{}, {"fit_intercept": False}, {"intercept_scaling": 3.0}]),
+)
+@settings(max_examples=60)
+def test_pieces_do_not_matter_where_zero_rows_come_first(cuts, zeros, classes, csr, problem, options):
+    """The size of the constant feature is not known before a row that is not zero, whatever the chunk it is in."""
+    X, y = cloud(4, n=60, classes=classes)
+    X[:zeros] = 0.0
+    rows = sparse.csr_array(X) if csr else X
+    whole, pieces = (OnlineEllipsoidalSVC(0.01, problem=problem, **options) for _ in range(2))
+    # Labels that are announced: one that appears would cut the stream by itself.
+    whole.partial_fit(rows, y, classes=range(classes))
+    for start, stop in pairwise([0, *sorted({*cuts, zeros}), len(y)]):
+        pieces.partial_fit(rows[start:stop], y[start:stop], classes=range(classes))
+    for name in ("coef_", "intercept_", "shape_", "dual_objective_"):
+        assert np.array_equal(getattr(pieces, name), getattr(whole, name)), name
+    assert (pieces.t_, pieces.mistakes_, pieces.updates_) == (whole.t_, whole.mistakes_, whole.updates_)
+    assert whole.updates_ > 0
+    assert all(c.observed <= c.bound < np.inf for c in whole.certificates())
+
+
+@pytest.mark.parametrize("problem", ["relaxed", "trace"])
+def test_a_scaled_stream_is_the_same_in_pieces_and_from_a_file(problem, tmp_path):
+    """The first row less the mean of the rows so far is zero, always."""
+    X, y = cloud(5)
+    whole, pieces = (Scaled(OnlineEllipsoidalSVC(problem=problem)) for _ in range(2))
+    whole.partial_fit(X, y, classes=[0, 1])
+    pieces.partial_fit(X[:1], y[:1], classes=[0, 1]).save(tmp_path / "one row")
+    for model in (pieces, load(tmp_path / "one row")):
+        model.partial_fit(X[1:], y[1:])
+        assert np.array_equal(model.coef_, whole.coef_)
+        assert np.array_equal(model.intercept_, whole.intercept_)
+        assert model.updates_ == whole.updates_
+
+
+@pytest.mark.parametrize("problem", ["relaxed", "trace"])
+def test_zero_rows_alone_bound_nothing(problem):
+    model = OnlineEllipsoidalSVC(problem=problem, fit_intercept=False).partial_fit(np.zeros((30, 3)), np.arange(30) % 2)
+    assert (model.t_, model.updates_) == (30, 0)
+    assert not model.coef_.any()
+    assert all(c.observed <= c.bound for c in model.certificates())
+    if problem == "trace":
+        assert model.dual_objective_ == -np.inf
+        with pytest.raises(ValueError, match="all rows so far are zero"):
+            _ = model.shape_
 
 
 def test_one_by_one_is_the_same_stream():

@@ -9,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numba import types
+from numba.core import config
+from numba.core.registry import cpu_target
 
 import ellipsoid
 from ellipsoid.engine import compile as keeping
@@ -63,6 +66,17 @@ def test_plain_python_learns_the_same(tmp_path):
     assert set(plain) == set(fast)
     for name in plain:
         np.testing.assert_allclose(fast[name], plain[name], rtol=1e-12, atol=1e-12, err_msg=name)
+
+
+def test_checked_code_is_kept_apart(monkeypatch):
+    """Who asks for bounds checks must not be given code that was compiled without them, nor the other way round."""
+    cache = keeping._dispatchers[0]._cache
+    kinds, codegen = (types.int64,), cpu_target.target_context.codegen()
+    keys = set()
+    for asked in (None, 0, 1):
+        monkeypatch.setattr(config, "BOUNDSCHECK", asked)
+        keys.add(cache._index_key(kinds, codegen))
+    assert len(keys) == 2
 
 
 LEARN_ONCE = """

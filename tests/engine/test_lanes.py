@@ -53,3 +53,27 @@ def test_sums_of_blocks_are_the_products_added_in_order(first):
     interpreted = np.full(20, 7.0)
     three_blocks.py_func(table, rows, xs, first, interpreted)
     np.testing.assert_allclose(interpreted, out, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("row", "first", "sound"), [(8, 8, True), (9, 8, False), (-1, 8, False), (0, 9, False), (0, -1, False)]
+)
+def test_blocks_beyond_a_table_are_found_where_bounds_are_checked(row, first, sound, monkeypatch):
+    """NUMBA_BOUNDSCHECK=1, which `make bounds` sets: a block is one index to numba, and many numbers to the machine."""
+    monkeypatch.setattr(numba.core.config, "BOUNDSCHECK", 1)
+    checked = numba.njit(three_blocks.py_func)
+    table, out = np.ones((9, 20)), np.zeros(20)
+    if sound:
+        checked(table, np.array([row]), np.ones(1), first, out)
+        assert out.sum() == 3 * LANES
+    else:
+        with pytest.raises(IndexError, match="out of bounds"):
+            checked(table, np.array([row]), np.ones(1), first, out)
+
+
+def test_scores_beyond_an_array_are_found_where_bounds_are_checked(monkeypatch):
+    monkeypatch.setattr(numba.core.config, "BOUNDSCHECK", 1)
+    checked = numba.njit(compiled_foremost.py_func)
+    assert checked(np.arange(5.0), 5, 4) == (3, 3.0)
+    with pytest.raises(IndexError, match="out of bounds"):
+        checked(np.arange(5.0), 6, -1)

@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ellipsoid.geometry.link_table import LinkTable
+from ellipsoid.geometry.links import BALANCED, NORM, SIMPLEX, Link
+from ellipsoid.geometry.table import EllipsoidTable
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor
+from ellipsoid.representation.scaled_tables import PowerTable, ScaledTable
 from ellipsoid.representation.tables import LinearTable
+from ellipsoid.representation.window_table import WindowTable
 
 layouts = pytest.mark.parametrize("by_class", [True, False], ids=["class-major", "feature-major"])
 
@@ -42,6 +47,71 @@ def test_growth_keeps_what_was_there_and_adds_zeros(by_class, steps):
         assert table.rep.W is table.W
         assert table.rep.U is table.U
         assert type(table.rep) is (ClassMajor if by_class else FeatureMajor)
+
+
+def windowed(**options):
+    return WindowTable(LinearTable(**options), window=3, constant=1.0)
+
+
+def shaped(form, by_class):
+    """An ellipsoid's table in one of its forms; sparse rows have one of their own."""
+
+    def make(**options):
+        linear = LinearTable(by_class=by_class, average=options["average"])
+        table = EllipsoidTable(linear, columns=np.inf, kept=1.0, log_scale=0.0, constant=True, form=form)
+        table.reserve(1, 1)
+        table.prepare()
+        return table
+
+    return make
+
+
+def powers(**options):
+    return PowerTable(power=3.0, **options)
+
+
+KEPT = {
+    "linear": LinearTable,
+    "scaled": ScaledTable,
+    "powers": powers,
+    "window": windowed,
+    **{
+        f"link {kind} {joint}": lambda kind=kind, joint=joint, **options: LinkTable(
+            Link(kind, 3.0, joint), average=options["average"], constant=True
+        )
+        for kind in (NORM, SIMPLEX, BALANCED)
+        for joint in (True, False)
+    },
+    **{form: shaped(form, form != "sparse") for form in ("column", "gram", "product", "full", "sparse")},
+}
+
+
+def places(part):
+    """The arrays of a representation, by their names."""
+    for name, value in zip(part._fields, part, strict=True):
+        if hasattr(value, "_fields"):
+            yield from places(value)
+        elif isinstance(value, np.ndarray) and value.size:
+            yield name, value
+
+
+@layouts
+@pytest.mark.parametrize("average", [False, True])
+@pytest.mark.parametrize("name", KEPT)
+def test_there_is_room_for_whatever_was_reserved(name, average, by_class):
+    """Compiled code looks at no bound: every array it finds a weight in must hold all functions and features."""
+    table = KEPT[name](by_class=by_class, average=average)
+    for scores, width in [(1, 3), (1, 4), (2, 4), (3, 4), (3, 9), (4, 9), (5, 10), (5, 40), (12, 41)]:
+        table.reserve(scores, width)
+        weight = (scores, 1 + width)
+        asked = {
+            **dict.fromkeys(("W", "U", "V", "theta"), weight if table.by_class else weight[::-1]),
+            **dict.fromkeys(("f", "Bz"), weight),
+            **{"H": (0, *weight), "J": (*weight, *weight), "slot": weight[1:], "x": (width,)},
+        }
+        for array_name, array in places(table.rep):
+            if array_name in asked:
+                assert np.greater_equal(array.shape, asked[array_name]).all(), array_name
 
 
 @layouts

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ellipsoid import ALMA
+from ellipsoid import ALMA, load
 from ellipsoid.certificates import scaled as certificates
 from ellipsoid.certificates.additive import Run
 from ellipsoid.engine import tally as tallies
@@ -96,14 +96,15 @@ def test_weights_stay_in_the_unit_ball_and_the_dual_has_their_norm(p):
             )
 
 
+@pytest.mark.parametrize("rows", [np.array, sp.csr_matrix], ids=["dense", "csr"])
 @pytest.mark.parametrize("p", [2, 3])
-def test_a_third_label_continues_the_run_of_two_rows(p):
+def test_a_third_label_continues_the_run_of_two_rows(p, rows):
     """Binary until then, or a matrix of two rows from the start: the same hypothesis."""
     X, y = stream(2)
     truth, _ = run(X, y, 2, p, 0.9)
-    model = ALMA(p=p, fit_intercept=False).partial_fit(X, y, classes=None)
+    model = ALMA(p=p, fit_intercept=False).partial_fit(rows(X), y, classes=None)
     before = model._core.table.numbers[lookahead.NORM2]
-    model.partial_fit(np.zeros((1, 5)), [7])
+    model.partial_fit(rows(np.zeros((1, 5))), [7])
     order = [model.classes_.tolist().index(label) for label in (0, 1)]
     np.testing.assert_allclose(model.coef_[order], truth[-1], atol=1e-10)
     assert not model.coef_[2].any()
@@ -172,3 +173,20 @@ def test_the_least_weight_of_m_updates_gives_the_bound(p, alpha):
 def test_bad_parameters_are_refused_in_a_sentence(parameters, message):
     with pytest.raises(ValueError, match=message):
         ALMA(**parameters).partial_fit([[1.0], [2.0]], [0, 1])
+
+
+@pytest.mark.parametrize("p", [2, 3])
+def test_labels_that_keep_coming_have_room_in_sparse_tables_too(p, tmp_path):
+    """Eleven labels, one after another: the run of dense rows, and a file that goes on from the middle."""
+    X, _ = stream(4)
+    y = np.arange(N) // 3 % 11
+    dense = ALMA(p=p, average=True).partial_fit(X, y)
+    rows = sp.csr_matrix(X)
+    ALMA(p=p, average=True).partial_fit(rows[:20], y[:20]).save(tmp_path / "half")
+    model = load(tmp_path / "half").partial_fit(rows[20:], y[20:])
+    assert model.classes_.tolist() == list(range(11))
+    assert (model.mistakes_, model.updates_) == (dense.mistakes_, dense.updates_)
+    np.testing.assert_allclose(model.coef_, dense.coef_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(model.intercept_, dense.intercept_, rtol=1e-9, atol=1e-12)
+    # Predictions score whole blocks of functions.
+    np.testing.assert_allclose(model.decision_function(rows), dense.decision_function(X), rtol=1e-9, atol=1e-12)

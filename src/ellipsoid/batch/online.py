@@ -255,8 +255,11 @@ class Machine:
 
     def shape(self, radius: float | None = None) -> Matrix:
         """B, exactly."""
+        radius = self.radius if radius is None else radius
+        if self.terms.r == 0 and radius == 0:
+            raise ValueError("B has no bound yet: all rows so far are zero, and the trace is bounded by their lengths")
         S = self.mean_outer()
-        S[np.diag_indices_from(S)] += self.shift(S, self.radius if radius is None else radius)
+        S[np.diag_indices_from(S)] += self.shift(S, radius)
         factor = cholesky(S, lower=True, overwrite_a=True)
         return (self.terms.r or 1.0) * cho_solve((factor, True), np.eye(self.width))
 
@@ -273,8 +276,9 @@ class Machine:
         elif t == 0:
             rho = self.width * first_radius
         else:
+            # After zero rows alone there is no radius yet but the one that is assumed.
             values_of_mean = values / t if narrow else eigvalsh(Z) / t
-            rho = smallest_shift(values_of_mean, self.radius) * (t + ahead / 2.0)
+            rho = smallest_shift(values_of_mean, self.radius or first_radius) * (t + ahead / 2.0)
         # Where the trace constraint is slack l = 0, and only rounding could make Z singular.
         rho = max(rho, 1e-12 * max(float(np.trace(Z)), 1e-300))
         if narrow:
@@ -285,6 +289,12 @@ class Machine:
             self.state.Q[:] = cho_solve((factor, True), np.eye(self.width))
             s[TOP] = 1.0 / rho
         s[RHO], s[DUE] = rho, t + ahead
+
+    def wait(self, rows: int) -> None:
+        """See so many rows of which nothing can be learned."""
+        s = self.state.scalars
+        s[WAITING] += rows * s[CLOCK] + 0.5 * rows * (rows + 1)
+        s[CLOCK] += rows
 
     def learn(self, rows: Any, order: Any, signs: Vector, scores: Vector, moved: Any, first_radius: float) -> None:
         """Learn the rows in the given order, renewing rho when it is due."""
@@ -304,8 +314,10 @@ class Machine:
 
     def dual(self, radius: float | None = None) -> float:
         """A lower bound on the optimum over the points learned so far (each as often as it was seen)."""
-        S = self.mean_outer()
         radius = self.radius if radius is None else radius
+        if self.terms.r == 0 and radius == 0:
+            return -np.inf
+        S = self.mean_outer()
         shift = self.shift(S, radius)
         norm = float(np.linalg.norm(self.state.pull)) / max(self.clock, 1)
         S[np.diag_indices_from(S)] += shift

@@ -41,7 +41,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         Predict with the average of all w, later ones weighing more; it is what the certificate speaks of.
     intercept_scaling : float, optional
         The size of the constant feature: by default the median length of the rows in ``fit``, and the length of the
-        first row on a stream.
+        first row that is not zero on a stream; zero rows before it count and teach nothing.
     fit_intercept, shuffle, random_state, grow_features
         As for every learner here.
 

@@ -17,6 +17,8 @@ from ellipsoid.representation.linear import ClassMajor
 FIELDS = ("Z", "Q", "w", "past", "pull", "scalars")
 # Q and Z are dense n x n matrices, one pair a class.
 WIDEST = 4000
+# A row is zero to a step if it is no longer than this.
+SHORTEST = 1e-150
 NO_AVERAGES = np.zeros((0, 0))
 
 
@@ -103,6 +105,20 @@ class EllipsoidLearner(Learner):
         for machine in self.table.machines:
             machine.terms = machine.terms._replace(bias=self.bias)
 
+    def _begin(self, rows: Dense | CSR, order: NDArray[np.int64]) -> int:
+        """Settle by the first row that can be learned from; how many come before it.
+
+        Those are zero rows without a constant feature, or nobody knows yet how large it will be. What they are must
+        not depend on whether the row that tells it is in the same chunk: they count, and teach nothing.
+        """
+        norms = row_lengths(rows, order)
+        heard = np.flatnonzero(norms > (SHORTEST if self.bias_given is None or not self.constant else -1.0))
+        if not len(heard):
+            return len(order)
+        norm = float(norms[heard[0]])
+        self.settle(norm, norm)
+        return int(heard[0])
+
     def run(
         self,
         rows: Dense | CSR,
@@ -113,21 +129,18 @@ class EllipsoidLearner(Learner):
         Y: NDArray[np.uint8] = NO_LABELS,
     ) -> None:
         """Every binary learner over the rows start..stop, then the counts of the rows."""
-        order = ledger[ASIDE, start:stop] if mode == ORDERED else np.arange(start, stop)
-        if self.first_radius == 0.0:
-            norms = row_lengths(rows, order)
-            first = norms[norms > 0][:1]
-            if len(first):
-                self.settle(float(first[0]), float(first[0]))
+        order = np.ascontiguousarray(ledger[ASIDE, start:stop]) if mode == ORDERED else np.arange(start, stop)
+        silent = self._begin(rows, order) if self.first_radius == 0.0 else 0
         codes = ledger[CODES]
         parts = _parts(rows)
         machines = self.table.machines
-        scores = np.empty((len(machines), len(order)))
+        scores = np.zeros((len(machines), len(order)))
         moved = np.zeros(len(order), dtype=np.bool_)
         for k, machine in enumerate(machines):
             positive = 1 if len(self.labels) == 2 else k
             signs = np.where(codes == positive, 1.0, -1.0)
-            machine.learn(parts, np.ascontiguousarray(order), signs, scores[k], moved, self.first_radius)
+            machine.wait(silent)
+            machine.learn(parts, order[silent:], signs, scores[k, silent:], moved[silent:], self.first_radius)
         right = codes[order]
         if len(self.labels) == 2:
             mistakes, predicted = np.where(right == 1, scores[0], -scores[0]) <= 0.0, scores[0] > 0.0

@@ -126,7 +126,7 @@ def _with_numbers(step):
     def codegen(context, builder, signature, args):
         own, rows, row, column, x = args
         vector = signature.args[0].dtype
-        place = _place(context, builder, signature.args[1], rows, [row, column], vector)
+        place = _place(context, builder, signature.args[1], rows, [row, column], signature.args[0])
         same = everywhere(builder, x, vector.lanes)
         stepped = []
         for k in range(signature.args[0].count):
@@ -141,7 +141,7 @@ def _with_numbers(step):
 def _deliver(typingctx, sums, out, first):
     def codegen(context, builder, signature, args):
         kind = signature.args[1]
-        place = _place(context, builder, kind, args[1], [args[2]], signature.args[0].dtype)
+        place = _place(context, builder, kind, args[1], [args[2]], signature.args[0])
         for k in range(signature.args[0].count):
             builder.store(builder.extract_value(args[0], k), builder.gep(place, [ir.Constant(_WORD, k)]), align=8)
         return context.get_dummy_value()
@@ -159,6 +159,9 @@ def _foremost(typingctx, scores, n, but):
     def codegen(context, builder, signature, args):
         scores, n, but = args
         array = make_array(signature.args[0])(context, builder, value=scores)
+        if context.enable_boundscheck:
+            length = builder.extract_value(array.shape, 0)
+            cgutils.do_boundscheck(context, builder, n, builder.add(length, ir.Constant(index, 1)))
         lowest = ir.Constant(_vector.bits, [float("-inf")] * LANES)
         top, who = cgutils.alloca_once_value(builder, lowest), cgutils.alloca_once_value(builder, steps)
         skip = everywhere(builder, but, LANES)
@@ -195,11 +198,17 @@ def _foremost(typingctx, scores, n, but):
     return kind(scores, types.int64, types.int64), codegen
 
 
-def _place(context, builder, kind, array, where, vector):
-    """Pointer to the vector that begins at this place of an array."""
+def _place(context, builder, kind, array, where, sums):
+    """Pointer to the first of so many vectors, which begin at this place of an array and lie one after another."""
     array = make_array(kind)(context, builder, value=array)
-    place = cgutils.get_item_pointer(context, builder, kind, array, where, wraparound=False)
-    return builder.bitcast(place, vector.bits.as_pointer())
+    checked = context.enable_boundscheck
+    if checked:
+        # The end of the last vector; where the first one begins is looked at below.
+        *before, column = where
+        end = builder.add(column, column.type(sums.count * sums.dtype.lanes - 1))
+        cgutils.get_item_pointer(context, builder, kind, array, [*before, end], boundscheck=True)
+    place = cgutils.get_item_pointer(context, builder, kind, array, where, wraparound=False, boundscheck=checked)
+    return builder.bitcast(place, sums.dtype.bits.as_pointer())
 
 
 def everywhere(builder: Any, x: Any, lanes: int) -> Any:

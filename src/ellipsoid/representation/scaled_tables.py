@@ -85,8 +85,7 @@ class PowerTable(ScaledTable):
         super().__init__(by_class=by_class, average=average)
 
     def _allocate(self, scores: int, columns: int) -> None:
-        shape = (scores, columns) if self.by_class else (columns, scores)
-        self.V: Floats = np.zeros(shape)
+        self.V: Floats = np.zeros(self._shape(scores, columns))
         super()._allocate(scores, columns)
 
     def _bind(self) -> None:

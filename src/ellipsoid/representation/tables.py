@@ -55,8 +55,12 @@ class LinearTable:
         self.width = 0
         self._allocate(1, 1)
 
+    def _shape(self, scores: int, columns: int) -> tuple[int, int]:
+        """Of every table that is kept: what there is room for is asked of one of them."""
+        return (scores, columns) if self.by_class else (columns, whole_blocks(scores))
+
     def _allocate(self, scores: int, columns: int) -> None:
-        shape = (scores, columns) if self.by_class else (columns, whole_blocks(scores))
+        shape = self._shape(scores, columns)
         self.W: Floats = zeros(shape)
         self.U: Floats = zeros(shape) if self.average else np.zeros((0, 0))
         self._bind()
