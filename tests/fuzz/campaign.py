@@ -1,6 +1,6 @@
 """Many programs in a process of their own, which may die: a crash is a failure of the program that was running.
 
-    python -m tests.fuzz.campaign FIRST STOP    runs programs, telling of each before it is run
+python -m tests.fuzz.campaign FIRST STOP    runs programs, telling of each before it is run
 """
 
 import faulthandler

@@ -170,7 +170,9 @@ def families():
     found = [
         Family("Perceptron", "Perceptron", perceptron, ALSO_SINGLE, 260),
         Family("PassiveAggressive", "PassiveAggressive", passive_aggressive, ROWS, 220),
-        Family("PassiveAggressive, rows of both kinds", "PassiveAggressive", passive_aggressive, (("dense", "csr"),), 60),
+        Family(
+            "PassiveAggressive, rows of both kinds", "PassiveAggressive", passive_aggressive, (("dense", "csr"),), 60
+        ),
         Family("MIRA", "MIRA", mira, ALSO_SINGLE, 220),
         Family("ROMMA", "ROMMA", romma, ROWS, 220),
         Family("ALMA", "ALMA", alma, ROWS, 160),
@@ -182,9 +184,9 @@ def families():
         Family("OnlineEllipsoidalSVC", "OnlineEllipsoidalSVC", esvc, ROWS, 220),
     ]
     for shape in ("auto", "column", "product", "gram", "dense"):
-        known = dict(closed=True, rows=ROWS if shape == "auto" else DENSE_AND_SPARSE)
-        found.append(Family(f"CELLIP, {shape}", "CELLIP", shaped(cellip, shape), programs=130, **known))
-        found.append(Family(f"IELLIP, {shape}", "IELLIP", shaped(iellip, shape), known["rows"], 130))
+        rows = ROWS if shape == "auto" else DENSE_AND_SPARSE
+        found.append(Family(f"CELLIP, {shape}", "CELLIP", shaped(cellip, shape), rows, 130, closed=True))
+        found.append(Family(f"IELLIP, {shape}", "IELLIP", shaped(iellip, shape), rows, 130))
     found += [
         Family("CELLIP, label sets", "CELLIP", shaped(cellip, "auto"), programs=80, closed=True, sets=True),
         Family("IELLIP, label sets", "IELLIP", shaped(iellip, "auto"), programs=80, sets=True),
@@ -209,10 +211,9 @@ def families():
         ):  # fmt: skip
             label = f"{name} behind {scaler}"
             found.append(Family(label, name, draw, ROWS, 40, closed=closed, scaler=scaler))
-    found.append(
-        Family("PassiveAggressive of a kernel behind UnitNorm()", "PassiveAggressive", both(kernel, passive_aggressive),
-               ROWS, 40, gentle=True, scaler="UnitNorm()")  # fmt: skip
-    )
+    draw = both(kernel, passive_aggressive)
+    label = "PassiveAggressive of a kernel behind UnitNorm()"
+    found.append(Family(label, "PassiveAggressive", draw, ROWS, 40, gentle=True, scaler="UnitNorm()"))
     return found
 
 

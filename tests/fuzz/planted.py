@@ -9,7 +9,7 @@ import numpy as np
 
 
 def assumption(model, stream, picks):
-    """A classifier of norm at most the radius with the asked margin on these rows, or None if the planted one is none."""
+    """The planted classifier, as long as the radius, or None if it has not the asked margin on these rows."""
     params = model._core.started
     margin, a = float(params["margin"]), float(params["a"])
     radius = 1.0 + (1.0 - a) * margin if params["radius"] is None else float(params["radius"])

@@ -1,7 +1,7 @@
 """Programs from numbers: an estimator, a stream and a list of steps, each drawn at random, printed as Python.
 
-    python -m tests.fuzz.program 30012          prints a program
-    python -m tests.fuzz.program 30012 --run    runs it, and prints a smaller one that fails in the same way, if it does
+python -m tests.fuzz.program 30012          prints a program
+python -m tests.fuzz.program 30012 --run    runs it, and prints a smaller one that fails in the same way, if it does
 """
 
 import argparse
@@ -115,7 +115,8 @@ def steps_of(family, pick, options):
         elif how == "learn_one":
             yield f"w.learn({k}, {how!r})"
         else:
-            yield f"w.learn({k}, {how!r}, {pick.one('plain', 'plain', 'other order', 'strided', 'read-only', 'list')!r})"
+            form = pick.one("plain", "plain", "other order", "strided", "read-only", "list")
+            yield f"w.learn({k}, {how!r}, {form!r})"
         yield from between(family, pick, options)
     yield "w.end()"
 

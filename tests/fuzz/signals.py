@@ -43,6 +43,7 @@ def lines_of(call):
 
 def interrupted(call, line):
     """Run ``call`` with Ctrl-C before this line; True if it felt it."""
+
     def at_line(n):
         if n == line:
             signal.raise_signal(signal.SIGINT)

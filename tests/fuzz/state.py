@@ -31,6 +31,10 @@ def content(model):
         return everything(model)
 
 
+def check_unchanged(model, before, told):
+    assert content(model) == before, f"something has changed: {told}"
+
+
 def difference(one, other, where="model"):
     """The first place where two states differ, or None."""
     if isinstance(one, dict) and isinstance(other, dict):

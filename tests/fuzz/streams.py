@@ -1,4 +1,4 @@
-"""Random streams: rows of many scales, with zeros, repetitions and ties, whose labels and features come as they please."""
+"""Random streams: rows of many scales, with zeros, repetitions and ties; labels and features come as they please."""
 
 from dataclasses import dataclass, field
 

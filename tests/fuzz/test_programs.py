@@ -1,4 +1,4 @@
-"""Random programs against every learner: no cut, copy, file, refusal or interrupt makes a difference that is not promised.
+"""Random programs against every learner: cuts, copies, files, refusals and interrupts make no difference.
 
 A program is a number (``python -m tests.fuzz.program NUMBER`` prints it): an estimator with random parameters, a random
 stream and random calls. Each family of estimators that share compiled code runs in a process of its own.

@@ -26,10 +26,10 @@ from . import absorb as _absorb  # noqa: F401  (the bodies that make these forms
 from .column import Column, laid_across
 from .ellipsoid import Ellipsoid
 from .forms import ARRAYS, COMPACT, FORMS, LARGEST_FULL, LARGEST_PRODUCT, LATER
-from .gram import BETA, PAD, PAIR, length
+from .gram import PAD, PAIR, length
 from .lift import ahead, lift
 from .low_rank import in_blocks, square_root
-from .reading import as_ellipsoid, folded, unshaped
+from .reading import as_ellipsoid, folded, in_a_file, unshaped
 from .state import (
     ASKED,
     CUTS,
@@ -367,12 +367,7 @@ class EllipsoidTable:
         """Arrays that hold everything."""
         cuts = int(self.numbers[CUTS])
         arrays = {**self.linear.state(scores), "numbers": self.numbers.copy(), "rounds": self.rounds[:cuts].copy()}
-        # Integers outlive this format as int64.
-        kinds = {"f": np.float64, "i": np.int64}
-        parts = {f"form_{name}": array.astype(kinds[array.dtype.kind]) for name, array in self.parts.items()}
-        if "small" in self.parts:
-            # What the last score or step left there is nobody's, and a prediction would change it.
-            parts["form_small"][:BETA] = 0.0
+        parts = in_a_file(self.parts)
         return arrays | parts | {name: parts[name][: 1 + self.width] for name in parts if name == "form_slot"}
 
     def restore(self, arrays: dict[str, NDArray[Any]], form: str | None = None) -> None:
