@@ -36,11 +36,21 @@ class Program:
     def text(self):
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items())
         head = f"w = World(\n    {self.estimator()!r},\n    Stream({options}),\n    classes={self.classes!r},\n)"
-        return "\n".join(["from tests.fuzz.world import Stream, World, inf", "", head, *self.steps, ""])
+        return "\n".join(
+            [
+                "from tests.fuzz.world import Stream, World, inf, small_blocks",
+                "",
+                "small_blocks()",
+                head,
+                *self.steps,
+                "",
+            ]
+        )
 
     def run(self):
-        from .world import World
+        from .world import World, small_blocks
 
+        small_blocks()
         world = World(self.estimator(), Stream(**self.options), classes=self.classes)
         for step in self.steps:
             try:

@@ -15,9 +15,13 @@ def put(X, value):
 
 
 def as_objects(X, value):
-    X = (X.toarray() if sp.issparse(X) else X).astype(object)
+    X = as_dense(X).astype(object)
     X[-1, -1] = value
     return X
+
+
+def as_dense(X):
+    return X.toarray() if sp.issparse(X) else X
 
 
 def wider(X):
@@ -59,6 +63,7 @@ ROWS = {
     "a word": (lambda X: as_objects(X, "red"), "always"),
     "None": (lambda X: as_objects(X, None), "always"),
     "an endless integer": (lambda X: as_objects(X, 10**400), "always"),
+    "masked": (lambda X: np.ma.array(as_dense(X), mask=as_dense(put(X * 0, 1.0)) != 0), "always"),
     "complex": (lambda X: X + 1j * put(X * 0, 1.0), "always"),
     "negative index": (lambda X: tampered(X, lambda C: assign(C.indices, 0, -1)), "csr"),
     "index far out": (lambda X: tampered(X, lambda C: assign(C.indices, -1, 2**31 - 1)), "csr"),
@@ -75,6 +80,11 @@ LABELS = {
     "inf": (lambda y: np.append(np.zeros(len(y) - 1), np.inf), "always"),
     "half": (lambda y: np.append(np.zeros(len(y) - 1), 0.5), "always"),
     "None": (lambda y: np.append(y.astype(object)[:-1], [None]), "always"),
+    "dates": (lambda y: np.full(len(y), "2001-02-03", dtype="datetime64[D]"), "always"),
+    "no date": (lambda y: np.full(len(y), "NaT", dtype="datetime64[D]"), "always"),
+    "too many digits": (lambda y: np.full(len(y), 2**64 - 1, dtype=np.uint64), "always"),
+    "bytes": (lambda y: np.full(len(y), b"yes"), "always"),
+    "masked": (lambda y: np.ma.array(y, mask=np.arange(len(y)) == 0), "always"),
     "one too few": (lambda y: y[:-1], "always"),
     "one too many": (lambda y: np.append(y, y[:1]), "always"),
     "none at all": (lambda y: None, "always"),

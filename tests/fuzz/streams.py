@@ -11,6 +11,7 @@ NAMES = {
     "bool": [False, True],
     "float": [0.0, 1.0, 2.0, 3.0],
     "far": [-(2**40), 7, 2**40, -1],
+    "unsigned": [2**62, 0, 7, 3],
 }
 FLAVOURS = ("blobs", "noise", "ties", "planted")  # and "gram": values of a kernel, a column for each row
 # What all values are multiplied by; "rows" and "columns" have one factor each.
@@ -44,7 +45,7 @@ class Stream:
         codes = self._codes(rng)
         X = self._values(rng, codes)
         if self.flavour == "gram":
-            self.X, self.y, self.turns = X, np.array(NAMES[self.names])[codes], ["dense"] * self.n
+            self.X, self.y, self.turns = X, self._named(codes), ["dense"] * self.n
             return
         X[rng.random(X.shape) < self.holes] = 0.0
         X *= self._factors(rng)
@@ -63,7 +64,7 @@ class Stream:
         if self.flavour == "planted":
             codes = (X @ self.planted > 0).astype(int)
         self.X = X
-        self.y = self._sets(rng) if self.sets else np.array(NAMES[self.names])[codes]
+        self.y = self._sets(rng) if self.sets else self._named(codes)
         self.turns = [self.kinds[int(rng.integers(len(self.kinds)))] for _ in range(1 + self.n // 6)]
 
     # -- how it is made ----------------------------------------------------------------------------------------
@@ -74,6 +75,9 @@ class Stream:
             known = np.minimum(1 + np.arange(self.n) * self.labels // max(1, self.n), self.labels)
             codes = np.minimum(codes, known - 1)
         return codes
+
+    def _named(self, codes):
+        return np.array(NAMES[self.names], dtype=np.uint64 if self.names == "unsigned" else None)[codes]
 
     def _values(self, rng, codes):
         shape = (self.n, self.width)

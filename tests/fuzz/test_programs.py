@@ -6,7 +6,7 @@ stream and random calls. Each family of estimators that share compiled code runs
 
 import pytest
 
-from ellipsoid.estimators import ELSEWHERE, HOMES, learner_named
+from ellipsoid.estimators import ELSEWHERE, HOMES, expansion, inputs, learner_named
 from ellipsoid.estimators.learner import Learner
 
 from .campaign import failures, report
@@ -154,6 +154,15 @@ def test_every_step_is_taken_with_every_learner(programs):
 
 # -- that the oracle can fail --------------------------------------------------------------------------------------
 
+
+@pytest.fixture(autouse=True)
+def usual_blocks(monkeypatch):
+    """Programs make blocks small; afterwards they are as they were."""
+    for module, name in BLOCKS:
+        monkeypatch.setattr(module, name, getattr(module, name))
+
+
+BLOCKS = [(expansion, "BLOCK"), (expansion, "BLOCK_WITHIN_BUDGET"), (expansion, "VOTERS"), (inputs, "BLOCK_VALUES")]
 FEW = [program(seed) for name in ("PassiveAggressive", "MIRA") for seed in seeds_of(name)[:12]]
 
 

@@ -17,7 +17,7 @@ from numba.core import config
 from sklearn.base import clone
 
 import ellipsoid
-from ellipsoid.estimators import ELSEWHERE, HOMES, learner_named
+from ellipsoid.estimators import ELSEWHERE, HOMES, expansion, inputs, learner_named
 from ellipsoid.geometry.table import EmptyVersionSpace
 
 from . import planted
@@ -28,7 +28,7 @@ from .state import check_unchanged, content, difference, everything, started
 from .streams import Stream
 
 inf = np.inf
-__all__ = ["Stream", "World", "inf"]
+__all__ = ["Stream", "World", "inf", "small_blocks"]
 
 NAMES = {
     **{name: learner_named(name) for name in (*HOMES, *ELSEWHERE)},
@@ -40,6 +40,12 @@ NAMES = {
 TOO_LARGE = ("too large", "overflow")
 FOLDER = tempfile.TemporaryDirectory(prefix="fuzz-")
 WATCHED, ONE = "learn_predict", "learn_one"
+
+
+def small_blocks():
+    """Rows are scored and converted a few at a time, so that short streams meet the ends of blocks too."""
+    expansion.BLOCK, expansion.BLOCK_WITHIN_BUDGET, expansion.VOTERS = 16, 8, 4
+    inputs.BLOCK_VALUES = 32
 
 
 class World(Refusals):
@@ -118,11 +124,13 @@ class World(Refusals):
     def _call(self, model, run, how, form):
         """Hand rows of one kind to a model."""
         stream, labels = self.stream, self.stream.y[run]
-        first = {} if started(model) or self.classes is None else {"classes": self.classes}
+        # Classes are announced once; to say them again is allowed.
+        silent = self.classes is None or (started(model) and run[0] % 5)
+        first = {} if silent else {"classes": self.classes}
         named = stream.kind(run[0]) == "dict"
         if named and not (started(model) and model.n_features_in_ == stream.known(run[0]) and how != ONE):
             how = ONE
-        if how == ONE and first:
+        if how == ONE and first and not started(model):
             model.partial_fit(stream.rows(run[:1]), labels[:1], **first)
             run = run[1:]
         if how == ONE:
@@ -132,7 +140,7 @@ class World(Refusals):
         elif how == WATCHED and not stream.sets:
             expected = self._foreseen(model, run)
             answer = model.learn_predict(stream.rows(run, form), labels, **first).tolist()
-            if first:
+            if first and expected[0] is None:
                 assert answer[0] in self.classes
                 expected[0] = answer[0]  # what is predicted before anything was learned is not said
             assert answer == expected, f"learn_predict says {answer}, predict said {expected}"
