@@ -81,3 +81,15 @@ def test_links_between_files_lead_somewhere(page):
     targets = re.findall(r"\]\((?![a-z]+:|#)([^)#\s]+)", page.read_text("utf-8"))
     missing = [target for target in targets if not (page.parent / target).exists()]
     assert missing == []
+
+
+def test_every_promise_names_tests_that_exist():
+    text = (ROOT / "docs" / "guarantees.md").read_text("utf-8")
+    named = set(re.findall(r"`(tests/[^`]+)`", text))
+    assert len(named) > 25
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []
+    promises, _, _ = text.partition("## What is not promised")
+    parts = re.split(r"^#{2,3} ", promises, flags=re.M)[1:]
+    # A heading over others holds nothing itself.
+    idle = [part.splitlines()[0] for part in parts if "*Held by*" not in part and part.strip().count("\n") > 1]
+    assert idle == []

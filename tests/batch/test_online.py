@@ -185,6 +185,17 @@ def test_one_by_one_is_the_same_stream():
     assert single.predict_one(X[0]) == whole.predict(X[:1])[0]
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["dense", "csr"])
+def test_a_row_scores_the_same_alone_and_among_others(form):
+    """Where two classes tie, the last bit would choose the label."""
+    X, y = cloud(8, classes=3)
+    rows = form(X)
+    model = OnlineEllipsoidalSVC().partial_fit(rows, y)
+    together = model.decision_function(rows)
+    alone = np.vstack([model.decision_function(rows[i : i + 1]) for i in range(len(y))])
+    assert alone.tobytes() == together.tobytes()
+
+
 def test_dense_and_sparse_rows_agree():
     X, y = cloud(4)
     X[np.abs(X) < 0.5] = 0.0

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ellipsoid import MIRA, OnlineEllipsoidalSVC, PassiveAggressive, Perceptron, load
+from ellipsoid import IELLIP, MIRA, OnlineEllipsoidalSVC, PassiveAggressive, Perceptron, load
 from ellipsoid.estimators import LEARNERS
 
 CLOSED = ("CELLIP", "Winnow")
@@ -181,6 +181,17 @@ def test_the_same_model_is_the_same_bytes(blobs, tmp_path):
         MIRA(average=True).partial_fit(X, y, classes=range(3)).save(tmp_path / name)
     load(tmp_path / "a").save(tmp_path / "c")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == (tmp_path / "c").read_bytes()
+
+
+def test_a_prediction_leaves_no_trace_in_a_file(blobs, tmp_path):
+    """Sparse rows are met by a table of stored examples, in whose scratch memory each score leaves something."""
+    X, y = blobs
+    rows = sp.csr_matrix(X)
+    model = IELLIP().partial_fit(rows[:60], y[:60], classes=range(3))
+    model.save(tmp_path / "before")
+    model.predict(rows[60:])
+    model.save(tmp_path / "after")
+    assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()
 
 
 VERSION_1 = Path(__file__).parent / "version_1"

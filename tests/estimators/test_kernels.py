@@ -100,6 +100,16 @@ def test_averages_and_votes_are_those_of_all_hypotheses():
     assert (votes.argmax(axis=1) != scores[-1].argmax(axis=1)).any()
 
 
+def test_one_label_has_all_votes():
+    """Before a second label comes there is nothing to lead."""
+    for rows, kernel in ((X, RBF), (GRAM, {"kernel": "precomputed"})):
+        model = Perceptron(average="vote", **kernel).partial_fit(rows[:9], np.full(9, 7))
+        assert model.predict(rows[:5]).tolist() == [7] * 5
+        assert model.predict_one(rows[0]) == 7
+        assert model.decision_function(rows[:5]).tolist() == [[1.0]] * 5
+        assert model.learn_predict(rows[9:12], [7, 8, 7])[:2].tolist() == [7, 7]
+
+
 def test_two_labels_vote_by_the_lead_of_the_second():
     two = (y > 0).astype(int)
     model = MIRA(0.1, average="vote", **RBF)

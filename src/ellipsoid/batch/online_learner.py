@@ -8,12 +8,13 @@ from numpy.typing import NDArray
 from ellipsoid.batch.online import UPDATES, Machine, Terms
 from ellipsoid.batch.problem import Matrix, Vector
 from ellipsoid.certificates.rounding import Span, lost
-from ellipsoid.engine import CSR, Dense
+from ellipsoid.engine import CSR, Dense, entry, scores_of
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, WATCHED
 from ellipsoid.estimators.broken import undisturbed
 from ellipsoid.estimators.inputs import Source
 from ellipsoid.estimators.learner import NO_LABELS, Learner
+from ellipsoid.representation.linear import ClassMajor
 from ellipsoid.representation.marks import Marked
 
 FIELDS = ("Z", "Q", "w", "past", "pull", "scalars")
@@ -23,6 +24,7 @@ WIDEST = 4000
 SHORTEST = 1e-150
 # Entries of these matrices that are looked at between two moments at which an interrupt is answered.
 AT_ONCE = 1 << 26
+NO_AVERAGES = np.zeros((0, 0))
 
 
 class _Machines(Marked):
@@ -225,8 +227,11 @@ class EllipsoidLearner(Learner):
 
     @staticmethod
     def _scores(rows: Dense | CSR, table: Matrix) -> Matrix:
-        product = _matrix(rows) @ table[:, 1:][:, : _matrix(rows).shape[1]].T
-        return np.asarray(product, dtype=np.float64) + table[:, 0]
+        """Row by row, as every linear learner: a product of matrices may round a row by those around it."""
+        count = len(rows.X) if isinstance(rows, Dense) else len(rows.indptr) - 1
+        args = (ClassMajor(table, NO_AVERAGES), rows, len(table), np.empty((count, len(table))))
+        entry(scores_of, *args)(*args)
+        return args[-1]
 
     # -- certificates -----------------------------------------------------------------------------------------
 

@@ -363,6 +363,8 @@ class OneRow:
         found, learner = self.flaw(), self.learner
         if found:
             return -1 - found
+        if len(self.values) == 1:
+            return 0
         table = learner.table.reading()
         coef = table.coefficients(learner.scores, learner.rounds)
         return learner.verdict(learner.judged(table, table.block(self.rows, slice(0, 1)), coef)[0])

@@ -32,6 +32,9 @@ from .container import Arrays, DamagedModel
 # Arrays in which infinities have a meaning; NaN has one nowhere. Sums of squares of large rows may overflow.
 MAY_BE_INFINITE = ("numbers", "tally")
 
+# Rows of an array that a file may hold though they mean nothing: as many from the first on.
+SCRATCH = {"form_small": 3}
+
 # Beyond this a float no longer counts.
 MOST_ROUNDS = 2.0**53
 
@@ -114,6 +117,7 @@ def _version_1(header: dict[str, Any], arrays: Arrays) -> Any:
         raise ValueError("its stream is no JSON object")
     _check_values(arrays)
     _check_tally(arrays["tally"], len(_listed(header["labels"])))
+    arrays = {name: _meant(name, array) for name, array in arrays.items()}
     model = _learner(header, arrays) if header["scaler"] is None else _scaled(header, arrays)
     agrees({**header, "stream": None}, arrays, describe(model))
     return model
@@ -223,6 +227,15 @@ def _check_tally(tally: NDArray[Any], labels: int) -> None:
         raise ValueError("it counts more mistakes or updates than rows")
     if (tally[[tallies.RADIUS2, tallies.LOSS2, tallies.WEIGHT, tallies.LARGEST]] < 0.0).any():
         raise ValueError("a sum of squares or of weights of its run is negative")
+
+
+def _meant(name: str, array: NDArray[Any]) -> NDArray[Any]:
+    """An array without what only its place in memory meant."""
+    if name not in SCRATCH or array.ndim != 2 or array.dtype.kind != "f":
+        return array
+    kept = array.copy()
+    kept[: SCRATCH[name]] = 0.0
+    return kept
 
 
 def _words(error: Exception) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ellipsoid.representation.tables import Floats, LinearTable
 
@@ -36,6 +37,17 @@ def folded(table: EllipsoidTable) -> LinearTable:
                     if sign != 0.0:
                         target[used, int(block)] += beta[k] * sign * Z[:, k]
     return linear
+
+
+def in_a_file(parts: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays of a form as a file holds them."""
+    # Integers outlive this format as int64.
+    kinds = {"f": np.float64, "i": np.int64}
+    arrays = {f"form_{name}": array.astype(kinds[array.dtype.kind]) for name, array in parts.items()}
+    if "form_small" in arrays:
+        # What the last score or step left in scratch memory is nobody's, and a prediction would change it.
+        arrays["form_small"][:BETA] = 0.0
+    return arrays
 
 
 def _paid(table: EllipsoidTable) -> LinearTable:

@@ -31,7 +31,7 @@ from .forms import ARRAYS, COMPACT, FORMS, LARGEST_FULL, LARGEST_PRODUCT, LATER
 from .gram import PAD, PAIR, length
 from .lift import ahead, lift
 from .low_rank import in_blocks, square_root
-from .reading import as_ellipsoid, folded, unshaped
+from .reading import as_ellipsoid, folded, in_a_file, unshaped
 from .rounding import U
 from .state import (
     ASKED,
@@ -409,9 +409,7 @@ class EllipsoidTable(Marked):
         """Arrays that hold everything."""
         cuts = int(self.numbers[CUTS])
         arrays = {**self.linear.state(scores), "numbers": self.numbers.copy(), "rounds": self.rounds[:cuts].copy()}
-        # Integers outlive this format as int64.
-        kinds = {"f": np.float64, "i": np.int64}
-        parts = {f"form_{name}": array.astype(kinds[array.dtype.kind]) for name, array in self.parts.items()}
+        parts = in_a_file(self.parts)
         return arrays | parts | {name: parts[name][: 1 + self.width] for name in parts if name == "form_slot"}
 
     def restore(self, arrays: dict[str, NDArray[Any]], form: str | None = None) -> None:

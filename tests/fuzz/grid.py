@@ -1,0 +1,243 @@
+"""Every learner with every option: families of estimators that share compiled code, with parameters drawn at random."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+ROWS = (("dense",), ("csr",), ("dict",))
+ALSO_SINGLE = (*ROWS, ("float32",))
+DENSE_AND_SPARSE = (("dense",), ("csr",))
+
+
+def measured(A, B):
+    """A kernel function: not symmetric, and the same for a pair of rows in whatever matrices they come."""
+    A, B = (np.asarray(M.todense()) if hasattr(M, "todense") else M for M in (A, B))
+    distances = sum(np.abs(A[:, j : j + 1] - B[:, j]) for j in range(A.shape[1]))
+    return (1.0 + 0.1 * np.tanh(A[:, :1])) / (1.0 + distances)
+
+
+class Choice:
+    """Draws from a seeded generator, in words."""
+
+    def __init__(self, rng):
+        self.rng = rng
+
+    def one(self, *options):
+        return options[int(self.rng.integers(len(options)))]
+
+    def maybe(self, share):
+        return bool(self.rng.random() < share)
+
+    def size(self, low, high):
+        """A number between two powers of ten."""
+        return float(f"{10.0 ** self.rng.uniform(low, high):.3g}")
+
+
+@dataclass(frozen=True)
+class Family:
+    """Estimators of one learner. ``draw`` gives parameters; what it does not name has its default.
+
+    ``closed``: three labels must be announced. ``given``: rows are values of a precomputed kernel. ``gentle``: rows of
+    usual size only, because kernel values of others are refused.
+    """
+
+    name: str
+    learner: str
+    draw: object
+    rows: tuple = DENSE_AND_SPARSE
+    programs: int = 100
+    closed: bool = False
+    sets: bool = False
+    given: bool = False
+    gentle: bool = False
+    scaler: object = None
+    grows: bool = True
+
+    def parameters(self, pick):
+        common = {
+            "fit_intercept": not pick.maybe(0.4),
+            "average": pick.maybe(0.4),
+            "n_epochs": pick.one(1, 2),
+            "shuffle": pick.maybe(0.5),
+            "random_state": int(pick.rng.integers(1000)),
+        }
+        return {**common, **self.draw(pick)}
+
+
+def kernel(pick, *more):
+    name = pick.one("rbf", "poly", *more)
+    return {
+        "kernel": name,
+        "gamma": pick.one("auto", pick.size(-1, 1), pick.size(-1, 1)),
+        "degree": pick.one(1, 2, 3),
+        "coef0": pick.one(0.0, 1.0),
+    }
+
+
+def given(pick, *more):
+    return {"kernel": "precomputed"}
+
+
+def of_function(pick):
+    return {"kernel": measured}
+
+
+def averaged(pick):
+    """A budget, votes or an average: what an expansion can do besides."""
+    how = pick.one("budget", "vote", "average", "plain")
+    return {"budget": pick.one(1, 2, 5) if how == "budget" else None,
+            "average": "vote" if how == "vote" else how == "average"}  # fmt: skip
+
+
+def perceptron(pick):
+    return {"update": pick.one("uniform", "max", "prop", "ovr"), "margin": pick.one(0.0, 0.0, pick.size(-3, 3))}
+
+
+def passive_aggressive(pick):
+    return {"variant": pick.one("hard", "I", "II"), "C": pick.one(1.0, np.inf, pick.size(-6, 6)),
+            "margin": pick.one(1.0, pick.size(-6, 6))}  # fmt: skip
+
+
+def mira(pick):
+    return {"margin": pick.one(0.01, pick.size(-6, 6))}
+
+
+def romma(pick):
+    return {"aggressive": pick.maybe(0.5), "update": pick.one("uniform", "max", "prop")}
+
+
+def alma(pick):
+    return {"alpha": pick.one(1.0, 0.9, pick.size(-3, 0))}
+
+
+def powers(pick):
+    return {**alma(pick), "p": pick.one(2.5, 3.0, 6.0, 20.0)}
+
+
+def winnow(pick):
+    return {"version": pick.one(1, 2), "eta": pick.size(-3, 1), "balanced": pick.maybe(0.6),
+            "update": pick.one("uniform", "max", "prop"), "margin": pick.one(0.0, pick.size(-3, 1))}  # fmt: skip
+
+
+def euclidean(pick):
+    update = pick.one("fixed", "adaptive", "curvature", "exact")
+    return {"link": "euclidean", "update": update, "margin": pick.size(-3, 3),
+            "C": pick.size(-3, 3) if update == "fixed" else pick.one(np.inf, pick.size(-3, 3)),
+            "multiclass": pick.one("rival", "ovr")}  # fmt: skip
+
+
+def linked(pick):
+    link = pick.one("entropy", "balanced", "p-norm")
+    found = {**euclidean(pick), "link": link, "p": pick.one(2.0, 3.0, 4.0, 10.0)}
+    return found if link == "p-norm" or found["C"] < np.inf else {**found, "C": 1.0}
+
+
+def online_svm(pick):
+    return {"window": pick.one(1, 2, 5, 16, None), "C": pick.one(np.inf, 1.0, pick.size(-3, 3)),
+            "margin": pick.one(1.0, pick.size(-3, 3))}  # fmt: skip
+
+
+def cellip(pick, *shapes):
+    return {"margin": pick.one(0.1, 0.01, pick.size(-6, 1)), "a": pick.one(1.0, 1.0, 0.5, 0.1),
+            "radius": pick.one(None, None, 1.0, 3.0, 100.0), "cut": pick.one("paper", "minvol"),
+            "trigger": pick.one("mistake", "margin", "always"),
+            "on_infeasible": pick.one("skip", "freeze", "restart", "raise"),
+            "selective": pick.maybe(0.3), "shape": pick.one(*shapes)}  # fmt: skip
+
+
+def iellip(pick, *shapes):
+    return {"margin": pick.one(1.0, pick.size(-3, 3)), "b": pick.one(0.3, 0.0, 0.9, 1.0),
+            "c": pick.one(0.1, 0.0, 0.5, 0.9), "decay": pick.one("update", "round"),
+            "trigger": pick.one("mistake", "margin"), "selective": pick.maybe(0.3),
+            "smoothing": pick.size(-2, 2), "shape": pick.one(*shapes)}  # fmt: skip
+
+
+def esvc(pick):
+    return {"nu": pick.size(-4, -0.5), "r": pick.one(0.5, 0.1, 0.9), "problem": pick.one("relaxed", "trace"),
+            "intercept_scaling": pick.one(None, None, 1.0, 10.0), "tol": 0.5}  # fmt: skip
+
+
+def both(*draws):
+    return lambda pick: {name: value for draw in draws for name, value in draw(pick).items()}
+
+
+def shaped(draw, *shapes):
+    return lambda pick: draw(pick, *shapes)
+
+
+def families():
+    """All of them; those that follow each other are run by one process."""
+    found = [
+        Family("Perceptron", "Perceptron", perceptron, ALSO_SINGLE, 260),
+        Family("PassiveAggressive", "PassiveAggressive", passive_aggressive, ROWS, 220),
+        Family(
+            "PassiveAggressive, rows of both kinds", "PassiveAggressive", passive_aggressive, (("dense", "csr"),), 60
+        ),
+        Family("MIRA", "MIRA", mira, ALSO_SINGLE, 220),
+        Family("ROMMA", "ROMMA", romma, ROWS, 220),
+        Family("ALMA", "ALMA", alma, ROWS, 160),
+        Family("ALMA, p > 2", "ALMA", powers, ROWS, 200),
+        Family("Winnow", "Winnow", winnow, ROWS, 220, closed=True),
+        Family("QuasiAdditive", "QuasiAdditive", euclidean, ROWS, 200),
+        Family("QuasiAdditive, links", "QuasiAdditive", linked, ROWS, 260, closed=True),
+        Family("OnlineSVM", "OnlineSVM", online_svm, ROWS, 240),
+        Family("OnlineEllipsoidalSVC", "OnlineEllipsoidalSVC", esvc, ROWS, 220),
+    ]
+    for shape in ("auto", "column", "product", "gram", "dense"):
+        rows = ROWS if shape == "auto" else DENSE_AND_SPARSE
+        found.append(Family(f"CELLIP, {shape}", "CELLIP", shaped(cellip, shape), rows, 130, closed=True))
+        found.append(Family(f"IELLIP, {shape}", "IELLIP", shaped(iellip, shape), rows, 130))
+    found += [
+        Family("CELLIP, label sets", "CELLIP", shaped(cellip, "auto"), programs=80, closed=True, sets=True),
+        Family("IELLIP, label sets", "IELLIP", shaped(iellip, "auto"), programs=80, sets=True),
+        Family("IELLIP, kernels", "IELLIP", both(shaped(iellip, "auto", "gram"), kernel), programs=140, gentle=True),
+    ]
+    for name, draw in (("Perceptron", perceptron), ("PassiveAggressive", passive_aggressive), ("MIRA", mira)):
+        found += [
+            Family(f"{name}, kernels", name, both(kernel, averaged, draw), ALSO_SINGLE, 160, gentle=True),
+            Family(f"{name}, given values", name, both(given, averaged, draw), (("dense",),), 40, given=True),
+            Family(f"{name}, functions", name, both(of_function, averaged, draw), programs=40, gentle=True),
+        ]
+    for name, draw in (("ROMMA", romma), ("ALMA", alma), ("OnlineSVM", online_svm)):
+        found += [
+            Family(f"{name}, kernels", name, both(kernel, draw), ROWS, 140, gentle=True),
+            Family(f"{name}, given values", name, both(given, draw), (("dense",),), 30, given=True),
+            Family(f"{name}, functions", name, both(of_function, draw), programs=30, gentle=True),
+        ]
+    for scaler in ("StandardStream()", "StandardStream(with_mean=False)", "UnitNorm()", "None"):
+        for name, draw, closed in (
+            ("Perceptron", perceptron, False), ("MIRA", mira, False), ("Winnow", winnow, True),
+            ("OnlineSVM", online_svm, False), ("CELLIP", shaped(cellip, "auto"), True),
+        ):  # fmt: skip
+            label = f"{name} behind {scaler}"
+            found.append(Family(label, name, draw, ROWS, 40, closed=closed, scaler=scaler))
+    draw = both(kernel, passive_aggressive)
+    label = "PassiveAggressive of a kernel behind UnitNorm()"
+    found.append(Family(label, "PassiveAggressive", draw, ROWS, 40, gentle=True, scaler="UnitNorm()"))
+    return found
+
+
+FAMILIES = families()
+# Programs are numbered through; a family has a range of numbers.
+ROOM = 10_000
+
+
+def family_of(seed):
+    return FAMILIES[seed // ROOM]
+
+
+def seeds_of(name):
+    """The numbers of a family's programs."""
+    number = next(number for number, family in enumerate(FAMILIES) if family.name == name)
+    return range(number * ROOM, number * ROOM + FAMILIES[number].programs)
+
+
+def expression(family, parameters):
+    """The estimator in Python."""
+    inner = ", ".join(f"{name}={spelled(value)}" for name, value in parameters.items())
+    text = f"{family.learner}({inner})"
+    return text if family.scaler is None else f"Scaled({text}, {family.scaler})"
+
+
+def spelled(value):
+    return "inf" if isinstance(value, float) and value == np.inf else getattr(value, "__name__", repr(value))

@@ -1,0 +1,49 @@
+"""All that a model has learned, as one value that can be compared: learners, and scalers in front of them."""
+
+from ellipsoid.estimators import container, persist
+
+from ..estimators.conftest import bits
+from ..estimators.conftest import everything as learned
+
+
+def started(model):
+    return model.__sklearn_is_fitted__()
+
+
+def everything(model):
+    if "learner" not in vars(model):
+        return learned(model)
+    if not started(model):
+        return None
+    scalars, arrays = model.scaler_.state()
+    return {**learned(model.learner_), "scaler": (scalars, {name: bits(array) for name, array in arrays.items()})}
+
+
+def content(model):
+    """What a file of the model would hold, or all of its state where no file can hold its parameters."""
+    if not started(model):
+        return {name: repr(value) for name, value in vars(model).items()}
+    try:
+        return container.encode(*persist.describe(model))
+    except ValueError as error:
+        if "cannot be written to a model file" not in str(error):
+            raise
+        return everything(model)
+
+
+def check_unchanged(model, before, told):
+    assert content(model) == before, f"something has changed: {told}"
+
+
+def difference(one, other, where="model"):
+    """The first place where two states differ, or None."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in [*one, *(key for key in other if key not in one)]:
+            if key not in one or key not in other:
+                return f"{where}[{key!r}] is in one of them only"
+            if found := difference(one[key], other[key], f"{where}[{key!r}]"):
+                return found
+        return None
+    if one == other:
+        return None
+    return f"{where}: {str(one)[:300]} and {str(other)[:300]}"

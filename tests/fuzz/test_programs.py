@@ -1,0 +1,223 @@
+"""Random programs against every learner: cuts, copies, files, refusals and interrupts make no difference.
+
+A program is a number (``python -m tests.fuzz.program NUMBER`` prints it): an estimator with random parameters, a random
+stream and random calls. Each family of estimators that share compiled code runs in a process of its own.
+"""
+
+import pytest
+
+from ellipsoid.estimators import ELSEWHERE, HOMES, expansion, inputs, learner_named
+from ellipsoid.estimators.learner import Learner
+
+from .campaign import failures, report
+from .grid import FAMILIES, ROOM, seeds_of
+from .program import program, shrunk
+
+ADDITIVE = ("Perceptron", "PassiveAggressive", "MIRA")
+
+
+def names(*learners, kernels=None, scaled=False):
+    """Families of these learners: linear ones, kernel ones, or behind a scaler."""
+    found = []
+    for family in FAMILIES:
+        kernel = any(word in family.name for word in ("kernel", "given", "functions"))
+        if family.learner in learners and (family.scaler is not None) == scaled and kernels in (None, kernel):
+            found.append(family.name)
+    return found
+
+
+GROUPS = {
+    "additive": names(*ADDITIVE, kernels=False),
+    "scaled and multiplied": names("ROMMA", "ALMA", "Winnow", "QuasiAdditive", kernels=False),
+    "windows and machines": names("OnlineSVM", "OnlineEllipsoidalSVC"),
+    "CELLIP": names("CELLIP"),
+    "IELLIP": names("IELLIP"),
+    "kernels": names(*ADDITIVE, "ROMMA", "ALMA", kernels=True),
+    "behind scalers": names(*HOMES, scaled=True),
+}
+
+
+def run(name):
+    found = failures(seeds_of(name))
+    assert not found, report(found)
+
+
+# Classes are what the workers of a parallel run share among them.
+
+
+@pytest.mark.slow
+class TestAdditive:
+    @pytest.mark.parametrize("name", GROUPS["additive"])
+    def test_programs(self, name):
+        run(name)
+
+
+@pytest.mark.slow
+class TestScaledAndMultiplied:
+    @pytest.mark.parametrize("name", GROUPS["scaled and multiplied"])
+    def test_programs(self, name):
+        run(name)
+
+
+@pytest.mark.slow
+class TestWindowsAndMachines:
+    @pytest.mark.parametrize("name", GROUPS["windows and machines"])
+    def test_programs(self, name):
+        run(name)
+
+
+@pytest.mark.slow
+class TestCELLIP:
+    @pytest.mark.parametrize("name", GROUPS["CELLIP"])
+    def test_programs(self, name):
+        run(name)
+
+
+@pytest.mark.slow
+class TestIELLIP:
+    @pytest.mark.parametrize("name", GROUPS["IELLIP"])
+    def test_programs(self, name):
+        run(name)
+
+
+@pytest.mark.slow
+class TestKernels:
+    @pytest.mark.parametrize("name", GROUPS["kernels"])
+    def test_programs(self, name):
+        run(name)
+
+
+@pytest.mark.slow
+class TestBehindScalers:
+    @pytest.mark.parametrize("name", GROUPS["behind scalers"])
+    def test_programs(self, name):
+        run(name)
+
+
+# -- what the programs are ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def programs():
+    return [program(seed) for family in FAMILIES for seed in seeds_of(family.name)]
+
+
+def test_there_are_thousands_and_every_family_is_run(programs):
+    assert len(programs) >= 5000
+    assert sorted(name for group in GROUPS.values() for name in group) == sorted(family.name for family in FAMILIES)
+    assert len({family.name for family in FAMILIES}) == len(FAMILIES)
+    assert all(family.programs <= ROOM for family in FAMILIES)
+
+
+def test_every_learner_meets_every_parameter_option_and_kind_of_rows(programs):
+    met = {}
+    for one in programs:
+        values = met.setdefault(one.family.learner, {})
+        for name, value in one.parameters.items():
+            values.setdefault(name, set()).add(getattr(value, "__name__", value))
+        values.setdefault("rows", set()).update(one.options["kinds"])
+    assert set(met) == {*HOMES, *ELSEWHERE}
+    for learner, values in met.items():
+        missing = set(learner_named(learner)().get_params()) - set(values)
+        assert not missing, f"{learner} is never given {missing}"
+        assert {"dense", "csr", "dict"} <= values["rows"], learner
+        for name in ("fit_intercept", "average", "shuffle"):
+            assert {True, False} <= values[name], (learner, name)
+        if "kernel" in values and learner != "IELLIP":
+            assert {"rbf", "poly", "precomputed", "measured"} <= values["kernel"], learner
+    assert met["Perceptron"]["update"] == {"uniform", "max", "prop", "ovr"}
+    assert met["PassiveAggressive"]["variant"] == {"hard", "I", "II"}
+    assert met["ROMMA"]["update"] == met["Winnow"]["update"] == {"uniform", "max", "prop"}
+    assert met["QuasiAdditive"]["link"] == {"euclidean", "entropy", "balanced", "p-norm"}
+    assert met["QuasiAdditive"]["update"] == {"fixed", "adaptive", "curvature", "exact"}
+    for learner in ("CELLIP", "IELLIP"):
+        assert met[learner]["shape"] == {"auto", "column", "product", "gram", "dense"}
+        assert met[learner]["selective"] == {True, False}
+    assert met["CELLIP"]["cut"] == {"paper", "minvol"}
+    assert met["CELLIP"]["trigger"] == {"mistake", "margin", "always"}
+    assert met["CELLIP"]["on_infeasible"] == {"skip", "freeze", "restart", "raise"}
+    assert met["IELLIP"]["trigger"] == {"mistake", "margin"}
+    for learner in ADDITIVE:
+        assert {None, 1, 2, 5} == met[learner]["budget"]
+        assert "vote" in met[learner]["average"]
+
+
+def test_every_step_is_taken_with_every_learner(programs):
+    steps = {}
+    for one in programs:
+        steps.setdefault(one.family.learner, set()).update(step.partition("(")[0] for step in one.steps)
+    usual = {"learn", "interrupt", "refused", "predict", "certificates", "compare", "file", "pickle", "deepcopy",
+             "clone", "set_params", "fit", "end"}  # fmt: skip
+    for learner, taken in steps.items():
+        assert {f"w.{name}" for name in usual} <= taken, learner
+
+
+# -- that the oracle can fail --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def usual_blocks(monkeypatch):
+    """Programs make blocks small; afterwards they are as they were."""
+    for module, name in BLOCKS:
+        monkeypatch.setattr(module, name, getattr(module, name))
+
+
+BLOCKS = [(expansion, "BLOCK"), (expansion, "BLOCK_WITHIN_BUDGET"), (expansion, "VOTERS"), (inputs, "BLOCK_VALUES")]
+FEW = [program(seed) for name in ("PassiveAggressive", "MIRA") for seed in seeds_of(name)[:12]]
+
+
+def first_failure(programs):
+    for one in programs:
+        try:
+            one.run()
+        except Exception as error:
+            return one, error
+    return None, None
+
+
+def test_a_few_programs_run_and_mean_what_they_print():
+    for one in FEW:
+        exec(one.text(), {})
+
+
+def test_a_cut_that_is_felt_is_found(monkeypatch):
+    learn = Learner.learn
+
+    def forgetful(self, source, y, **options):
+        learn(self, source, y, **options)
+        if source.n > 5:
+            self.table.W *= 1.0 + 1e-15
+
+    monkeypatch.setattr(Learner, "learn", forgetful)
+    found, error = first_failure(FEW)
+    assert "model and twin differ" in str(error)
+    assert len(shrunk(found).steps) <= 3
+
+
+def test_a_refusal_that_leaves_a_trace_is_found(monkeypatch):
+    check = Learner.check
+
+    def clumsy(self, source):
+        self.tally[0] += 1.0
+        check(self, source)
+        self.tally[0] -= 1.0
+
+    monkeypatch.setattr(Learner, "check", clumsy)
+    _, error = first_failure(FEW)
+    assert "something has changed" in str(error)
+
+
+DEADLY = """
+import os, sys
+from tests.fuzz import campaign
+program = campaign.program
+campaign.program = lambda seed: os.abort() if seed == 10_001 else program(seed)
+campaign.serve(int(sys.argv[1]), int(sys.argv[2]))
+"""
+
+
+def test_a_crash_is_a_failure_of_the_program_that_was_running():
+    """The others are run all the same."""
+    found = failures(range(10_000, 10_004), ["-c", DEADLY])
+    assert list(found) == [10_001]
+    assert "-6" in found[10_001]
