@@ -28,7 +28,7 @@ class Dense(NamedTuple):
 
 
 class CSR(NamedTuple):
-    """Compressed sparse rows: float64 or float32 values, int32 or int64 indices increasing within a row."""
+    """Compressed sparse rows: float64 values, int32 indices increasing within a row."""
 
     data: np.ndarray
     indices: np.ndarray
