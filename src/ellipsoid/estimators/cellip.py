@@ -36,8 +36,8 @@ class CELLIP(EllipsoidClassifier):
 
     Every classifier of norm at most ``radius`` that has margin ``a * margin`` on the examples used lies in
     ``version_space_``. So where all of it agrees (``certain``), so does every such classifier; and where it has become
-    empty, none exists. This is meant in exact arithmetic: cuts are made shallower and ellipsoids larger by what rounding
-    may have done to them.
+    empty, none exists. This is meant in exact arithmetic: cuts are made shallower and ellipsoids larger by what
+    rounding may have done to them.
 
     Parameters
     ----------
