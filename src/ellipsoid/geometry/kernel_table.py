@@ -175,7 +175,7 @@ class KernelTable(Marked):
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take back what ``state`` gave."""
-        self.numbers[:] = padded(arrays["numbers"])
+        self.numbers[:] = arrays["numbers"] = padded(arrays["numbers"])
         cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
         expected = {"SV": (cuts, 1 + self.width), "coef": (cuts, self.scores), "S": (stored, stored)}
         if any(arrays[name].shape != shape for name, shape in expected.items()):

@@ -423,8 +423,12 @@ class EllipsoidTable(Marked):
             self.compact = max(COMPACT, len(arrays["form_Z"])) if form == "sparse" else COMPACT
             old = {n: arrays[f"form_{n}"] for n in ARRAYS[form] if f"form_{n}" in arrays or n not in LATER}
             self._adopt(form, max([8, *(len(old[n]) for n in old if n in ("H", "S", "T"))]), old)
-        if self.radius and len(arrays["numbers"]) < SIZE:
-            adopted(self)
+        if len(arrays["numbers"]) < SIZE:
+            if self.radius:
+                adopted(self)
+            # From here on the file is one of today.
+            arrays["numbers"] = self.numbers.copy()
+            arrays |= {f"form_{name}": self.parts[name].copy() for name in self.parts if name in LATER}
 
     def __getstate__(self) -> dict[str, Any]:
         return {key: value for key, value in self.__dict__.items() if key != "rep"}
