@@ -2,8 +2,7 @@
 
 Native inputs (C-contiguous float64 or float32, CSR of float64 with int32 indices) are read where they lie, also
 memory-mapped and read-only ones. Everything else is converted a block at a time: a pass needs no copy of the whole, and
-the loop is compiled for few kinds of numbers. Sparse float32 and int64 indices cost a tenth more that way; dense float32,
-which would cost half as much again, is native.
+the loop is compiled for few kinds of numbers. Dense float32 is native, because to convert it costs half a pass.
 """
 
 from collections.abc import Iterator
