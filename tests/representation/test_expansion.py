@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.expansion import ExpansionTable
+from ellipsoid.representation.marks import Mark
 from ellipsoid.representation.patterns import DensePatterns, SparsePatterns
 
 RNG = np.random.default_rng(2)
@@ -88,7 +89,7 @@ def test_the_directory_finds_what_is_kept_and_nothing_else(steps):
         if replacing and slots and i not in slots:
             gone = min(slots)
             slots[i] = slots.pop(gone)
-            patterns.replace(slots[i], block, 0)
+            patterns.replace(slots[i], block, 0, Mark([], []))
         else:
             slots.setdefault(i, len(slots))
             assert patterns.place(block, np.array([0])).tolist() == [slots[i]]
@@ -122,9 +123,17 @@ def test_a_pattern_given_up_leaves_its_place_to_another(sparse):
     table = table_of(X[:3], 1, sparse=sparse)
     new = np.array([[5.0, 6.0, 7.0, 0.0]])
     block = table.block(Dense(new, 1.0), slice(0, 1))
-    table.patterns.replace(1, block, 0)
+    mark = Mark(table.pieces(), table.small())
+    table.patterns.replace(1, block, 0, mark)
     kept = table.support()
     kept = kept.toarray() if sparse else kept
     assert kept.tolist() == [X[0].tolist(), new[0].tolist(), X[2].tolist()]
     assert table.patterns.find(block, 0) == 1
     assert table.patterns.find(table.block(Dense(X, 1.0), slice(1, 2)), 0) is None
+    # And gets it back, where the step is broken off.
+    mark.restore()
+    table.returned()
+    kept = table.support()
+    assert (kept.toarray() if sparse else kept).tolist() == X[:3].tolist()
+    assert table.patterns.find(block, 0) is None
+    assert [table.patterns.find(table.block(Dense(X, 1.0), slice(t, t + 1)), 0) for t in range(4)] == [0, 1, 2, None]

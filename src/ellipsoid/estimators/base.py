@@ -15,10 +15,10 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
 
 from . import persist
-from .broken import tell, undisturbed
+from .broken import Standpoint, tell, undisturbed
 from .inputs import Source, flaw_message
 from .labels import label_sets, tidy, unseen
-from .learner import NO_LABELS, Learner, Standpoint
+from .learner import NO_LABELS, Learner
 from .named import row_of
 
 Labelled = NDArray[Any]

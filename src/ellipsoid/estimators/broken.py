@@ -6,9 +6,34 @@ After any of them a learner is that of its first ``t_`` rows: every step that wa
 
 import signal
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ellipsoid.representation.kernels import BadKernel
+from ellipsoid.representation.marks import Mark
+
+if TYPE_CHECKING:
+    from .learner import Learner
+
+
+class Standpoint(Mark):
+    """A learner as it is now, for a step that may be broken off."""
+
+    def __init__(self, learner: "Learner", block: bool = False) -> None:
+        table = learner.table
+        pieces, arrays = [learner], [learner.tally]
+        if table is not None:
+            pieces += table.pieces()
+            arrays += table.written() if block else table.small()
+        super().__init__(pieces, arrays)
+        self.rounds, self.labels = learner.rounds, len(learner.labels)
+
+    def bring_back(self, learner: "Learner") -> None:
+        """Make the learner that again."""
+        self.restore()
+        learner.labels.forget(self.labels)
+        learner.fast = learner._predictor = None
+        if learner.table is not None:
+            learner.table.returned()
 
 
 def undisturbed(work: Callable[[], Any]) -> None:
@@ -35,7 +60,9 @@ def undisturbed(work: Callable[[], Any]) -> None:
 def tell(error: BaseException, learned: int, rows: int, total: int) -> None:
     """Let an exception say how far the call had come."""
     if learned:
-        told = f"{learned} of the {rows} rows of this call were learned: the model is that of {total} rows and can go on"
+        told = (
+            f"{learned} of the {rows} rows of this call were learned: the model is that of {total} rows and can go on"
+        )
     else:
         told = "no row of this call was learned: the model is as it was before"
     if isinstance(error, BadKernel):

@@ -17,8 +17,9 @@ from ellipsoid.representation.lookahead import PENDING, Lookahead
 from ellipsoid.representation.patterns import Block, DensePatterns, SparsePatterns
 from ellipsoid.representation.standing import Standing
 
+from .broken import Standpoint
 from .inputs import Source
-from .learner import NO_LABELS, Codes, Learner, Standpoint, foremost
+from .learner import NO_LABELS, Codes, Learner, foremost
 
 # Kernel values beyond this could overflow a score.
 HUGE = 1e150
@@ -148,7 +149,7 @@ class ExpansionLearner(Learner):
             return Forerun(self.table, block, self.scores, base_round(self.rounds + end - begin), coming, spare)
 
         while begin < stop:
-            mark = self.mark()
+            mark = self.mark(block=True)
             try:
                 self.table.delayed.fold(base_round(self.rounds))
                 picks, following = picks_of(begin, end), None
@@ -219,7 +220,7 @@ class ExpansionLearner(Learner):
         reached, stop, step = 0, len(ahead.when), 1
         rows, values = Dense(np.empty((stop, 0)), 0.0), self.table.values(block)
         while reached < stop:
-            mark = self.mark()
+            mark = self.mark(block=True)
             try:
                 # An update changes the scores of all rows behind it: the longer there was none, the more are made.
                 end = min(stop, reached + step)

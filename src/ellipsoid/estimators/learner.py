@@ -14,10 +14,9 @@ from ellipsoid.engine import CSR, Binary, Dense, Multiclass, MultiLabel, OneVsRe
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
-from ellipsoid.representation.marks import Mark
 from ellipsoid.representation.tables import LinearTable, whole_blocks
 
-from .broken import undisturbed
+from .broken import Standpoint, undisturbed
 from .inputs import Source, flaw_message
 from .labels import Labels
 
@@ -143,18 +142,18 @@ class Learner:
 
     # -- steps that are broken off -----------------------------------------------------------------------------
 
-    def mark(self) -> "Standpoint":
-        """Where the learner stands now."""
-        return Standpoint(self)
+    def mark(self, block: bool = False) -> Standpoint:
+        """Where the learner stands now; with ``block``, before rows that may have to be taken back all together."""
+        return Standpoint(self, block)
 
-    def undo(self, mark: "Standpoint") -> None:
+    def undo(self, mark: Standpoint) -> None:
         """After an exception: back to the mark, unless the loop has learned a row since, which it does as a whole."""
         if self.rounds > mark.rounds:
             undisturbed(self.finish)
         else:
             self.go_back(mark)
 
-    def go_back(self, mark: "Standpoint") -> None:
+    def go_back(self, mark: Standpoint) -> None:
         """Be what the mark says."""
         undisturbed(lambda: mark.bring_back(self))
 
@@ -218,7 +217,7 @@ class Learner:
         entry(scores_of, *args)(*args)
         return self.labels.values[foremost(args[-1][0])]
 
-    def run(  # noqa: PLR0913 (every part of the protocol once)
+    def run(
         self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS,
         rule: Any = None,
     ) -> None:  # fmt: skip
@@ -227,7 +226,16 @@ class Learner:
         try:
             self.table.prepare()
             while start < stop:
-                args = (self.rule if rule is None else rule, task, self.table.rep, rows, self.tally, self.work, start, stop)
+                args = (
+                    self.rule if rule is None else rule,
+                    task,
+                    self.table.rep,
+                    rows,
+                    self.tally,
+                    self.work,
+                    start,
+                    stop,
+                )
                 reached = entry(learn, *args)(*args)
                 if reached < 0:
                     raise ValueError(flaw_message(0, -1 - reached))
@@ -312,24 +320,6 @@ class Learner:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "fast": None, "_predictor": None}
-
-
-class Standpoint(Mark):
-    """A learner as it is now, for a step that may be broken off."""
-
-    def __init__(self, learner: Learner) -> None:
-        tables = [] if learner.table is None else learner.table.pieces()
-        small = [] if learner.table is None else learner.table.small()
-        super().__init__([learner, *tables], [learner.tally, *small])
-        self.rounds, self.labels = learner.rounds, len(learner.labels)
-
-    def bring_back(self, learner: Learner) -> None:
-        """Make the learner that again."""
-        self.restore()
-        learner.labels.forget(self.labels)
-        learner.fast = learner._predictor = None
-        if learner.table is not None:
-            learner.table.returned()
 
 
 class OneRow:

@@ -18,10 +18,11 @@ from ellipsoid.representation.window_table import WindowTable
 from ellipsoid.rules import online_svm
 from ellipsoid.rules.dual_ascent import EXACT, DualAscent
 
+from .broken import Standpoint
 from .expansion import ExpansionLearner
 from .inputs import Source
 from .kernelized import KernelClassifier, kernel_spec
-from .learner import NO_LABELS, Learner, Standpoint
+from .learner import NO_LABELS, Learner
 from .parameters import positive
 
 

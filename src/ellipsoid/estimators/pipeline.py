@@ -58,7 +58,7 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
-        """One pass in the given order, as the learner has it; if it is broken off, scaler and learner know the same rows."""
+        """One pass in the given order, as the learner has it; broken off, both know the same rows."""
         self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes))
         return self
 

@@ -12,8 +12,9 @@ from ellipsoid.representation.scaled_ahead import ScaledAhead
 from ellipsoid.representation.scaled_expansion import ScaledExpansionTable
 from ellipsoid.representation.scaled_tables import PowerTable, ScaledTable
 
+from .broken import Standpoint
 from .expansion import ExpansionLearner
-from .learner import Learner, Standpoint
+from .learner import Learner
 
 
 class ScaledLearner(Learner):

@@ -23,8 +23,8 @@ from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.generic import SUM as REGROUPED
 
 from .expansion import ExpansionTable
-from .marks import Mark
 from .lookahead import NORM2, PAUSE, PENDING, SCALE, SINCE_INVERTED, Lookahead
+from .marks import Mark
 from .patterns import Block
 from .tables import doubled
 
@@ -114,7 +114,7 @@ class BudgetTable(ExpansionTable):
         losses: Floats = np.einsum("ir,ir->i", coef, coef) / (np.diag(self.inverse)[: self.used] + z * z / residual)
         return losses
 
-    def _replace(  # noqa: PLR0913 (one update, and all that it touches)
+    def _replace(
         self, p: int, block: Block, ahead: Lookahead, t: int, bordered: tuple[Floats, float], values: Floats, mark: Mark
     ) -> None:
         """The new example takes the place of pattern p, whose projection stays."""

@@ -23,8 +23,8 @@ from .columns import Columns
 from .delayed import Delayed
 from .history import History, add_to
 from .kernels import KERNELS, Function, Precomputed
-from .marks import Mark, Marked
 from .lookahead import KEEP, NORM2, PAUSE, PENDING, SCALE, SIZE, Lookahead, elapsed
+from .marks import Mark, Marked
 from .packed import GivenSums, Picker, Sums, picked_once
 from .patterns import NOBODY, Block, DensePatterns, Patterns, Picks, SparsePatterns
 from .tables import doubled

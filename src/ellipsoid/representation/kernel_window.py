@@ -15,8 +15,8 @@ from .directory import END
 from .expansion import ExpansionTable, KernelSpec
 from .history import add_to
 from .kernels import Function, from_products
-from .marks import Mark
 from .lookahead import KEEP, NORM2, PENDING, Lookahead
+from .marks import Mark
 from .packed import Values as TileValues
 from .patterns import Block, Floats, squared_norms
 from .slots import Slots
@@ -45,9 +45,9 @@ class WindowExpansion(ExpansionTable):
         """The slots too."""
         return [*super().pieces(), self.slots]
 
-    def small(self) -> list[Floats]:
-        """All that the loop may write to while a block is learned."""
-        return [*super().small(), self.slots.numbers, *self.slots.arrays.values()]
+    def written(self) -> list[Floats]:
+        """The numbers, and all that is known of the window."""
+        return [*super().written(), self.slots.numbers, *self.slots.arrays.values()]
 
     def _no_rows(self, count: int) -> Any:
         width = 0 if isinstance(self.patterns, Columns) else self.width

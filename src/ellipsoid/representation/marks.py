@@ -57,6 +57,10 @@ class Marked:
         """The arrays that a step may write to without a note."""
         return []
 
+    def written(self) -> list[Array]:
+        """The same for the loop over a block that may have to be taken back."""
+        return self.small()
+
     def returned(self) -> None:
         """It was put back: make anew what is only derived from the rest."""
 

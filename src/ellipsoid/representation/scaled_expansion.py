@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .expansion import ExpansionTable, KernelSpec
-from .marks import Mark
 from .lookahead import NORM2, PENDING, SCALE, SUM, Lookahead
+from .marks import Mark
 from .patterns import NOBODY, Block
 from .scaled import BEFORE, FLUSHED, FORGET, GOAL, LARGEST, LARGEST_SCALE, SMALLEST_SCALE, SUMMED, THOUSAND, UNIT, USED
 
