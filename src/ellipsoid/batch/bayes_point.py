@@ -103,6 +103,7 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         if len(self.classes_) < 2:
             raise ValueError(f"y holds 1 class only ({self.classes_[0]!r}); a classifier needs at least two classes")
         self.kernel_ = make_kernel(self.kernel, self.gamma, self.degree, self.coef0, X)
+        self._constant = bool(self.fit_intercept)
         K = self.kernel_(X, X)
         check_kernel(self.kernel_, K)
         lengths = np.sqrt(np.diag(K))
@@ -174,12 +175,12 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
     def _normalised(self, K: Matrix, left: Vector, right: Vector) -> Matrix:
         """Kernel values of points of length one, half of it from the constant feature if there is one."""
         unit = K / np.maximum(left, 1e-300)[:, None] / right[None, :]
-        return 0.5 * (unit + 1.0) if self.fit_intercept else unit
+        return 0.5 * (unit + 1.0) if self._constant else unit
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The product of a point, scaled to length one, with each centre of mass."""
         check_is_fitted(self, "dual_coef_")
-        accept = False if self.kernel == "precomputed" else "csr"
+        accept = False if self.kernel_.name == "precomputed" else "csr"
         X = validate_data(self, X, accept_sparse=accept, dtype=np.float64, reset=False)
         if self.kernel_.name == "precomputed":
             # k(x, x) is not at hand; the sign, and the order of the classes, do not need it without a constant.

@@ -164,6 +164,7 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
             seed=settings.seed,
         )
         self.classes_ = classes
+        self._unit_margins = self.margin_scaling == "unit"
         self.solver_ = prepared.solver
         self._models = self._solve_all(prepared, codes, settings, weights, previous)
         self._training = (X, prepared, kept)
@@ -284,7 +285,7 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
 
     def _check(self, X: Any) -> Any:
         check_is_fitted(self, "_models")
-        accept = False if self.kernel == "precomputed" else "csr"
+        accept = False if self.kernel_.name == "precomputed" else "csr"
         return validate_data(self, X, accept_sparse=accept, dtype=np.float64, reset=False)
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -334,7 +335,7 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
         X = self._check(X)
         values, widths = np.abs(self.decision_function(X)), self.ellipsoid_width(X)
         diagonal = self.kernel_.diagonal(X)
-        scale = np.sqrt(diagonal) if self.margin_scaling == "unit" else np.ones(len(diagonal))
+        scale = np.sqrt(diagonal) if self._unit_margins else np.ones(len(diagonal))
         scale = scale if values.ndim == 1 else scale[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(widths > 0, values * scale / widths, np.inf)

@@ -203,6 +203,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             )
         return core
 
+    def _started_with(self, name: str) -> Any:
+        """A parameter as it was when learning started; what is set later is for the next start."""
+        core: Learner | None = self.__dict__.get("_core")
+        return getattr(self, name) if core is None else core.started.get(name, getattr(self, name))
+
     def _fitted(self, name: str) -> Learner:
         if "_core" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something")
@@ -277,7 +282,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if source.width == 0 and core is None:
             raise ValueError(f"0 feature(s) (shape={(source.n, 0)}) while a minimum of 1 is required.")
         if core is not None and source.width != core.width:
-            growing = self.grow_features or core.features is not None
+            growing = self._started_with("grow_features") or core.features is not None
             if not growing or (source.width < core.width and not source.sparse):
                 helps = not growing and (source.sparse or source.width > core.width)
                 advice = "; grow_features=True lets the width change" if helps else ""

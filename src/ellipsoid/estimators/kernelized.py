@@ -41,7 +41,8 @@ class KernelClassifier(OnlineClassifier):
     @property
     def _counts_features(self) -> bool | int:  # type: ignore[override]
         """Kernel values of wider rows are made in another way, and rounded differently."""
-        return False if isinstance(self.kernel, str) and self.kernel == "linear" else WIDE
+        kernel = self._started_with("kernel")
+        return False if isinstance(kernel, str) and kernel == "linear" else WIDE
 
     def _learner(self, rule: Any, *, one_vs_rest: bool = False, half: float = 1.0) -> Learner:
         """A learner for the rule, in the space that the parameters name."""
