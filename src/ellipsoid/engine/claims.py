@@ -5,8 +5,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
+
+from .intrinsics import machine_code
 
 _LOCK = Lock()
 
@@ -25,13 +26,8 @@ def claim(counter: Any) -> int:
         return number
 
 
-@overload(claim)
-def _claim(counter):
-    return lambda counter: _taken(counter)  # noqa: PLW0108 (numba wants a plain function here)
-
-
-@intrinsic
-def _taken(typingctx, counter):
+@machine_code(claim)
+def _claim(typingctx, counter):
     def codegen(context, builder, signature, args):
         array = make_array(signature.args[0])(context, builder, value=args[0])
         return builder.atomic_rmw("add", array.data, ir.Constant(ir.IntType(64), 1), "monotonic")

@@ -1,8 +1,7 @@
 """Compiled functions that are kept on disk, never stale, and called without type dispatch.
 
 numba's cache notices an edit only in the file of the outermost function, so that a changed rule in another file would
-go on running as it was. Here the key of every cached function also holds a digest of all source that it may inline:
-the compiled rooms of this package and every module that has registered a body of a generic function.
+go on running as it was. Here the key of every cached function also holds a digest of all source that it may inline.
 
 numba's cache also keeps one index for each function, which two processes may rewrite at the same time, and which cannot
 be read where one entry names a module that only some other program has. Here each specialisation has a file of its own.
@@ -16,7 +15,6 @@ and returns the compiled function itself. Its caller must pass arguments of the 
 """
 
 import hashlib
-import inspect
 import os
 import pickle
 import uuid
@@ -26,6 +24,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import llvmlite
 import numba
 import numpy as np
 from numba import types
@@ -35,28 +34,25 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from .apart import workshop
-from .generic import BODIES
-
-ROOMS = ("engine", "representation", "geometry", "rules")
+from .digest import SOURCES, source_digest
+from .generic import NoBody
 
 _entries: dict[Any, Callable[..., Any]] = {}
 _dispatchers: list[Any] = []
 
 
-def compiled(
-    function: Callable[..., Any] | None = None, *, digest: Callable[[], str] | None = None, **options: Any
-) -> Any:
+def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Compile ``function`` at its first call for each combination of argument types, and keep the result on disk.
 
-    ``@compiled(nogil=True)`` lets other threads run meanwhile: for what touches only the arrays it is given. ``digest``
-    tells apart what the function may inline from what it inlined when it was kept; without it, `source_digest` does.
+    ``@compiled(nogil=True)`` lets other threads run meanwhile: for what touches only the arrays it is given.
     """
     if function is None:
-        return partial(compiled, digest=digest, **options)
+        return partial(compiled, **options)
+    SOURCES.append((function, None))
     dispatcher = numba.njit(function, **options)
     if not config.DISABLE_JIT:
         try:
-            dispatcher._cache = _DigestCache(function, digest or source_digest)
+            dispatcher._cache = _DigestCache(function)
             _dispatchers.append(dispatcher)
         except RuntimeError:
             _say_that_nothing_is_kept()
@@ -81,7 +77,10 @@ def entry(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
     found = _entries.get(key)
     if found is None:
         kinds = tuple(numba.typeof(arg) for arg in args)
-        function.compile(kinds)
+        try:
+            function.compile(kinds)
+        except NoBody as error:
+            raise NoBody(str(error)) from None  # without the compiler's way to it, a page long
         found = _entries[key] = function.overloads[kinds].entry_point
     return found
 
@@ -113,9 +112,8 @@ def clear_cache() -> int:
 class _DigestCache(FunctionCache):
     """numba's function cache with the digest of all inlinable source in its key, and a file for each key."""
 
-    def __init__(self, function: Callable[..., Any], digest: Callable[[], str]) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        self._digest = digest
         self._cache_file = _Files(Path(self.cache_path) / self._impl.filename_base)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -125,7 +123,7 @@ class _DigestCache(FunctionCache):
         with self._guard_against_spurious_io_errors():
             found = self._load_overload(sig, target_context)
             if found is None and workshop.open:
-                workshop.order(self._py_func, sig, dict.fromkeys(body.__module__ for body in BODIES))
+                workshop.order(self._py_func, sig, dict.fromkeys(source.__module__ for source, _ in SOURCES))
                 found = self._load_overload(sig, target_context)
                 # Where nothing can be kept, the next would be compiled for nothing there.
                 workshop.open = found is not None
@@ -140,8 +138,8 @@ class _DigestCache(FunctionCache):
 
     def _index_key(self, sig: Any, codegen: Any) -> str:
         _, *rest = super()._index_key(sig, codegen)
-        stamp = self._impl.locator.get_source_stamp()
-        return repr((_spelling(sig), rest, stamp, self._digest()))
+        made_by = numba.__version__, llvmlite.__version__, config.OPT, config.BOUNDSCHECK
+        return repr((_spelling(sig), rest, made_by, source_digest(self._py_func, sig)))
 
 
 class _Files(IndexDataCacheFile):
@@ -188,19 +186,3 @@ def _spelling(kind: Any) -> str:
         part = getattr(kind, "instance_class", tuple)
         return f"{part.__module__}.{part.__qualname__}{_spelling(tuple(kind.types))}"
     return str(kind)
-
-
-_digests: dict[int, str] = {}
-
-
-def source_digest() -> str:
-    """A digest of all source that a compiled function may inline."""
-    if len(BODIES) not in _digests:
-        package = Path(__file__).parent.parent
-        files = {path for room in ROOMS for path in (package / room).glob("*.py")}
-        files |= {Path(inspect.getfile(body)) for body in BODIES}
-        digest = hashlib.sha256()
-        for path in sorted(files):
-            digest.update(path.read_bytes() if path.exists() else repr(path).encode())
-        _digests[len(BODIES)] = digest.hexdigest()
-    return _digests[len(BODIES)]

@@ -8,12 +8,17 @@ choice is made at every call, which is what a debugger and a coverage run see.
 
 from collections.abc import Callable, Set
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 from numba import types
 from numba.extending import overload, register_jitable
 
+from .digest import SOURCES
+from .inlining import InlinedCompiler
+
 Body = Callable[..., Any]
+Fast = frozenset[str]
 
 # What a body may let the compiler assume. SUM: sums may be regrouped and fused, NaN and infinity keep their meaning;
 # only where one body sums every row in the same order whatever the chunk. FUSE: products and sums may be fused, in
@@ -21,9 +26,11 @@ Body = Callable[..., Any]
 SUM = frozenset({"reassoc", "contract", "nsz"})
 FUSE = frozenset({"contract"})
 MAXIMUM = frozenset({"nnan", "nsz"})
+EXACT: Fast = frozenset()
 
-# Every body that compiled code may inline, for the digest that keeps the disk cache fresh.
-BODIES: list[Body] = []
+
+class NoBody(TypeError):
+    """A generic function has no body for the parts it was called with."""
 
 
 def generic(arity: int, default: bool = False) -> Callable[[Body], Any]:
@@ -42,57 +49,88 @@ def generic(arity: int, default: bool = False) -> Callable[[Body], Any]:
     ...     return shape.side * shape.side
     >>> area(Square(3.0))
     9.0
+    >>> area(4.0)
+    Traceback (most recent call last):
+        ...
+    ellipsoid.engine.generic.NoBody: area is not written for float: register a body for it with @area.register(float)
     """
 
     def decorate(stub: Body) -> Any:
-        bodies: dict[tuple[type, ...], Body] = {}
+        name = stub.__name__
+        bodies: dict[tuple[type, ...], tuple[Body, Fast]] = {}
+
+        def body_for(parts: tuple[type, ...]) -> tuple[Body, Fast]:
+            if parts in bodies:
+                return bodies[parts]
+            if default:
+                return stub, EXACT
+            names = ", ".join(part.__name__ for part in parts)
+            raise NoBody(f"{name} is not written for {names}: register a body for it with @{name}.register({names})")
 
         @wraps(stub)
         def choose(*args: Any) -> Any:
-            parts = tuple(type(arg) for arg in args[:arity])
-            if parts not in bodies:
-                if default:
-                    return stub(*args)
-                names = ", ".join(part.__name__ for part in parts)
-                raise TypeError(f"no body of {stub.__name__} is registered for ({names})")
-            return bodies[parts](*args)
+            return body_for(tuple(type(arg) for arg in args[:arity]))[0](*args)
 
-        def register(*kinds: type, fast: Set[str] = frozenset()) -> Callable[[Body], Body]:
+        def compile_those_that_are(fast: Fast) -> None:
+            """Let compiled code find the bodies for which the compiler may assume the same."""
+
+            def typed(*args: Any) -> Body | None:
+                body, own = body_for(tuple(_part(arg) for arg in args[:arity]))
+                return body if own == fast else None
+
+            # A body takes whole parts, dozens of machine words: as a call it would cost more than a short row.
+            overload(choose, jit_options=_options(fast), strict=False)(typed)
+
+        def register(*kinds: type, fast: Set[str] = EXACT) -> Callable[[Body], Body]:
             """Give the body for these part types; ``fast`` is SUM, FUSE or MAXIMUM where that is all it computes."""
             if len(kinds) != arity:
-                raise TypeError(f"{stub.__name__} chooses by {arity} part types, got {len(kinds)}")
+                raise TypeError(f"{name} chooses by {arity} part types, got {len(kinds)}")
 
             def keep(body: Body) -> Body:
-                bodies[kinds] = body
-                BODIES.append(body)
-
-                def typed(*args: Any) -> Body | None:
-                    parts = tuple(_part(arg) for arg in args[:arity])
-                    return body if parts == kinds else None
-
-                # A body takes whole parts, dozens of machine words: as a call it would cost more than a short row.
-                options: Any = {"forceinline": True, **({"fastmath": set(fast)} if fast else {})}
-                overload(choose, jit_options=options, strict=False)(typed)
+                named = _named(body, f"{name}[{', '.join(kind.__name__ for kind in kinds)}]")
+                bodies[kinds] = named, frozenset(fast)
+                SOURCES.append((named, kinds))
+                if fast not in flavours:
+                    flavours.add(frozenset(fast))
+                    compile_those_that_are(frozenset(fast))
                 return body
 
             return keep
 
-        if default:
-            overload(choose, jit_options={"forceinline": True}, strict=False)(
-                lambda *args: None if tuple(_part(arg) for arg in args[:arity]) in bodies else stub
-            )
-        choose.register = register
+        flavours: set[Fast] = {EXACT}
+        compile_those_that_are(EXACT)
+        SOURCES.append((stub, None))
+        choose.register = register  # type: ignore[attr-defined]
         return choose
 
     return decorate
 
 
-def helper(fast: Set[str] = frozenset(), inline: bool = True) -> Callable[[Body], Body]:
+def helper(fast: Set[str] = EXACT, inline: bool = True) -> Callable[[Body], Body]:
     """A function that bodies call: plain Python to the interpreter; always inlined in compiled code, unless it is long
     and seldom called, where a call costs less than compiling it in several places.
     """
-    options: Any = {"forceinline": inline, **({"fastmath": set(fast)} if fast else {})}
-    return register_jitable(**options)
+
+    def register(function: Body) -> Body:
+        SOURCES.append((function, None))
+        registered: Body = register_jitable(**_options(frozenset(fast), inline))(function)
+        return registered
+
+    return register
+
+
+def _options(fast: Fast, inline: bool = True) -> Any:
+    """How functions are compiled that only compiled code calls."""
+    return {"forceinline": inline, "pipeline_class": InlinedCompiler, **({"fastmath": set(fast)} if fast else {})}
+
+
+def _named(body: Body, name: str) -> Body:
+    """The body under a name that says which one it is, in a profile and in the compiler's messages."""
+    assert isinstance(body, FunctionType)
+    code = body.__code__.replace(co_name=name, co_qualname=name)
+    named = FunctionType(code, body.__globals__, name, body.__defaults__, body.__closure__)
+    named.__module__, named.__doc__ = body.__module__, body.__doc__
+    return named
 
 
 def _part(kind: Any) -> type:

@@ -20,8 +20,10 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.datamodel import PrimitiveModel
-from numba.extending import intrinsic, overload, register_model
+from numba.extending import register_model
 from numba.np.arrayobj import make_array
+
+from .intrinsics import machine_code
 
 LANES = 4
 
@@ -86,15 +88,12 @@ def foremost(scores: Any, n: int, but: int) -> tuple[int, float]:
     return place, highest
 
 
-@overload(blank, prefer_literal=True)
-def _blank(count, lanes=LANES):
-    if isinstance(count, types.IntegerLiteral) and isinstance(lanes, types.IntegerLiteral | types.Omitted | int):
-        return lambda count, lanes=LANES: _zeros(count, lanes)
-    return None
-
-
-@intrinsic(prefer_literal=True)
-def _zeros(typingctx, count, lanes):
+@machine_code(blank, literal=True)
+def _blank(typingctx, count, lanes=LANES):
+    if isinstance(lanes, int):
+        lanes = types.Omitted(lanes)
+    if not isinstance(count, types.IntegerLiteral) or not isinstance(lanes, types.IntegerLiteral | types.Omitted):
+        return None
     vector = Vector(lanes.value if isinstance(lanes, types.Omitted) else lanes.literal_value)
     kind = types.UniTuple(vector, count.literal_value)
 
@@ -104,31 +103,21 @@ def _zeros(typingctx, count, lanes):
     return kind(count, lanes), codegen
 
 
-@overload(gather, inline="never")
-def _gather(sums, table, i, first, x):
-    return lambda sums, table, i, first, x: _gathered(sums, table, np.int64(i), np.int64(first), np.float64(x))
-
-
-@intrinsic
-def _gathered(typingctx, sums, table, i, first, x):
+@machine_code(gather)
+def _gather(typingctx, sums, table, i, first, x):
     def step(builder, own, numbers, x):
         return builder.fadd(own, builder.fmul(numbers, x, flags=_FLAGS), flags=_FLAGS)
 
-    return sums(sums, table, i, first, x), _with_numbers(step)
+    return sums(sums, table, types.int64, types.int64, types.float64), _with_numbers(step)
 
 
-@overload(recede, inline="never")
-def _recede(sums, table, i, first, x):
-    return lambda sums, table, i, first, x: _receded(sums, table, np.int64(i), np.int64(first), np.float64(x))
-
-
-@intrinsic
-def _receded(typingctx, sums, table, i, first, x):
+@machine_code(recede)
+def _recede(typingctx, sums, table, i, first, x):
     def step(builder, own, numbers, x):
         apart = builder.fsub(numbers, x)
         return builder.fsub(own, builder.fmul(apart, apart, flags=_FLAGS), flags=_FLAGS)
 
-    return sums(sums, table, i, first, x), _with_numbers(step)
+    return sums(sums, table, types.int64, types.int64, types.float64), _with_numbers(step)
 
 
 def _with_numbers(step):
@@ -148,13 +137,8 @@ def _with_numbers(step):
     return codegen
 
 
-@overload(deliver)
-def _deliver(sums, out, first):
-    return lambda sums, out, first: _delivered(sums, out, np.int64(first))
-
-
-@intrinsic
-def _delivered(typingctx, sums, out, first):
+@machine_code(deliver)
+def _deliver(typingctx, sums, out, first):
     def codegen(context, builder, signature, args):
         kind = signature.args[1]
         place = _place(context, builder, kind, args[1], [args[2]], signature.args[0].dtype)
@@ -162,16 +146,11 @@ def _delivered(typingctx, sums, out, first):
             builder.store(builder.extract_value(args[0], k), builder.gep(place, [ir.Constant(_WORD, k)]), align=8)
         return context.get_dummy_value()
 
-    return types.void(sums, out, first), codegen
+    return types.void(sums, out, types.int64), codegen
 
 
-@overload(foremost)
-def _foremost(scores, n, but):
-    return lambda scores, n, but: _highest(scores, np.int64(n), np.int64(but))
-
-
-@intrinsic
-def _highest(typingctx, scores, n, but):
+@machine_code(foremost)
+def _foremost(typingctx, scores, n, but):
     kind = types.Tuple((types.int64, types.float64))
     index, value = ir.IntType(64), ir.DoubleType()
     indices = ir.VectorType(index, LANES)
@@ -213,7 +192,7 @@ def _highest(typingctx, scores, n, but):
             prefer(candidate, r, builder.and_(higher, builder.icmp_signed("!=", r, but)))
         return context.make_tuple(builder, signature.return_type, [builder.load(name), builder.load(height)])
 
-    return kind(scores, n, but), codegen
+    return kind(scores, types.int64, types.int64), codegen
 
 
 def _place(context, builder, kind, array, where, vector):

@@ -9,12 +9,12 @@ features while the present ones are summed takes a quarter off a pass over 20 Ne
 
 from typing import Any
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
+
+from .intrinsics import machine_code
 
 
 def borrowed(part: Any) -> Any:
@@ -22,13 +22,8 @@ def borrowed(part: Any) -> Any:
     return part
 
 
-@overload(borrowed)
-def _borrowed(part):
-    return lambda part: _strip(part)  # noqa: PLW0108 (numba wants a plain function here)
-
-
-@intrinsic
-def _strip(typingctx, part):
+@machine_code(borrowed)
+def _borrowed(typingctx, part):
     def codegen(context, builder, signature, args):
         return _without_counter(context, builder, signature.args[0], args[0])
 
@@ -52,13 +47,8 @@ def fetch(table: Any, i: int, j: int) -> None:
     """Ask for the cache line of ``table[i, j]`` (i, j >= 0), without waiting for it."""
 
 
-@overload(fetch)
-def _fetch(table, i, j):
-    return lambda table, i, j: _prefetch(table, np.int64(i), np.int64(j))
-
-
-@intrinsic
-def _prefetch(typingctx, table, i, j):
+@machine_code(fetch)
+def _fetch(typingctx, table, i, j):
     def codegen(context, builder, signature, args):
         kind = signature.args[0]
         array = make_array(kind)(context, builder, value=args[0])
@@ -70,4 +60,4 @@ def _prefetch(typingctx, table, i, j):
         builder.call(function, [builder.bitcast(place, byte), reading, keep_near, data])
         return context.get_dummy_value()
 
-    return types.void(table, i, j), codegen
+    return types.void(table, types.int64, types.int64), codegen

@@ -7,6 +7,7 @@ place for the index of the label predicted before each row was learned; in mode 
 Every rule is passive beyond its own ``margin``; a task asks it only below. A zero row is a mistake and no update.
 """
 
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy as np
 from .generic import MAXIMUM
 from .lanes import foremost
 from .protocol import SCORES, TAU, WHO, account, demand, forgo, judge, norm2, share, step, width, winner
-from .rows import TINY
-from .tally import LOSS2, PARTS, PUSH, ZEROS
+from .rows import HUGE, TINY
+from .tally import LOSS2, PARTS, PATH, PUSH, STEPS, ZEROS
 
 CODES, ASIDE = range(2)
 PLAIN, ORDERED, WATCHED = range(3)
@@ -117,7 +118,9 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     work[WHO, 0] = 0.0
     work[TAU, 0] = tau if task.ledger[CODES, t] == 1 else -tau
     tally[PUSH] += tau
-    tally[LOSS2] += (rule.margin - margin) ** 2
+    tally[PATH] += tau * sqrt(size)
+    tally[STEPS] += 1.0
+    tally[LOSS2] += min((rule.margin - margin) ** 2, HUGE)
     account(rule, margin, tau, size, tally)
     return 1, size
 
@@ -134,7 +137,9 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     moves = share(rule, task.classes, task.ledger[CODES, t], size, work)
     if moves > 0:
         tally[PUSH] += work[TAU, 0]
-        tally[LOSS2] += (rule.margin - margin) ** 2
+        tally[PATH] += work[TAU, 0] * sqrt(size)
+        tally[STEPS] += 1.0
+        tally[LOSS2] += min((rule.margin - margin) ** 2, HUGE)
         account(rule, margin, work[TAU, 0], 2.0 * size, tally)
     return moves, size
 
@@ -159,7 +164,9 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
             work[WHO, moves] = r
             work[TAU, moves] = sign * tau
             moves += 1
-            tally[LOSS2] += (rule.margin - own) ** 2
+            tally[PATH] += tau * sqrt(size)
+            tally[STEPS] += 1.0
+            tally[LOSS2] += min((rule.margin - own) ** 2, HUGE)
             account(rule, own, tau, size, tally)
     tally[PARTS] += moves
     return moves, size
@@ -188,5 +195,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     work[WHO, 0], work[TAU, 0] = right, tau
     work[WHO, 1], work[TAU, 1] = wrong, -tau
     tally[PUSH] += tau
-    tally[LOSS2] += (rule.margin - margin) ** 2
+    tally[PATH] += tau * sqrt(size)
+    tally[STEPS] += 1.0
+    tally[LOSS2] += min((rule.margin - margin) ** 2, HUGE)
     return 2, size

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
 
+from .intrinsics import machine_code
 from .lanes import Sums, everywhere
 
 # Numbers in one vector: a register of AVX-512, two of AVX2.
@@ -61,13 +62,8 @@ def exponential(sums: Sums, factor: float) -> Sums:
     return tuple(np.array([math.exp(x) if x >= least else 0.0 for x in own]) for own in exponents)
 
 
-@overload(times)
-def _times(sums, others):
-    return lambda sums, others: _product(sums, others)  # noqa: PLW0108 (numba wants a plain function here)
-
-
-@intrinsic
-def _product(typingctx, sums, others):
+@machine_code(times)
+def _times(typingctx, sums, others):
     def codegen(context, builder, signature, args):
         pairs = ([builder.extract_value(arg, k) for arg in args] for k in range(sums.count))
         return cgutils.pack_array(builder, [builder.fmul(a, b, flags=_FLAGS) for a, b in pairs])
@@ -75,34 +71,25 @@ def _product(typingctx, sums, others):
     return sums(sums, others), codegen
 
 
-@overload(scaled)
-def _scaled(sums, factor, shift):
-    return lambda sums, factor, shift: _affine(sums, np.float64(factor), np.float64(shift))
-
-
-@intrinsic
-def _affine(typingctx, sums, factor, shift):
+@machine_code(scaled)
+def _scaled(typingctx, sums, factor, shift):
     def codegen(context, builder, signature, args):
         a, b = (everywhere(builder, x, sums.dtype.lanes) for x in args[1:])
         own = (builder.extract_value(args[0], k) for k in range(sums.count))
         return cgutils.pack_array(builder, [_fused(builder, x, a, b) for x in own])
 
-    return sums(sums, factor, shift), codegen
+    return sums(sums, types.float64, types.float64), codegen
 
 
-@overload(exponential)
-def _exponential(sums, factor):
-    return lambda sums, factor: _exp(sums, np.float64(factor) * _PER_LN2, np.float64(factor) * _NEARLY_PER_LN2)
-
-
-@intrinsic
-def _exp(typingctx, sums, in_twos, nearly):
+@machine_code(exponential)
+def _exponential(typingctx, sums, factor):
     def codegen(context, builder, signature, args):
-        factors = [everywhere(builder, x, sums.dtype.lanes) for x in args[1:]]
+        units = (builder.fmul(args[1], ir.Constant(args[1].type, unit)) for unit in (_PER_LN2, _NEARLY_PER_LN2))
+        factors = [everywhere(builder, unit, sums.dtype.lanes) for unit in units]
         own = [builder.extract_value(args[0], k) for k in range(sums.count)]
         return cgutils.pack_array(builder, _exps_of(builder, own, *factors))
 
-    return sums(sums, in_twos, nearly), codegen
+    return sums(sums, types.float64), codegen
 
 
 def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:

@@ -25,7 +25,7 @@ from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.machine import fetch
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2, room, score
 from ellipsoid.engine.rows import CSR, Dense
-from ellipsoid.engine.tally import ROUNDS
+from ellipsoid.engine.tally import FARTHEST, HELD, ROUNDS
 from ellipsoid.representation.linear import AHEAD, LINE
 
 from .links import BALANCED, NORM, SIMPLEX
@@ -39,6 +39,8 @@ NUMBERS = 6
 REACH, FLOOR, CEILING = 300.0, 1e-130, 1e200
 # A sum that has fallen to this share of its peak is summed anew.
 FALLEN = 1e-10
+# How far below the shift all coordinates may lie together before another unit is chosen for them.
+DEEP = 20.0
 
 
 class Linked(NamedTuple):
@@ -232,14 +234,19 @@ def margin_at(rep, rows, t, moves, work, alpha):
     g = 0 if rep.joint else int(work[WHO, moves[0]])
     shift, numbers = rep.numbers[g, SHIFT], rep.numbers
     start, stop = stretch(rows, t)
-    top = shift
+    top, highest, touched = shift, -inf, 0
     for m in range(moves[0], moves[1]):
         r, sign = int(work[WHO, m]), work[TAU, m]
         for k in range(start, stop + 1):
             j = column(rows, k, start, stop)
             if j >= rep.first:
-                moved = rep.theta[j, r] + alpha * sign * value(rows, t, k, stop)
+                x = value(rows, t, k, stop)
+                moved = rep.theta[j, r] + alpha * sign * x
+                highest, touched = max(highest, moved), touched + (1 if x != 0.0 else 0)
                 top = max(top, moved if rep.kind == SIMPLEX else abs(moved))
+    # Where all coordinates go down together nothing else is left, and exponentials in the old unit may vanish.
+    alone = rep.kind == SIMPLEX and touched == size_of(rep) and highest < shift - DEEP
+    top = highest if alone else top
     # What the untouched coordinates have, in units of the new shift; then the touched ones.
     high, low = numbers[g, HIGH], numbers[g, LOW]
     E, along = 0.0, 0.0
@@ -259,9 +266,11 @@ def margin_at(rep, rows, t, moves, work, alpha):
             V = weight(rep, moved, top)
             E += part(rep, V, moved, top)
             along += sign * x * V
-    rest = max(0.0, high + low)
+    rest = 0.0 if alone else max(0.0, high + low)
     E += rest * ((shift / top) ** rep.p if rep.kind == NORM else exp(shift - top))
-    return along / divisor_of(rep, E, top)
+    divisor = divisor_of(rep, E, top)
+    # Where all has vanished beside the old unit nothing is known; such a step must not be taken for one that is short.
+    return along / divisor if divisor > 0.0 else inf
 
 
 @helper(inline=False)
@@ -309,12 +318,15 @@ def prolonged(rep, rows, t, moves, work, base, goal, cap):  # noqa: PLR0913 (the
 
 @helper(inline=False)
 def advance(rep, rows, t, moves, work):
-    """theta += TAU x for the moves of one group, and the group's sum, shift and divisor."""
+    """theta += TAU x for the moves of one group, and the group's sum, shift and divisor.
+
+    Returns the largest change of an entry, and the largest of the changed entries.
+    """
     numbers, theta, V = rep.numbers, rep.theta, rep.V
     g = 0 if rep.joint else int(work[WHO, moves[0]])
     shift = numbers[g, SHIFT]
     start, stop = stretch(rows, t)
-    top = -inf
+    top, longest, peak = -inf, 0.0, 0.0
     for m in range(moves[0], moves[1]):
         r, tau = int(work[WHO, m]), work[TAU, m]
         for k in range(start, stop + 1):
@@ -323,6 +335,7 @@ def advance(rep, rows, t, moves, work):
             if j >= rep.first and x != 0.0:
                 put(numbers, g, -part(rep, V[j, r], theta[j, r], shift))
                 theta[j, r] += tau * x
+                longest, peak = max(longest, abs(tau * x)), max(peak, abs(theta[j, r]))
                 top = max(top, theta[j, r] if rep.kind == SIMPLEX else abs(theta[j, r]))
     if rep.kind == NORM:
         far = top > 0.0 and rep.p * log(top / shift) > REACH
@@ -343,6 +356,7 @@ def advance(rep, rows, t, moves, work):
         renew(rep, g)
     else:
         numbers[g, DIVISOR] = divisor_of(rep, E, shift)
+    return longest, peak
 
 
 @helper()
@@ -374,7 +388,9 @@ def _(rep, rule, rows, t, moves, work, tally):
             alpha = prolonged(rep, rows, t, group, work, alpha, goal, cap)
             for m in range(group[0], group[1]):
                 work[TAU, m] *= alpha
-        advance(rep, rows, t, group, work)
+        longest, peak = advance(rep, rows, t, group, work)
+        tally[HELD] += longest
+        tally[FARTHEST] = max(tally[FARTHEST], peak)
         risen(rule, margin, alpha, state_of(rep, g) - before, tally)
         start = group[1]
     return True

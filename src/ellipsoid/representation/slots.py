@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.rules.window_ascent import WindowDual
 
-from .window import BLOCK, NUMBERS, RIVAL, RIVAL_SIGN, SEEN, SIGN, SQUARE, TAIL, UNDONE
+from .window import BLOCK, NUMBERS, RIVAL, RIVAL_SIGN, SEEN, SIGN, SQUARE, TAIL, UNDONE, WAY
 
 Floats = NDArray[np.float64]
 
@@ -65,7 +65,7 @@ class Slots:
         arrays, small = self.arrays, min(self.count, NEWTON)
         return WindowDual(
             arrays["alpha"], arrays["gradient"], arrays["own"], arrays["gram"], np.zeros(self.count),
-            np.zeros((small, small)), np.zeros(small), np.zeros(self.count), np.zeros(small),
+            np.zeros((small, small)), np.zeros(small), np.zeros(self.count), np.zeros(small), np.zeros(WAY),
         )  # fmt: skip
 
     def grow(self, needed: int) -> None:

@@ -5,6 +5,7 @@ the loop's own rows and the ring's are absorbed by the same code. The CSR ring i
 i is its row 2 i, so that the rows need not be neighbours.
 """
 
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from ellipsoid.engine.generic import SUM, generic, helper
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, absorb, norm2, room, score
 from ellipsoid.engine.rows import CSR, TINY, Dense
-from ellipsoid.engine.tally import GAIN, LARGEST, ROUNDS, WEIGHT
+from ellipsoid.engine.tally import FARTHEST, GAIN, HELD, LARGEST, PATH, ROUNDS, WEIGHT
 from ellipsoid.rules.window_ascent import WindowDual, ascend, complete
 
 from .linear import add
@@ -21,6 +22,8 @@ from .linear import add
 # ends.
 SEEN, UNDONE, SQUARE, TAIL = range(4)
 NUMBERS = 4
+# How many sums the ascent keeps of its way; they go to the tally's, from PATH on.
+WAY = 4
 
 # Columns of ``pairs``: z = SIGN e_BLOCK (x) x + RIVAL_SIGN e_RIVAL (x) x.
 BLOCK, SIGN, RIVAL, RIVAL_SIGN = range(4)
@@ -294,15 +297,22 @@ def _(rep, rule, rows, t, moves, work, tally):
     if margin <= 0.0:
         tally[GAIN] += gain
     numbers[UNDONE] = 1.0 if undone else 0.0
-    moved, total = False, 0.0
+    for k in range(WAY):
+        tally[PATH + k] += rep.dual.way[k]
+        rep.dual.way[k] = 0.0
+    moved, total, adds, net = False, 0.0, 0.0, 0.0
     for i in range(members):
         if rep.dual.change[i] != 0.0:
             moved = True
             total += rep.dual.change[i]
+            adds, net = adds + 1.0, net + abs(rep.dual.change[i]) * sqrt(rep.dual.own[i])
             follow_change(rep.ring, rep, i, moves, work, tally[ROUNDS])
             rep.dual.change[i] = 0.0
     # The gain of the dual is the margin times what the alphas have gained, less half of what |theta|^2 has.
     numbers[SQUARE] += 2.0 * (rule.goal * total - gain)
+    # Between the additions of a round theta may be longer than before and after.
+    tally[HELD] += adds * net
+    tally[FARTHEST] = max(tally[FARTHEST], numbers[SQUARE])
     return moved
 
 

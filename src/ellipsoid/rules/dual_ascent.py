@@ -72,7 +72,8 @@ def _(rule, n, y, energy, work):
 
 @account.register(DualAscent)
 def _(rule, margin, tau, energy, tally):
-    enter(tally, tau, tau * (rule.goal - margin) - 0.5 * tau * tau * energy, margin <= 0.0)
+    # Not tau squared times the energy: the square of a small number is zero.
+    enter(tally, tau, tau * (rule.goal - margin - 0.5 * tau * energy), margin <= 0.0)
 
 
 @forgo.register(DualAscent)

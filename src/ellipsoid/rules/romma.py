@@ -21,6 +21,7 @@ from math import inf, sqrt
 from typing import NamedTuple
 
 from ellipsoid.engine.protocol import share, step
+from ellipsoid.engine.tally import HELD
 from ellipsoid.representation.lookahead import NORM2
 from ellipsoid.representation.scaled import GOAL, SKIPPED, blend
 
@@ -54,6 +55,7 @@ def _(rule, state, reach, energy, tally):
         return 1.0, 0.0
     if b == 0.0 or goal * reach / b >= energy:
         state[NORM2] = goal * goal / energy
+        tally[HELD] += 1.0
         return 1.0 if b == 0.0 else 0.0, goal / energy
     along = reach / sqrt(b)
     free = energy - along * along
@@ -66,4 +68,6 @@ def _(rule, state, reach, energy, tally):
         state[SKIPPED] += 1.0
         return 1.0, 0.0
     state[NORM2] = c * b + d * goal
+    # How much larger the errors of what cancels in ``free`` are beside it.
+    tally[HELD] += energy / free
     return c, d

@@ -25,6 +25,8 @@ PRECISION = 1e-10
 ROUNDING = 1e-15
 # A singular K may have no maximum where the cap is infinite: no round takes more sweeps.
 SWEEPS = 200
+# Sums of a round's way: of |d alpha| |z|, of |d alpha|, of steps, and of alpha |z| and what else was rounded with it.
+PATH, SWAY, STEPS, HELD = range(4)
 # A pivot below this share of its diagonal is that of a linearly dependent example.
 DEPENDENT = 1e-12
 
@@ -33,7 +35,8 @@ class WindowDual(NamedTuple):
     """For each example of a window its alpha, gradient ``margin - <z, theta>``, ``own`` = |z|^2, and its row of K.
 
     ``change`` is what the present round did to alpha. The rest is scratch: ``factor`` and ``step`` of a Newton step on
-    the examples ``free``, ``slope`` what it does to the gradient.
+    the examples ``free``, ``slope`` what it does to the gradient. ``way`` is how far the round has gone, in sums that
+    say what rounding can have done to it.
     """
 
     alpha: np.ndarray
@@ -45,6 +48,7 @@ class WindowDual(NamedTuple):
     step: np.ndarray
     slope: np.ndarray
     free: np.ndarray
+    way: np.ndarray
 
 
 @generic(1)
@@ -118,6 +122,11 @@ def follow(dual, i, new, members):
         gradient[j] -= change * row[j]
     dual.change[i] += change
     dual.alpha[i] = new
+    way = dual.way
+    way[PATH] += abs(change) * sqrt(dual.own[i])
+    way[SWAY] += abs(change)
+    way[STEPS] += 1.0
+    way[HELD] += (new + abs(change)) * sqrt(dual.own[i])
 
 
 @helper()
@@ -222,6 +231,11 @@ def newton(dual, cap, count, members):
         new = clip(alpha[i] + far * d, cap)
         if p == first:
             new = cap if d > 0.0 else 0.0
+        change, length = abs(new - alpha[i]), sqrt(dual.own[i])
+        dual.way[PATH] += change * length
+        dual.way[SWAY] += change
+        dual.way[STEPS] += 1.0
+        dual.way[HELD] += (new + alpha[i] + count * change) * length
         dual.change[i] += new - alpha[i]
         alpha[i] = new
     return gain, first >= 0

@@ -1,0 +1,110 @@
+"""A digest of all source that a compiled function may contain, which no comment and no docstring changes.
+
+What a function inlines is settled by the parts among its arguments: the bodies that are registered for those parts, and
+whatever the modules of these bodies import in turn from modules with compiled code. Another learner's rule is not among
+it, nor is a body that some other program registers for parts of its own.
+
+A module counts by its code objects, without line numbers and docstrings, and by the constants in its name space.
+"""
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from numba import types
+
+# Every function that compiled code may inline, with the part types that a body is registered for (a helper has none).
+SOURCES: list[tuple[Callable[..., Any], tuple[type, ...] | None]] = []
+
+_DOCSTRING = 0x4000000  # inspect.CO_HAS_DOCSTRING, from Python 3.13 on
+_known: dict[tuple[Any, ...], str] = {}
+
+
+def source_digest(function: Callable[..., Any], signature: Any) -> str:
+    """The digest for a function with arguments of these types."""
+    key = (function, frozenset(_parts_of(signature)), len(SOURCES))
+    if key not in _known:
+        digest = hashlib.sha256()
+        for name in sorted(_reachable(function, set(key[1]))):
+            digest.update(f"{name} {_module_digest(name, len(SOURCES))}\n".encode())
+        _known[key] = digest.hexdigest()
+    return _known[key]
+
+
+def _parts_of(kind: Any) -> Iterator[type]:
+    """The part types in a signature, also those inside others."""
+    if isinstance(kind, types.BaseNamedTuple):
+        yield kind.instance_class
+    for member in kind if isinstance(kind, tuple) else getattr(kind, "types", ()):
+        yield from _parts_of(member)
+
+
+def _reachable(function: Callable[..., Any], parts: set[type]) -> set[str]:
+    """Names of the modules whose code a function of these parts may contain."""
+    compiled = {source.__module__ for source, _ in SOURCES}
+    found: set[str] = set()
+    waiting = {function.__module__, *(part.__module__ for part in parts)}
+    while waiting:
+        name = waiting.pop()
+        found.add(name)
+        for value in list(vars(sys.modules[name]).values()):
+            home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            if home in compiled:
+                waiting.add(home)
+                if inspect.isclass(value) and hasattr(value, "_fields"):
+                    parts.add(value)
+        waiting |= {source.__module__ for source, kinds in SOURCES if kinds is not None and parts.issuperset(kinds)}
+        waiting -= found
+    return found
+
+
+@cache
+def _module_digest(name: str, sources: int) -> str:
+    """Of the code in a module; ``sources`` because a session without a file may go on to define bodies."""
+    module = sys.modules[name]
+    code = _code_of(module)
+    codes = [code] if code else [source.__code__ for source, _ in SOURCES if source.__module__ == name]
+    constants = sorted(
+        (key, repr(value))
+        for key, value in vars(module).items()
+        if isinstance(value, int | float)
+        or (isinstance(value, tuple) and all(isinstance(v, int | float) for v in value))
+    )
+    return hashlib.sha256(repr((list(map(_plain, codes)), constants)).encode()).hexdigest()
+
+
+def _code_of(module: ModuleType) -> CodeType | None:
+    """The code of a module as its loader keeps it, or compiled from its file; None where there is no file."""
+    get_code = getattr(module.__loader__, "get_code", None)
+    if get_code is not None:
+        found: CodeType | None = get_code(module.__name__)
+        return found
+    path = Path(getattr(module, "__file__", None) or "")
+    return compile(path.read_bytes(), str(path), "exec", dont_inherit=True) if path.is_file() else None
+
+
+def _plain(code: CodeType) -> tuple[Any, ...]:
+    """What a code object does, without where it stands and what is said about it."""
+    function = bool(code.co_flags & inspect.CO_OPTIMIZED)
+    documented = (
+        code.co_flags & _DOCSTRING
+        if sys.version_info >= (3, 13)
+        else any(isinstance(value, str) for value in code.co_consts[:1])
+    )
+    inside = [
+        _plain(value) if isinstance(value, CodeType) else _spelled(value)
+        for value in code.co_consts[1 if function and documented else 0 :]
+        # In the code of a module or a class texts are docstrings, and from Python 3.13 on numbers may be of lines.
+        if function or isinstance(value, CodeType)
+    ]
+    return (code.co_name, code.co_code, code.co_names, code.co_varnames, code.co_freevars, inside)
+
+
+def _spelled(value: Any) -> str:
+    """The same for equal constants in every process, which the order of a set is not."""
+    return f"{type(value).__name__} {sorted(map(repr, value)) if isinstance(value, frozenset) else repr(value)}"
