@@ -109,8 +109,11 @@ def test_cached_code_is_used_and_never_stale(copied):
     assert second == "[[5.0, -5.0]]", "an edit in a rule's file must reach the compiled loop"
     assert int(compiled) > 0
 
-    rule.write_text(text, "utf-8")
-    assert run() == f"{first} False 0", "taking the edit back finds the first code again"
+    remarked = text.replace("@step.register", "# Said anew.\n\n\n@step.register").replace("Rosenblatt (1958)", "1958")
+    assert len(remarked) != len(text)
+    rule.write_text(remarked, "utf-8")
+    (home / "rules" / "winnow.py").write_text("BROKEN = 1 / 0\n", "utf-8")
+    assert run() == f"{first} False 0", "neither comments nor another learner's rule are part of the code"
 
     counted = run("from ellipsoid.engine import clear_cache; print(clear_cache(), clear_cache())")
     deleted, again = map(int, counted.split())

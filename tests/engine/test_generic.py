@@ -1,11 +1,13 @@
 """Generic functions choose by type, in Python and in compiled code; what is missing is said."""
 
+from functools import partial
 from typing import NamedTuple
 
-import numba
 import pytest
 
 from ellipsoid.engine import compiled, entry, generic
+from ellipsoid.engine.digest import SOURCES
+from ellipsoid.engine.generic import NoBody
 
 
 class Left(NamedTuple):
@@ -43,10 +45,15 @@ def test_body_is_chosen_by_the_types_of_both_parts(call):
 
 
 def test_unregistered_pair_is_named():
-    with pytest.raises(TypeError, match=r"no body of meet is registered for \(Left, Left\)"):
-        meet(Left(1.0), Left(1.0), 1.0)
-    with pytest.raises(numba.TypingError):
-        meeting(Left(1.0), Left(1.0), 1.0)
+    sentence = r"^meet is not written for Left, Left: register a body for it with @meet.register\(Left, Left\)$"
+    for call in (meet, meeting, partial(entry, meeting)):
+        with pytest.raises(NoBody, match=sentence):
+            call(Left(1.0), Left(1.0), 1.0)
+
+
+def test_bodies_have_names_that_say_which_they_are():
+    (found,) = [source for source, kinds in SOURCES if kinds == (Left, Right) and source.__module__ == __name__]
+    assert found.__name__ == found.__qualname__ == found.__code__.co_name == "meet[Left, Right]"
 
 
 def test_wrong_number_of_types_is_refused():

@@ -21,6 +21,7 @@ from numba import njit
 from scipy.linalg import cho_solve, cholesky, eigh, eigvalsh
 
 from ellipsoid.batch.problem import Matrix, Vector
+from ellipsoid.certificates.rounding import lost
 
 STEP = 0.3
 # How much t may grow before rho is renewed, and the fewest steps between two renewals.
@@ -314,6 +315,19 @@ class Machine:
         if r > 0:
             return r * (log_determinant - n * np.log(1.0 - r)) - norm
         return log_determinant + n - shift / radius - norm
+
+    def uncertain(self) -> float:
+        """By how much rounding can have changed the dual objective or a ball's.
+
+        A determinant by Cholesky is that of a matrix whose entries are off by n roundings, relative to a shift that
+        keeps it from being singular; the sums behind it are off by one rounding a step, of terms that have one sign.
+        """
+        n, roundings = self.width, lost(self.clock + 8.0 * self.width + 16.0)
+        S = self.mean_outer()
+        shift = self.shift(S, self.radius) if self.clock else 1.0
+        size = 1.0 + float(np.trace(S)) / max(shift, 1e-300) if self.clock else 1.0
+        pulled = 2.0 / self.terms.nu
+        return roundings * (n * size + abs(self.ball() if self.radius > 0.0 else 0.0) + pulled)
 
     def ball(self) -> float:
         """The objective of the best ball around the origin, an upper bound on the optimum that needs no data.

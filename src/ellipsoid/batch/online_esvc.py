@@ -12,12 +12,10 @@ from ellipsoid.batch.online import Terms
 from ellipsoid.batch.online_learner import EllipsoidLearner, row_lengths
 from ellipsoid.batch.problem import SOFT_MARGIN_R, check_constants
 from ellipsoid.certificates import Certificate
+from ellipsoid.certificates.rounding import Span
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED
 from ellipsoid.estimators.base import OnlineClassifier
 from ellipsoid.estimators.learner import Learner
-
-# Cauchy and Schwarz hold up to the rounding of sums.
-ROUNDED = 1.0 + 1e-12
 
 
 class OnlineEllipsoidalSVC(OnlineClassifier):
@@ -114,17 +112,19 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         """Weak duality, and the margin that no vector can exceed on the updates."""
         assert isinstance(learner, EllipsoidLearner)
         machines = learner.table.machines
-        least = float(sum(machine.dual() for machine in machines))
+        duals = [Span.within(machine.dual(), machine.uncertain()) for machine in machines]
+        least = sum(duals, Span.exactly(0.0))
         if hasattr(self, "duality_gap_"):
-            most = least + max(float(np.sum(self.duality_gap_)), 0.0)
+            most = least + max(float(np.sum(self.duality_gap_)), 0.0) + 2.0 * sum(m.uncertain() for m in machines)
             meaning = "always: the optimum over the data of fit is at least the first, and this model has the second"
         else:
-            most = float(sum(machine.ball() for machine in machines))
+            balls = [Span.within(machine.ball(), machine.uncertain()) for machine in machines]
+            most = sum(balls, Span.exactly(0.0))
             meaning = "always: the optimum over the examples so far lies between the two, the second being a ball's"
         average, largest = learner.margins(comparator)
         return [
-            Certificate("least objective", least, most, meaning),
-            Certificate("margin", average, ROUNDED * largest, "always, on average over the updates, all of length one"),
+            Certificate("least objective", least.low, most.high, meaning),
+            Certificate("margin", average.low, largest.high, "always, on average over the updates, all of length one"),
         ]
 
     def fit(self, X: Any, y: ArrayLike) -> Self:

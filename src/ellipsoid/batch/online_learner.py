@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.batch.online import UPDATES, Machine, Terms
 from ellipsoid.batch.problem import Matrix, Vector
+from ellipsoid.certificates.rounding import Span, lost
 from ellipsoid.engine import CSR, Dense
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, WATCHED
@@ -180,12 +181,14 @@ class EllipsoidLearner(Learner):
             found.append((machine.gap(float(slack.sum()) / len(codes), B), machine.dual()))
         return found
 
-    def margins(self, comparator: NDArray[np.float64]) -> tuple[float, float]:
+    def margins(self, comparator: NDArray[np.float64]) -> tuple[Span, Span]:
         """The margin of a comparator of length one on the updates, scaled to length one and averaged; and the most.
 
         Their sum is sum_i y_i u.x_i/|x_i| = u.p with p = nu sum_i C_i y_i x_i, over all classes: at most |u| |p|.
         """
         product = length = most = updates = 0.0
+        # A comparator may have any size.
+        comparator = comparator / (float(np.abs(comparator).max(initial=0.0)) or 1.0)
         for row, machine in zip(comparator, self.table.machines, strict=True):
             offset, pull = machine.terms.offset, machine.terms.nu * machine.state.pull
             u = row[1 - offset :].copy()
@@ -195,7 +198,10 @@ class EllipsoidLearner(Learner):
             most += float(pull @ pull)
             updates += float(machine.state.scalars[UPDATES])
         scale = max(updates, 1.0)
-        return product / (float(np.sqrt(length)) or 1.0) / scale, float(np.sqrt(most)) / scale
+        # Rows of length one are averaged: no number here is larger than one, nor any error than these roundings.
+        error = lost(2.0 * updates + 4.0 * comparator.size + 16.0)
+        average, largest = product / (float(np.sqrt(length)) or 1.0) / scale, float(np.sqrt(most)) / scale
+        return Span.within(average, error), Span.within(largest, error)
 
     # -- files -------------------------------------------------------------------------------------------------
 

@@ -11,9 +11,13 @@ The proofs are the papers' own with "sum of margins" for "number x least margin"
 
 A run that met its third class half-way was, until then, the run of two rows, -w/2 and w/2 (PA) or -w and w, with other
 constants: twice the margin of the Perceptron, half the cap of PA-I, twice the ridge of PA-II.
+
+Rounding. Scores and weights are float64 numbers. A score is off by at most ``lost(terms) |W| |x|``, and an update
+leaves ``lost(1) |W|`` behind; so the squared norm that the proofs follow from update to update is, in all, off by at
+most ``Run.spilled``, which is added where a proof uses it. The rest is arithmetic of spans, see `rounding`.
 """
 
-from math import inf, isfinite, sqrt
+from math import inf, isnan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -21,16 +25,17 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import tally as tallies
 
+from . import drift
 from .certificate import Certificate
-
-# Certificates are computed from float64 sums; a bound that is met with equality must not fail by rounding.
-SLACK = 1.0 + 1e-9
+from .rounding import Number, Span, as_span, length, lost, product
 
 
 class Run(NamedTuple):
     """What the bounds need of a run: its sums, its weights, a comparator.
 
     ``blocks`` is 2 where an example moves two rows (K > 2), else 1; ``split`` says that it was a binary run at first.
+    ``terms`` is how many products a score sums up. With a kernel (``expansion``) weights and comparator are both the
+    length of the hypothesis, kept from update to update.
     """
 
     tally: NDArray[np.float64]
@@ -38,6 +43,8 @@ class Run(NamedTuple):
     comparator: NDArray[np.float64]
     blocks: int
     split: bool
+    terms: int = 0
+    expansion: bool = False
 
     @property
     def updates(self) -> int:
@@ -50,39 +57,72 @@ class Run(NamedTuple):
         return int(self.tally[tallies.MISTAKES])
 
     @property
-    def radius2(self) -> float:
+    def radius2(self) -> Span:
         """Largest squared norm of an update's row."""
-        return float(self.tally[tallies.RADIUS2])
+        return Span.about(float(self.tally[tallies.RADIUS2]), self.terms + 2)
 
     @property
-    def push(self) -> float:
+    def push(self) -> Span:
         """Sum of tau_y over updates."""
-        return float(self.tally[tallies.PUSH])
+        return Span.about(float(self.tally[tallies.PUSH]), self.updates + 2)
 
     @property
-    def size(self) -> float:
+    def size(self) -> Span:
         """|U|, infinite where it overflows."""
-        scale, shape = self._scaled()
-        return scale * float(np.linalg.norm(shape))
+        return length(self.comparator)
 
     @property
-    def along(self) -> float:
+    def reach(self) -> Span:
+        """|W|."""
+        return length(self.weights)
+
+    @property
+    def along(self) -> Span:
         """<U, W> / |U|: how far W has come in the direction of U."""
-        _, shape = self._scaled()
-        length = float(np.linalg.norm(shape))
-        return float(np.vdot(shape, self.weights)) / length if length else 0.0
-
-    def _scaled(self) -> tuple[float, NDArray[np.float64]]:
-        """A comparator may have any size: its largest entry, and the rest of it."""
         scale = float(np.abs(self.comparator).max(initial=0.0))
-        return scale, self.comparator / scale if scale else self.comparator
+        if scale == 0.0:
+            return Span.exactly(0.0)
+        # A comparator may have any size: its largest entry is taken out.
+        shape = self.comparator / scale
+        return product(shape, self.weights, roundings=1) / length(shape)
 
-    def ground(self, margin: float, factor: float) -> float:
+    def way(self, push: float) -> float:
+        """The sum of the lengths of all steps, whose sizes sum to ``push``."""
+        way = push * sqrt(2.0 * self.radius2.high)
+        if drift.known(self.tally):
+            # Rows of the largest norm may be few.
+            way = min(
+                way, 2.0 * float(self.tally[tallies.PATH]) * (1.0 + lost(self.terms + float(self.tally[tallies.STEPS])))
+            )
+        return way
+
+    def strayed(self, reach: float, push: float) -> float:
+        """How far a computed margin can be from the margin, as a share of |X|, for weights no longer than ``reach``."""
+        # An expansion sums coefficients times kernel values, which may cancel; their absolute sum has no shorter bound.
+        return 2.0 * lost(self.terms + 8) * (self.way(push) if self.expansion else reach)
+
+    def spilled(self, push: float, most: Span) -> tuple[float, float]:
+        """What rounding can have done to the squared norm of W that the proofs add up over the updates, and max |W|.
+
+        ``push`` is the sum of the steps; ``most`` is what that squared norm can have come to but for rounding.
+        """
+        # No weights were ever longer than the sum of all steps; that bound is improved by what follows from it.
+        way = self.way(push)
+        reach, spilled = way * (1.0 + 1e-9), inf
+        for _ in range(4):
+            spilled = 4.0 * (lost(3) * self.updates * reach * reach + way * self.strayed(reach, push))
+            reach = min(reach, (most + spilled).root().high)
+        return (spilled, reach) if not isnan(spilled) else (inf, inf)
+
+    def ground(self, margin: float, factor: Number) -> Span:
         """|U|^2 + 2 (margin sum tau - <U, W>), for a matrix that is ``factor`` times as long as what is kept."""
-        size, along = factor * self.size, factor * self.along
-        ground = size * (size - 2.0 * along) + 2.0 * margin * self.push
+        size, along, reach = self.size * factor, self.along * factor, self.push * (2.0 * margin)
+        ground = size * (size - 2.0 * along) + reach
+        if self.expansion:
+            # The length of the hypothesis was kept from update to update, and serves twice.
+            ground = ground.widened(2.0 * self.spilled(self.push.high, reach)[0])
         # Infinities that cancel leave no number, and no bound.
-        return max(0.0, ground) if isfinite(ground) else inf
+        return ground.widened(self.spilled(self.push.high, reach)[0]).at_least(0.0)
 
     def on_mistakes(self, bound: float) -> float:
         """A bound on mistakes that update; a zero row is a mistake that nothing can learn from."""
@@ -92,32 +132,34 @@ class Run(NamedTuple):
 CONDITION = "U has a positive average margin on the updates; R is the largest norm of an update's row"
 
 
-def _product(*factors: float) -> float:
-    """A bound that is a product; nothing times infinity is no bound."""
-    total = SLACK
-    for factor in factors:
-        total *= factor
-    return inf if inf in factors else total
-
-
 def perceptron(run: Run, margin: float, pushes: int) -> list[Certificate]:
     """Updates <= |U|^2 (c R^2 + 2 margin) / g^2, g the average margin of U on the updates; c = 1 binary, 2 multiclass.
 
     ``pushes`` is the number of unit steps: updates, or single learners' updates for one-vs-rest.
     """
     # One-vs-rest was one-vs-rest before, too: the same margin, a part for each of the two rows.
-    growth = run.blocks * run.radius2 + 2.0 * margin * (2.0 if run.split and run.blocks == 2 else 1.0)
-    average = run.along / pushes if pushes else 0.0
-    bound = _product(sqrt(growth) / average, sqrt(growth) / average) if average > 0.0 else inf
+    softer = 2.0 * (2.0 if run.split and run.blocks == 2 else 1.0)
+    most = float(pushes) * (run.radius2 * float(run.blocks) + softer * as_span(margin))
+    spilled, reach = run.spilled(2.0 * pushes, most)
+    grown = most.widened(spilled)
     spotless = 0.0 if run.mistakes == 0 else inf
-    size = float(np.linalg.norm(run.weights))
+    kept = 2.0 * spilled if run.expansion else 0.0
+    squared = run.reach.square().widened(kept).at_least(0.0)
+    average, bound = Span.exactly(0.0), inf
+    if pushes:
+        average = (squared.root() if run.expansion else run.along) / float(pushes)
+        if average.low > 0.0:
+            bound = ((grown / float(pushes)).root() / average).square().high
+    # The sum of the updates' rows is W but for what each update has rounded away.
+    strayed = 4.0 * lost(3) * (run.updates * reach + run.way(2.0 * pushes))
     return [
         Certificate("updates", pushes, bound if pushes else 0.0, CONDITION),
         Certificate("mistakes", run.mistakes, run.on_mistakes(bound) if pushes else spotless,
                     CONDITION + "; no zero row"),
-        Certificate("squared norm", size * size, _product(pushes, growth), "always"),
-        Certificate("average margin of the unit comparator on the updates", average,
-                    _product(size, 1.0 / pushes) if pushes else inf, "always"),
+        Certificate("squared norm", squared.low, grown.high, "always"),
+        Certificate("average margin of the unit comparator on the updates",
+                    average.widened(strayed / pushes).low if pushes else 0.0,
+                    (squared.root().widened(strayed) / float(pushes)).high if pushes else inf, "always"),
     ]  # fmt: skip
 
 
@@ -128,12 +170,20 @@ def passive_aggressive(run: Run, margin: float, cap: float, ridge: float) -> lis
     where U has margin to spare. Each update gives tau (2 l - c tau |x|^2) >= tau l.
     """
     ground, softer = run.ground(margin, 1.0), 2.0 if run.split else 1.0
-    energy = run.blocks * run.radius2 + softer * ridge
-    squares = _product(energy, ground) if cap == inf else inf
-    mistakes = _product(max(energy / margin, softer / cap) / margin, ground)
+    energy = run.radius2 * float(run.blocks) + as_span(softer) * ridge
+    # Steps are rounded, and with them the losses that they stand for.
+    steps = Span.about(1.0, 8)
+    squares = (energy * ground * steps).high if cap == inf else inf
+    capped = Span.exactly(softer) / cap if cap < inf else Span.exactly(0.0)
+    price = energy / margin
+    price = Span(max(price.low, capped.low), max(price.high, capped.high)) / margin
+    mistakes = (price * ground * steps).high
+    most = run.push * (2.0 * margin)
+    off = run.strayed(run.spilled(run.push.high, most)[1], run.push.high) * energy.root().high
+    losses = Span.about(float(run.tally[tallies.LOSS2]), run.updates + 4).root() - as_span(off) * sqrt(run.updates)
     condition = f"U any; smallest where its margins are >= {margin:g}; R is the largest norm of an update's row"
     return [
-        Certificate("sum of squared losses", float(run.tally[tallies.LOSS2]), squares,
+        Certificate("sum of squared losses", losses.at_least(0.0).square().low, squares,
                     condition + ("; no cap on the step" if cap < inf else "")),
         Certificate("mistakes", run.mistakes, run.on_mistakes(mistakes), condition + "; no zero row"),
     ]  # fmt: skip
@@ -145,14 +195,23 @@ def mira(run: Run, margin: float) -> list[Certificate]:
     Each update lowers |W - U|^2 by -2 min Q - 2 margin tau_y + 2 <U, tau x'>, and a mistake has
     -2 min Q >= margin^2 / (2 R^2), or 2 (margin - R^2) where margin > 2 R^2.
     """
-    factor, radius2 = sqrt(2.0) if run.blocks == 1 else 1.0, run.radius2
+    factor = Span.exactly(2.0).root() if run.blocks == 1 else Span.exactly(1.0)
+    radius2 = run.radius2
     # One over the fall of |W - U|^2 on a mistake.
-    price = 2.0 * radius2 / margin / margin if margin <= 2.0 * radius2 else 0.5 / (margin - radius2)
-    average = factor * run.along / run.push if run.push > 0.0 else 0.0
-    pushes = _product(2.0 * margin / average, 1.0 / average) if average > 0.0 else (0.0 if run.push == 0.0 else inf)
-    mistakes = _product(price, run.ground(margin, factor))
+    narrow = margin <= 2.0 * radius2.high
+    price = 2.0 * radius2 / margin / margin if narrow else 0.5 / (as_span(margin) - radius2)
+    most = run.push * (2.0 * margin)
+    spilled, _ = run.spilled(run.push.high, most)
+    along = run.along * factor
+    if run.expansion:
+        along = (run.reach * factor).square().widened(2.0 * spilled).root()
+    pushes = inf if run.push.high > 0.0 else 0.0
+    if run.push.high > 0.0 and along.low > 0.0:
+        # <U, W> <= |U| |W|, and |W|^2 is at most 2 margin sum tau.
+        pushes = (most.widened(spilled) / run.push * (run.push / along).square()).high
+    mistakes = (price * run.ground(margin, factor) * Span.about(1.0, 8 + len(run.weights))).high
     condition = "U any; R is the largest norm of an update's row; no zero row"
     return [
         Certificate("mistakes", run.mistakes, run.on_mistakes(mistakes), condition),
-        Certificate("sum of tau", run.push, pushes, CONDITION),
+        Certificate("sum of tau", run.push.low, pushes, CONDITION),
     ]

@@ -11,17 +11,22 @@ largest alpha, G(theta) and the dual norm of theta) say what no classifier could
 one product <w, theta> also gives the weighted loss of any comparator w, without a second look at the rows.
 
 Shalev-Shwartz and Singer, "Online learning meets optimization in the dual" (COLT 2006), sections 3 and 4, corrected.
+
+Rounding. theta is a sum of float64 numbers, off by at most ``drift`` in the dual norm; the increases of D are computed
+from scores, and are off by at most ``lost`` in all. Both are bounded by those who know the run. The rest is arithmetic
+of spans, see `rounding`: what is observed is rounded down, its bound up.
 """
 
 from collections.abc import Callable
-from math import inf, isnan
+from math import inf
 from typing import NamedTuple
 
 from .certificate import Certificate
+from .rounding import LINE, Number, Span, as_span
 
-# Certificates are computed from float64 sums; a bound that is met with equality must not fail by rounding.
-SLACK = 1e-9
 GOLDEN = 0.6180339887498949
+# Roundings between the loss of an example and the increase that its step stands for.
+STEPS = 16
 
 
 # The certificate of which the observed side is a floor: what no weights of the comparator's norm have done better than.
@@ -33,6 +38,9 @@ class Dual(NamedTuple):
 
     ``margin`` and ``C`` are those of P; ``weight`` is A, ``largest`` the largest alpha, ``conjugate`` is G(theta),
     ``norm`` the norm of theta that is dual to the one comparators are measured in.
+
+    ``terms`` is how many alphas were added up, ``drift`` how far theta may be from the sum of alpha z in that norm,
+    ``blurred`` by how much G(theta) may be wrong, ``lost`` by how much the increases of D may be wrong in all.
 
     Two examples on opposite sides, alphas 0.4 each: theta = 0.4 (z_1 + z_2).
 
@@ -47,10 +55,29 @@ class Dual(NamedTuple):
     largest: float
     conjugate: float
     norm: float
+    terms: int = 0
+    drift: float = 0.0
+    blurred: float = 0.0
+    lost: float = 0.0
+
+    @property
+    def pushed(self) -> Span:
+        """margin A."""
+        return Span.about(self.weight, self.terms) * self.margin
+
+    @property
+    def value(self) -> Span:
+        """D."""
+        return self.pushed - Span.within(self.conjugate, self.blurred)
+
+    @property
+    def length(self) -> Span:
+        """The norm of the sum of alpha z."""
+        return Span.within(self.norm, self.drift)
 
     @property
     def objective(self) -> float:
-        """D: no w has a smaller P."""
+        """D, to the nearest number: but for rounding, see ``value``, no w has a smaller P."""
         return self.margin * self.weight - self.conjugate
 
 
@@ -60,14 +87,18 @@ class Comparator(NamedTuple):
     ``size`` is its norm, ``along`` is <w, theta> / size, ``complexity`` is F(w), infinite outside the domain of F.
     """
 
-    size: float
-    along: float
-    complexity: float
+    size: Span
+    along: Span
+    complexity: Span
 
     @property
-    def ground(self) -> float:
-        """F(w) - <w, theta>; infinite outside the domain."""
-        return _number(self.complexity - self.size * self.along) if self.complexity < inf else inf
+    def inside(self) -> bool:
+        """Has it a norm?"""
+        return self.size.high < inf
+
+    def inner(self, drift: float) -> Span:
+        """<w, sum of alpha z>, where theta is within ``drift`` of that sum."""
+        return self.size * self.along.widened(drift)
 
 
 def rescaled(dual: Dual, conjugate: Callable[[float], float] | None = None) -> tuple[float, float]:
@@ -81,9 +112,13 @@ def rescaled(dual: Dual, conjugate: Callable[[float], float] | None = None) -> t
     slope = dual.margin * dual.weight
     if conjugate is None:
         if dual.conjugate <= 0.0:
-            return (most * slope, most) if most < inf else (inf, inf)
-        s = min(0.5 * slope / dual.conjugate, most)
-        return s * slope - s * s * dual.conjugate, s
+            if most == inf and dual.norm == 0.0 == dual.drift:
+                return inf, inf
+            s = most if most < inf else 1.0
+            return s * slope, s
+        s = min(0.5 * (slope / dual.conjugate), most)
+        s = s if s < inf else 1.0
+        return s * (slope - s * dual.conjugate), s
     # A concave function: golden sections after the top is between two ends. s = 1 is always allowed.
     low, high = 0.0, min(most, 2.0)
     while high < most and slope * high - conjugate(high) > slope * 0.5 * high - conjugate(0.5 * high) and high < 1e150:
@@ -100,36 +135,53 @@ def rescaled(dual: Dual, conjugate: Callable[[float], float] | None = None) -> t
     return max((s * slope - conjugate(s), s) for s in (left, min(1.0, most)))
 
 
-def least_loss(dual: Dual, size: float) -> float:
+def least_loss(dual: Dual, size: Number) -> float:
     """Every w of norm at most ``size`` has suffered at least this much loss so far, C or no C."""
     if dual.largest == 0.0:
         return 0.0
-    return max(0.0, _number(dual.margin * dual.weight - size * dual.norm, -inf) / dual.largest)
+    # Where all of theta is negative, and weights are not, the least harm is done by no weights at all.
+    return max(0.0, ((dual.pushed - as_span(size) * dual.length.at_least(0.0)) / dual.largest).low)
 
 
 def best_margin(dual: Dual) -> float:
     """No w of unit norm has a larger margin on all the examples with alpha > 0."""
-    return dual.norm / dual.weight if dual.weight > 0.0 else inf
+    return (dual.length / Span.about(dual.weight, dual.terms)).high if dual.weight > 0.0 else inf
 
 
-def running(dual: Dual, comparator: Comparator, conjugate: Callable[[float], float] | None = None) -> list[Certificate]:
-    """The certificates that need no condition: they hold for every run, every link and every comparator."""
-    weighted, inside = dual.margin * dual.weight, comparator.size < inf
-    inner = comparator.size * comparator.along if inside else 0.0
-    slack = SLACK * (abs(weighted) + abs(dual.conjugate) + abs(inner))
-    loss = _number(weighted - inner)
+def running(
+    dual: Dual,
+    comparator: Comparator,
+    conjugate: Callable[[float], float] | None = None,
+    blurred: Callable[[float], float] = lambda s: 0.0,
+) -> list[Certificate]:
+    """The certificates that need no condition: they hold for every run, every link and every comparator.
+
+    ``blurred`` is s -> by how much ``conjugate`` of s may be wrong.
+    """
+    inside = comparator.inside
+    loss = dual.pushed - comparator.inner(dual.drift) if inside else LINE
     best, s = rescaled(dual, conjugate)
-    ray = _number(comparator.complexity + s * loss + (1.0 + s) * slack) if comparator.complexity < inf else inf
+    if s < inf:
+        if conjugate is None:
+            ray = Span.within(dual.conjugate, dual.blurred) * s * s
+        else:
+            ray = Span.within(conjugate(s), blurred(s))
+        best = (dual.pushed * s - ray).low
+    domain, weight = comparator.complexity.low < inf, Span.about(dual.weight, dual.terms)
+    # A comparator without length has no direction, and no margin.
+    directed = inside and dual.weight > 0.0 and comparator.size.low > 0.0
     return [
-        Certificate("dual objective", dual.objective, comparator.ground + weighted + slack,
+        Certificate("dual objective", dual.value.low, (comparator.complexity + loss).high if domain else inf,
                     "always: F(U) + sum of alpha (margin - U's margin), at most F(U) + C times the loss of U"),
-        Certificate("rescaled dual objective", best, ray, "always: the same with every alpha times the best factor"),
+        Certificate("rescaled dual objective", best,
+                    (comparator.complexity + loss * s).high if domain and s < inf else inf,
+                    "always: the same with every alpha times the best factor"),
         Certificate(FLOOR, least_loss(dual, comparator.size),
-                    (max(0.0, loss) + slack) / dual.largest if inside and dual.largest > 0.0 else inf,
+                    (loss.at_least(0.0) / dual.largest).high if inside and dual.largest > 0.0 else inf,
                     "always, for every C: the bound is what the comparator itself has suffered, alpha-weighted"),
         Certificate("average margin of the unit comparator on the updates",
-                    comparator.along / dual.weight if dual.weight > 0.0 and inside else 0.0,
-                    best_margin(dual) + SLACK * abs(best_margin(dual)) if inside else inf,
+                    (comparator.along.widened(dual.drift) / weight).low if directed else 0.0,
+                    best_margin(dual) if directed else inf,
                     "always; it is also the largest margin that any unit vector has on all update examples"),
     ]  # fmt: skip
 
@@ -143,48 +195,61 @@ def increase_on_mistake(kind: str, margin: float, C: float, curvature: float) ->
     >>> increase_on_mistake("fixed", 1.0, 2.5, 1.0), increase_on_mistake("best", 1.0, 2.5, 1.0)
     (-0.625, 0.5)
     """
-    if kind == "best":
-        step = min(C, margin / curvature) if curvature > 0.0 else C
-    elif kind == "adaptive":
-        # The increase grows with the loss only while kappa < 2.
-        step = min(C, margin) if curvature < 2.0 else 0.0
-    else:
-        step = C
+    step = _step(kind, margin, C, curvature)
     return step * (margin - 0.5 * step * curvature)
 
 
+def least_increase(kind: str, margin: float, C: float, curvature: Span) -> float:
+    """The same, rounded down, for a curvature that is known up to rounding."""
+    step, most = _step(kind, margin, C, curvature.high), Span.exactly(curvature.high)
+    return ((margin - 0.5 * step * most * Span.about(1.0, STEPS)) * step).low
+
+
+def _step(kind: str, margin: float, C: float, curvature: float) -> float:
+    if kind == "best":
+        return min(C, margin / curvature) if curvature > 0.0 else C
+    if kind == "adaptive":
+        # The increase grows with the loss only while kappa < 2.
+        return min(C, margin) if curvature < 2.0 else 0.0
+    return C
+
+
 def gains(dual: Dual, gain: float, mistakes: int, *, never_falls: bool) -> Certificate:
-    """Certificate 5: the increases on mistakes, lambda_t M, are a part of D where no round lowers it."""
+    """Certificate 5: the increases on mistakes, lambda_t M, are a part of D where no round lowers it.
+
+    Rounding may let a round lower it, all rounds together by no more than ``dual.lost``.
+    """
     condition = "no round lowered the dual; observed / mistakes is the average increase of a mistake"
-    slack = SLACK * (abs(dual.objective) + abs(dual.margin * dual.weight) + abs(dual.conjugate))
-    return Certificate("dual increase on mistakes", gain if mistakes else 0.0,
-                       dual.objective + slack if never_falls else inf, condition)  # fmt: skip
+    observed = Span.about(gain, dual.terms).widened(dual.lost).low if mistakes else 0.0
+    bound = dual.value.widened(dual.lost).high if never_falls else inf
+    return Certificate("dual increase on mistakes", observed, bound, condition)
 
 
 def mistakes(dual: Dual, comparator: Comparator, count: int, increase: float, condition: str) -> Certificate:
     """M <= (F(U) + sum alpha (margin - U's margin)) / increase, as every mistake adds at least ``increase`` > 0."""
     if count == 0:
         return Certificate("mistakes", 0, 0.0, condition)
-    bound = comparator.ground + dual.margin * dual.weight
-    slack = SLACK * (1.0 + abs(dual.margin * dual.weight) + dual.conjugate)
-    return Certificate("mistakes", count, max(0.0, bound + slack) / increase * (1.0 + SLACK) if increase > 0.0 else inf,
-                       condition)  # fmt: skip
+    bound = inf
+    if increase > 0.0 and comparator.complexity.low < inf and comparator.inside:
+        reached = comparator.complexity + dual.pushed - comparator.inner(dual.drift)
+        bound = (reached.widened(dual.lost).at_least(0.0) / increase).high
+    return Certificate("mistakes", count, bound, condition)
 
 
-def fixed_mistakes(dual: Dual, comparator: Comparator, curvature: float, quadratic: bool) -> float:
+def fixed_mistakes(dual: Dual, comparator: Comparator, curvature: Span, quadratic: bool) -> float:
     """A bound on mistakes that each gave alpha = C, from the comparator's average margin g on them, free of ``margin``.
 
     A mistake adds at most C^2 kappa / 2 to G; so g A = <U, theta> <= F(U) + G(theta) <= F(U) + M C^2 kappa / 2, and
     <U, theta> <= |U| |theta|_* <= |U| C sqrt(M kappa) where G is half a squared norm.
     """
-    average = comparator.along / dual.weight if dual.weight > 0.0 else 0.0
-    if average <= 0.0 or comparator.complexity == inf:
+    if not dual.weight > 0.0 or not comparator.complexity.low < inf:
+        return inf
+    average = comparator.along.widened(dual.drift) / Span.about(dual.weight, dual.terms)
+    if average.low <= 0.0:
         return inf
     if quadratic:
-        return (1.0 + SLACK) * (curvature / average) / average
-    spare = dual.C * (comparator.size * average - 0.5 * dual.C * curvature)
-    return (comparator.complexity + SLACK) / spare * (1.0 + SLACK) if spare > 0.0 else inf
-
-
-def _number(value: float, otherwise: float = inf) -> float:
-    return otherwise if isnan(value) else value
+        # What rounding has added to G is shared by the M = A / C mistakes.
+        spilled = 2.0 * as_span(dual.lost) / dual.weight / dual.C
+        return ((curvature + spilled) / average / average).high
+    spare = (comparator.size * average - 0.5 * dual.C * curvature) * dual.C
+    return ((comparator.complexity + dual.lost) / spare).high if spare.low > 0.0 else inf

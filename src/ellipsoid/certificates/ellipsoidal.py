@@ -11,51 +11,83 @@ assumption that some unit vector has the margin; once pi refutes it they are dro
 IELLIP (w_1 = 0). With omega_k = 1 / (v_k D_k), a_k = omega_k (goal - (1 - c_k) n_k), h = sum a_k z_k = P^{-1} w / D and
 A = sum a_k, every comparator u has the average margin m = <u, h> / A on the updates, so no unit vector has margin above
 |h| / A on all of them; and A >= mistakes goal / R^2, |h|^2 <= goal A / D give mistakes <= (R |u| / m)^2 / D.
+
+Rounding. Every cut measures a row in the shape, to a relative error that the dimension and the cuts before it have a
+part in; the forms of the shape lose no more than three digits to cancellation (LEAST_KEPT). ``measured`` is one, up to
+the share of a bound that all of this can be wrong by.
 """
 
-from math import exp, inf, log
+from math import exp, inf, log, log1p
 from typing import NamedTuple
 
 from .certificate import Certificate
+from .rounding import Span, as_span
 
-SLACK = 1.0 + 1e-9
+# What a form of the shape may lose to cancellation before another one takes over.
+DIGITS = 1e3
+# Depths of cuts that are told apart from one: beyond, the ellipsoid is a point, or empty.
+DEPTH = 2e-9
+
+
+def measured(dim: float, cuts: float, logarithms: float = 0.0) -> Span:
+    """One, up to what so many cuts in so many dimensions leave uncertain; so do sums of logarithms of such a size."""
+    return Span.about(1.0, DIGITS * (dim + 8.0) + 8.0 * (cuts + 8.0) * (dim + 8.0 + abs(logarithms)))
 
 
 def cellip_mistakes(mistakes: int, remaining: float, bound: float, refuted: bool) -> list[Certificate]:
     """Mistakes so far and the most that can still come."""
     condition = "no intersection was empty and no row zero; rows of norm at most R"
     return [
-        Certificate("mistakes", mistakes, inf if refuted else bound * SLACK, condition),
-        Certificate("mistakes still to come", 0, inf if refuted else remaining * SLACK, condition + "; separable data"),
+        Certificate("mistakes", mistakes, inf if refuted else bound, condition),
+        Certificate("mistakes still to come", 0, inf if refuted else remaining, condition + "; separable data"),
     ]
 
 
 def cellip_bound(
-    *, radius: float, threshold: float, margin: float, a: float, largest: float, pi: float
+    *, radius: float, threshold: float, margin: float, a: float, largest: Span, s: Span, known: Span
 ) -> tuple[float, float]:
-    """Bound on mistakes, and on those still to come, for the `paper` cut; ``largest`` is R, ``pi`` = s / r^2."""
-    if largest == 0.0:
+    """Bound on mistakes, and on those still to come, for the `paper` cut; ``largest`` is R, ``s`` = pi r^2."""
+    if largest.high == 0.0:
         return 0.0, inf
-    inner = max(0.0, margin * (radius - a) / (largest + margin))
-    if pi * radius**2 < inner**2:
-        inner = 0.0
-    scale = (largest / threshold) ** 2
-    return scale * (radius**2 - inner**2), scale * (pi * radius**2 - inner**2)
+    inner = _inner(radius, margin, a, largest)
+    whole = as_span(radius).square()
+    if s.high < inner.square().low:
+        inner = Span.exactly(0.0)
+    scale = (largest / threshold).square() * known
+    return (scale * (whole - inner.square())).high, max(0.0, (scale * (s - inner.square())).high)
+
+
+def _inner(radius: float, margin: float, a: float, largest: Span) -> Span:
+    """The radius of a ball inside the ellipsoid, if some unit vector has the margin."""
+    return (margin * (as_span(radius) - a) / (largest + margin)).at_least(0.0)
 
 
 def minvol_bound(
-    *, radius: float, margin: float, a: float, largest: float, dim: int, log_det: float
+    *, radius: float, margin: float, a: float, largest: Span, dim: int, log_det: float, known: Span
 ) -> tuple[float, float]:
     """The same for the `minvol` cut: every cut takes at least the central cut's share of the volume."""
-    inner = margin * (radius - a) / (largest + margin) if largest > 0.0 else 0.0
-    if inner <= 0.0 or log_det < 2.0 * dim * log(inner):
+    inner = _inner(radius, margin, a, largest).low if largest.high > 0.0 and margin > 0.0 else 0.0
+    if inner <= 0.0 or not log_det >= 2.0 * dim * log(inner):
         return inf, inf
-    central = log(2.0) if dim == 1 else -0.5 * ((dim - 1) * log(dim**2 / (dim**2 - 1.0)) + 2.0 * log(dim / (dim + 1.0)))
-    return dim * log(radius / inner) / central, (0.5 * log_det - dim * log(inner)) / central
+    # log(1 + x) of small x, where log(d^2 / (d^2 - 1)) would cancel in many dimensions.
+    central = log(2.0) if dim == 1 else 0.5 * ((dim - 1) * log1p(-1.0 / dim**2) + 2.0 * log1p(1.0 / dim))
+    share = Span.about(central, 8.0 * dim + 16.0)
+    if not share.low > 0.0:
+        return inf, inf
+    far = Span.about(log(radius), 4) - Span.about(log(inner), 4)
+    left = Span.about(0.5 * log_det, 8) - dim * Span.about(log(inner), 4)
+    uncertain = known.high - 1.0
+    return (dim * far / share * known).high, ((left.widened(uncertain * (1.0 + abs(log_det)))) / share * known).high
+
+
+def refuted_margin(radius: float, threshold: float) -> Certificate:
+    """No unit vector has the margin that an empty intersection was asked for."""
+    proved = (as_span(threshold) / radius).high if threshold > 0.0 else 0.0
+    return Certificate("best unit margin", 0.0, proved, "an intersection was empty: a proof")
 
 
 def best_margin(
-    *, radius: float, threshold: float, largest: float, slim: float, log_det: float, dim: int, empty: bool
+    *, radius: float, threshold: float, largest: Span, slim: float, log_det: float, dim: int, known: Span
 ) -> Certificate:
     """No unit vector has a larger margin on the update examples.
 
@@ -63,14 +95,15 @@ def best_margin(
     neither the volume nor the slimmest cut leaves room for.
     """
     condition = "norms of the updates' rows at most R; infinite while the ellipsoid is too large to say"
-    if empty:
-        return Certificate("best unit margin", 0.0, threshold / radius, "an intersection was empty: a proof")
-    if largest == 0.0:
+    if largest.high == 0.0:
         return Certificate("best unit margin", 0.0, inf, condition)
-    room = min(_exp(max(-745.0, log_det / (2.0 * dim))), slim) / radius
-    beta = threshold / (largest * radius)
-    bound = largest * (beta + room) / (1.0 - room) if room < 1.0 else inf
-    return Certificate("best unit margin", 0.0, bound * SLACK, condition)
+    # A point is a cut of depth one, but for what depths are told apart by.
+    exhausted = DEPTH if log_det == -inf else 0.0
+    left = min(_exp(max(-745.0, log_det / (2.0 * dim))), slim)
+    room = (Span.about(left, 8) * known).widened(exhausted * radius) / radius
+    beta = as_span(threshold) / (largest * radius)
+    bound = (largest * (beta + room) / (1.0 - room) * known).high if room.high < 1.0 else inf
+    return Certificate("best unit margin", 0.0, bound, condition)
 
 
 def _exp(exponent: float) -> float:
@@ -80,33 +113,35 @@ def _exp(exponent: float) -> float:
 class Pull(NamedTuple):
     """h and A of an IELLIP run against a comparator u, both divided by exp(``lifted``).
 
-    ``average`` is <u, h> / A, ``size`` |u|, ``norm`` |h|, ``weight`` A.
+    ``inner`` is <u, h>, ``size`` |u|, ``norm`` |h|, ``weight`` A.
     """
 
-    average: float
-    size: float
-    norm: float
-    weight: float
+    inner: Span
+    size: Span
+    norm: Span
+    weight: Span
     lifted: float = 0.0
 
 
 def iellip(
-    pull: Pull, *, mistakes: int, largest: float, log_kept: float, goal: float, zeros: bool, always: bool
+    pull: Pull, *, mistakes: int, largest: Span, log_kept: float, goal: float, zeros: bool, always: bool
 ) -> list[Certificate]:
     """``largest`` is R, ``log_kept`` log D; ``always`` says that narrow successes were learned from too."""
-    average, size, norm, weight, lifted = pull
-    mean = average / size if size > 0.0 else 0.0
+    inner, size, norm, weight, lifted = pull
+    along = inner / size if size.low > 0.0 else Span.exactly(0.0)
+    some = weight.low > 0.0
     margin = Certificate(
-        "average margin of the unit comparator on the updates", mean, norm / weight * SLACK if weight > 0.0 else inf,
+        "average margin of the unit comparator on the updates", (along / weight).low if some else 0.0,
+        (norm / weight).high if some else inf,
         "always; it is also the largest margin that any unit vector has on all update examples",
     )  # fmt: skip
-    if weight == 0.0:
+    if weight.high == 0.0:
         bound = 0.0 if mistakes == 0 else inf
-    elif average <= 0.0 or zeros:
+    elif along.low <= 0.0 or zeros or not some:
         bound = inf
     elif always:
-        bound = largest**2 * size * norm / (goal * average) * _exp(lifted)
+        bound = (largest * largest * norm * weight / (goal * along) * Span.about(_exp(lifted), 8)).high
     else:
-        bound = (largest * size / average) ** 2 * _exp(-log_kept)
+        bound = ((largest * weight / along).square() * Span.about(_exp(-log_kept), 8)).high
     condition = "U has a positive average margin on the updates; R is the largest |z| of an update; no zero row"
-    return [Certificate("mistakes", mistakes, bound * SLACK, condition), margin]
+    return [Certificate("mistakes", mistakes, bound, condition), margin]

@@ -14,35 +14,48 @@ average margin of U on the updates; then
 Smallest at eta = g / c for margin 0 and |x_i| <= 1: 4 k log(n) / g^2 (version 1), 2 log(n k) / g^2 (version 2).
 
 Crammer and Singer (JMLR 2003), theorem 11, corrected: U must not be negative; for signed U double the features.
+
+Rounding: scores are computed, and so is theta. It is off by ``drift`` in the norm that is dual to U's, and G may have
+grown by ``lost`` more than the scores allowed.
 """
 
 from math import inf
+from typing import NamedTuple
 
 from .certificate import Certificate
-from .dual import SLACK, Comparator
+from .dual import Comparator
+from .rounding import Span, as_span
 
 
-def winnow(
-    comparator: Comparator, *, updates: int, mistakes: int, zeros: bool, eta: float, margin: float, growth: float
-) -> list[Certificate]:
-    """``growth`` is c kappa; the comparator lies in the domain of F, or its complexity is infinite."""
-    average = comparator.size * comparator.along / (updates * eta) if updates and comparator.size < inf else 0.0
-    spare = eta * (average - margin - 0.5 * eta * growth)
-    bound = 0.0
-    if updates:
-        fits = comparator.complexity < inf and spare > 0.0
-        bound = (comparator.complexity + SLACK) / spare * (1.0 + SLACK) if fits else inf
+class Multiplied(NamedTuple):
+    """The numbers of a run: ``growth`` is c kappa; the rest as above."""
+
+    updates: int
+    eta: float
+    margin: float
+    growth: Span
+    drift: float
+    lost: float
+
+
+def winnow(run: Multiplied, comparator: Comparator, *, mistakes: int, zeros: bool) -> list[Certificate]:
+    """The comparator lies in the domain of F, or its complexity is infinite."""
+    bound = inf if run.updates else 0.0
+    if run.updates and comparator.inside and comparator.complexity.low < inf:
+        average = comparator.inner(run.drift) / (run.updates * as_span(run.eta))
+        spare = (average - run.margin - 0.5 * as_span(run.eta) * run.growth) * run.eta
+        bound = ((comparator.complexity + run.lost) / spare).high if spare.low > 0.0 else inf
     condition = (
         "U in the domain (scaled into it where that is enough), with average margin above margin + eta c kappa / 2"
     )
-    sure = not zeros and mistakes <= updates
+    sure = not zeros and mistakes <= run.updates
     return [
-        Certificate("updates", updates, bound, condition),
+        Certificate("updates", run.updates, bound, condition),
         Certificate("mistakes", mistakes, bound if sure else inf, condition + "; no zero row"),
     ]
 
 
-def growth_of_normaliser(G: float, *, updates: int, eta: float, margin: float, growth: float) -> Certificate:
+def growth_of_normaliser(run: Multiplied, G: Span) -> Certificate:
     """A running check that needs no comparator: how far the normaliser has come."""
-    bound = updates * eta * (margin + 0.5 * eta * growth)
-    return Certificate("log of the normaliser", G, bound * (1.0 + SLACK) + SLACK, "always")
+    bound = run.updates * as_span(run.eta) * (run.margin + 0.5 * as_span(run.eta) * run.growth)
+    return Certificate("log of the normaliser", G.low, bound.widened(run.lost).high, "always")

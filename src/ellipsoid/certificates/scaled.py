@@ -17,6 +17,10 @@ g = <U, theta> / (A |U|_q) is an average margin and A <= 1 / g, while A is at le
 updates there were and on alpha alone. Gentile (JMLR 2001), theorem 3, turns that round:
 
     updates <= (2 (p - 1) / g^2) (2 / alpha - 1)^2 + 8 / alpha - 4 .
+
+Rounding. Every update multiplies what is there and adds to it, so that relative errors add up. Those of ROMMA's c and d
+are larger the less of X is not along M: the sum of |X|^2 / f over the updates is kept (HELD). An expansion's scores are
+sums of coefficients times kernel values, which may cancel: their errors are larger by up to |W| R.
 """
 
 from math import inf, sqrt
@@ -24,25 +28,35 @@ from math import inf, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from .additive import SLACK, Run
+from ellipsoid.engine import tally as tallies
+
+from . import drift
+from .additive import Run
 from .certificate import Certificate
+from .rounding import Span, as_span, length, lost, product
 
 AVERAGE = "average margin of the unit comparator on the updates"
 
 
 def romma(run: Run, *, goal: float, skipped: int, parts: int) -> list[Certificate]:
     """``goal`` is what the weights call one, ``skipped`` how many rounds contradicted all, ``parts`` is c."""
-    size = float(np.linalg.norm(run.weights))
-    if size == 0.0:
-        bound, average, best = 0.0 if run.mistakes == 0 else inf, 0.0, inf
+    size = run.reach
+    if size.high == 0.0:
+        bound, observed, best = 0.0 if run.mistakes == 0 else inf, 0.0, inf
     else:
-        average, best = goal / size * (run.along / size), goal / size * SLACK
-        reach = sqrt(parts * run.radius2) / average if average > 0.0 else inf
-        bound = run.on_mistakes(reach * reach * SLACK) if skipped == 0 else inf
+        known = drift.known(run.tally, tallies.HELD)
+        wrong = 4.0 * float(run.tally[tallies.HELD]) * lost(run.terms + 16) if known else inf
+        if run.expansion:
+            wrong *= 1.0 + (size * (2.0 * run.radius2).root() / goal).high
+        shares = Span.within(1.0, wrong)
+        average = as_span(goal) / size * (run.along / size) * shares
+        observed, best = average.low if known else -inf, (as_span(goal) / size * shares).high
+        reach = (float(parts) * run.radius2).root() / average if average.low > 0.0 else as_span(inf)
+        bound = run.on_mistakes(reach.square().high) if skipped == 0 else inf
     condition = "U has a positive average margin on the updates; R is the largest norm of an update's row; no zero row"
     return [
         Certificate("mistakes", run.mistakes, bound, condition + "; no round was skipped"),
-        Certificate(AVERAGE, average, best, "always; no unit vector has a larger margin on all update examples"),
+        Certificate(AVERAGE, observed, best, "always; no unit vector has a larger margin on all update examples"),
     ]
 
 
@@ -51,21 +65,32 @@ def alma(run: Run, dual: NDArray[np.float64], *, power: float, alpha: float, wei
     # |U|_q with the largest entry taken out, for comparators of any size.
     largest = float(np.abs(run.comparator).max(initial=0.0))
     U = run.comparator / largest if largest else run.comparator
-    size = float((np.abs(U) ** (power / (power - 1.0))).sum() ** (1.0 - 1.0 / power))
+    size = Span.about(float((np.abs(U) ** (power / (power - 1.0))).sum() ** (1.0 - 1.0 / power)), U.size + 16)
     top = float(np.abs(dual).max(initial=0.0))
-    norm = top * float(((np.abs(dual) / top) ** power).sum() ** (1.0 / power)) if top else 0.0
-    average = float(np.vdot(U, dual)) / size / weight if size and weight else 0.0
-    if run.updates == 0:
-        bound = 0.0
-    elif average <= 0.0:
-        bound = inf
-    else:
-        reach = (2.0 / alpha - 1.0) / average
-        bound = (2.0 * (power - 1.0) * reach * reach + 8.0 / alpha - 4.0) * SLACK
+    norm = Span.exactly(0.0)
+    if top:
+        power_sum = float(((np.abs(dual) / top) ** power).sum() ** (1.0 / power))
+        norm = Span.about(power_sum, dual.size + 16 + 4 * power) * top
+    if power == 2.0:
+        size, norm = length(U), length(dual)
+    # Every update rounds the dual and the sum of its coefficients, and meets a score that is rounded.
+    shares = Span.about(1.0, 16.0 * power * (run.updates + (run.terms + 2.0) * (1.0 + sqrt(run.updates))))
+    coefficients = Span.exactly(weight) * shares
+    directed = largest > 0.0 and weight > 0.0
+    average = product(U, dual, roundings=1) / size / coefficients if directed else Span.exactly(0.0)
+    if run.expansion and directed:
+        # An expansion is its own comparator, of which the length is kept.
+        average = norm / coefficients
+    bound = inf if run.updates else 0.0
+    if run.updates and average.low > 0.0:
+        reach = (2.0 / as_span(alpha) - 1.0) / average
+        bound = ((2.0 * (power - 1.0) * reach.square() + 8.0 / as_span(alpha) - 4.0) * shares).high
     spotless = bound if run.updates or run.mistakes == 0 else inf
     condition = "U has a positive average margin on the updates, rows scaled to p-norm one"
     return [
         Certificate("updates", run.updates, bound, condition),
         Certificate("mistakes", run.mistakes, run.on_mistakes(spotless), condition + "; no zero row"),
-        Certificate(AVERAGE, average, norm / weight * SLACK if weight else inf, "always; rows scaled to p-norm one"),
+        Certificate(
+            AVERAGE, average.low, (norm / coefficients).high if weight else inf, "always; rows scaled to p-norm one"
+        ),
     ]

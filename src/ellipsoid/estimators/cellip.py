@@ -1,12 +1,13 @@
 """CELLIP: a version space held as an ellipsoid."""
 
 from math import inf, log
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, ellipsoidal
+from ellipsoid.certificates.rounding import Span
 from ellipsoid.engine import entry
 from ellipsoid.engine import tally as tallies
 from ellipsoid.geometry import Ellipsoid
@@ -14,12 +15,26 @@ from ellipsoid.geometry import state as slots
 from ellipsoid.geometry.doubt import doubts
 from ellipsoid.rules import cellip
 
-from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner
+from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, largest_of
 from .learner import EMPTY, Learner
 from .parameters import one_of, positive
 
 # Beyond every margin, and finite: the running sum of squared losses must stay a number.
 ALWAYS = 1e140
+
+
+class Geometry(NamedTuple):
+    """Where a run started: the margin hoped for, the share of it that is asked, the radius of the start ball."""
+
+    margin: float
+    a: float
+    radius: float
+
+
+class CELLIPLearner(EllipsoidLearner):
+    """A version space; its bounds need to know where it started."""
+
+    geometry: Geometry
 
 
 class CELLIP(EllipsoidClassifier):
@@ -118,8 +133,8 @@ class CELLIP(EllipsoidClassifier):
         radius = 1.0 + (1.0 - a) * margin if self.radius is None else positive("radius", self.radius)
         return margin, a, radius, a * margin
 
-    def _start(self) -> EllipsoidLearner:
-        _, _, radius, threshold = self._geometry()
+    def _start(self) -> "CELLIPLearner":
+        margin, a, radius, threshold = self._geometry()
         passive = one_of("trigger", self.trigger, {"mistake": 0.0, "margin": threshold, "always": ALWAYS})
         policies = {
             "skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE,
@@ -134,7 +149,9 @@ class CELLIP(EllipsoidClassifier):
             "raises": policy == cellip.RAISE,
         }
         halts = policy >= cellip.RESTART
-        return EllipsoidLearner(rule, intercept=self.fit_intercept, average=self.average, table=table, halts=halts)
+        learner = CELLIPLearner(rule, intercept=self.fit_intercept, average=self.average, table=table, halts=halts)
+        learner.geometry = Geometry(margin, a, radius)
+        return learner
 
     @property
     def version_space_(self) -> Ellipsoid:
@@ -193,21 +210,27 @@ class CELLIP(EllipsoidClassifier):
         return out
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
-        margin, a, radius, threshold = self._geometry()
+        assert isinstance(learner, CELLIPLearner)
+        (margin, a, radius), threshold = learner.geometry, learner.rule.threshold
         table, numbers, tally = learner.table, learner.table.numbers, learner.tally
-        largest = float(np.sqrt(tally[tallies.RADIUS2] * (1.0 if learner.scores == 1 else 2.0)))
+        largest = largest_of(learner)
+        logs = abs(float(numbers[slots.LOG_KEPT])) + abs(float(numbers[slots.LOG_SCALE]))
+        known = ellipsoidal.measured(table.dim, float(numbers[slots.CUTS]), logs if logs < inf else 0.0)
         refuted = self.infeasible_ > 0 or tally[tallies.ZEROS] > 0
-        if self.cut == "minvol":
+        if learner.rule.smallest:
             bound, remaining = ellipsoidal.minvol_bound(
-                radius=radius, margin=margin, a=a, largest=largest, dim=table.dim, log_det=table.log_det()
+                radius=radius, margin=margin, a=a, largest=largest, dim=table.dim, log_det=table.log_det(), known=known
             )
         else:
-            pi = float(np.exp(numbers[slots.LOG_SCALE])) / radius**2
+            s = Span.about(float(np.exp(numbers[slots.LOG_SCALE])), 8) * known
             bound, remaining = ellipsoidal.cellip_bound(
-                radius=radius, threshold=threshold, margin=margin, a=a, largest=largest, pi=pi
+                radius=radius, threshold=threshold, margin=margin, a=a, largest=largest, s=s, known=known
             )
-        best = ellipsoidal.best_margin(
-            radius=radius, threshold=threshold, largest=largest, slim=float(numbers[slots.SLIM]),
-            log_det=table.log_det(), dim=table.dim, empty=self.infeasible_ > 0,
-        )  # fmt: skip
+        if self.infeasible_ > 0:
+            best = ellipsoidal.refuted_margin(radius, threshold)
+        else:
+            best = ellipsoidal.best_margin(
+                radius=radius, threshold=threshold, largest=largest, slim=float(numbers[slots.SLIM]),
+                log_det=table.log_det(), dim=table.dim, known=known,
+            )  # fmt: skip
         return [*ellipsoidal.cellip_mistakes(self.mistakes_, remaining, bound, refuted), best]

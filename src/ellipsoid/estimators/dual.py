@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.certificates import Certificate, dual
+from ellipsoid.certificates import Certificate, drift, dual
+from ellipsoid.certificates.rounding import Span, lost
 from ellipsoid.engine import tally as tallies
 from ellipsoid.geometry.link_table import LinkTable
 from ellipsoid.geometry.links import BALANCED, NORM, SIMPLEX, Link
@@ -15,6 +16,7 @@ from ellipsoid.rules import dual_ascent
 
 from .base import OnlineClassifier
 from .learner import Learner
+from .measures import best_multiple, blur, blur_of_norm, compared, linked_off
 from .parameters import one_of, positive
 
 LINKS = {"euclidean": NORM, "entropy": SIMPLEX, "balanced": BALANCED, "p-norm": NORM}
@@ -61,21 +63,50 @@ class DualLearner(Learner):
 
     def solution(self) -> dual.Dual:
         """The dual solution so far."""
-        theta, rule, tally = self.theta(), self.rule, self.tally
+        theta, rule, tally, link = self.theta(), self.rule, self.tally, self.link
+        conjugate, off = link.conjugate(theta), self.off()
+        groups = len(link.groups(theta))
+        if link.quadratic:
+            blurred = conjugate * lost(theta.size + 8.0 + 4.0 * link.p)
+            blurred += off.drift * (link.dual_norm(theta) + off.drift)
+        else:
+            blurred = blur(link, theta) + groups * off.drift
         return dual.Dual(
             margin=rule.goal, C=rule.cap, weight=float(tally[tallies.WEIGHT]), largest=float(tally[tallies.LARGEST]),
-            conjugate=self.link.conjugate(theta), norm=self.link.dual_norm(theta),
+            conjugate=conjugate, norm=link.dual_norm(theta), terms=self.steps, blurred=blurred, lost=off.lost,
+            drift=blur_of_norm(link, theta) + off.drift * (1 if link.quadratic else groups),
         )  # fmt: skip
 
+    @property
+    def steps(self) -> int:
+        """How many alphas there may have been."""
+        return int(max(self.tally[tallies.UPDATES], self.tally[tallies.PARTS]) * 2 + self.tally[tallies.ROUNDS]) + 2
 
-def compared(link: Link, theta: NDArray[np.float64], w: NDArray[np.float64]) -> dual.Comparator:
-    """A comparator, a row a function, against a dual vector."""
-    # A comparator may have any size: its largest entry and the rest of it.
-    scale = float(np.abs(w).max(initial=0.0))
-    shape = w / scale if scale else w
-    length = link.size(shape)
-    along = float(np.vdot(shape, theta)) / length if 0.0 < length < inf else 0.0
-    return dual.Comparator(scale * length if scale else 0.0, along, link.complexity(w))
+    @property
+    def curvature(self) -> Span:
+        """The largest curvature along a z of an update."""
+        rival = self.scores > 1 and not self.one_vs_rest
+        found = Span.about(float(self.tally[tallies.RADIUS2]), self.width + 8.0 + 4.0 * self.link.p)
+        return found * (Span.about(self.link.pair, 2) if rival else 1.0)
+
+    def off(self) -> drift.Lost:
+        """What rounding can have done to the run."""
+        rule, tally, link = self.rule, self.tally, self.link
+        weight, terms = float(tally[tallies.WEIGHT]), 2.0 + self.width
+        if not link.quadratic:
+            return linked_off(tally, link, terms, rule.goal)
+        # The p-norm of a row is at most the root of its curvature.
+        curvature = self.curvature.high
+        path = weight * float(np.sqrt(curvature))
+        if drift.known(tally) and (link.p == 2.0 or rule.push != dual_ascent.EXACT):
+            # Rows of the largest curvature may be few. (Exact steps behind a link are longer than those asked for.)
+            path = min(path, 2.0 * float(tally[tallies.PATH]) * (1.0 + lost(self.steps + self.width)))
+        way = drift.Way(path=path, sway=weight, steps=self.steps, terms=terms, goal=rule.goal)
+        if rule.push == dual_ascent.FIXED:
+            most = weight * rule.cap * curvature
+        else:
+            most = 2.0 * rule.goal * weight if rule.push != dual_ascent.ADAPTIVE or curvature <= 2.0 else path * path
+        return drift.quadratic(way, most, link.p)
 
 
 class QuasiAdditive(OnlineClassifier):
@@ -161,7 +192,7 @@ class QuasiAdditive(OnlineClassifier):
     @property
     def _counts_features(self) -> bool | int:  # type: ignore[override]
         """All share the weight of a distribution."""
-        return self.link in ("entropy", "balanced")
+        return self._started_with("link") in ("entropy", "balanced")
 
     def _start(self) -> DualLearner:
         kind, push = one_of("link", self.link, LINKS), one_of("update", self.update, PUSHES)
@@ -182,7 +213,8 @@ class QuasiAdditive(OnlineClassifier):
         return DualLearner(rule, link, intercept=self.fit_intercept, average=self.average, one_vs_rest=ovr)
 
     def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
-        if one_of("link", self.link, LINKS) != NORM:
+        assert isinstance(learner, DualLearner)
+        if not learner.link.quadratic:
             refuse_third_label(learner, known, labels)
 
     def __sklearn_tags__(self) -> Any:
@@ -206,24 +238,32 @@ class QuasiAdditive(OnlineClassifier):
         assert isinstance(learner, DualLearner)
         w = comparator if learner.constant else comparator[:, 1:]
         run, link, theta = learner.solution(), learner.link, learner.theta()
-        along_ray = None if link.quadratic else lambda s: link.conjugate(s * theta)
-        found = dual.running(run, compared(link, theta, w), along_ray)
+        if link.quadratic:
+            found = dual.running(run, compared(link, theta, w))
+        else:
+            adrift = learner.off().drift * len(link.groups(theta))
+            found = dual.running(
+                run,
+                compared(link, theta, w),
+                lambda s: link.conjugate(s * theta),
+                lambda s: blur(link, s * theta) + s * adrift,
+            )
         return [*found, *self._of_mistakes(learner, run, compared(link, theta, link.fitted(w)))]
 
     def _of_mistakes(self, learner: DualLearner, run: dual.Dual, fitted: dual.Comparator) -> list[Certificate]:
         rule, tally, link = learner.rule, learner.tally, learner.link
         rival = learner.scores > 1 and not learner.one_vs_rest
-        curvature = float(tally[tallies.RADIUS2]) * (link.pair if rival else 1.0)
+        curvature = learner.curvature
         fixed = rule.push == dual_ascent.FIXED
-        never_falls = rule.push != dual_ascent.ADAPTIVE or curvature <= 2.0
-        gain = run.objective if fixed else float(tally[tallies.GAIN])
+        never_falls = rule.push != dual_ascent.ADAPTIVE or curvature.high <= 2.0
+        gain = run.value.low if fixed else float(tally[tallies.GAIN])
         kind = "fixed" if fixed else "adaptive" if rule.push == dual_ascent.ADAPTIVE else "best"
         if link.quadratic:
-            fitted = fitted._replace(size=max(0.0, fitted.along), complexity=0.5 * max(0.0, fitted.along) ** 2)
-        increase = dual.increase_on_mistake(kind, rule.goal, rule.cap, curvature)
+            fitted = best_multiple(fitted)
+        increase = dual.least_increase(kind, rule.goal, rule.cap, curvature)
         if learner.split and rival and not fixed:
             # The binary rounds were rounds of two rows with a smaller cap, all their increases times `half`.
-            early = dual.increase_on_mistake(kind, rule.goal, rule.cap, float(tally[tallies.RADIUS2]))
+            early = dual.least_increase(kind, rule.goal, rule.cap, curvature / link.pair)
             increase = min(increase, learner.half * early)
         if tally[tallies.ZEROS] > 0.0 and rule.cap == inf:
             increase = 0.0

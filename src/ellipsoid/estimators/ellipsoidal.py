@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.certificates.rounding import Span
+from ellipsoid.engine import tally as tallies
 from ellipsoid.geometry import state as slots
 from ellipsoid.geometry.kernel_table import KernelTable
 from ellipsoid.geometry.sound import check_form, check_patterns
@@ -74,6 +76,12 @@ class EllipsoidLearner(Learner):
         """The scalars of the ellipsoid."""
         numbers: NDArray[np.float64] = self.table.numbers
         return numbers
+
+
+def largest_of(learner: Learner) -> Span:
+    """R: the largest length of a signed row of an update."""
+    found = Span.about(float(learner.tally[tallies.RADIUS2]), learner.width + 4)
+    return (found * (1.0 if learner.scores == 1 else 2.0)).root()
 
 
 class KernelLearner(EllipsoidLearner):

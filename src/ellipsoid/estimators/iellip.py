@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ellipsoid.certificates import Certificate, ellipsoidal
+from ellipsoid.certificates.rounding import Span, length, product
 from ellipsoid.engine import tally as tallies
 from ellipsoid.geometry import Ellipsoid
 from ellipsoid.geometry import state as slots
@@ -15,7 +16,7 @@ from ellipsoid.geometry.kernel_table import KernelTable
 from ellipsoid.representation.kernels import KERNELS
 from ellipsoid.rules import iellip
 
-from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, KernelLearner
+from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, KernelLearner, largest_of
 from .learner import Learner
 from .parameters import one_of, positive
 
@@ -173,7 +174,9 @@ class IELLIP(EllipsoidClassifier):
         if comparator is not None:
             raise ValueError("a kernel model has no coordinates to compare with; comparator must be None")
         size2, inner, norm2 = core.table.pulled()
-        return self._from_pull(core, np.sqrt(max(0.0, size2)), inner, np.sqrt(max(0.0, norm2)))
+        count = core.width + 8.0 + 2.0 * float(core.table.numbers[slots.CUTS])
+        return self._from_pull(core, *(Span.about(max(0.0, square), count).root() for square in (size2, norm2)),
+                               Span.about(inner, count))  # fmt: skip
 
     def query(self, X: Any, random_state: Any = None) -> NDArray[np.bool_]:
         """True, at random, where a label is worth asking for: likelier the smaller the lead of the best score."""
@@ -185,7 +188,7 @@ class IELLIP(EllipsoidClassifier):
         else:
             top = np.partition(scores, -2, axis=1)
             lead = top[:, -1] - top[:, -2]
-        smoothing = positive("smoothing", self.smoothing)
+        smoothing = positive("smoothing", self._started_with("smoothing"))
         draw = check_random_state(random_state).random_sample(len(lead))
         asked: NDArray[np.bool_] = draw * (smoothing + lead / self._core.rule.goal) <= smoothing
         return asked
@@ -194,17 +197,20 @@ class IELLIP(EllipsoidClassifier):
         h, u = learner.table.unshaped().ravel(), comparator.ravel()
         # The bounds do not depend on the size of u, which may be anything.
         u = u / (np.abs(u).max() or 1.0)
-        return self._from_pull(learner, float(np.linalg.norm(u)), float(u @ h), float(np.linalg.norm(h)))
+        return self._from_pull(learner, length(u), length(h), product(u, h, roundings=1))
 
-    def _from_pull(self, learner: Learner, size: float, inner: float, norm: float) -> list[Certificate]:
+    def _from_pull(self, learner: Learner, size: Span, norm: Span, inner: Span) -> list[Certificate]:
         numbers, tally = learner.table.numbers, learner.tally
         weight, lifted = float(numbers[slots.WEIGHT]), float(numbers[slots.LIFTED])
-        pull = ellipsoidal.Pull(inner / weight if weight else 0.0, float(size), float(norm), weight, lifted)
+        logs = float(numbers[slots.LOG_SCALE])
+        known = ellipsoidal.measured(1.0 + learner.width, float(numbers[slots.CUTS]), logs)
+        # h is the solution of a system with the shape, and as uncertain as that.
+        inner = inner.widened((size * norm).high * (known.high - 1.0))
+        pull = ellipsoidal.Pull(inner, size, norm * known, Span.exactly(weight) * known, lifted)
         return ellipsoidal.iellip(
-            pull, mistakes=self.mistakes_,
-            largest=float(np.sqrt(tally[tallies.RADIUS2] * (1.0 if learner.scores == 1 else 2.0))),
-            log_kept=-float(numbers[slots.LOG_SCALE]), goal=learner.rule.goal, zeros=tally[tallies.ZEROS] > 0,
-            always=self.trigger == "margin",
+            pull, mistakes=self.mistakes_, largest=largest_of(learner),
+            log_kept=-logs, goal=learner.rule.goal, zeros=tally[tallies.ZEROS] > 0,
+            always=learner.rule.margin > 0.0,
         )  # fmt: skip
 
 

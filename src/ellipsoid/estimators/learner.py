@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.certificates.drift import UNKNOWN_WAY
 from ellipsoid.engine import CSR, Binary, Dense, Multiclass, MultiLabel, OneVsRest, decide, entry, learn, scores_of
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
@@ -95,9 +96,15 @@ class Learner:
         """Make room for rows of this width and so many classes; the first call settles the layout."""
         if self.table is None:
             self.table = self.new_table(by_class)
+        self.mark_unknown()
         before = self.width
         if self.table.reserve(max(1, self.scores, classes if classes > 2 else 1), width) or self.width != before:
             self.fast = None
+
+    def mark_unknown(self) -> None:
+        """A run from a file that says nothing of its way: what is learned from here on must not look like all of it."""
+        if self.tally[tallies.UPDATES] > 0.0 and self.tally[tallies.STEPS] == 0.0:
+            self.tally[[tallies.PATH, tallies.HELD]] = UNKNOWN_WAY
 
     def know(self, label: Any) -> None:
         """Add a class: a zero row; a third class first splits the binary vector into two opposite rows."""
@@ -108,6 +115,7 @@ class Learner:
             self.tally[tallies.PUSH] *= self.half
             if self.one_vs_rest:
                 self.tally[tallies.PARTS] = 2.0 * self.tally[tallies.UPDATES]
+                self.tally[[tallies.PATH, tallies.STEPS, tallies.HELD]] *= 2.0
         self.labels.add(label)
         self.table.reserve(self.scores, self.width)
         if self.work.shape[1] < self.scores:
@@ -205,6 +213,7 @@ class Learner:
     def one(self) -> "OneRow":
         """The prepared call for single dense rows."""
         if self.fast is None:
+            self.mark_unknown()
             self.table.prepare()
             self.fast = OneRow(self)
         return self.fast

@@ -10,6 +10,7 @@ from ellipsoid.certificates import Certificate, additive
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import mira, passive_aggressive, perceptron
 
+from .expansion import ExpansionLearner
 from .kernelized import KernelClassifier
 from .learner import Learner
 from .parameters import one_of, positive
@@ -18,7 +19,10 @@ from .parameters import one_of, positive
 def run_of(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:
     """What the bounds of a linear learner need."""
     weights = learner.table.weights(learner.scores, 0)
-    return additive.Run(learner.tally, weights, comparator, 1 if learner.scores == 1 else 2, learner.split)
+    blocks, expansion = 1 if learner.scores == 1 else 2, isinstance(learner, ExpansionLearner)
+    # A score of an expansion sums kernel values of all updates, each made of products of all features.
+    terms = 1 + learner.width + (int(learner.tally[tallies.UPDATES]) if expansion else 0)
+    return additive.Run(learner.tally, weights, comparator, blocks, learner.split, terms, expansion)
 
 
 class Perceptron(KernelClassifier):

@@ -5,10 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.certificates import Certificate, dual
+from ellipsoid.certificates import Certificate, drift, dual
+from ellipsoid.certificates.rounding import Span, length, lost
 from ellipsoid.engine import Dense, entry, learn
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import PLAIN
+from ellipsoid.geometry.links import Link
 from ellipsoid.representation.expansion import KernelSpec
 from ellipsoid.representation.kernel_window import WindowExpansion
 from ellipsoid.representation.patterns import Block
@@ -22,7 +24,10 @@ from .expansion import ExpansionLearner
 from .inputs import Source
 from .kernelized import KernelClassifier, kernel_spec
 from .learner import NO_LABELS, Learner
+from .measures import best_multiple, compared
 from .parameters import positive
+
+EUCLIDEAN = Link()
 
 
 class Windowed(Learner):
@@ -48,12 +53,41 @@ class Windowed(Learner):
 
     def solution(self) -> dual.Dual:
         """The dual solution so far: the alphas that are final, and those of the window."""
-        alphas, size = self.table.slots.alphas(), float(np.linalg.norm(self.theta()))
+        alphas, off = self.table.slots.alphas(), self.off()
+        size = length(self.theta())
+        if isinstance(self, ExpansionLearner):
+            # The squared length is kept from round to round, as the dual is.
+            error = 2.0 * off.lost + 4.0 * lost(self.rounds + 8) * self.rule.goal * float(self.tally[tallies.SWAY])
+            size = size.square().widened(error).root()
+        norm = 0.5 * (size.low + size.high)
+        apart = (size.high - size.low) + off.drift
         return dual.Dual(
             margin=self.rule.goal, C=self.rule.cap, weight=float(self.tally[tallies.WEIGHT] + alphas.sum()),
             largest=float(max(self.tally[tallies.LARGEST], alphas.max(initial=0.0))),
-            conjugate=0.5 * size * size, norm=size,
+            conjugate=0.5 * norm * norm, norm=norm, terms=self.rounds + 4, drift=apart,
+            blurred=apart * (norm + apart) + norm * norm * lost(4), lost=off.lost,
         )  # fmt: skip
+
+    @property
+    def longest(self) -> Span:
+        """The largest |z|^2 of an example that was handed to the window while the hypothesis moved."""
+        found = Span.about(float(self.tally[tallies.RADIUS2]), self.width + 4)
+        return found * (2.0 if self.scores > 1 else 1.0)
+
+    def off(self) -> drift.Lost:
+        """What rounding can have done to the run."""
+        tally = self.tally
+        path, steps = float(tally[tallies.PATH]), float(tally[tallies.STEPS])
+        if not drift.known(tally):
+            return drift.UNKNOWN
+        # A score of an expansion sums a kernel value for every example that counts.
+        terms = 2.0 + self.width + (self.rounds if isinstance(self, ExpansionLearner) else 0)
+        sway = float(max(tally[tallies.SWAY], tally[tallies.WEIGHT]))
+        way = drift.Way(
+            path=path, sway=sway, steps=steps, terms=terms, goal=self.rule.goal, held=float(tally[tallies.HELD]),
+        )  # fmt: skip
+        most = float(tally[tallies.FARTHEST]) * (1.0 + lost(2.0 * self.rounds))
+        return drift.quadratic(way, min(most, 2.0 * self.rule.goal * sway))
 
 
 class WindowLearner(Windowed):
@@ -215,26 +249,21 @@ class OnlineSVM(KernelClassifier):
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, Windowed)
         run, tally = learner.solution(), learner.tally
-        # A comparator may have any size: its largest entry and the rest of it.
-        scale = float(np.abs(comparator).max(initial=0.0))
-        shape = comparator / scale if scale else comparator
-        length = float(np.linalg.norm(shape))
-        along = float(np.vdot(shape, learner.theta())) / length if length else 0.0
-        size = scale * length
-        # Of all multiples of the comparator, the one that bounds mistakes best.
-        best = max(0.0, along)
-        rival = learner.scores > 1
-        longest = float(tally[tallies.RADIUS2]) * (2.0 if rival else 1.0)
-        increase = dual.increase_on_mistake("best", run.margin, run.C, longest)
-        if learner.split and rival:
+        if isinstance(learner, ExpansionLearner):
+            # A kernel model is its own comparator, known by its length alone.
+            held = dual.Comparator(run.length, run.length, 0.5 * run.length.square())
+        else:
+            held = compared(EUCLIDEAN, learner.theta(), comparator)
+        increase = dual.least_increase("best", run.margin, run.C, learner.longest)
+        if learner.split and learner.scores > 1:
             # The binary rounds were rounds of two rows with half the cap.
-            early = dual.increase_on_mistake("best", run.margin, run.C, float(tally[tallies.RADIUS2]))
+            early = dual.least_increase("best", run.margin, run.C, learner.longest / 2.0)
             increase = min(increase, learner.half * early)
         if tally[tallies.ZEROS] > 0.0 and np.inf == run.C:
             increase = 0.0
         condition = "|z| at most the largest one of an update; no zero row where C is infinite"
         return [
-            *dual.running(run, dual.Comparator(size, along, 0.5 * size * size)),
+            *dual.running(run, held),
             dual.gains(run, float(tally[tallies.GAIN]), self.mistakes_, never_falls=True),
-            dual.mistakes(run, dual.Comparator(best, along, 0.5 * best * best), self.mistakes_, increase, condition),
+            dual.mistakes(run, best_multiple(held), self.mistakes_, increase, condition),
         ]

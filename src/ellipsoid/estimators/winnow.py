@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, multiplicative
+from ellipsoid.certificates.rounding import Span
 from ellipsoid.engine import Multiclass
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import PLAIN
@@ -14,9 +15,10 @@ from ellipsoid.geometry.links import BALANCED, SIMPLEX, Link
 from ellipsoid.rules import perceptron, winnow
 
 from .base import OnlineClassifier
-from .dual import compared, refuse_third_label
+from .dual import refuse_third_label
 from .inputs import Source
 from .learner import NO_LABELS, Learner
+from .measures import blur, compared, linked_off
 from .parameters import one_of, positive
 
 
@@ -152,26 +154,29 @@ class Winnow(OnlineClassifier):
         rule, tally, theta = learner.rule, learner.tally, learner.theta()
         U = comparator if learner.constant else comparator[:, 1:]
         if len(learner.labels) == 2 and len(U) == 1:
-            U = self._two_rows(U)
-        numbers = {
-            "updates": int(tally[tallies.UPDATES]), "eta": rule.eta, "margin": rule.margin,
-            "growth": float(tally[tallies.RADIUS2]) * (1.0 if learner.link.joint else 2.0),
-        }  # fmt: skip
+            U = _two_rows(learner.link, U)
+        off, groups = linked_off(tally, learner.link, 2.0 + learner.width, 0.0), len(learner.link.groups(theta))
+        run = multiplicative.Multiplied(
+            updates=int(tally[tallies.UPDATES]), eta=rule.eta, margin=rule.margin, lost=off.lost,
+            growth=Span.about(float(tally[tallies.RADIUS2]), 8) * (1.0 if learner.link.joint else 2.0),
+            drift=groups * off.drift,
+        )  # fmt: skip
+        conjugate = Span.within(learner.link.conjugate(theta), blur(learner.link, theta) + groups * off.drift)
         held = compared(learner.link, theta, learner.link.fitted(U))
+        zeros = bool(tally[tallies.ZEROS] > 0.0)
         return [
-            *multiplicative.winnow(
-                held, mistakes=self.mistakes_, zeros=bool(tally[tallies.ZEROS] > 0.0), **numbers
-            ),
-            multiplicative.growth_of_normaliser(learner.link.conjugate(theta), **numbers),
-        ]  # fmt: skip
+            *multiplicative.winnow(run, held, mistakes=self.mistakes_, zeros=zeros),
+            multiplicative.growth_of_normaliser(run, conjugate),
+        ]
 
-    def _two_rows(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
-        """A weight vector as the rows of two labels whose difference it is; both non-negative where they must be."""
-        if self.balanced:
-            return np.vstack([-0.5 * w, 0.5 * w])
-        rows = np.vstack([np.maximum(-w, 0.0), np.maximum(w, 0.0)])
-        if self.version == 1:
-            # Row sums must agree: what one row lacks is spread over both alike, which no score can feel.
-            sums = rows.sum(axis=1, keepdims=True)
-            rows = rows + (sums.max() - sums) / rows.shape[1] if sums[0] != sums[1] else rows
-        return rows
+
+def _two_rows(link: Link, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A weight vector as the rows of two labels whose difference it is; both non-negative where they must be."""
+    if link.kind == BALANCED:
+        return np.vstack([-0.5 * w, 0.5 * w])
+    rows = np.vstack([np.maximum(-w, 0.0), np.maximum(w, 0.0)])
+    if not link.joint:
+        # Row sums must agree: what one row lacks is spread over both alike, which no score can feel.
+        sums = rows.sum(axis=1, keepdims=True)
+        rows = rows + (sums.max() - sums) / rows.shape[1] if sums[0] != sums[1] else rows
+    return rows

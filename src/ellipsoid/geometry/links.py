@@ -68,10 +68,14 @@ class Link(NamedTuple):
         return largest + log(0.5 * float((np.exp(theta - largest) + np.exp(-theta - largest)).mean()))
 
     def dual_norm(self, theta: Floats) -> float:
-        """The norm in which theta is measured against comparators; for the simplex the largest entry, signed."""
+        """The norm in which theta is measured against comparators; for one simplex the largest entry, signed.
+
+        Of several simplices a comparator may use some more than others: there none counts less than zero.
+        """
         if self.kind == NORM:
             return power_norm(np.array([power_norm(group, self.p) for group in self.groups(theta)]), 2.0)
-        return sum(float((np.abs(g) if self.kind == BALANCED else g).max()) for g in self.groups(theta))
+        largest = [float((np.abs(g) if self.kind == BALANCED else g).max()) for g in self.groups(theta)]
+        return largest[0] if len(largest) == 1 else sum(max(0.0, one) for one in largest)
 
     def size(self, w: Floats) -> float:
         """The norm of a comparator; infinite for one that has negative weights where none are possible."""

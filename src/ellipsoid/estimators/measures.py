@@ -1,0 +1,83 @@
+"""What is known, up to rounding, of a dual vector and of a comparator held against it, for each link."""
+
+from math import inf, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.certificates import drift, dual
+from ellipsoid.certificates.rounding import ZERO, Span, length, lost, product, total
+from ellipsoid.engine import tally as tallies
+from ellipsoid.geometry.links import BALANCED, NEARLY, SIMPLEX, Link
+
+
+def linked_off(tally: NDArray[np.float64], link: Link, terms: float, goal: float) -> drift.Lost:
+    """What rounding can have done to a run behind an exponential link."""
+    if not drift.known(tally, tallies.HELD):
+        return drift.UNKNOWN
+    path, steps = 2.0 * float(tally[tallies.HELD]), float(tally[tallies.STEPS])
+    way = drift.Way(path=path, sway=float(tally[tallies.WEIGHT]), steps=steps, terms=terms, goal=goal)
+    return drift.entropic(way, float(tally[tallies.FARTHEST]), 1.0 if link.kind == SIMPLEX else 0.0)
+
+
+def blur(link: Link, theta: NDArray[np.float64]) -> float:
+    """By how much the value of an exponential link's G may be wrong."""
+    groups = link.groups(theta)
+    if link.kind == BALANCED and float(np.abs(theta).max(initial=0.0)) < 1.0:
+        return link.conjugate(theta) * lost(theta.size + 16.0)
+    return sum(lost(group.size + 16.0) * (1.0 + float(np.abs(group).max(initial=0.0))) for group in groups)
+
+
+def blur_of_norm(link: Link, theta: NDArray[np.float64]) -> float:
+    """By how much the dual norm may be wrong: the largest entry is found exactly, a power sum is not."""
+    if link.quadratic:
+        return link.dual_norm(theta) * lost(theta.size + 8.0 + 4.0 * link.p)
+    return 0.0 if link.joint else sum(float(np.abs(g).max(initial=0.0)) for g in link.groups(theta)) * lost(len(theta))
+
+
+def compared(link: Link, theta: NDArray[np.float64], w: NDArray[np.float64]) -> dual.Comparator:
+    """A comparator, a row a function, against a dual vector."""
+    # A comparator may have any size: its largest entry and the rest of it.
+    scale = float(np.abs(w).max(initial=0.0))
+    if scale == 0.0:
+        return dual.Comparator(ZERO, ZERO, complexity_of(link, w))
+    shape = w / scale
+    own = link.size(shape)
+    if not own < inf:
+        return dual.Comparator(Span.exactly(inf), ZERO, complexity_of(link, w))
+    size = length(shape) if link.quadratic and link.p == 2.0 else Span.about(own, w.size + 8.0 + 4.0 * link.p)
+    along = product(shape, theta, roundings=1) / size
+    if not link.quadratic:
+        along = along.widened(astray(link, w) * sum(float(np.abs(g).max()) for g in link.groups(theta)))
+    return dual.Comparator(size * scale, along, complexity_of(link, w))
+
+
+def astray(link: Link, w: NDArray[np.float64]) -> float:
+    """By how much weights that are taken for a distribution miss a sum of one, or exceed it; with some to spare."""
+    sums = [total(np.abs(group)) for group in link.groups(w)]
+    if link.kind == SIMPLEX:
+        found = max(max(abs(s.low - 1.0), abs(s.high - 1.0)) for s in sums)
+    else:
+        found = max(0.0, *(s.high - 1.0 for s in sums))
+    # Others are not taken for one, and have no complexity.
+    return 2.0 * found if found < 2.0 * NEARLY else 0.0
+
+
+def complexity_of(link: Link, w: NDArray[np.float64]) -> Span:
+    """F(w), up to rounding."""
+    if link.quadratic:
+        scale = float(np.abs(w).max(initial=0.0))
+        size = Span.about(link.size(w / scale), w.size + 8.0 + 4.0 * link.p) * scale if scale else ZERO
+        return 0.5 * size.square()
+    found = link.complexity(w)
+    if not found < inf:
+        return Span.exactly(inf)
+    off = astray(link, w)
+    error = sum((2.0 + log(2.0 * group.size)) * (lost(group.size + 16.0) + off) for group in link.groups(w))
+    return Span.within(found, error).at_least(0.0)
+
+
+def best_multiple(comparator: dual.Comparator) -> dual.Comparator:
+    """Of all multiples of a comparator the one that bounds mistakes best, where F is half a squared norm."""
+    size = Span.exactly(max(0.0, comparator.along.low) if comparator.along.low > -inf else 0.0)
+    return comparator._replace(size=size, complexity=0.5 * size.square())
