@@ -100,7 +100,7 @@ def generic(arity: int, default: bool = False) -> Callable[[Body], Any]:
         flavours: set[Fast] = {EXACT}
         compile_those_that_are(EXACT)
         SOURCES.append((stub, None))
-        choose.register = register  # type: ignore[attr-defined]
+        choose.register = register
         return choose
 
     return decorate

@@ -38,7 +38,8 @@ class _InlinedLowering(NativeLowering):
         flags.no_compile = False
         lowered = state["cr"]
         # Callers find the code by what would have been called: any builtin that equals no other.
-        key = [].append
+        nobody: list[Any] = []
+        key = nobody.append
         state.targetctx.insert_user_function(key, lowered.fndesc, [state.library])
         state.reload_init.extend(state.library._reload_init)
         state["cr"] = lowered._replace(cfunc=key)
