@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from ellipsoid import MIRA
 from ellipsoid.estimators.expansion import BLOCK
-from ellipsoid.representation.threads import in_parts
+from ellipsoid.representation.kernel.threads import in_parts
 from ellipsoid.rules import mira
 
 from . import one_by_one

@@ -16,7 +16,7 @@ from ellipsoid.engine import Dense, Multiclass, entry, learn
 from ellipsoid.engine.generic import SUM, generic
 from ellipsoid.engine.protocol import TAU, WHO, WORK_ROWS, absorb, norm2, room, score
 from ellipsoid.engine.tally import SIZE
-from ellipsoid.representation.kernels import RBF, Poly
+from ellipsoid.representation.kernel.functions import RBF, Poly
 
 
 class Direct(NamedTuple):

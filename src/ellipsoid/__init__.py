@@ -14,11 +14,11 @@ _EXPORTS = {
     "BayesPointMachine": "ellipsoid.batch",
     "CELLIP": "ellipsoid.estimators",
     "Certificate": "ellipsoid.certificates",
-    "Ellipsoid": "ellipsoid.geometry",
+    "Ellipsoid": "ellipsoid.ellipsoids",
     "EllipsoidalSVC": "ellipsoid.batch",
     "IELLIP": "ellipsoid.estimators",
     "MIRA": "ellipsoid.estimators",
-    "OnlineEllipsoidalSVC": "ellipsoid.batch",
+    "OnlineEllipsoidalSVC": "ellipsoid.estimators",
     "OnlineSVM": "ellipsoid.estimators",
     "PassiveAggressive": "ellipsoid.estimators",
     "Perceptron": "ellipsoid.estimators",
@@ -40,15 +40,16 @@ _EXPORTS = {
 if TYPE_CHECKING:
     from ellipsoid.batch import BayesPointMachine as BayesPointMachine
     from ellipsoid.batch import EllipsoidalSVC as EllipsoidalSVC
-    from ellipsoid.batch import OnlineEllipsoidalSVC as OnlineEllipsoidalSVC
     from ellipsoid.certificates import Certificate as Certificate
     from ellipsoid.convex import feasible_point as feasible_point
     from ellipsoid.convex import minimize as minimize
+    from ellipsoid.ellipsoids import Ellipsoid as Ellipsoid
     from ellipsoid.estimators import ALMA as ALMA
     from ellipsoid.estimators import CELLIP as CELLIP
     from ellipsoid.estimators import IELLIP as IELLIP
     from ellipsoid.estimators import MIRA as MIRA
     from ellipsoid.estimators import ROMMA as ROMMA
+    from ellipsoid.estimators import OnlineEllipsoidalSVC as OnlineEllipsoidalSVC
     from ellipsoid.estimators import OnlineSVM as OnlineSVM
     from ellipsoid.estimators import PassiveAggressive as PassiveAggressive
     from ellipsoid.estimators import Perceptron as Perceptron
@@ -60,7 +61,6 @@ if TYPE_CHECKING:
     from ellipsoid.estimators.scalers import StandardStream as StandardStream
     from ellipsoid.estimators.scalers import UnitNorm as UnitNorm
     from ellipsoid.evaluate import prequential as prequential
-    from ellipsoid.geometry import Ellipsoid as Ellipsoid
     from ellipsoid.streams import datasets as datasets
 
 __all__ = ["__version__", *_EXPORTS]  # noqa: PLE0604 - the names are strings, all of them

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ellipsoid import QuasiAdditive
 from ellipsoid.certificates.dual import Dual, rescaled
-from ellipsoid.geometry.links import BALANCED, NORM, SIMPLEX, Link
+from ellipsoid.links.functions import BALANCED, NORM, SIMPLEX, Link
 
 LINKS = ["euclidean", "p-norm", "entropy", "balanced"]
 UPDATES = ["fixed", "adaptive", "curvature", "exact"]

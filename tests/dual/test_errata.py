@@ -5,7 +5,7 @@ import pytest
 
 from ellipsoid import QuasiAdditive
 from ellipsoid.certificates.dual import increase_on_mistake
-from ellipsoid.geometry.links import BALANCED, NORM, SIMPLEX, Link
+from ellipsoid.links.functions import BALANCED, NORM, SIMPLEX, Link
 
 
 def run(X, y, **settings):

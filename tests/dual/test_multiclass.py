@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipsoid import QuasiAdditive
-from ellipsoid.geometry.links import NORM, SIMPLEX
+from ellipsoid.links.functions import NORM, SIMPLEX
 
 LINKS = ["euclidean", "p-norm", "entropy", "balanced"]
 K, DIM, MARGIN, C = 3, 4, 0.2, 0.5

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 
 import ellipsoid
 from ellipsoid import IELLIP
-from ellipsoid.geometry.column import LONG, ROWS_AHEAD, TILE
-from ellipsoid.geometry.sound import check_form
-from ellipsoid.geometry.state import DEFERRED
+from ellipsoid.ellipsoids.forms.column import LONG, ROWS_AHEAD, TILE
+from ellipsoid.ellipsoids.state import DEFERRED
+from ellipsoid.ellipsoids.validate import check_form
 
 PARAMETERS = {"c": 0.1, "b": 0.3, "margin": 0.5, "trigger": "margin"}
 

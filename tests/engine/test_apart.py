@@ -9,8 +9,9 @@ import sys
 import numba
 import pytest
 
-from ellipsoid.engine import apart, compiled
 from ellipsoid.engine import compile as keeping
+from ellipsoid.engine import compiled
+from ellipsoid.engine.native import compile_server as apart
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT")
 
@@ -73,7 +74,7 @@ def workshop(monkeypatch):
     shop.close()
 
 
-SERVE = "import ellipsoid.engine.apart as apart; apart.PATIENCE = {patience}; apart.serve()"
+SERVE = "import ellipsoid.engine.native.compile_server as apart; apart.PATIENCE = {patience}; apart.serve()"
 
 
 def test_one_process_takes_all_orders_that_come_close_together(workshop):

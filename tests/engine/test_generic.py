@@ -6,8 +6,8 @@ from typing import NamedTuple
 import pytest
 
 from ellipsoid.engine import compiled, entry, generic
-from ellipsoid.engine.digest import SOURCES
 from ellipsoid.engine.generic import NoBody
+from ellipsoid.engine.native.digest import SOURCES
 
 
 class Left(NamedTuple):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ellipsoid.engine.lanes import LANES, blank, deliver, foremost, gather
+from ellipsoid.engine.native.vector_sums import LANES, blank, deliver, foremost, gather
 
 
 @numba.njit

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ellipsoid.engine.lanes import blank, deliver, gather
-from ellipsoid.engine.vectors import WIDE, exponential, scaled, times
+from ellipsoid.engine.native.vector_math import WIDE, exponential, scaled, times
+from ellipsoid.engine.native.vector_sums import blank, deliver, gather
 
 # The least argument whose exp has all its digits.
 LEAST = -708.0

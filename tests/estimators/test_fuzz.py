@@ -16,9 +16,19 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ellipsoid import ALMA, IELLIP, ROMMA, OnlineSVM, PassiveAggressive, Perceptron, QuasiAdditive, Winnow, load
+from ellipsoid import (
+    ALMA,
+    IELLIP,
+    ROMMA,
+    OnlineSVM,
+    PassiveAggressive,
+    Perceptron,
+    QuasiAdditive,
+    Winnow,
+    load,
+)
+from ellipsoid.ellipsoids.state import LIFT_AT, LOG_KEPT
 from ellipsoid.estimators import container, persist
-from ellipsoid.geometry.state import LIFT_AT, LOG_KEPT
 
 SEEDS = {path.stem: path.read_bytes() for path in sorted((Path(__file__).parent / "version_1").glob("*.model"))}
 KEPT = Path(__file__).parent / "mutants"

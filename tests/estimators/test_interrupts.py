@@ -26,10 +26,12 @@ from ellipsoid import (
     Winnow,
     load,
 )
-from ellipsoid.estimators import broken, container, persist
+from ellipsoid.estimators import container, persist
 from ellipsoid.estimators import expansion as blocks
-from ellipsoid.estimators.broken import Standpoint
-from ellipsoid.representation import forerun, threads
+from ellipsoid.estimators import interruption as broken
+from ellipsoid.estimators.interruption import Standpoint
+from ellipsoid.representation.kernel import prefetch as forerun
+from ellipsoid.representation.kernel import threads
 
 from .interrupts import LATE, TWO, Failing, Interrupted, Trial, X, campaign, differences, saved
 

@@ -16,7 +16,7 @@ from ellipsoid import (
     load,
     prequential,
 )
-from ellipsoid.streams.kinds import label_array
+from ellipsoid.streams.label_kinds import label_array
 
 X = np.array([[0.5, 1.0], [-1.0, 0.25], [0.75, -0.5], [-0.5, -1.0]])
 Y = np.array([0, 1, 0, 1])

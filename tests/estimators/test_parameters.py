@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from ellipsoid import IELLIP, MIRA, OnlineEllipsoidalSVC, Scaled, StandardStream, UnitNorm, load
 from ellipsoid.estimators import LEARNERS
-from ellipsoid.representation.scaled_tables import PowerTable
+from ellipsoid.representation.scaled.tables import PowerTable
 
 HOSTILE = [
     10**400, -(10**400), True, np.float32(0.5), np.int64(3), np.nan, np.inf, -np.inf, "x", "1.0", b"1", None, [1.0],

@@ -17,8 +17,8 @@ from numba.core import config
 from sklearn.base import clone
 
 import ellipsoid
-from ellipsoid.estimators import ELSEWHERE, HOMES, expansion, inputs, learner_named
-from ellipsoid.geometry.table import EmptyVersionSpace
+from ellipsoid.ellipsoids.table import EmptyVersionSpace
+from ellipsoid.estimators import HOMES, expansion, inputs, learner_named
 
 from . import planted
 from .grid import measured
@@ -31,7 +31,7 @@ inf = np.inf
 __all__ = ["Stream", "World", "inf", "small_blocks"]
 
 NAMES = {
-    **{name: learner_named(name) for name in (*HOMES, *ELSEWHERE)},
+    **{name: learner_named(name) for name in HOMES},
     **{name: getattr(ellipsoid, name) for name in ("Scaled", "StandardStream", "UnitNorm")},
     "inf": np.inf,
     "measured": measured,

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipsoid.engine.rows import CSR, Dense
-from ellipsoid.representation.expansion import ExpansionTable
-from ellipsoid.representation.marks import Mark
-from ellipsoid.representation.patterns import DensePatterns, SparsePatterns
+from ellipsoid.representation.kernel.expansion import ExpansionTable
+from ellipsoid.representation.kernel.patterns import DensePatterns, SparsePatterns
+from ellipsoid.representation.rollback import Mark
 
 RNG = np.random.default_rng(2)
 

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from ellipsoid import MIRA, Perceptron
-from ellipsoid.engine.claims import claim
+from ellipsoid.engine.native.counter import claim
 from ellipsoid.estimators import expansion as blocks
-from ellipsoid.representation import expansion, forerun, threads
+from ellipsoid.representation.kernel import expansion, threads
+from ellipsoid.representation.kernel import prefetch as forerun
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(330, 4))

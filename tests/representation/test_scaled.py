@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from ellipsoid import ALMA, ROMMA
-from ellipsoid.representation.scaled_tables import PowerTable, ScaledTable
+from ellipsoid.representation.scaled.tables import PowerTable, ScaledTable
 
 MODELS = [ROMMA(average=True), ROMMA(aggressive=True), ALMA(average=True), ALMA(p=5, average=True)]
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipsoid.geometry.link_table import LinkTable
-from ellipsoid.geometry.links import BALANCED, NORM, SIMPLEX, Link
-from ellipsoid.geometry.table import EllipsoidTable
+from ellipsoid.ellipsoids.table import EllipsoidTable
+from ellipsoid.links.functions import BALANCED, NORM, SIMPLEX, Link
+from ellipsoid.links.table import LinkTable
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor
-from ellipsoid.representation.scaled_tables import PowerTable, ScaledTable
+from ellipsoid.representation.scaled.tables import PowerTable, ScaledTable
 from ellipsoid.representation.tables import LinearTable
-from ellipsoid.representation.window_table import WindowTable
+from ellipsoid.representation.window.table import WindowTable
 
 layouts = pytest.mark.parametrize("by_class", [True, False], ids=["class-major", "feature-major"])
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from ellipsoid.representation.threads import WORTHWHILE, in_parts, threads_for, together
+from ellipsoid.representation.kernel.threads import WORTHWHILE, in_parts, threads_for, together
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

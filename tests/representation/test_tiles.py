@@ -9,10 +9,19 @@ import scipy.sparse as sp
 from ellipsoid import MIRA
 from ellipsoid.engine.rows import Dense
 from ellipsoid.estimators import expansion as blocks
-from ellipsoid.representation.kernels import RBF, Linear, Poly, from_products
-from ellipsoid.representation.packed import LONG, GivenSums, Nonzeros, Picker, Sums, Values, laid_out, tiled
-from ellipsoid.representation.patterns import DensePatterns, squared_norms
-from ellipsoid.representation.tiles import PATTERNS, Compressed, Few, Many, Whole
+from ellipsoid.representation.kernel.functions import RBF, Linear, Poly, from_products
+from ellipsoid.representation.kernel.packing import (
+    LONG,
+    GivenSums,
+    Nonzeros,
+    Picker,
+    Sums,
+    Values,
+    laid_out,
+    tiled,
+)
+from ellipsoid.representation.kernel.patterns import DensePatterns, squared_norms
+from ellipsoid.representation.kernel.tiles import PATTERNS, Compressed, Few, Many, Whole
 
 RNG = np.random.default_rng(4)
 KERNELS = {

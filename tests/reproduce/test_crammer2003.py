@@ -1,10 +1,9 @@
 """What the reports say of numbers that are, and are not, the printed ones."""
 
 import pytest
-
-from ellipsoid.reproduce import crammer2003_printed as printed
-from ellipsoid.reproduce import named
-from ellipsoid.reproduce.results import Results
+from reproductions import crammer2003_printed as printed
+from reproductions import named
+from reproductions.results import Results
 
 
 def results(name, rows, further=(), draws=()):

@@ -5,11 +5,11 @@ import warnings
 
 import pytest
 from click.testing import CliRunner
+from reproductions import ENTRIES, named
+from reproductions.machines import machine
+from reproductions.overview import page_text, write_page
 
 from ellipsoid.cli import main
-from ellipsoid.reproduce import ENTRIES, named
-from ellipsoid.reproduce.machines import machine
-from ellipsoid.reproduce.overview import page_text, write_page
 
 
 def run(*arguments, code=0):
@@ -38,7 +38,7 @@ def test_learners_can_be_made(entry):
 
 def random_results(entry):
     """Results of the right shape whose every value is told by its place, for reports without hours of work."""
-    from ellipsoid.reproduce.results import CURVES, Results
+    from reproductions.results import CURVES, Results
 
     def numbers(experiment, place, seed):
         passes = range(experiment.protocol.passes)
@@ -143,7 +143,7 @@ def test_an_interruption_says_how_to_go_on(monkeypatch, tmp_path):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ellipsoid.reproduce.run.reproduce", interrupted)
+    monkeypatch.setattr("reproductions.run.reproduce", interrupted)
     result = run("yang2009-fig2", "--output", tmp_path, code=130)
     assert f"finished cells are kept in {tmp_path / 'cells'}, the same command goes on" in result.stderr
     assert "Aborted" not in result.stderr
@@ -159,7 +159,7 @@ def test_warnings_are_told_once_and_without_code(monkeypatch, tmp_path):
             warnings.warn("reduce nu", stacklevel=1)
         return random_results(entry)
 
-    monkeypatch.setattr("ellipsoid.reproduce.run.reproduce", warning)
+    monkeypatch.setattr("reproductions.run.reproduce", warning)
     (tmp_path / entry.name).mkdir()
     assert run(entry.name, "--output", tmp_path).stderr == "Warning: reduce nu\n"
 

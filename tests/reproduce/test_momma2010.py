@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from reproductions import named
+from reproductions.cuts import consistent
+from reproductions.entry import Spec
+from reproductions.machines import machine
+from reproductions.paired import corrected_p
+from reproductions.results import Results
 
-from ellipsoid.reproduce import named
-from ellipsoid.reproduce.cuts import consistent
-from ellipsoid.reproduce.entry import Spec
-from ellipsoid.reproduce.machines import machine
-from ellipsoid.reproduce.paired import corrected_p
-from ellipsoid.reproduce.results import Results
 from ellipsoid.streams.datasets import Dataset
 
 
@@ -27,7 +27,7 @@ def test_overlap_makes_it_more_careful():
 def test_contradictions_and_missing_values_are_left_out(monkeypatch):
     X = np.array([[1.0, 2.0], [1.0, 2.0], [3.0, 4.0], [np.nan, 0.0], [1.0, 2.0]])
     rows = Dataset("made", X=X, y=np.array([1, -1, -1, 1, 1]))
-    monkeypatch.setattr("ellipsoid.reproduce.cuts.load", lambda name: rows)
+    monkeypatch.setattr("reproductions.cuts.load", lambda name: rows)
     found = consistent("made")
     assert found.X.tolist() == [[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]]
     assert found.y.tolist() == [1, -1, 1]

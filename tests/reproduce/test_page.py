@@ -3,10 +3,9 @@
 from pathlib import Path
 
 import pytest
-
-from ellipsoid.reproduce import ENTRIES
-from ellipsoid.reproduce.overview import PICTURES, page_text
-from ellipsoid.reproduce.results import Results
+from reproductions import ENTRIES
+from reproductions.overview import PICTURES, page_text
+from reproductions.results import Results
 
 ROOT = Path(__file__).parents[2]
 RUNS = ROOT / "reproductions"

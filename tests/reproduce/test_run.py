@@ -9,11 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from reproductions import reproduce
+from reproductions.render import write
+from reproductions.results import Results
 
 from ellipsoid.evaluate import cell
-from ellipsoid.reproduce import reproduce
-from ellipsoid.reproduce.render import write
-from ellipsoid.reproduce.results import Results
 
 pytest.importorskip("matplotlib")
 

@@ -6,11 +6,12 @@ import sys
 from functools import partial
 from pathlib import Path
 
+from reproductions.cuts import some_of_each_class
+from reproductions.entry import Entry, Experiment, Missing, Quick, Spec
+from reproductions.report import Curve, Panel, Report, Table, shown
+from reproductions.run import reproduce
+
 from ellipsoid.evaluate.compare import Protocol
-from ellipsoid.reproduce.cuts import some_of_each_class
-from ellipsoid.reproduce.entry import Entry, Experiment, Missing, Quick, Spec
-from ellipsoid.reproduce.report import Curve, Panel, Report, Table, shown
-from ellipsoid.reproduce.run import reproduce
 from ellipsoid.streams.datasets import load
 
 LEARNERS = {"Perceptron": Spec("Perceptron", {}), "MIRA": Spec("MIRA", {"margin": 0.1})}

@@ -12,7 +12,8 @@ from ellipsoid import ALMA, load
 from ellipsoid.certificates import scaled as certificates
 from ellipsoid.certificates.additive import Run
 from ellipsoid.engine import tally as tallies
-from ellipsoid.representation import lookahead, scaled
+from ellipsoid.representation.kernel import lookahead
+from ellipsoid.representation.scaled import weights as scaled
 
 N = 150
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ellipsoid import MIRA, PassiveAggressive, Perceptron
 from ellipsoid.estimators import expansion as blocks
-from ellipsoid.representation import expansion as tiles
+from ellipsoid.representation.kernel import expansion as tiles
 
 RNG = np.random.default_rng(7)
 X = RNG.normal(size=(140, 4))

@@ -13,8 +13,9 @@ from ellipsoid import ROMMA as Estimator
 from ellipsoid.engine import Binary, Dense, Multiclass, learn
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, WORK_ROWS
 from ellipsoid.engine.tally import MISTAKES, SIZE, UPDATES
-from ellipsoid.representation import lookahead, scaled
+from ellipsoid.representation.kernel import lookahead
 from ellipsoid.representation.linear import ClassMajor
+from ellipsoid.representation.scaled import weights as scaled
 from ellipsoid.rules.perceptron import MAX, PROP, UNIFORM
 from ellipsoid.rules.romma import ROMMA
 

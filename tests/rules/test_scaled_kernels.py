@@ -10,9 +10,9 @@ import scipy.sparse as sp
 import ellipsoid
 from ellipsoid import ALMA, ROMMA
 from ellipsoid.estimators import expansion as blocks
-from ellipsoid.representation import expansion as tiles
-from ellipsoid.representation import scaled_expansion
-from ellipsoid.representation.lookahead import NORM2
+from ellipsoid.representation.kernel import expansion as tiles
+from ellipsoid.representation.kernel.lookahead import NORM2
+from ellipsoid.representation.scaled import expansion as scaled_expansion
 
 RNG = np.random.default_rng(3)
 X = RNG.normal(size=(130, 4))

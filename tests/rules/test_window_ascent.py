@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipsoid.rules.window_ascent import best_pair
+from ellipsoid.representation.window.ascent import best_pair
 
 
 def best_of_faces(b, K, C):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from ellipsoid.streams.scan import bits
+from ellipsoid.engine.native import text_words as bits
 
 from .conftest import read
 from .fuzzing import disagreement

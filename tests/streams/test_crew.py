@@ -9,10 +9,10 @@ import weakref
 import numpy as np
 import pytest
 
-from ellipsoid.streams import crew
+from ellipsoid.streams import scan_threads as crew
 from ellipsoid.streams.blocks import Origin
-from ellipsoid.streams.crew import ABREAST, default_threads, side_by_side
 from ellipsoid.streams.opening import open_stream
+from ellipsoid.streams.scan_threads import ABREAST, default_threads, side_by_side
 
 from .conftest import read
 

@@ -1,7 +1,6 @@
-"""Batch estimators: the ellipsoidal SVM (kernel, exact conic, online linear) and the Bayes point machine."""
+"""Solvers that see all data at once: the ellipsoidal SVM (kernel, exact conic) and the Bayes point machine."""
 
-from ellipsoid.batch.bayes_point import BayesPointMachine
-from ellipsoid.batch.esvc import EllipsoidalSVC
-from ellipsoid.batch.online_esvc import OnlineEllipsoidalSVC
+from .bayes_point import BayesPointMachine
+from .esvc import EllipsoidalSVC
 
-__all__ = ["BayesPointMachine", "EllipsoidalSVC", "OnlineEllipsoidalSVC"]
+__all__ = ["BayesPointMachine", "EllipsoidalSVC"]

@@ -10,12 +10,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ellipsoid.batch.billiard import billiard, perceptrons
-from ellipsoid.batch.features import incomplete_cholesky
-from ellipsoid.batch.kernels import KernelFunction, check_kernel, make_kernel
-from ellipsoid.batch.problem import Matrix, Vector
 from ellipsoid.estimators import parameters
-from ellipsoid.streams.kinds import label_array, refuse_masked
+from ellipsoid.streams.label_kinds import label_array, refuse_masked
+
+from .billiard import billiard, perceptrons
+from .features import incomplete_cholesky
+from .kernels import KernelFunction, check_kernel, make_kernel
+from .problem import Matrix, Vector
 
 
 class BayesPointMachine(ClassifierMixin, BaseEstimator):

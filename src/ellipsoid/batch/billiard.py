@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from ellipsoid.batch.problem import Matrix, Vector
+from .problem import Matrix, Vector
 
 
 class Ball(NamedTuple):

@@ -11,8 +11,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ellipsoid.batch.features import Rows
-from ellipsoid.batch.fitting import (
+from ellipsoid.estimators.parameters import positive, whole
+from ellipsoid.streams.label_kinds import label_array, refuse_masked
+
+from .features import Rows
+from .fitting import (
     BinaryModel,
     Prepared,
     Settings,
@@ -22,11 +25,9 @@ from ellipsoid.batch.fitting import (
     kernel_width,
     prepare,
 )
-from ellipsoid.batch.kernels import KernelFunction, make_kernel
-from ellipsoid.batch.problem import HARD_MARGIN_R, SOFT_MARGIN_R, Matrix, Vector, check_constants
-from ellipsoid.batch.progress import GapBar
-from ellipsoid.estimators.parameters import positive, whole
-from ellipsoid.streams.kinds import label_array, refuse_masked
+from .kernels import KernelFunction, make_kernel
+from .problem import HARD_MARGIN_R, SOFT_MARGIN_R, Matrix, Vector, check_constants
+from .progress import GapBar
 
 
 class EllipsoidalSVC(ClassifierMixin, BaseEstimator):

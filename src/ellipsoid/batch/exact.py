@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import linprog
 
-from ellipsoid.batch.problem import Matrix, NotSeparable, Vector, balanced
+from .problem import Matrix, NotSeparable, Vector, balanced
 
 LARGEST = 60
 # Tried one after another: on separable rows with a high price of slack the solver may stop for want of accuracy, and

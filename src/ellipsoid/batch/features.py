@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh, solve_triangular
 
-from ellipsoid.batch.problem import Matrix, Vector
-from ellipsoid.batch.sparse_rows import SparseParts, dense_rows, gram_of_rows, nonzeros_of_rows, quadratic_of_rows
+from .problem import Matrix, Vector
+from .sparse_rows import SparseParts, dense_rows, gram_of_rows, nonzeros_of_rows, quadratic_of_rows
 
 # Rows handled at once, so that a product with a large dense Phi stays in the cache and needs little memory.
 CHUNK = 4096

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from ellipsoid.batch.exact import solve_exact
-from ellipsoid.batch.features import LandmarkMap, Rows, incomplete_cholesky, nystroem
-from ellipsoid.batch.kernels import Kernel, check_kernel
-from ellipsoid.batch.posterior import cholesky_of_kernel
-from ellipsoid.batch.problem import Matrix, NotSeparable, Problem, Vector, balanced, make_problem
-from ellipsoid.batch.proximal import PLAIN_LIMIT, Options, Report, solve_kernel
-from ellipsoid.batch.scalable import inverse_of, solve_features
+from .exact import solve_exact
+from .features import LandmarkMap, Rows, incomplete_cholesky, nystroem
+from .kernels import Kernel, check_kernel
+from .posterior import cholesky_of_kernel
+from .problem import Matrix, NotSeparable, Problem, Vector, balanced, make_problem
+from .proximal import PLAIN_LIMIT, Options, Report, solve_kernel
+from .scalable import inverse_of, solve_features
 
 # The exact kernel solver keeps two N x N matrices; beyond this many points features of the kernel take over.
 EXACT_LIMIT = 6000

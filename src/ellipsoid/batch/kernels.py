@@ -8,8 +8,9 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky
 
-from ellipsoid.batch.problem import Matrix, Vector
-from ellipsoid.representation.kernels import KERNELS, from_products
+from ellipsoid.representation.kernel.functions import KERNELS, from_products
+
+from .problem import Matrix, Vector
 
 KernelFunction = Callable[[Any, Any], Matrix]
 NAMES = ("linear", "rbf", "poly", "precomputed")

@@ -20,8 +20,9 @@ import numpy as np
 from numba import njit
 from scipy.linalg import cho_solve, cholesky, eigh, eigvalsh
 
-from ellipsoid.batch.problem import Matrix, Vector
 from ellipsoid.certificates.rounding import lost
+
+from .problem import Matrix, Vector
 
 STEP = 0.3
 # How much t may grow before rho is renewed, and the fewest steps between two renewals.

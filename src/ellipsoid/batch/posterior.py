@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, eigh, solve, solve_triangular
 from scipy.linalg.blas import dgemm, dsymv, dsyrk
 
-from ellipsoid.batch.problem import Matrix, Problem, Vector
+from .problem import Matrix, Problem, Vector
 
 # Relative error of Omega, on a random direction, beyond which it is computed afresh.
 DRIFT = 1e-9

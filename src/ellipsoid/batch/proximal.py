@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ellipsoid.batch.features import Rows
-from ellipsoid.batch.posterior import DRIFT, Posterior
-from ellipsoid.batch.problem import Matrix, NotSeparable, Problem, Vector, check_diverged, duality_gap
-from ellipsoid.batch.smo import Box, Curvature, State, pair_steps
+from .features import Rows
+from .posterior import DRIFT, Posterior
+from .problem import Matrix, NotSeparable, Problem, Vector, check_diverged, duality_gap
+from .smo import Box, Curvature, State, pair_steps
 
 # Steps of the proximal weight: 0.03 to 0.3 all serve.
 KAPPA = 0.1

@@ -11,10 +11,10 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky
 from scipy.linalg.lapack import dgesv
 
-from ellipsoid.batch.ascent import Points, Weights, block_sweeps, point_pass
-from ellipsoid.batch.features import Rows
-from ellipsoid.batch.problem import Matrix, Problem, Vector, balanced, check_diverged, duality_gap
-from ellipsoid.batch.proximal import GROW, KAPPA, Options, Report
+from .ascent import Points, Weights, block_sweeps, point_pass
+from .features import Rows
+from .problem import Matrix, Problem, Vector, balanced, check_diverged, duality_gap
+from .proximal import GROW, KAPPA, Options, Report
 
 # Above this many features a rank-one change of P is bound by memory, and blocks win.
 PLAIN_FEATURES = 60

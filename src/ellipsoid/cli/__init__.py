@@ -41,7 +41,7 @@ class Commands(click.Group):
         return super().main(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        from ellipsoid.cli.terminal import warnings_as_lines
+        from .terminal import warnings_as_lines
 
         try:
             with warnings_as_lines():

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import click
 
+from .checkout import checkout
+
 
 @click.command(name="bench")
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
@@ -37,16 +39,5 @@ def command(
     for name, value in (("--repeats", repeats), ("--seconds", seconds), ("--output", output and output.resolve())):
         if value is not None:
             arguments += [name, str(value)]
-    done = subprocess.run([sys.executable, "-m", "benchmarks", *arguments], cwd=checkout(), check=False)
+    done = subprocess.run([sys.executable, "-m", "benchmarks", *arguments], cwd=checkout("benchmarks"), check=False)
     sys.exit(done.returncode)
-
-
-def checkout() -> Path:
-    """The root of the source checkout: where this file comes from, or the present folder."""
-    for folder in (Path(__file__).resolve().parents[3], Path.cwd()):
-        if (folder / "benchmarks" / "harness.py").is_file():
-            return folder
-    raise click.ClickException(
-        "the benchmarks are part of the source checkout, not of the installed package: clone the project, then run "
-        "`make bench` there, or `ellipsoid bench` in its root folder."
-    )

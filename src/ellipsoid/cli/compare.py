@@ -42,7 +42,6 @@ def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
 
     Prints a table and writes curves (PNG), a self-contained HTML report and the raw results (JSON).
     """
-    from ellipsoid.cli.terminal import progress_bar, show_table
     from ellipsoid.evaluate.compare import Protocol, compare
     from ellipsoid.report.html import write_html
     from ellipsoid.report.plots import need_matplotlib, write_png
@@ -50,6 +49,8 @@ def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
     from ellipsoid.streams.atomic import atomic_write
     from ellipsoid.streams.files import open_data
     from ellipsoid.streams.source import from_arrays
+
+    from .terminal import progress_bar, show_table
 
     need_matplotlib()
     source = open_data(data, label=options["label"])

@@ -12,7 +12,8 @@ def command() -> None:
     Set the environment variable ELLIPSOID_DATA to a folder of data sets (its reader load.py is executed)
     for more.
     """
-    from ellipsoid.cli.terminal import show_table
     from ellipsoid.streams.datasets import names
+
+    from .terminal import show_table
 
     show_table(("name", "from"), list(names().items()), words=(0, 1))

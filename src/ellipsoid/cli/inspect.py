@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from ellipsoid.cli.lean import import_libraries
+from .startup import import_libraries
 
 
 @click.command(name="inspect")
@@ -19,10 +19,11 @@ def command(model: str, top: int) -> None:
     import os
 
     import_libraries()
-    from ellipsoid.cli.terminal import show_table, some
     from ellipsoid.estimators.persist import open_model
     from ellipsoid.evaluate.position import Position
     from ellipsoid.report.table import number
+
+    from .terminal import show_table, some
 
     learner, content = open_model(model)
     header = content.header

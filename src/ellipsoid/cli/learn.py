@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from ellipsoid.cli.lean import import_libraries
-from ellipsoid.cli.reading import KEPT, Inputs, named_set, reading_options, with_kept
+from .reading import KEPT, Inputs, named_set, reading_options, with_kept
+from .startup import import_libraries
 
 
 @click.command(name="learn")
@@ -177,9 +177,10 @@ class _Run:
 
     def learn(self) -> None:
         """All passes that are left, or what is left of them."""
-        from ellipsoid.cli.terminal import stream_progress
         from ellipsoid.evaluate.position import in_steps, without
         from ellipsoid.evaluate.prequential import Recorder
+
+        from .terminal import stream_progress
 
         position, classes = self.position, self._classes()
         with stream_progress(type(self.model).__name__, lines=self.options["progress"]) as tick:
@@ -296,8 +297,9 @@ def error_on(model: Any, chunks: Any) -> tuple[int, int]:
 
 
 def _show(run: _Run, options: dict[str, Any]) -> None:
-    from ellipsoid.cli.terminal import show_table
     from ellipsoid.report.table import number, significant
+
+    from .terminal import show_table
 
     model, results, position = run.model, run.results, run.position
     rows, seconds = sum(result.rows for result in results), sum(result.seconds for result in results)
@@ -340,7 +342,7 @@ def _show(run: _Run, options: dict[str, Any]) -> None:
 
 def _show_curve(results: list[Any]) -> None:
     """Error so far, and over the last rows, where the number of rows is a power of two and at the end."""
-    from ellipsoid.cli.terminal import show_table
+    from .terminal import show_table
 
     for i, result in enumerate(results, start=1):
         lines = [

@@ -8,8 +8,8 @@ from typing import IO, Any
 
 import click
 
-from ellipsoid.cli.lean import import_libraries
-from ellipsoid.cli.reading import Inputs, named_set, reading_options, with_kept
+from .reading import Inputs, named_set, reading_options, with_kept
+from .startup import import_libraries
 
 
 @click.command(name="predict")

@@ -136,7 +136,7 @@ class Inputs:
             # A word's feature is found by the name of its column.
             raise ValueError(f"{self.reader.name} has words and no header, which the model knows their columns by")
         elif columns not in (None, self.learned):
-            from ellipsoid.cli.terminal import some
+            from .terminal import some
 
             unlabelled = "labelled" in self.options and columns == self.learned[:-1]
             raise ValueError(

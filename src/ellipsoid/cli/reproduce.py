@@ -1,11 +1,17 @@
-"""``ellipsoid reproduce``: a table or figure of a paper, the paper's numbers beside ours."""
+"""``ellipsoid reproduce``: a table or figure of a paper, the paper's numbers beside ours.
+
+The reproductions live in the source checkout, not in the package; this command finds and runs them.
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import click
+
+from .checkout import checkout
 
 
 @click.command(name="reproduce")
@@ -29,10 +35,13 @@ def command(names: tuple[str, ...], listing: bool, page: Path | None, output: Pa
     was interrupted goes on where it was, to the same result. Writes a self-contained HTML report, the same as Markdown,
     pictures (PNG, SVG) and the raw results of every order (JSON).
     """
-    from ellipsoid.reproduce import ENTRIES, named
+    root = str(checkout("reproductions"))
+    if root not in sys.path:
+        sys.path.append(root)
+    from reproductions import ENTRIES, named
 
     if listing:
-        from ellipsoid.cli.terminal import show_table
+        from .terminal import show_table
 
         show_table(("name", "shows", "paper"), [(e.name, e.title, e.paper) for e in ENTRIES], words=(0, 1, 2))
         return
@@ -44,7 +53,7 @@ def command(names: tuple[str, ...], listing: bool, page: Path | None, output: Pa
     for entry in ENTRIES if names == ("all",) else tuple(map(named, names)):
         _run(entry, output, quiet, **how)
     if page is not None:
-        from ellipsoid.reproduce.overview import write_page
+        from reproductions.overview import write_page
 
         done = write_page(output, page)
         if not quiet:
@@ -52,9 +61,10 @@ def command(names: tuple[str, ...], listing: bool, page: Path | None, output: Pa
 
 
 def _run(entry: Any, output: Path, quiet: bool, *, quick: bool, jobs: int) -> None:
-    from ellipsoid.cli.terminal import progress_bar
-    from ellipsoid.reproduce.render import FILES, warnings, write
-    from ellipsoid.reproduce.run import STORE, reproduce
+    from reproductions.render import FILES, warnings, write
+    from reproductions.run import STORE, reproduce
+
+    from .terminal import progress_bar
 
     folder = output / (f"{entry.name}-quick" if quick else entry.name)
     try:

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.geometry import Ellipsoid
+from ellipsoid.ellipsoids import Ellipsoid
 
 Array = NDArray[np.float64]
 

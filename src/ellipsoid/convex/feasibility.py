@@ -18,9 +18,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipsoid.convex.cutting import EPS, CuttingEllipsoid, iteration_bound, sure_depth
-from ellipsoid.convex.oracles import Array, check_cut, number, start_ball, vector
-from ellipsoid.convex.results import Cut, CutRule, FeasibilityResult
+from .cutting import EPS, CuttingEllipsoid, iteration_bound, sure_depth
+from .oracles import Array, check_cut, number, start_ball, vector
+from .results import Cut, CutRule, FeasibilityResult
 
 Separation = Callable[[Array], tuple[Any, float] | None]
 Status = Literal["feasible", "empty", "small", "exhausted", "max_iter"]

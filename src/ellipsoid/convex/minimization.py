@@ -26,10 +26,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipsoid.convex.cutting import EPS, CuttingEllipsoid, Direction, iteration_bound, sure_depth
-from ellipsoid.convex.oracles import Array, Oracle, check_cut, evaluate, start_ball
-from ellipsoid.convex.results import CutRule, MinimizeResult, Step
-from ellipsoid.geometry import Ellipsoid
+from ellipsoid.ellipsoids import Ellipsoid
+
+from .cutting import EPS, CuttingEllipsoid, Direction, iteration_bound, sure_depth
+from .oracles import Array, Oracle, check_cut, evaluate, start_ball
+from .results import CutRule, MinimizeResult, Step
 
 Callback = Callable[[Step, Ellipsoid], object]
 

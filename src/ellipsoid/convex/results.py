@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.geometry import Ellipsoid
+from ellipsoid.ellipsoids import Ellipsoid
 
 Array = NDArray[np.float64]
 CutRule = Literal["deep", "central"]

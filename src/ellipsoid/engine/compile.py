@@ -33,9 +33,9 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
-from .apart import workshop
-from .digest import SOURCES, source_digest
 from .generic import NoBody
+from .native.compile_server import workshop
+from .native.digest import SOURCES, source_digest
 
 _entries: dict[Any, Callable[..., Any]] = {}
 _dispatchers: list[Any] = []

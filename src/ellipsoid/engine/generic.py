@@ -14,8 +14,8 @@ from typing import Any
 from numba import types
 from numba.extending import overload, register_jitable
 
-from .digest import SOURCES
-from .inlining import InlinedCompiler
+from .native.digest import SOURCES
+from .native.inlining import InlinedCompiler
 
 Body = Callable[..., Any]
 Fast = frozenset[str]

@@ -6,7 +6,7 @@ A chunk of one row runs the same machine code as a chunk of a million, so that c
 import numpy as np
 
 from .compile import compiled
-from .machine import borrowed
+from .native.memory import borrowed
 from .protocol import (
     SCORES,
     absorb,
@@ -22,7 +22,7 @@ from .protocol import (
     score,
     width,
     winner,
-)  # fmt: skip
+)
 from .rows import count, flaw
 from .tally import MISTAKES, RADIUS2, ROUNDS, UPDATES
 from .tasks import ASIDE, ORDERED, PAIRED, WATCHED

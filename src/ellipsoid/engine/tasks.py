@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .generic import MAXIMUM
-from .lanes import foremost
+from .native.vector_sums import foremost
 from .protocol import SCORES, TAU, WHO, account, demand, forgo, judge, norm2, share, step, width, winner
 from .rows import HUGE, TINY
 from .tally import LOSS2, PARTS, PATH, PUSH, STEPS, ZEROS

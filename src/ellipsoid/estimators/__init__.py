@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .linear import MIRA as MIRA
     from .linear import PassiveAggressive as PassiveAggressive
     from .linear import Perceptron as Perceptron
+    from .online_esvc import OnlineEllipsoidalSVC as OnlineEllipsoidalSVC
     from .online_svm import OnlineSVM as OnlineSVM
     from .scaled import ALMA as ALMA
     from .scaled import ROMMA as ROMMA
@@ -35,10 +36,8 @@ HOMES = {
     "OnlineSVM": "online_svm",
     "IELLIP": "iellip",
     "CELLIP": "cellip",
+    "OnlineEllipsoidalSVC": "online_esvc",
 }
-
-# Learners of other rooms.
-ELSEWHERE = {"OnlineEllipsoidalSVC": "ellipsoid.batch"}
 
 
 def learner_named(name: str) -> Any:
@@ -51,10 +50,8 @@ def learner_named(name: str) -> Any:
         ...
     ValueError: no learner 'Adaline'; there are ...
     """
-    if name in ELSEWHERE:
-        return getattr(import_module(ELSEWHERE[name]), name)
     if name not in HOMES:
-        raise ValueError(f"no learner {name!r}; there are {', '.join((*HOMES, *ELSEWHERE))}")
+        raise ValueError(f"no learner {name!r}; there are {', '.join(HOMES)}")
     return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
 
 
@@ -80,6 +77,7 @@ __all__ = [
     "LEARNERS",
     "MIRA",
     "ROMMA",
+    "OnlineEllipsoidalSVC",
     "OnlineSVM",
     "PassiveAggressive",
     "Perceptron",

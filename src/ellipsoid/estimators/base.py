@@ -12,11 +12,11 @@ from sklearn.utils.validation import column_or_1d, validate_data
 from ellipsoid.certificates import Certificate
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
-from ellipsoid.streams.kinds import QUICK, QUICK_KINDS, label_array, like, refuse_masked
+from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, like, refuse_masked
 
 from . import persist
-from .broken import Standpoint, tell, undisturbed
 from .inputs import Source, check_memory, flaw_message
+from .interruption import Standpoint, tell, undisturbed
 from .labels import label_sets, tidy, unseen
 from .learner import NO_LABELS, Learner
 from .named import row_of

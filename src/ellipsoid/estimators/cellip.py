@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, ellipsoidal
 from ellipsoid.certificates.rounding import Span
+from ellipsoid.ellipsoids import Ellipsoid
+from ellipsoid.ellipsoids import state as slots
+from ellipsoid.ellipsoids.disagreement import doubts
+from ellipsoid.ellipsoids.rounding import U
 from ellipsoid.engine import entry
 from ellipsoid.engine import tally as tallies
-from ellipsoid.geometry import Ellipsoid
-from ellipsoid.geometry import state as slots
-from ellipsoid.geometry.doubt import doubts
-from ellipsoid.geometry.rounding import U
 from ellipsoid.rules import cellip
 
 from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, largest_of

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from ellipsoid.certificates import Certificate, drift, dual
 from ellipsoid.certificates.rounding import Span, lost
 from ellipsoid.engine import tally as tallies
-from ellipsoid.geometry.link_table import LinkTable
-from ellipsoid.geometry.links import BALANCED, NORM, SIMPLEX, Link
+from ellipsoid.links.functions import BALANCED, NORM, SIMPLEX, Link
+from ellipsoid.links.table import LinkTable
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import dual_ascent
 

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates.rounding import Span
+from ellipsoid.ellipsoids import state as slots
+from ellipsoid.ellipsoids.kernel_table import KernelTable
+from ellipsoid.ellipsoids.table import EllipsoidTable
+from ellipsoid.ellipsoids.validate import check_form, check_patterns
 from ellipsoid.engine import tally as tallies
-from ellipsoid.geometry import state as slots
-from ellipsoid.geometry.kernel_table import KernelTable
-from ellipsoid.geometry.sound import check_form, check_patterns
-from ellipsoid.geometry.table import EllipsoidTable
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip, iellip
 

@@ -5,21 +5,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.ellipsoids.kernel_table import KernelTable
 from ellipsoid.engine import CSR, Dense, entry, inspect, learn
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
-from ellipsoid.geometry.kernel_table import KernelTable
-from ellipsoid.representation.budget import BudgetTable
-from ellipsoid.representation.expansion import ExpansionTable, KernelSpec
-from ellipsoid.representation.forerun import Forerun
-from ellipsoid.representation.hindsight import Hindsight
-from ellipsoid.representation.history import History
-from ellipsoid.representation.kernels import Function, Poly
-from ellipsoid.representation.lookahead import PENDING, Lookahead
-from ellipsoid.representation.patterns import Block, DensePatterns, SparsePatterns
-from ellipsoid.representation.standing import Standing
+from ellipsoid.representation.kernel.budget import BudgetTable
+from ellipsoid.representation.kernel.expansion import ExpansionTable, KernelSpec
+from ellipsoid.representation.kernel.functions import Function, Poly
+from ellipsoid.representation.kernel.hindsight import Hindsight
+from ellipsoid.representation.kernel.history import History
+from ellipsoid.representation.kernel.lookahead import PENDING, Lookahead
+from ellipsoid.representation.kernel.patterns import Block, DensePatterns, SparsePatterns
+from ellipsoid.representation.kernel.prefetch import Forerun
+from ellipsoid.representation.kernel.score_cache import Standing
 
-from .broken import Standpoint
 from .inputs import Source
+from .interruption import Standpoint
 from .learner import NO_LABELS, Codes, Learner
 
 # Kernel values beyond this could overflow a score.

@@ -9,11 +9,11 @@ from sklearn.utils import check_random_state
 
 from ellipsoid.certificates import Certificate, ellipsoidal
 from ellipsoid.certificates.rounding import Span, length, product
+from ellipsoid.ellipsoids import Ellipsoid
+from ellipsoid.ellipsoids import state as slots
+from ellipsoid.ellipsoids.kernel_table import KernelTable
 from ellipsoid.engine import tally as tallies
-from ellipsoid.geometry import Ellipsoid
-from ellipsoid.geometry import state as slots
-from ellipsoid.geometry.kernel_table import KernelTable
-from ellipsoid.representation.kernels import KERNELS
+from ellipsoid.representation.kernel.functions import KERNELS
 from ellipsoid.rules import iellip
 
 from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, KernelLearner, largest_of

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import CSR, Dense, entry, inspect
 from ellipsoid.engine.rows import BAD_INDEX, HUGE, NOT_FINITE
-from ellipsoid.streams.kinds import refuse_masked
+from ellipsoid.streams.label_kinds import refuse_masked
 
 BLOCK_VALUES = 1 << 17
 INT32 = np.iinfo(np.int32)

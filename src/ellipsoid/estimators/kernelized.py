@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate
-from ellipsoid.representation.expansion import KernelSpec
-from ellipsoid.representation.kernels import KERNELS
-from ellipsoid.representation.patterns import WIDE
+from ellipsoid.representation.kernel.expansion import KernelSpec
+from ellipsoid.representation.kernel.functions import KERNELS
+from ellipsoid.representation.kernel.patterns import WIDE
 
 from .base import OnlineClassifier
 from .expansion import ExpansionLearner

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.streams.kinds import like
+from ellipsoid.streams.label_kinds import like
 
 Codes = NDArray[np.int64]
 

@@ -12,16 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates.drift import UNKNOWN_WAY
-from ellipsoid.engine import CSR, Binary, Dense, Multiclass, MultiLabel, OneVsRest, decide, entry, learn, scores_of
+from ellipsoid.engine import (
+    CSR,
+    Binary,
+    Dense,
+    Multiclass,
+    MultiLabel,
+    OneVsRest,
+    decide,
+    entry,
+    learn,
+    scores_of,
+)
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, ORDERED, PLAIN
 from ellipsoid.representation.tables import LinearTable, whole_blocks
 
-from .broken import Standpoint, undisturbed
 from .inputs import Source, flaw_message
+from .interruption import Standpoint, undisturbed
 from .labels import Labels
-from .watching import Watch, watch
+from .predict_then_learn import Watch, watch
 
 Task = Binary | Multiclass | OneVsRest | MultiLabel
 Codes = NDArray[np.int64]

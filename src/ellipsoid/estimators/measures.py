@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ellipsoid.certificates import drift, dual
 from ellipsoid.certificates.rounding import ZERO, Span, length, lost, product, total
 from ellipsoid.engine import tally as tallies
-from ellipsoid.geometry.links import BALANCED, NEARLY, SIMPLEX, Link
+from ellipsoid.links.functions import BALANCED, NEARLY, SIMPLEX, Link
 
 
 def linked_off(tally: NDArray[np.float64], link: Link, terms: float, goal: float) -> drift.Lost:

@@ -10,19 +10,19 @@ from ellipsoid.certificates.rounding import Span, length, lost
 from ellipsoid.engine import Dense, entry, learn
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import PLAIN
-from ellipsoid.geometry.links import Link
-from ellipsoid.representation.expansion import KernelSpec
-from ellipsoid.representation.kernel_window import WindowExpansion
-from ellipsoid.representation.patterns import Block
-from ellipsoid.representation.slots import ALL
+from ellipsoid.links.functions import Link
+from ellipsoid.representation.kernel.expansion import KernelSpec
+from ellipsoid.representation.kernel.patterns import Block
 from ellipsoid.representation.tables import LinearTable
-from ellipsoid.representation.window_table import WindowTable
+from ellipsoid.representation.window.kernel import WindowExpansion
+from ellipsoid.representation.window.slots import ALL
+from ellipsoid.representation.window.table import WindowTable
 from ellipsoid.rules import online_svm
 from ellipsoid.rules.dual_ascent import EXACT, DualAscent
 
-from .broken import Standpoint
 from .expansion import ExpansionLearner
 from .inputs import Source
+from .interruption import Standpoint
 from .kernelized import KernelClassifier, kernel_spec
 from .learner import NO_LABELS, Learner
 from .measures import best_multiple, compared

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.engine import tally as tallies
-from ellipsoid.streams.kinds import plain
+from ellipsoid.streams.label_kinds import plain
 
 from . import container
 from .container import Arrays, DamagedModel

@@ -8,10 +8,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.exceptions import NotFittedError
 
 from ellipsoid.certificates import Certificate
-from ellipsoid.streams.kinds import refuse_masked
+from ellipsoid.streams.label_kinds import refuse_masked
 
 from . import persist
-from .broken import undisturbed
+from .interruption import undisturbed
 from .named import row_of
 from .scalers import StandardStream
 

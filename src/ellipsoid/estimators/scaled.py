@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, scaled
-from ellipsoid.representation.scaled import SKIPPED, WEIGHT
-from ellipsoid.representation.scaled_tables import PowerTable
+from ellipsoid.representation.scaled.tables import PowerTable
+from ellipsoid.representation.scaled.weights import SKIPPED, WEIGHT
 from ellipsoid.rules import alma, perceptron, romma
 
 from .kernelized import KernelClassifier

@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.engine import Dense, entry, learn
-from ellipsoid.representation.history import History
-from ellipsoid.representation.lookahead import PENDING, Lookahead
-from ellipsoid.representation.patterns import Block
-from ellipsoid.representation.scaled_ahead import ScaledAhead
-from ellipsoid.representation.scaled_expansion import ScaledExpansionTable
-from ellipsoid.representation.scaled_tables import PowerTable, ScaledTable
+from ellipsoid.representation.kernel.history import History
+from ellipsoid.representation.kernel.lookahead import PENDING, Lookahead
+from ellipsoid.representation.kernel.patterns import Block
+from ellipsoid.representation.scaled.expansion import ScaledExpansionTable
+from ellipsoid.representation.scaled.lookahead import ScaledAhead
+from ellipsoid.representation.scaled.tables import PowerTable, ScaledTable
 
-from .broken import Standpoint
 from .expansion import ExpansionLearner
+from .interruption import Standpoint
 from .learner import Learner
 
 

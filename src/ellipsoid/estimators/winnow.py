@@ -10,8 +10,8 @@ from ellipsoid.certificates.rounding import Span
 from ellipsoid.engine import Multiclass
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import PLAIN
-from ellipsoid.geometry.link_table import LinkTable
-from ellipsoid.geometry.links import BALANCED, SIMPLEX, Link
+from ellipsoid.links.functions import BALANCED, SIMPLEX, Link
+from ellipsoid.links.table import LinkTable
 from ellipsoid.rules import perceptron, winnow
 
 from .base import OnlineClassifier

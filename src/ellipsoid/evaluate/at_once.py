@@ -6,9 +6,10 @@ from time import process_time
 
 import numpy as np
 
-from ellipsoid.evaluate.cell import Cell, Task, error_rate
-from ellipsoid.evaluate.prequential import Progress
 from ellipsoid.streams.scale import scale
+
+from .cell import Cell, Task, error_rate
+from .prequential import Progress
 
 
 def fit_and_test(task: Task, progress: Progress | None = None) -> Cell:

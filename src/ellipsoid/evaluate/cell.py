@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.certificates import Certificate
-from ellipsoid.evaluate.prequential import Progress, prequential, shifted, wrong_rows
-from ellipsoid.evaluate.run import Prequential
 from ellipsoid.streams.atomic import atomic_write
 from ellipsoid.streams.datasets import Pair
+
+from .prequential import Progress, prequential, shifted, wrong_rows
+from .run import Prequential
 
 # Of the files of a store; a number of its own, because what a cell holds may grow between two versions.
 FORM = 3

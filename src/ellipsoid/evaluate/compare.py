@@ -20,12 +20,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.certificates import Certificate
-from ellipsoid.evaluate.at_once import fit_and_test
-from ellipsoid.evaluate.cell import Cell, Task, fingerprint, run, stored
-from ellipsoid.evaluate.prequential import Progress, shifted
 from ellipsoid.streams.datasets import Pair
 from ellipsoid.streams.scale import scale
 from ellipsoid.streams.source import Source, as_source
+
+from .at_once import fit_and_test
+from .cell import Cell, Task, fingerprint, run, stored
+from .prequential import Progress, shifted
 
 
 @dataclass(frozen=True)

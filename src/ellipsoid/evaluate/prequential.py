@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.certificates.dual import FLOOR
-from ellipsoid.evaluate.checkpoints import Checkpoints
-from ellipsoid.evaluate.run import Prequential
 from ellipsoid.streams.source import CHUNK_SIZE, as_source
+
+from .checkpoints import Checkpoints
+from .run import Prequential
 
 Progress = Callable[[int, int | None], None]
 

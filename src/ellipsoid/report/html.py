@@ -10,9 +10,10 @@ from pathlib import Path
 
 from ellipsoid.certificates import Certificate
 from ellipsoid.evaluate.compare import Comparison
-from ellipsoid.report.plots import svg
-from ellipsoid.report.table import number, setting_in_words, table
 from ellipsoid.streams.atomic import atomic_write
+
+from .plots import svg
+from .table import number, setting_in_words, table
 
 STYLE = """
 :root {

@@ -17,9 +17,10 @@ import numpy as np
 
 from ellipsoid.evaluate.cell import Cell
 from ellipsoid.evaluate.compare import Comparison
-from ellipsoid.report.bounds import TITLE as BOUNDS_TITLE
-from ellipsoid.report.bounds import bounded, draw_bounds, legend_lines
 from ellipsoid.streams.atomic import atomic_write
+
+from .bounds import TITLE as BOUNDS_TITLE
+from .bounds import bounded, draw_bounds, legend_lines
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1.2)))

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import FUSE, SUM, generic, helper
-from ellipsoid.engine.lanes import LANES, blank, deliver, gather
-from ellipsoid.engine.machine import fetch
+from ellipsoid.engine.native.memory import fetch
+from ellipsoid.engine.native.vector_sums import LANES, blank, deliver, gather
 from ellipsoid.engine.protocol import TAU, WHO, absorb, room, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine.lanes import LANES
+from ellipsoid.engine.native.vector_sums import LANES
 
 from .averages import mean
 from .linear import LINE, ClassMajor, FeatureMajor
-from .marks import Marked
+from .rollback import Marked
 
 Floats = NDArray[np.float64]
 

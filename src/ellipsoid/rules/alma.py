@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from ellipsoid.engine.protocol import share, step
 from ellipsoid.engine.tally import UPDATES
-from ellipsoid.representation.lookahead import NORM2
-from ellipsoid.representation.powers import stride
-from ellipsoid.representation.scaled import WEIGHT, blend
+from ellipsoid.representation.kernel.lookahead import NORM2
+from ellipsoid.representation.scaled.powers import stride
+from ellipsoid.representation.scaled.weights import WEIGHT, blend
 
 from .pairwise import against_highest_rival
 

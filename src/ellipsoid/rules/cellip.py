@@ -23,13 +23,10 @@ Yang, Jin, Ye (ICML 2009), section 2.2, with the start, the outcomes and the bou
 from math import exp, log, log1p, sqrt
 from typing import NamedTuple
 
-from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import curious, forgo, share, step
-from ellipsoid.engine.tally import ROUNDS
-from ellipsoid.geometry.doubt import disagreement
-from ellipsoid.geometry.protocol import cut
-from ellipsoid.geometry.rounding import FAINT, LOOSE, U, caution
-from ellipsoid.geometry.state import (
+from ellipsoid.ellipsoids.disagreement import disagreement
+from ellipsoid.ellipsoids.protocol import cut
+from ellipsoid.ellipsoids.rounding import FAINT, LOOSE, U, caution
+from ellipsoid.ellipsoids.state import (
     ASKED,
     DIM,
     EMPTY,
@@ -45,6 +42,9 @@ from ellipsoid.geometry.state import (
     UNSURE,
     WIDENED,
 )
+from ellipsoid.engine.generic import helper
+from ellipsoid.engine.protocol import curious, forgo, share, step
+from ellipsoid.engine.tally import ROUNDS
 
 from .pairwise import against_highest_rival
 

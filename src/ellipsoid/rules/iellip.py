@@ -15,13 +15,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ellipsoid.ellipsoids.protocol import cut
+from ellipsoid.ellipsoids.state import ASKED, CUTS, DONE, LOG_KEPT, LOG_SCALE, WEIGHT
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.protocol import SCORES, curious, share, step
 from ellipsoid.engine.rows import TINY
 from ellipsoid.engine.tally import ROUNDS
 from ellipsoid.engine.tasks import Binary, Multiclass, MultiLabel
-from ellipsoid.geometry.protocol import cut
-from ellipsoid.geometry.state import ASKED, CUTS, DONE, LOG_KEPT, LOG_SCALE, WEIGHT
 
 from .pairwise import against_highest_rival
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipsoid.engine.lanes import foremost
+from ellipsoid.engine.native.vector_sums import foremost
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, demand, forgo, judge, norm2, width, winner
 from ellipsoid.engine.rows import TINY
 from ellipsoid.engine.tally import ZEROS

@@ -4,7 +4,7 @@ With z = (e_y - e_s) (x) x a binary rule sees the margin B_y - B_s and the energ
 """
 
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.lanes import foremost
+from ellipsoid.engine.native.vector_sums import foremost
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, step
 
 

@@ -22,8 +22,8 @@ from typing import NamedTuple
 
 from ellipsoid.engine.protocol import share, step
 from ellipsoid.engine.tally import HELD
-from ellipsoid.representation.lookahead import NORM2
-from ellipsoid.representation.scaled import GOAL, SKIPPED, blend
+from ellipsoid.representation.kernel.lookahead import NORM2
+from ellipsoid.representation.scaled.weights import GOAL, SKIPPED, blend
 
 from .perceptron import MAX, share_blame
 

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ellipsoid.streams.labels import Numbers
-from ellipsoid.streams.options import Options
+from .labels import Numbers
+from .options import Options
 
 # Values in one piece.
 PIECE = 1 << 19

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from ellipsoid.streams.blocks import Origin
-from ellipsoid.streams.labels import Numbers
-from ellipsoid.streams.onehot import beside
-from ellipsoid.streams.options import Options
-from ellipsoid.streams.scan.hashing import hash_name, hash_strings
-from ellipsoid.streams.scan.table import NO_HASH
+from .blocks import Origin
+from .labels import Numbers
+from .onehot import beside
+from .options import Options
+from .scan.hashing import hash_name, hash_strings
+from .scan.table import NO_HASH
 
 ROWS = 8192
 PARQUET, ARROW = "parquet", "arrow"

@@ -20,7 +20,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from ellipsoid.streams.scan.bits import WINDOW
+from ellipsoid.engine.native.text_words import WINDOW
 
 # Smaller ones cost more in handing over than they save (docs/decisions/0021).
 BLOCK = 1 << 21

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ellipsoid.streams.arrays import Arrays
-from ellipsoid.streams.options import Options
-from ellipsoid.streams.scan.hashing import hash_name, hash_strings
+from .arrays import Arrays
+from .options import Options
+from .scan.hashing import hash_name, hash_strings
 
 ROWS = 1024
 

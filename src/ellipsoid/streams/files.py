@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ellipsoid.streams.blocks import stem
-from ellipsoid.streams.datasets import load
-from ellipsoid.streams.opening import SUFFIX, open_stream
-from ellipsoid.streams.source import Source, as_source, from_reader
+from .blocks import stem
+from .datasets import load
+from .opening import SUFFIX, open_stream
+from .source import Source, as_source, from_reader
 
 
 def open_data(spec: str, *, label: str | None = None, labelled: bool = True, n_features: int | None = None) -> Source:

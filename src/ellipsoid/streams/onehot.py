@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ellipsoid.streams.scan.table import NO_HASH
+from .scan.table import NO_HASH
 
 
 def beside(numbers: Any, hashes: Any, bits: int) -> Any:

@@ -19,14 +19,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from ellipsoid.streams import arrays
-from ellipsoid.streams.arrays import Arrays
-from ellipsoid.streams.blocks import SUFFIXES, Origin, stem
-from ellipsoid.streams.chunks import Reader
-from ellipsoid.streams.datasets import Dataset, load, names
-from ellipsoid.streams.examples import Examples
-from ellipsoid.streams.options import FORMATS, Options
-from ellipsoid.streams.stream import Format, Stream
+from . import arrays
+from .arrays import Arrays
+from .blocks import SUFFIXES, Origin, stem
+from .chunks import Reader
+from .datasets import Dataset, load, names
+from .examples import Examples
+from .options import FORMATS, Options
+from .stream import Format, Stream
 
 SUFFIX = {
     ".svm": "svmlight",
@@ -112,19 +112,19 @@ def _bytes(origin: Origin, options: Options, format: str | None) -> Reader:
 
 def _format(origin: Origin, options: Options, format: str) -> Format:
     if format == "svmlight":
-        from ellipsoid.streams.svmlight import Svmlight
+        from .svmlight import Svmlight
 
         return Svmlight(origin, options)
     if format == "csv":
-        from ellipsoid.streams.table import Csv
+        from .table import Csv
 
         return Csv(origin, options)
     if format == "vw":
-        from ellipsoid.streams.vw import VowpalWabbit
+        from .vw import VowpalWabbit
 
         return VowpalWabbit(origin, options)
     if format in ("parquet", "arrow"):
-        from ellipsoid.streams.arrow import Table
+        from .arrow import Table
 
         return Table(origin, options, format)
     assert origin.path is not None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ellipsoid.streams.crew import ABREAST, default_threads
+from .scan_threads import ABREAST, default_threads
 
 FORMATS = ("svmlight", "csv", "vw", "parquet", "arrow", "npy", "npz")
 DEFAULT_BITS = 18

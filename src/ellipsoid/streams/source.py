@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ellipsoid.streams.chunks import Reader
-from ellipsoid.streams.datasets import Dataset, Pair, load
-from ellipsoid.streams.kinds import label_array, refuse_masked
+from .chunks import Reader
+from .datasets import Dataset, Pair, load
+from .label_kinds import label_array, refuse_masked
 
 CHUNK_SIZE = 1024
 

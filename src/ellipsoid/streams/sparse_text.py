@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ellipsoid.streams.blocks import Block, Origin
-from ellipsoid.streams.crew import ABREAST, Scanned, side_by_side
-from ellipsoid.streams.labels import Numbers
-from ellipsoid.streams.options import Options
-from ellipsoid.streams.scan.svmlight import FULL, Rows
-from ellipsoid.streams.words import LineError, finite
+from .blocks import Block, Origin
+from .labels import Numbers
+from .options import Options
+from .scan.svmlight import FULL, Rows
+from .scan_threads import ABREAST, Scanned, side_by_side
+from .words import LineError, finite
 
 # Numerals left to Python in one scan; a single line with more of them is scanned again with more room.
 HARD_ROOM = 256

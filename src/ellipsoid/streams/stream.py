@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from queue import Full, Queue
 from typing import Any, Protocol
 
-from ellipsoid.streams.chunks import Chunk
-from ellipsoid.streams.options import Options
+from .chunks import Chunk
+from .options import Options
 
 Pairs = Iterator[tuple[Any, Any]]
 

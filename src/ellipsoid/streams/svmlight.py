@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ellipsoid.streams.blocks import Block, Origin
-from ellipsoid.streams.options import Options
-from ellipsoid.streams.scan import svmlight as scan
-from ellipsoid.streams.sparse_text import SparseText, matrix
-from ellipsoid.streams.words import token
+from .blocks import Block, Origin
+from .options import Options
+from .scan import svmlight as scan
+from .sparse_text import SparseText, matrix
+from .words import token
 
 # Without n_features and bits, a feature beyond this is taken for damage, not for a wish for that much memory.
 WIDEST = 1 << 24

@@ -13,15 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ellipsoid.streams.blocks import SLACK, Block, Origin
-from ellipsoid.streams.crew import ABREAST, Scanned, side_by_side
-from ellipsoid.streams.labels import Numbers
-from ellipsoid.streams.onehot import beside
-from ellipsoid.streams.options import Options
-from ellipsoid.streams.scan import table as scan
-from ellipsoid.streams.scan.hashing import hash_name
-from ellipsoid.streams.sparse_text import HARD_ROOM, room_for
-from ellipsoid.streams.words import LineError, finite, token
+from .blocks import SLACK, Block, Origin
+from .labels import Numbers
+from .onehot import beside
+from .options import Options
+from .scan import table as scan
+from .scan.hashing import hash_name
+from .scan_threads import ABREAST, Scanned, side_by_side
+from .sparse_text import HARD_ROOM, room_for
+from .words import LineError, finite, token
 
 _MARK = b"\xef\xbb\xbf"
 # A column with more words than this holds no labels: to remember them would not be constant memory.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ellipsoid.streams.blocks import Block, Origin
-from ellipsoid.streams.options import Options
-from ellipsoid.streams.scan import vw as scan
-from ellipsoid.streams.scan.svmlight import Rows
-from ellipsoid.streams.sparse_text import SparseText, matrix
-from ellipsoid.streams.words import token
+from .blocks import Block, Origin
+from .options import Options
+from .scan import vw as scan
+from .scan.svmlight import Rows
+from .sparse_text import SparseText, matrix
+from .words import token
 
 _SENTENCES = {
     scan.NO_LABEL: "a line must begin with its label, a number, got {}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from ellipsoid.streams.blocks import Block
+from .blocks import Block
 
 _LONGEST = 40
 

@@ -12,7 +12,8 @@ Every text ends with a line feed, which no loop here steps over.
 
 import numpy as np
 
-from .bits import WINDOW, eight, first, others, product, rest, zeros
+from ellipsoid.engine.native.text_words import WINDOW, eight, first, others, product, rest, zeros
+
 from .compiled import at, forced, inlined
 
 FINE, HARD, NO_NUMERAL = range(3)

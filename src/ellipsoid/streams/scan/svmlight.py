@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .bits import first, others, rest
+from ellipsoid.engine.native.text_words import first, others, rest
+
 from .compiled import at, inlined, scanner
 from .hashing import murmur3
 from .numerals import FINE, HARD, decimal, digits, numeral

@@ -1,0 +1,166 @@
+"""How a command starts quickly and small: it imports what it uses, and puts off what its libraries import in vain.
+
+Where pandas is installed, scikit-learn 1.9 imports it with its first module, and pandas imports pyarrow: 90 MB and a
+third of a second, for one function that fills the gaps of a data frame. No data frame reaches a learner from the
+command line, so these commands import scikit-learn as if pandas were not installed. Whoever imports pandas afterwards
+gets it.
+
+Most of the rest of its import are modules of which no learner calls anything, ``scipy.stats`` above all: they wait
+until somebody does. A module that is put off is found at once, so that a missing one is missed where it always was, and
+run by the first look at anything in it; whoever uses it notices nothing. It is what ``importlib.util.LazyLoader`` does,
+and two things more: a package may be put off together with modules in it, and a module in a package that waits is run
+once, after the package.
+"""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.machinery import ModuleSpec, PathFinder
+from threading import RLock
+from types import ModuleType
+from typing import Any
+
+# Imported by scikit-learn, SciPy, joblib and numba as whole modules, and looked at only inside of functions.
+SELDOM = (
+    "asyncio",
+    "narwhals",
+    "narwhals.stable",
+    "narwhals.stable.v2",
+    "numpy.f2py",
+    "numpy.testing",
+    "scipy.special",
+    "scipy.stats",
+    "yaml",
+)
+
+
+def import_libraries() -> None:
+    """Import learners and readers with what they need; nothing happens where scikit-learn or pandas has been imported
+    already.
+    """
+    if "sklearn" in sys.modules or "pandas" in sys.modules:
+        return
+    with _uncollected():
+        _import_scikit_learn()
+        import_module("ellipsoid.estimators.base")
+        import_module("ellipsoid.streams.opening")
+        import_module("ellipsoid.engine.native.compile_server").workshop.open = True
+
+
+def _import_scikit_learn() -> None:
+    put_off(SELDOM)
+    # None makes the import statement fail as for a module that is not there.
+    sys.modules["pandas"] = None  # type: ignore[assignment]
+    try:
+        import_module("sklearn.base")
+    finally:
+        del sys.modules["pandas"]
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Make a hundred thousand objects without looking for garbage among them: modules hold theirs to the end. They are
+    left out of every later search too, the one at the end of the process included.
+    """
+    before = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        if before:
+            gc.enable()
+
+
+def put_off(names: Collection[str]) -> None:
+    """Let the modules of these names wait from now on; nothing happens to one that has been imported already.
+
+    >>> put_off(["a_module_that_was_never_there"])
+    >>> import a_module_that_was_never_there
+    Traceback (most recent call last):
+    ModuleNotFoundError: No module named 'a_module_that_was_never_there'
+    """
+    sys.meta_path.insert(0, _Finder(frozenset(names)))
+
+
+class _Waiting(ModuleType):
+    """A module that has been found and not yet run."""
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what has no value yet is asked for here.
+        if not run(self):
+            raise AttributeError(f"module {self.__name__!r} has no {name!r} yet: it is being imported")
+        return getattr(self, name)
+
+
+def run(module: _Waiting) -> bool:
+    """Run a module that waits; False if that is under way in this thread."""
+    loader: _Loader = module.__dict__["__waits__"]
+    with loader.lock:
+        if type(module) is _Waiting:
+            return loader.run(module)
+    return True
+
+
+class _Loader:
+    def __init__(self, inner: Any) -> None:
+        self.inner, self.lock, self.begun = inner, RLock(), False
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        made: ModuleType | None = self.inner.create_module(spec)
+        return made
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec: Any = module.__spec__
+        module.__loader__ = spec.loader = self.inner
+        module.__dict__["__waits__"] = self
+        module.__class__ = _Waiting
+
+    def run(self, module: ModuleType) -> bool:
+        if self.begun:
+            return False
+        self.begun = True
+        try:
+            self.inner.exec_module(module)
+        finally:
+            self.begun = False
+        module.__class__ = ModuleType
+        return True
+
+
+class _Found:
+    """Hands out a module that has come while it was looked for."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.module, self.spec = module, module.__spec__
+        # A module with a spec would be run again by it.
+        module.__spec__ = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return self.module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.spec
+
+
+class _Finder:
+    def __init__(self, names: frozenset[str]) -> None:
+        self.names = names
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> Any:
+        if fullname in self.names:
+            spec: Any = PathFinder.find_spec(fullname, path, target)
+            if spec is not None and spec.loader is not None:
+                spec.loader = _Loader(spec.loader)
+            return spec
+        package = sys.modules.get(fullname.rpartition(".")[0])
+        if isinstance(package, _Waiting):
+            run(package)
+            if fullname in sys.modules:
+                there: Any = _Found(sys.modules[fullname])
+                return ModuleSpec(fullname, there)
+        return None

@@ -1,0 +1,99 @@
+"""How a representation with an ellipsoid's metric absorbs a row, in every form of B.
+
+    w <- w + step Bz,   B <- B - kappa (Bz)(Bz)' / (z'Bz)
+
+The step and kappa come from the rule's cut; B is touched on updates only, never to score.
+"""
+
+from math import log, sqrt
+
+from ellipsoid.engine.generic import helper
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2, room, score
+from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.tally import ROUNDS
+
+from .forms.column import Column, stays
+from .forms.flat import Full, Product
+from .forms.gram import Gram, SparseGram, length2
+from .forms.gram import length as row_length
+from .forms.kernel_gram import KernelGram
+from .protocol import cut, probe, push, shrink
+from .rounding import caution, measure, noise
+from .state import CUTS, DONE, HALT, LEAST_KEPT, LIFT_AT, LOG_KEPT, STORED, USED
+
+LEAST = log(LEAST_KEPT)
+NO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@absorb.register(Column)
+@absorb.register(Product)
+@absorb.register(Full)
+@absorb.register(Gram)
+@absorb.register(SparseGram)
+@absorb.register(KernelGram)
+def _(rep, rule, rows, t, moves, work, tally):
+    margin = 0.0
+    for i in range(moves):
+        margin += work[TAU, i] * work[SCORES, int(work[WHO, i])]
+    length = length2(moves, work, norm2(rep, rows, t))
+    quadratic = probe(rep, rows, t, moves, work, length)
+    radius, errors = caution(rule), NO_ERRORS
+    if radius > 0.0:
+        errors = noise(rep, rows, t, sqrt(length), sqrt(max(quadratic, 0.0)), radius)
+    step, kappa = cut(rule, margin, quadratic, length, rep.state, tally[ROUNDS], errors)
+    if step == 0.0:
+        return False
+    push(rep, rows, t, moves, work, step, tally[ROUNDS])
+    if kappa > 0.0:
+        shrink(rep, rows, t, moves, work, kappa, quadratic)
+        if radius > 0.0:
+            measure(rep, sqrt(length))
+    rep.rounds[int(rep.state[CUTS])] = tally[ROUNDS] + 1.0
+    rep.state[CUTS] += 1.0
+    return True
+
+
+@score.register(Product, Dense)
+@score.register(Product, CSR)
+@score.register(Full, Dense)
+@score.register(Full, CSR)
+@score.register(Gram, Dense)
+@score.register(Gram, CSR)
+def _(rep, rows, t, n, scores):
+    score(rep.base, rows, t, n, scores)
+
+
+@helper()
+def open_for(rep, stored, capacity, accurate):
+    """May the loop go on? Not where a form is full or another has become better, nor where a rule says so."""
+    state = rep.state
+    fits = state[DONE] != 0.0 or (stored < capacity and accurate)
+    return fits and state[HALT] == 0.0 and state[CUTS] < rep.rounds.shape[0]
+
+
+@room.register(Column)
+def _(rep, rows, t):
+    if stays(rep.state, rep.H.shape[1], rep.H.shape[2]) and rep.across.shape[0] == 0:
+        return False
+    return open_for(rep, rep.state[STORED], rep.H.shape[0], rep.state[LOG_KEPT] > LEAST)
+
+
+@room.register(Gram)
+def _(rep, rows, t):
+    return open_for(rep, rep.state[STORED], rep.S.shape[0], rep.state[LOG_KEPT] > LEAST)
+
+
+@room.register(Product)
+def _(rep, rows, t):
+    return open_for(rep, rep.state[STORED], rep.H.shape[0], True)
+
+
+@room.register(SparseGram)
+def _(rep, rows, t):
+    fits = rep.state[USED] + row_length(rows, t) < rep.Z.shape[0]
+    return open_for(rep, rep.state[STORED], rep.S.shape[0], fits)
+
+
+@room.register(Full)
+def _(rep, rows, t):
+    return open_for(rep, 0, 1, rep.state[LOG_KEPT] > rep.state[LIFT_AT])

@@ -1,0 +1,249 @@
+"""The form B = I - sum_k h_k h_k' with h = sqrt(kappa / z'Bz) Bz: m columns h_k, each a block for each function.
+
+An update costs 4 m dim flops: a pass over the columns for H z and one for Bz = z - H' H z. It cancels when little of a
+direction is left.
+
+Once B stays as it is, and while updates are frequent, the second pass is put off: with c = H z
+
+    w <- w + step Bz        becomes        v <- v + step z,  debt <- debt + step c,     w = v - H' debt
+    <w, x> = <v, x> - <debt, H x>,         z'Bz = z'z - c'c
+
+and the first is made for several coming rows at once, so that the columns travel through memory once for all of them.
+The debt is paid when updates have become rare, and rows need H x no longer. All this hangs on the rows seen and not on
+how they came in chunks; each H x is summed feature after feature, however many rows are read together.
+"""
+
+from math import ceil, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.engine.generic import SUM, generic, helper
+from ellipsoid.engine.native.vector_sums import LANES, blank, deliver, gather
+from ellipsoid.engine.protocol import TAU, WHO, begin, meet, score
+from ellipsoid.engine.rows import CSR, Dense, count
+from ellipsoid.representation.linear import ClassMajor, add
+from ellipsoid.representation.tables import Floats, zeros
+
+from ..dense_row import unpack
+from ..protocol import probe, push, shrink
+from ..state import CUTS, DEFERRED, DONE, EXHAUSTED, MARK, RATE, STORED
+from .flat import against, combine, copy, forward, place, subtract, subtract_four
+
+# Columns whose sums fit in registers together.
+GROUP = 8 * LANES
+# Rows to look ahead at the most, features of all columns that the near cache holds.
+ROWS_AHEAD, TILE = 16, 1024
+# The rate of updates is that of the last rows, about as many as MEMORY says. A row that is foreseen costs about a fifth
+# of an update by two passes: above OFTEN foreseeing pays, below SELDOM it does not.
+MEMORY, OFTEN, SELDOM = 16.0, 0.3, 0.15
+# Shorter columns lie in the nearest caches, where two passes cost less than a look ahead.
+LONG = 512
+# The rows from FIRST up to LAST are foreseen, SPAN of them at once.
+FIRST, LAST, SPAN = range(3)
+
+
+class Column(NamedTuple):
+    """``H[k, r]`` is the block of function r in column k.
+
+    ``across`` holds the same feature by feature once B stays (empty before, and where there are several functions),
+    ``debt`` the coefficients of what W and U still owe, ``seen`` the H x of the rows that ``ahead`` names.
+    """
+
+    base: ClassMajor
+    H: np.ndarray
+    debt: np.ndarray
+    across: np.ndarray
+    state: np.ndarray
+    rounds: np.ndarray
+    x: np.ndarray
+    Bz: np.ndarray
+    seen: np.ndarray
+    ahead: np.ndarray
+
+
+@helper()
+def stays(state, functions, columns):
+    """Has the last downdate come, so that columns may be laid across, and are they long enough for that?"""
+    last = state[DONE] != 0.0 and state[EXHAUSTED] == 0.0 and state[STORED] > 0.0
+    return last and functions == 1 and columns >= LONG
+
+
+def laid_across(H: Floats, state: Floats) -> dict[str, NDArray[Any]]:
+    """What a `Column` with these columns holds beside them, derived or scratch."""
+    capacity, functions, columns = H.shape
+    padded = GROUP * ceil(capacity / GROUP)
+    across = zeros((columns if stays(state, functions, columns) else 0, padded))
+    if across.size:
+        across[:, :capacity] = H[:, 0].T
+    return {"across": across, "seen": zeros((ROWS_AHEAD, padded)), "ahead": np.zeros(3, dtype=np.int64)}
+
+
+@helper(SUM)
+def against_four(H, k, moves, work, x):
+    """<h, z> for the four vectors from H_k on, reading z once."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for i in range(moves):
+        r, p, q, s, t = int(work[WHO, i]), 0.0, 0.0, 0.0, 0.0
+        first, second, third, fourth = H[k, r], H[k + 1, r], H[k + 2, r], H[k + 3, r]
+        for j in range(x.shape[0]):
+            p += first[j] * x[j]
+            q += second[j] * x[j]
+            s += third[j] * x[j]
+            t += fourth[j] * x[j]
+        a += work[TAU, i] * p
+        b += work[TAU, i] * q
+        c += work[TAU, i] * s
+        d += work[TAU, i] * t
+    return a, b, c, d
+
+
+@begin.register(Column)
+def _(rep):
+    rep.ahead[FIRST], rep.ahead[LAST], rep.ahead[SPAN] = 0, 0, 1
+
+
+@meet.register(Column, Dense)
+@meet.register(Column, CSR)
+def _(rep, rows, t, n, scores):
+    state, ahead = rep.state, rep.ahead
+    state[RATE] += ((1.0 if state[CUTS] > state[MARK] else 0.0) - state[RATE]) / MEMORY
+    state[MARK] = state[CUTS]
+    if rep.across.shape[0] > 0:
+        if state[RATE] > OFTEN:
+            state[DEFERRED] = 1.0
+        elif state[DEFERRED] != 0.0 and state[RATE] < SELDOM:
+            pay(rep)
+    score(rep.base, rows, t, n, scores)
+    if state[DEFERRED] != 0.0:
+        if not ahead[FIRST] <= t < ahead[LAST]:
+            ahead[SPAN] = min(2 * ahead[SPAN], ROWS_AHEAD) if t == ahead[LAST] else 1
+            ahead[FIRST], ahead[LAST] = t, min(t + ahead[SPAN], count(rows))
+            foresee(rows, rep.across, t, ahead[LAST], rep.seen)
+        scores[0] -= owed(rep, rep.seen[t - ahead[FIRST]])
+
+
+@score.register(Column, Dense)
+@score.register(Column, CSR)
+def _(rep, rows, t, n, scores):
+    score(rep.base, rows, t, n, scores)
+    if rep.state[DEFERRED] != 0.0:
+        # Predictions may run side by side: nothing is written that others could read.
+        seen = np.zeros((1, rep.seen.shape[1]))
+        foresee(rows, rep.across, t, t + 1, seen)
+        scores[0] -= owed(rep, seen[0])
+
+
+@helper()
+def owed(rep, seen):
+    """<debt, H x>."""
+    total = 0.0
+    for k in range(int(rep.state[STORED])):
+        total += rep.debt[0, k] * seen[k]
+    return total
+
+
+@helper(inline=False)
+def pay(rep):
+    """w = v - H' debt, for good."""
+    m, width = int(rep.state[STORED]), rep.H.shape[2]
+    combine(rep.base.W[:1, :width], rep.debt[0], rep.H, m)
+    if rep.base.U.shape[0] > 0:
+        combine(rep.base.U[:1, :width], rep.debt[1], rep.H, m)
+    for k in range(m):
+        rep.debt[0, k], rep.debt[1, k] = 0.0, 0.0
+    rep.state[DEFERRED] = 0.0
+
+
+@generic(1)
+def foresee(rows: Any, across: Any, first: int, last: int, seen: Any) -> None:
+    """Write H x of the rows first..last to the first rows of ``seen``."""
+
+
+@foresee.register(Dense)
+def _(rows, across, first, last, seen):
+    width = rows.X.shape[1]
+    for group in range(0, across.shape[1], GROUP):
+        for i in range(last - first):
+            deliver(gather(blank(8), across, 0, group, rows.constant), seen[i], group)
+        for start in range(0, width, TILE):
+            stop, i = min(start + TILE, width), 0
+            while i + 2 <= last - first:
+                foresee_two(rows.X, across, first + i, start, stop, seen, i, group)
+                i += 2
+            if i < last - first:
+                foresee_one(rows.X, across, first + i, start, stop, seen, i, group)
+
+
+@helper(inline=False)
+def foresee_one(X, across, t, start, stop, seen, i, group):  # noqa: PLR0913 (a tile in three directions)
+    """Add the products of the features start..stop of row t with a group of columns to row i of ``seen``."""
+    sums = gather(blank(8), seen, i, group, 1.0)
+    for j in range(start, stop):
+        sums = gather(sums, across, 1 + j, group, X[np.uint64(t), np.uint64(j)])
+    deliver(sums, seen[i], group)
+
+
+@helper(inline=False)
+def foresee_two(X, across, t, start, stop, seen, i, group):  # noqa: PLR0913 (a tile in three directions)
+    """The same for the rows t and t + 1, which share what is read of the columns."""
+    one, two = gather(blank(8), seen, i, group, 1.0), gather(blank(8), seen, i + 1, group, 1.0)
+    for j in range(start, stop):
+        one = gather(one, across, 1 + j, group, X[np.uint64(t), np.uint64(j)])
+        two = gather(two, across, 1 + j, group, X[np.uint64(t + 1), np.uint64(j)])
+    deliver(one, seen[i], group)
+    deliver(two, seen[i + 1], group)
+
+
+@foresee.register(CSR)
+def _(rows, across, first, last, seen):
+    for i in range(last - first):
+        for group in range(0, across.shape[1], GROUP):
+            sums = gather(blank(8), across, 0, group, rows.constant)
+            for k in range(rows.indptr[first + i], rows.indptr[first + i + 1]):
+                sums = gather(sums, across, 1 + np.uint64(rows.indices[k]), group, rows.data[k])
+            deliver(sums, seen[i], group)
+
+
+@probe.register(Column, Dense)
+@probe.register(Column, CSR)
+def _(rep, rows, t, moves, work, length):
+    m, k = int(rep.state[STORED]), 0
+    if rep.state[DEFERRED] != 0.0:
+        seen = rep.seen[t - rep.ahead[FIRST]]
+        for i in range(m):
+            length -= seen[i] * seen[i]
+        return length
+    unpack(rows, t, rep.x)
+    place(moves, work, rep.x, rep.Bz)
+    # A column is read once from the far cache: its product and its share of Bz are made together.
+    while k + 4 <= m:
+        subtract_four(rep.Bz, against_four(rep.H, k, moves, work, rep.x), rep.H, k)
+        k += 4
+    while k < m:
+        subtract(rep.Bz, against(rep.H[k], moves, work, rep.x), rep.H[k])
+        k += 1
+    return against(rep.Bz, moves, work, rep.x)
+
+
+@push.register(Column, Dense)
+@push.register(Column, CSR)
+def _(rep, rows, t, moves, work, step, before):
+    if rep.state[DEFERRED] == 0.0:
+        forward(rep.base, rep.Bz, step, before)
+        return
+    sign, seen = work[TAU, 0], rep.seen[t - rep.ahead[FIRST]]
+    work[TAU, 0] = step * sign
+    add(rep.base, rows, t, moves, work, before)
+    work[TAU, 0] = sign
+    for k in range(int(rep.state[STORED])):
+        rep.debt[0, k] += step * sign * seen[k]
+        rep.debt[1, k] += step * sign * before * seen[k]
+
+
+@shrink.register(Column, Dense)
+@shrink.register(Column, CSR)
+def _(rep, rows, t, moves, work, kappa, quadratic):
+    copy(rep.H[int(rep.state[STORED])], sqrt(kappa / quadratic), rep.Bz)
+    rep.state[STORED] += 1.0

@@ -1,0 +1,213 @@
+"""Forms that keep vectors of the whole space, a block for each function: product and full (for column see there).
+
+    product  B = J J', J = I - H' T H                T upper triangular ("WY"), h = J'z / |J'z|
+    full     B = J J', J a matrix                    J <- J - tau (J h) h',  tau = kappa / (1 + sqrt(1 - kappa))
+
+The product form costs twice as much as the column form and never loses sign, z'Bz being a sum of squares; the full
+form is for m beyond dim / 2. Bischof & Van Loan (1987) for the aggregated product.
+"""
+
+from math import sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from ellipsoid.engine.generic import SUM, helper
+from ellipsoid.engine.protocol import TAU, WHO
+from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.representation.linear import ClassMajor
+
+from ..dense_row import unpack
+from ..protocol import probe, push, shrink
+from ..state import STORED
+
+
+class Product(NamedTuple):
+    """``H[k]`` unit vectors, ``T`` upper triangular; ``small`` is scratch for three vectors of m numbers."""
+
+    base: ClassMajor
+    H: np.ndarray
+    T: np.ndarray
+    state: np.ndarray
+    rounds: np.ndarray
+    x: np.ndarray
+    f: np.ndarray
+    Bz: np.ndarray
+    small: np.ndarray
+
+
+class Full(NamedTuple):
+    """``J[r, j, s, i]``: row (r, j), column (s, i)."""
+
+    base: ClassMajor
+    J: np.ndarray
+    state: np.ndarray
+    rounds: np.ndarray
+    x: np.ndarray
+    f: np.ndarray
+    Bz: np.ndarray
+
+
+@helper()
+def place(moves, work, x, z):
+    """z as a dense vector of blocks."""
+    zero(z)
+    for i in range(moves):
+        r = int(work[WHO, i])
+        for j in range(x.shape[0]):
+            z[r, j] += work[TAU, i] * x[j]
+
+
+@helper()
+def zero(target):
+    """target = 0."""
+    for r in range(target.shape[0]):
+        for j in range(target.shape[1]):
+            target[r, j] = 0.0
+
+
+@helper()
+def copy(target, factor, vector):
+    """target = factor vector."""
+    for r in range(target.shape[0]):
+        for j in range(target.shape[1]):
+            target[r, j] = factor * vector[r, j]
+
+
+@helper(SUM)
+def against(vector, moves, work, x):
+    """<vector, z>, reading only the blocks of z."""
+    total = 0.0
+    for i in range(moves):
+        block, partial = vector[int(work[WHO, i])], 0.0
+        for j in range(x.shape[0]):
+            partial += block[j] * x[j]
+        total += work[TAU, i] * partial
+    return total
+
+
+@helper(SUM)
+def inner(left, right):
+    """<left, right> over all blocks."""
+    total = 0.0
+    for r in range(left.shape[0]):
+        for j in range(left.shape[1]):
+            total += left[r, j] * right[r, j]
+    return total
+
+
+@helper()
+def subtract(target, factor, vector):
+    """target -= factor vector."""
+    for r in range(target.shape[0]):
+        for j in range(target.shape[1]):
+            target[r, j] -= factor * vector[r, j]
+
+
+@helper()
+def subtract_four(target, weights, H, k):
+    """target -= sum of weights_i H_{k + i}: the target travels through memory once for all four."""
+    a, b, c, d = weights
+    for r in range(target.shape[0]):
+        for j in range(target.shape[1]):
+            target[r, j] -= (a * H[k, r, j] + b * H[k + 1, r, j]) + (c * H[k + 2, r, j] + d * H[k + 3, r, j])
+
+
+@helper()
+def combine(target, weights, H, m):
+    """target -= sum_k weights_k H_k."""
+    k = 0
+    while k + 4 <= m:
+        subtract_four(target, (weights[k], weights[k + 1], weights[k + 2], weights[k + 3]), H, k)
+        k += 4
+    while k < m:
+        subtract(target, weights[k], H[k])
+        k += 1
+
+
+@helper()
+def forward(base, Bz, step, before):
+    """w += step Bz."""
+    for r in range(Bz.shape[0]):
+        for j in range(Bz.shape[1]):
+            base.W[r, j] += step * Bz[r, j]
+            if base.U.shape[0] > 0:
+                base.U[r, j] += step * before * Bz[r, j]
+
+
+@push.register(Product, Dense)
+@push.register(Product, CSR)
+@push.register(Full, Dense)
+@push.register(Full, CSR)
+def _(rep, rows, t, moves, work, step, before):
+    forward(rep.base, rep.Bz, step, before)
+
+
+@probe.register(Product, Dense)
+@probe.register(Product, CSR)
+def _(rep, rows, t, moves, work, length):
+    m = int(rep.state[STORED])
+    unpack(rows, t, rep.x)
+    place(moves, work, rep.x, rep.f)
+    seen, weight, back = rep.small[0], rep.small[1], rep.small[2]
+    for k in range(m):
+        seen[k] = against(rep.H[k], moves, work, rep.x)
+    for k in range(m):
+        weight[k] = 0.0
+        for i in range(k + 1):
+            weight[k] += rep.T[i, k] * seen[i]
+    combine(rep.f, weight, rep.H, m)
+    copy(rep.Bz, 1.0, rep.f)
+    for k in range(m):
+        back[k] = inner(rep.H[k], rep.f)
+    for k in range(m):
+        total = 0.0
+        for i in range(k, m):
+            total += rep.T[k, i] * back[i]
+        weight[k] = total
+    combine(rep.Bz, weight, rep.H, m)
+    return inner(rep.f, rep.f)
+
+
+@shrink.register(Product, Dense)
+@shrink.register(Product, CSR)
+def _(rep, rows, t, moves, work, kappa, quadratic):
+    m = int(rep.state[STORED])
+    size, back = sqrt(quadratic), rep.small[2]
+    tau = kappa / (1.0 + sqrt(1.0 - kappa))
+    copy(rep.H[m], 1.0 / size, rep.f)
+    for k in range(m):
+        total = 0.0
+        for i in range(k, m):
+            total += rep.T[k, i] * back[i]
+        rep.T[k, m] = -tau * total / size
+        rep.T[m, k] = 0.0
+    rep.T[m, m] = tau
+    rep.state[STORED] += 1.0
+
+
+@probe.register(Full, Dense)
+@probe.register(Full, CSR)
+def _(rep, rows, t, moves, work, length):
+    J, f = rep.J, rep.f
+    unpack(rows, t, rep.x)
+    zero(f)
+    for i in range(moves):
+        for j in range(rep.x.shape[0]):
+            weight = work[TAU, i] * rep.x[j]
+            if weight != 0.0:
+                subtract(f, -weight, J[int(work[WHO, i]), j])
+    for r in range(f.shape[0]):
+        for j in range(f.shape[1]):
+            rep.Bz[r, j] = inner(J[r, j], f)
+    return inner(f, f)
+
+
+@shrink.register(Full, Dense)
+@shrink.register(Full, CSR)
+def _(rep, rows, t, moves, work, kappa, quadratic):
+    factor = kappa / (1.0 + sqrt(1.0 - kappa)) / quadratic
+    for r in range(rep.f.shape[0]):
+        for j in range(rep.f.shape[1]):
+            subtract(rep.J[r, j], factor * rep.Bz[r, j], rep.f)
+    rep.state[STORED] += 1.0

@@ -1,0 +1,345 @@
+"""The Gram form B = I - Z' S Z over the update examples themselves.
+
+    g = Z z,  coef = -S g,  z'Bz = z'z + g'coef,  Bz = z + Z' coef
+    S <- [[S + (kappa/z'Bz) coef coef', (kappa/z'Bz) coef], [.., kappa/z'Bz]]
+
+An example z_k = (e_b - e_a) (x) x_k meets z in <x_k, x> ([b_k = b] + [a_k = a] - [b_k = a] - [a_k = b]), so cost
+and memory do not depend on the number of classes, and w moves along stored examples only. Two ways to keep w:
+
+``Gram`` adds all of Bz to an explicit table, for dense rows. ``SparseGram`` adds z alone and keeps the coefficients
+``beta`` of the stored examples beside it; the scores then need <x_k, x> at every round. They are read off a compact
+table of the stored examples that has rows only for features occurring in them (``slot``) and so stays in the near
+caches: a round costs little more than its scores, and an update touches only the non-zeros of its own row.
+"""
+
+from math import exp
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.engine.generic import SUM, generic, helper
+from ellipsoid.engine.native.memory import fetch
+from ellipsoid.engine.native.vector_sums import LANES, blank, deliver, gather
+from ellipsoid.engine.protocol import TAU, WHO, score
+from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.representation.linear import (
+    AHEAD,
+    LINE,
+    ClassMajor,
+    FeatureMajor,
+    add,
+    score_alone,
+    score_block,
+    score_in_blocks,
+)
+
+from ..dense_row import unpack
+from ..protocol import probe, push, shrink
+from ..state import LOG_KEPT, STORED, USED
+
+# Columns of ``pairs``: the blocks of a stored example and their signs (sign 0: no second block), and its kappa.
+BLOCK, SIGN, RIVAL, RIVAL_SIGN, KAPPA = range(5)
+PAIR = 5
+# Stored examples are met in blocks of so many.
+PAD = 8 * LANES
+
+
+class Gram(NamedTuple):
+    """``Z[k]`` is the stored row x_k; ``small`` scratch for coef and g; ``lengths`` |z_k| where rounding is bounded."""
+
+    base: ClassMajor
+    Z: np.ndarray
+    S: np.ndarray
+    pairs: np.ndarray
+    state: np.ndarray
+    rounds: np.ndarray
+    x: np.ndarray
+    small: np.ndarray
+    lengths: np.ndarray
+
+
+class SparseGram(NamedTuple):
+    """``Z[slot[1 + j], k]`` is feature j of stored row x_k; slot 0 is a row of zeros, for features of none.
+
+    Columns are padded to a multiple of ``PAD`` and summed in blocks. Rows of ``small``: coef, g, <x_k, x>, beta and
+    its averages.
+    """
+
+    base: FeatureMajor
+    Z: np.ndarray
+    slot: np.ndarray
+    S: np.ndarray
+    pairs: np.ndarray
+    state: np.ndarray
+    rounds: np.ndarray
+    small: np.ndarray
+    lengths: np.ndarray
+
+
+COEF, MEET, PRODUCTS, BETA, LATE = range(5)
+
+
+@helper()
+def overlap(pair, moves, work):
+    """Sum over common blocks of the product of signs."""
+    total = 0.0
+    for i in range(moves):
+        who, sign = work[WHO, i], work[TAU, i]
+        # No branches, which nothing could foresee; a pair without a rival has RIVAL = -1.
+        total += sign * pair[SIGN] if who == pair[BLOCK] else 0.0
+        total += sign * pair[RIVAL_SIGN] if who == pair[RIVAL] else 0.0
+    return total
+
+
+@helper(SUM)
+def solve(rep, m, norm2):
+    """coef = -S g and z'Bz, not below the least that the downdates can have left of |z|^2."""
+    coef, meet = rep.small[COEF], rep.small[MEET]
+    for k in range(m):
+        coef[k] = 0.0
+    # S is symmetric, and few stored examples share a class with the new one.
+    for i in range(m):
+        common = meet[i]
+        if common != 0.0:
+            for k in range(m):
+                coef[k] -= rep.S[i, k] * common
+    quadratic = norm2
+    for k in range(m):
+        quadratic += meet[k] * coef[k]
+    return max(quadratic, exp(rep.state[LOG_KEPT]) * norm2)
+
+
+@helper()
+def extend(rep, moves, work, kappa, quadratic):
+    """The new row and column of S, and the pair of the new example."""
+    m = int(rep.state[STORED])
+    coef, S, factor = rep.small[COEF], rep.S, kappa / quadratic
+    for k in range(m):
+        for i in range(m):
+            S[k, i] += factor * coef[k] * coef[i]
+        S[k, m] = factor * coef[k]
+        S[m, k] = S[k, m]
+    S[m, m] = factor
+    pair = rep.pairs[m]
+    pair[BLOCK], pair[SIGN], pair[RIVAL], pair[RIVAL_SIGN], pair[KAPPA] = work[WHO, 0], work[TAU, 0], -1.0, 0.0, kappa
+    if moves == 2:
+        pair[RIVAL], pair[RIVAL_SIGN] = work[WHO, 1], work[TAU, 1]
+    rep.state[STORED] += 1.0
+
+
+@helper()
+def length2(moves, work, norm2):
+    """|z|^2 from |x|^2."""
+    total = 0.0
+    for i in range(moves):
+        total += work[TAU, i] * work[TAU, i]
+    return total * norm2
+
+
+@probe.register(Gram, Dense, fast=SUM)
+@probe.register(Gram, CSR, fast=SUM)
+def _(rep, rows, t, moves, work, length):
+    m = int(rep.state[STORED])
+    unpack(rows, t, rep.x)
+    meet = rep.small[MEET]
+    for k in range(m):
+        common, total = overlap(rep.pairs[k], moves, work), 0.0
+        if common != 0.0:
+            for j in range(rep.x.shape[0]):
+                total += rep.Z[k, j] * rep.x[j]
+        meet[k] = common * total
+    return solve(rep, m, length)
+
+
+@push.register(Gram, Dense)
+@push.register(Gram, CSR)
+def _(rep, rows, t, moves, work, step, before):
+    for i in range(moves):
+        along(rep.base, int(work[WHO, i]), step * work[TAU, i], rep.x, before)
+    for k in range(int(rep.state[STORED])):
+        pair, amount = rep.pairs[k], step * rep.small[COEF, k]
+        if amount != 0.0:
+            along(rep.base, int(pair[BLOCK]), amount * pair[SIGN], rep.Z[k], before)
+            if pair[RIVAL_SIGN] != 0.0:
+                along(rep.base, int(pair[RIVAL]), amount * pair[RIVAL_SIGN], rep.Z[k], before)
+
+
+@helper()
+def along(base, r, amount, x, before):
+    """w_r += amount x."""
+    for j in range(x.shape[0]):
+        base.W[r, j] += amount * x[j]
+    if base.U.shape[0] > 0:
+        for j in range(x.shape[0]):
+            base.U[r, j] += amount * before * x[j]
+
+
+@shrink.register(Gram, Dense)
+@shrink.register(Gram, CSR)
+def _(rep, rows, t, moves, work, kappa, quadratic):
+    k = int(rep.state[STORED])
+    for j in range(rep.x.shape[0]):
+        rep.Z[k, j] = rep.x[j]
+    extend(rep, moves, work, kappa, quadratic)
+
+
+@helper()
+def correct(rep, m, scores):
+    """Add the stored examples' share to the scores."""
+    for k in range(m):
+        pair, amount = rep.pairs[k], rep.small[BETA, k] * rep.small[PRODUCTS, k]
+        scores[int(pair[BLOCK])] += amount * pair[SIGN]
+        if pair[RIVAL_SIGN] != 0.0:
+            scores[int(pair[RIVAL])] += amount * pair[RIVAL_SIGN]
+
+
+@score.register(SparseGram, CSR)
+@score.register(SparseGram, Dense)
+def _(rep, rows, t, n, scores):
+    m = int(rep.state[STORED])
+    met = 0
+    if min(rep.base.W.shape[1], scores.shape[0]) >= LANES:
+        score_in_blocks(rep, rep.base, rows, t, n, scores)
+        met = PAD
+    else:
+        for r in range(n):
+            scores[r] = score_alone(rep.base, rows, t, r)
+    while met < m:
+        met = meet_block(rep, rows, t, met, blank(8))
+    correct(rep, m, scores)
+
+
+@score_block.register(SparseGram, CSR)
+def _(rep, rows, t, first, sums, scores):
+    # Weights and stored examples in one pass: while one table is waited for, the other is summed.
+    W, Z, slot, indices, data = rep.base.W, rep.Z, rep.slot, rows.indices, rows.data
+    last = indices.shape[0] - 1
+    sums = gather(sums, W, 0, first, rows.constant)
+    products = gather(blank(8), Z, slot[0], 0, rows.constant)
+    for q in range(rows.indptr[t], rows.indptr[t + 1]):
+        coming = 1 + np.uint64(indices[np.uint64(min(q + AHEAD, last))])
+        for r in range(first, first + LANES * len(sums), LINE):
+            fetch(W, coming, r)
+        j, x = 1 + np.uint64(indices[np.uint64(q)]), data[np.uint64(q)]
+        sums = gather(sums, W, j, first, x)
+        products = gather(products, Z, slot[j], 0, x)
+    deliver(sums, scores, first)
+    deliver(products, rep.small[PRODUCTS], 0)
+    return first + LANES * len(sums)
+
+
+@score_block.register(SparseGram, Dense)
+def _(rep, rows, t, first, sums, scores):
+    W, Z, slot = rep.base.W, rep.Z, rep.slot
+    sums = gather(sums, W, 0, first, rows.constant)
+    products = gather(blank(8), Z, slot[0], 0, rows.constant)
+    for j in range(rows.X.shape[1]):
+        x = rows.X[t, j]
+        sums = gather(sums, W, 1 + j, first, x)
+        products = gather(products, Z, slot[1 + j], 0, x)
+    deliver(sums, scores, first)
+    deliver(products, rep.small[PRODUCTS], 0)
+    return first + LANES * len(sums)
+
+
+@generic(2)
+def meet_block(rep: Any, rows: Any, t: int, first: int, sums: Any) -> int:
+    """Write <x_k, x> for as many k as ``sums`` holds, from ``first`` on; returns where the next block begins."""
+
+
+@meet_block.register(SparseGram, CSR)
+def _(rep, rows, t, first, sums):
+    indices, data, slot = rows.indices, rows.data, rep.slot
+    sums = gather(sums, rep.Z, slot[0], first, rows.constant)
+    for q in range(rows.indptr[t], rows.indptr[t + 1]):
+        place = slot[1 + np.uint64(indices[np.uint64(q)])]
+        sums = gather(sums, rep.Z, place, first, data[np.uint64(q)])
+    deliver(sums, rep.small[PRODUCTS], first)
+    return first + LANES * len(sums)
+
+
+@meet_block.register(SparseGram, Dense)
+def _(rep, rows, t, first, sums):
+    sums = gather(sums, rep.Z, rep.slot[0], first, rows.constant)
+    for j in range(rows.X.shape[1]):
+        sums = gather(sums, rep.Z, rep.slot[1 + j], first, rows.X[t, j])
+    deliver(sums, rep.small[PRODUCTS], first)
+    return first + LANES * len(sums)
+
+
+@probe.register(SparseGram, Dense)
+@probe.register(SparseGram, CSR)
+def _(rep, rows, t, moves, work, length):
+    m = int(rep.state[STORED])
+    for k in range(m):
+        rep.small[MEET, k] = overlap(rep.pairs[k], moves, work) * rep.small[PRODUCTS, k]
+    return solve(rep, m, length)
+
+
+@push.register(SparseGram, Dense)
+@push.register(SparseGram, CSR)
+def _(rep, rows, t, moves, work, step, before):
+    for i in range(moves):
+        work[TAU, i] *= step
+    add(rep.base, rows, t, moves, work, before)
+    for i in range(moves):
+        work[TAU, i] = 1.0 if work[TAU, i] > 0.0 else -1.0
+    for k in range(int(rep.state[STORED])):
+        amount = step * rep.small[COEF, k]
+        rep.small[BETA, k] += amount
+        rep.small[LATE, k] += amount * before
+
+
+@shrink.register(SparseGram, Dense)
+@shrink.register(SparseGram, CSR)
+def _(rep, rows, t, moves, work, kappa, quadratic):
+    k = int(rep.state[STORED])
+    store(rows, t, rep, k)
+    rep.small[BETA, k] = 0.0
+    rep.small[LATE, k] = 0.0
+    extend(rep, moves, work, kappa, quadratic)
+
+
+@generic(1)
+def store(rows: Any, t: int, rep: Any, k: int) -> None:
+    """Write row t into column k of the compact table."""
+
+
+@store.register(Dense)
+def _(rows, t, rep, k):
+    store_feature(rep, 0, rows.constant, k)
+    for j in range(rows.X.shape[1]):
+        store_feature(rep, 1 + j, np.float64(rows.X[t, j]), k)
+
+
+@store.register(CSR)
+def _(rows, t, rep, k):
+    store_feature(rep, 0, rows.constant, k)
+    for q in range(rows.indptr[t], rows.indptr[t + 1]):
+        store_feature(rep, 1 + np.uint64(rows.indices[q]), np.float64(rows.data[q]), k)
+
+
+@helper()
+def store_feature(rep, j, x, k):
+    """One feature of a stored example, with a row of its own where it is new."""
+    if x == 0.0:
+        return
+    if rep.slot[j] == 0:
+        rep.state[USED] += 1.0
+        rep.slot[j] = int(rep.state[USED])
+    rep.Z[np.uint64(rep.slot[j]), k] = x
+
+
+@generic(1)
+def length(rows: Any, t: int) -> int:
+    """How many entries row t may bring, the constant one included."""
+
+
+@length.register(Dense)
+def _(rows, t):
+    return 1 + rows.X.shape[1]
+
+
+@length.register(CSR)
+def _(rows, t):
+    return 1 + rows.indptr[t + 1] - rows.indptr[t]

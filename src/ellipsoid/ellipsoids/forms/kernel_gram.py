@@ -1,0 +1,106 @@
+"""The Gram form with kernel values: inner products <x_k, x> become K(x_k, x), and w a combination of update examples.
+
+Every update appends its example with one coefficient for each function; the first of them are also the examples of
+B = I - Z' S Z, so that the kernel values made for the scores serve the ellipsoid too. The constant feature is one of
+the feature space: it adds its square to every kernel value.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.engine.generic import helper
+from ellipsoid.engine.protocol import TAU, WHO, norm2, room, score
+from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.representation.kernel.functions import value
+
+from ..dense_row import unpack
+from ..protocol import probe, push, shrink
+from ..state import CUTS, DONE, HALT, STORED
+from .gram import BLOCK, COEF, MEET, RIVAL, RIVAL_SIGN, SIGN, extend, overlap, solve
+
+
+class KernelGram(NamedTuple):
+    """``SV[i, 1 + j]`` feature j of support pattern i (column 0 is zero), ``coef[i, r]`` its coefficient in function r.
+
+    ``late`` is empty or collects (rounds before the update) x (the update) for averages; ``values`` are K(x_i, x).
+    """
+
+    kernel: Any
+    constant2: float
+    SV: np.ndarray
+    coef: np.ndarray
+    late: np.ndarray
+    S: np.ndarray
+    pairs: np.ndarray
+    state: np.ndarray
+    rounds: np.ndarray
+    x: np.ndarray
+    values: np.ndarray
+    small: np.ndarray
+
+
+@score.register(KernelGram, Dense)
+@score.register(KernelGram, CSR)
+def _(rep, rows, t, n, scores):
+    unpack(rows, t, rep.x)
+    rep.x[0] = 0.0
+    for r in range(n):
+        scores[r] = 0.0
+    for i in range(int(rep.state[CUTS])):
+        rep.values[i] = value(rep.kernel, rep.SV[i], rep.x) + rep.constant2
+        for r in range(n):
+            scores[r] += rep.coef[i, r] * rep.values[i]
+
+
+@norm2.register(KernelGram, Dense)
+@norm2.register(KernelGram, CSR)
+def _(rep, rows, t):
+    unpack(rows, t, rep.x)
+    rep.x[0] = 0.0
+    return value(rep.kernel, rep.x, rep.x) + rep.constant2
+
+
+@probe.register(KernelGram, Dense)
+@probe.register(KernelGram, CSR)
+def _(rep, rows, t, moves, work, length):
+    m = int(rep.state[STORED])
+    for k in range(m):
+        rep.small[MEET, k] = overlap(rep.pairs[k], moves, work) * rep.values[k]
+    return solve(rep, m, length)
+
+
+@push.register(KernelGram, Dense)
+@push.register(KernelGram, CSR)
+def _(rep, rows, t, moves, work, step, before):
+    new = int(rep.state[CUTS])
+    for j in range(rep.x.shape[0]):
+        rep.SV[new, j] = rep.x[j]
+    for i in range(moves):
+        credit(rep, new, int(work[WHO, i]), step * work[TAU, i], before)
+    for k in range(int(rep.state[STORED])):
+        pair, amount = rep.pairs[k], step * rep.small[COEF, k]
+        credit(rep, k, int(pair[BLOCK]), amount * pair[SIGN], before)
+        if pair[RIVAL_SIGN] != 0.0:
+            credit(rep, k, int(pair[RIVAL]), amount * pair[RIVAL_SIGN], before)
+
+
+@helper()
+def credit(rep, i, r, amount, before):
+    """Add to the coefficient of pattern i in function r."""
+    rep.coef[i, r] += amount
+    if rep.late.shape[0] > 0:
+        rep.late[i, r] += amount * before
+
+
+@shrink.register(KernelGram, Dense)
+@shrink.register(KernelGram, CSR)
+def _(rep, rows, t, moves, work, kappa, quadratic):
+    extend(rep, moves, work, kappa, quadratic)
+
+
+@room.register(KernelGram)
+def _(rep, rows, t):
+    state = rep.state
+    stored = state[DONE] != 0.0 or state[STORED] < rep.S.shape[0]
+    return stored and state[HALT] == 0.0 and state[CUTS] < min(rep.SV.shape[0], rep.rounds.shape[0])

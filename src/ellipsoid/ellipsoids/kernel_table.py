@@ -1,0 +1,192 @@
+"""The growing arrays of a kernel expansion with an ellipsoid around it."""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.representation.kernel.functions import KERNELS, kernel_matrix
+from ellipsoid.representation.rollback import Marked
+from ellipsoid.representation.tables import Floats
+
+from . import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
+from .forms.gram import PAIR, overlap
+from .forms.kernel_gram import KernelGram
+from .state import CUTS, DONE, LOG_SCALE, SIZE, SLIM, STORED, WEIGHT, padded
+
+KernelSpec = tuple[str, float | None, float, float]
+
+# Rows are as long as a multiple of this. Vectors then have no rest that is summed apart, so that a sum does not change
+# when features are added that its rows do not have.
+STRIDE = 64
+
+
+class KernelTable(Marked):
+    """Support patterns, their coefficients and the Gram form over the first of them.
+
+    ``kernel`` is the name and parameters of a kernel, gamma None for one over the number of features; ``columns`` is
+    how many downdates will come.
+    """
+
+    by_class = True
+    form = "kernel"
+
+    def __init__(self, kernel: KernelSpec, *, columns: float, average: bool, constant: bool) -> None:
+        self.kernel, self.columns, self.average, self.constant = kernel, columns, average, constant
+        self.width, self.scores = 0, 1
+        self.numbers: Floats = np.zeros(SIZE)
+        self.numbers[SLIM], self.numbers[LOG_SCALE] = inf, 0.0
+        if columns == 0:
+            self.numbers[DONE] = 1.0
+        self._allocate(0, 0)
+
+    def _allocate(self, patterns: int, stored: int) -> None:
+        self.arrays: dict[str, Floats] = {
+            "SV": np.zeros((patterns, self.stride)),
+            "coef": np.zeros((patterns, self.scores)),
+            "late": np.zeros((patterns if self.average else 0, self.scores)),
+            "rounds": np.zeros(patterns),
+            "S": np.zeros((stored, stored)),
+            "pairs": np.zeros((stored, PAIR)),
+        }
+        self._bind()
+
+    @property
+    def stride(self) -> int:
+        """How long a row is: the constant feature, the others, and zeros."""
+        return -(-(1 + self.width) // STRIDE) * STRIDE
+
+    def _bind(self) -> None:
+        arrays = self.arrays
+        scratch = (np.zeros(self.stride), np.zeros(len(arrays["SV"])), np.zeros((2, max(1, len(arrays["S"])))))
+        self.rep: Any = KernelGram(
+            self.make_kernel(), float(self.constant), arrays["SV"], arrays["coef"], arrays["late"],
+            arrays["S"], arrays["pairs"], self.numbers, arrays["rounds"], *scratch,
+        )  # fmt: skip
+
+    def small(self) -> list[Floats]:
+        """The numbers."""
+        return [self.numbers]
+
+    def make_kernel(self) -> Any:
+        """The kernel for rows of the current width."""
+        name, gamma, degree, coef0 = self.kernel
+        return KERNELS[name](1.0 / max(1, self.width) if gamma is None else gamma, degree, coef0)
+
+    def _resize(self, patterns: int, stored: int) -> None:
+        old = self.arrays
+        self._allocate(patterns, stored)
+        for name, array in old.items():
+            new = self.arrays[name]
+            common = tuple(slice(0, min(a, b)) for a, b in zip(array.shape, new.shape, strict=True))
+            new[common] = array[common]
+
+    def reserve(self, scores: int, width: int) -> bool:
+        """Make room for this many functions and features; True if arrays moved."""
+        if scores <= self.scores and width <= self.width:
+            return False
+        self.scores, self.width = max(scores, self.scores), max(width, self.width)
+        self._resize(len(self.arrays["SV"]), len(self.arrays["S"]))
+        return True
+
+    def prepare(self) -> None:
+        """Make a little room before the first row."""
+        if len(self.arrays["SV"]) == 0:
+            self._resize(64, 16)
+
+    def grow(self, rows: Any, t: int) -> None:
+        """Double what is full."""
+        patterns, stored = len(self.arrays["SV"]), len(self.arrays["S"])
+        self._resize(
+            2 * patterns if self.numbers[CUTS] >= patterns else patterns,
+            2 * stored if self.numbers[STORED] >= stored else stored,
+        )
+
+    def settle(self) -> None:
+        """Nothing is left to do after a run."""
+
+    def split(self, factor: float) -> None:
+        """Turn a binary run into the same run with two opposite functions."""
+        self.reserve(2, self.width)
+        for name in ("coef", "late"):
+            array = self.arrays[name]
+            array[:, 1] = factor * array[:, 0]
+            array[:, 0] = 0.0 - array[:, 1]  # never -0.0
+        stored = int(self.numbers[STORED])
+        pairs = self.arrays["pairs"][:stored]
+        positive = pairs[:, 1] > 0.0
+        pairs[:, 0], pairs[:, 1], pairs[:, 2], pairs[:, 3] = positive, 1.0, ~positive, -1.0
+        self.arrays["S"] /= 2.0
+        self.numbers[WEIGHT] /= 2.0
+        self._bind()
+
+    def patterns(self) -> Floats:
+        """Support patterns as rows, without the constant feature."""
+        return self.arrays["SV"][: int(self.numbers[CUTS]), 1 : 1 + self.width].copy()
+
+    @property
+    def rounds(self) -> Floats:
+        """Rounds of the updates, counted from 1, and room for more."""
+        rounds: Floats = self.arrays["rounds"]
+        return rounds
+
+    def coefficients(self, rounds: int) -> Floats:
+        """A row of coefficients for each pattern, averaged over ``rounds`` where averages are kept."""
+        cuts = int(self.numbers[CUTS])
+        coef = self.arrays["coef"][:cuts]
+        return coef - self.arrays["late"][:cuts] / rounds if self.average and rounds else coef.copy()
+
+    def pulled(self) -> tuple[float, float, float]:
+        """|w|^2, <w, h> and |h|^2 for h = B^{-1} w, the sum of the update examples that made w."""
+        cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
+        SV, coef = self.arrays["SV"][:cuts], self.arrays["coef"][:cuts]
+        K = kernel_matrix(self.make_kernel(), SV, SV) + float(self.constant)
+        pairs, S = self.arrays["pairs"][:stored], self.arrays["S"][:stored, :stored]
+        scores = K @ coef
+        work = np.zeros((3, 2))
+        G = np.empty((stored, stored))
+        along = np.empty(stored)
+        for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
+            work[1:] = (sign, rival_sign), (block, rival)
+            G[k] = [overlap(other, 2 if rival_sign else 1, work) for other in pairs] * K[k, :stored]
+            along[k] = sign * scores[k, int(block)] + (rival_sign * scores[k, int(rival)] if rival_sign else 0.0)
+        extra = S @ np.linalg.solve(np.eye(stored) - G @ S, along)
+        pulled = coef.copy()
+        for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
+            pulled[k, int(block)] += sign * extra[k]
+            if rival_sign:
+                pulled[k, int(rival)] += rival_sign * extra[k]
+        return float(np.vdot(coef, scores)), float(np.vdot(pulled, scores)), float(np.vdot(pulled, K @ pulled))
+
+    def predictor(self, rounds: int) -> Any:
+        """What predictions are scored with."""
+        if not self.average or rounds == 0:
+            return self.rep
+        return self.rep._replace(coef=self.arrays["coef"] - self.arrays["late"] / rounds)
+
+    def state(self, scores: int) -> dict[str, NDArray[Any]]:
+        """Arrays that hold everything, trimmed of spare capacity."""
+        cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
+        trimmed = {"SV": cuts, "coef": cuts, "late": cuts, "rounds": cuts, "pairs": stored, "S": stored}
+        arrays = {name: array[: trimmed[name]].copy() for name, array in self.arrays.items()}
+        arrays["S"], arrays["SV"] = arrays["S"][:, :stored].copy(), arrays["SV"][:, : 1 + self.width].copy()
+        return {**arrays, "numbers": self.numbers.copy()}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what ``state`` gave."""
+        self.numbers[:] = arrays["numbers"] = padded(arrays["numbers"])
+        cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
+        expected = {"SV": (cuts, 1 + self.width), "coef": (cuts, self.scores), "S": (stored, stored)}
+        if any(arrays[name].shape != shape for name, shape in expected.items()):
+            raise ValueError("its arrays have wrong shapes")
+        self._allocate(max(64, cuts), max(16, stored))
+        for name, new in self.arrays.items():
+            new[tuple(slice(0, n) for n in arrays[name].shape)] = arrays[name]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "rep"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._bind()

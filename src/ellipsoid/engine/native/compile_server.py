@@ -1,0 +1,104 @@
+"""A compiler in a process of its own.
+
+A compiler takes more than a hundred megabytes and never gives them back. A command that keeps within a bound on memory
+lets another process compile, which leaves its machine code on disk, and loads that. What cannot be compiled there is
+compiled where it is needed, and what is wrong with it reported there.
+"""
+
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from importlib import import_module
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+# Seconds that the process waits for its next order: orders come close together, when a stream begins.
+PATIENCE = 5.0
+
+DONE = b"."
+
+
+class Workshop:
+    """A process that compiles on order while the workshop is open; started by an order, ended by a lack of them."""
+
+    open = False
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def order(self, function: Callable[..., Any], kinds: Any, modules: Iterable[str]) -> None:
+        """Have a compiled function of a module compiled for arguments of these types, after importing other modules."""
+        order = pickle.dumps((function.__module__, function.__name__, kinds, tuple(modules)))
+        if self._process is not None and _done(self._process, order):
+            return
+        self.close()
+        # Processes may be forbidden, or no executable be known.
+        with suppress(OSError, TypeError):
+            self._process = _started()
+            _done(self._process, order)
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.communicate()
+
+
+def _started() -> subprocess.Popen[bytes]:
+    """A process that sees the modules that this one sees, and none that happen to lie in the current folder."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", "from ellipsoid.engine.native.compile_server import serve; serve()"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+
+
+def _done(process: subprocess.Popen[bytes], order: bytes) -> bool:
+    """Hand an order in and wait; False if the process ends, or has ended, without having answered."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    try:
+        process.stdin.write(order)
+        process.stdin.flush()
+    except OSError:
+        return False
+    return process.stdout.read(1) == DONE
+
+
+def serve() -> None:
+    """What the process does: orders from standard input, an answer to each on standard output."""
+    orders: SimpleQueue[Any] = SimpleQueue()
+    Thread(target=_take, args=(orders,), daemon=True).start()
+    try:
+        while True:
+            module, name, kinds, modules = orders.get(timeout=PATIENCE)
+            with suppress(Exception):
+                for other in modules:
+                    import_module(other)
+                getattr(import_module(module), name).compile(kinds)
+            sys.stdout.buffer.write(DONE)
+            sys.stdout.buffer.flush()
+    except Empty:
+        pass
+    finally:
+        # Not by a return nor by Ctrl-C, which would wait for the thread that reads.
+        os._exit(0)
+
+
+def _take(orders: SimpleQueue[Any]) -> None:
+    """Orders as they come; with whoever gives them goes what is being compiled for them."""
+    try:
+        while True:
+            orders.put(pickle.load(sys.stdin.buffer))
+    finally:
+        os._exit(0)
+
+
+workshop = Workshop()

@@ -1,0 +1,71 @@
+"""Calls that are broken off: by an interrupt, a full memory, an error in a user's own function.
+
+After any of them a learner is that of its first ``t_`` rows: every step that was not finished is taken back, see
+``marks`` of the representation. To take back takes some time itself; an interrupt that comes meanwhile waits for it.
+"""
+
+import signal
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from ellipsoid.representation.kernel.functions import BadKernel
+from ellipsoid.representation.rollback import Mark
+
+if TYPE_CHECKING:
+    from .learner import Learner
+
+
+class Standpoint(Mark):
+    """A learner as it is now, for a step that may be broken off."""
+
+    def __init__(self, learner: "Learner", block: bool = False) -> None:
+        table = learner.table
+        pieces, arrays = [learner], [learner.tally]
+        if table is not None:
+            pieces += table.pieces()
+            arrays += table.written() if block else table.small()
+        super().__init__(pieces, arrays)
+        self.rounds, self.labels = learner.rounds, len(learner.labels)
+
+    def bring_back(self, learner: "Learner") -> None:
+        """Make the learner that again."""
+        self.restore()
+        learner.labels.forget(self.labels)
+        learner.fast = learner._predictor = None
+        if learner.table is not None:
+            learner.table.returned()
+
+
+def undisturbed(work: Callable[[], Any]) -> None:
+    """Do the work; Ctrl-C is answered when it is done.
+
+    Only the main thread is ever interrupted. Where the handler is not one of Python's there is nothing to put off.
+    """
+    came: list[Any] = []
+    try:
+        usual = signal.getsignal(signal.SIGINT)
+        if callable(usual):
+            signal.signal(signal.SIGINT, lambda *call: came.append(call))
+    except ValueError:
+        usual = None
+    try:
+        work()
+    finally:
+        if callable(usual):
+            signal.signal(signal.SIGINT, usual)
+    if came and callable(usual):
+        usual(*came[0])
+
+
+def tell(error: BaseException, learned: int, rows: int, total: int) -> None:
+    """Let an exception say how far the call had come."""
+    if learned:
+        told = (
+            f"{learned} of the {rows} rows of this call were learned: the model is that of {total} rows and can go on"
+        )
+    else:
+        told = "no row of this call was learned: the model is as it was before"
+    if isinstance(error, BadKernel):
+        error.args = (f"{error}; {told}",)
+    else:
+        error.add_note(told)

@@ -1,0 +1,201 @@
+"""The online ellipsoidal SVM as an estimator: streams, averaging, and a certificate after every epoch."""
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from ellipsoid.batch.online import Terms
+from ellipsoid.batch.problem import SOFT_MARGIN_R, check_constants
+from ellipsoid.certificates import Certificate
+from ellipsoid.certificates.rounding import Span
+from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED
+
+from .base import OnlineClassifier
+from .learner import Learner
+from .online_esvc_learner import EllipsoidLearner, row_lengths
+from .parameters import positive
+
+
+class OnlineEllipsoidalSVC(OnlineClassifier):
+    """A linear ellipsoidal SVM learned one example at a time, O(n^2) each.
+
+    Parameters
+    ----------
+    nu : float
+        The price of a slack is ``1/(N nu |x|)``: the batch estimator's ``nu`` divided by the number of points. Search
+        ``nu * n`` (n the number of features) on a grid from 1e-4 to 0.3.
+    r : float in (0, 1)
+        The weight of the ellipsoid's volume against its size ("relaxed" problem).
+    problem : "relaxed" or "trace"
+        The online form of the batch problem, or the paper's Problem 14, whose ellipsoid is bounded by its trace. The
+        latter's ellipsoid is a ball unless ``nu`` is well below 1/n^2.
+    tol : float
+        ``fit`` stops after the epoch in which the certified gap is at most ``tol * max(1, |dual objective|)``.
+    n_epochs : int
+        The most passes of ``fit``; a ``ConvergenceWarning`` tells when they did not reach ``tol``.
+    average : bool
+        Predict with the average of all w, later ones weighing more; it is what the certificate speaks of.
+    intercept_scaling : float, optional
+        The size of the constant feature: by default the median length of the rows in ``fit``, and the length of the
+        first row that is not zero on a stream; zero rows before it count and teach nothing.
+    fit_intercept, shuffle, random_state, grow_features
+        As for every learner here.
+
+    Attributes
+    ----------
+    duality_gap_, dual_objective_
+        After ``fit``: how far the objective is from its optimum at most, and a lower bound on it; per class if there
+        are more than two. On a stream ``dual_objective_`` holds for the examples so far.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from ellipsoid import OnlineEllipsoidalSVC
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = StandardScaler().fit_transform(X)
+    >>> model = OnlineEllipsoidalSVC(random_state=0)
+    >>> for start in range(0, len(y), 50):
+    ...     model = model.partial_fit(X[start : start + 50], y[start : start + 50])
+    >>> model.t_
+    569
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    _multilabel = False
+
+    def __init__(
+        self,
+        nu: float = 1e-3,
+        r: float = SOFT_MARGIN_R,
+        *,
+        problem: str = "relaxed",
+        tol: float = 1e-2,
+        average: bool = True,
+        fit_intercept: bool = True,
+        intercept_scaling: float | None = None,
+        n_epochs: int = 20,
+        shuffle: bool = True,
+        random_state: Any = None,
+        grow_features: bool = False,
+    ) -> None:
+        self.nu = nu
+        self.r = r
+        self.problem = problem
+        self.tol = tol
+        self.average = average
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.n_epochs = n_epochs
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.grow_features = grow_features
+
+    def _start(self) -> EllipsoidLearner:
+        check_constants(self.nu, self.r)
+        if self.problem not in ("relaxed", "trace"):
+            raise ValueError(f"problem must be 'relaxed' or 'trace', got {self.problem!r}")
+        positive("tol", self.tol, infinite=True)
+        terms = Terms(
+            float(self.nu), float(self.r) if self.problem == "relaxed" else 0.0, int(bool(self.fit_intercept)), 0.0
+        )
+        bias = None if self.intercept_scaling is None else positive("intercept_scaling", self.intercept_scaling)
+        return EllipsoidLearner(terms, intercept=self.fit_intercept, average=self.average, bias=bias)
+
+    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+        """Weak duality, and the margin that no vector can exceed on the updates."""
+        assert isinstance(learner, EllipsoidLearner)
+        machines = learner.table.machines
+        duals = [Span.within(machine.dual(), machine.uncertain()) for machine in machines]
+        least = sum(duals, Span.exactly(0.0))
+        if hasattr(self, "duality_gap_"):
+            most = least + max(float(np.sum(self.duality_gap_)), 0.0) + 2.0 * sum(m.uncertain() for m in machines)
+            meaning = "always: the optimum over the data of fit is at least the first, and this model has the second"
+        else:
+            balls = [Span.within(machine.ball(), machine.uncertain()) for machine in machines]
+            most = sum(balls, Span.exactly(0.0))
+            meaning = "always: the optimum over the examples so far lies between the two, the second being a ball's"
+        average, largest = learner.margins(comparator)
+        return [
+            Certificate("least objective", least.low, most.high, meaning),
+            Certificate("margin", average.low, largest.high, "always, on average over the updates, all of length one"),
+        ]
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Forget everything, then pass over the data until the certificate or ``n_epochs`` says stop."""
+        return super().fit(X, y)
+
+    def _fit(self, X: Any, y: ArrayLike) -> None:
+        if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
+            raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
+        learner = self._begin()
+        assert isinstance(learner, EllipsoidLearner)
+        random = check_random_state(self.random_state)
+        source = self._source(X, None)
+        labels = self._check_labels(y, source)
+        source.check()
+        known = np.unique(labels)
+        if len(known) < 2:
+            raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
+        self._note_names(X, reset=True)
+        learner.open(source.width, by_class=True)
+        for label in known.tolist():
+            learner.know(label)
+        rows = source.rows(0, source.n)
+        ledger = np.empty((2, source.n), dtype=np.int64)
+        ledger[CODES] = learner.labels.encode(labels)[0]
+        ledger[ASIDE] = np.arange(source.n)
+        norms = row_lengths(rows, ledger[ASIDE])
+        learner.settle(float(np.median(norms[norms > 0])) if (norms > 0).any() else 1.0, float(norms.max()))
+        for epoch in range(self.n_epochs):
+            if self.shuffle:
+                ledger[ASIDE] = random.permutation(source.n)
+            learner.run(rows, ledger, ORDERED, 0, source.n)
+            found = learner.gaps(rows, ledger[CODES])
+            self.n_iter_ = epoch + 1
+            if all(gap <= self.tol * max(1.0, abs(dual)) for gap, dual in found):
+                break
+        else:
+            worst = max(gap for gap, _ in found)
+            warnings.warn(
+                f"n_epochs={self.n_epochs} passes left a certified gap of {worst:.3g}, above tol={self.tol} of the "
+                "objective; raise n_epochs or tol",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        self._install(learner)
+        self.duality_gap_ = found[0][0] if len(found) == 1 else np.array([gap for gap, _ in found])
+
+    def _install(self, learner: Learner) -> None:
+        super()._install(learner)
+        # A gap is known for the data of a whole fit only.
+        self.__dict__.pop("duality_gap_", None)
+
+    @property
+    def dual_objective_(self) -> Any:
+        """A lower bound on the optimum over the examples so far."""
+        duals = [machine.dual() for machine in self._fitted("dual_objective_").table.machines]
+        return duals[0] if len(duals) == 1 else np.array(duals)
+
+    @property
+    def shape_(self) -> Any:
+        """The matrix B, the constant feature (if any) first; one a class if there are more than two."""
+        shapes = [machine.shape() for machine in self._fitted("shape_").table.machines]
+        return shapes[0] if len(shapes) == 1 else np.array(shapes)
+
+    def certified_gap(self, X: Any, y: ArrayLike) -> Any:
+        """The duality gap over X and y; valid if they are what was learned, each row equally often."""
+        core = self._learned()
+        assert isinstance(core, EllipsoidLearner)
+        source = self._source(X, core, learning=False)
+        source.check()
+        codes, fresh = core.labels.encode(self._check_labels(y, source))
+        if fresh:
+            raise ValueError(f"row {fresh[0][0]} of y holds the label {fresh[0][1]!r}, which was never learned")
+        gaps = [gap for gap, _ in core.gaps(source.rows(0, source.n), codes)]
+        return gaps[0] if len(gaps) == 1 else np.array(gaps)

@@ -1,0 +1,267 @@
+"""Steps of weights behind a link: along a row, as far as the rule says or until the margin is what it asks for.
+
+The margin after a step is monotone in its length, and evaluated without taking it: the coordinates that the row touches
+are moved, and what all the others add to the sum of the group is found once (``remainder``). Steps of any length are
+tried, so that a shift is chosen for each: what dominates the sum before the step may be nothing after it.
+"""
+
+from math import exp, inf, log
+
+import numpy as np
+
+from ellipsoid.ellipsoids.protocol import risen, search
+from ellipsoid.ellipsoids.row_coordinates import column, stretch, value
+from ellipsoid.engine.generic import helper
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2
+from ellipsoid.engine.tally import FARTHEST, HELD, ROUNDS
+
+from .functions import NORM, SIMPLEX
+from .weights import (
+    CEILING,
+    DIVISOR,
+    FALLEN,
+    FLOOR,
+    HIGH,
+    LOW,
+    PEAK,
+    REACH,
+    SHIFT,
+    Linked,
+    conjugate,
+    divisor_of,
+    flush,
+    part,
+    put,
+    renew,
+    weight,
+    whole,
+)
+
+# What is left of a sum when parts are taken out has lost half of its digits, of which two numbers have 32.
+LEFT = 1e-16
+
+
+@helper(inline=False)
+def remainder(rep, rows, t, moves, work):
+    """The parts of the coordinates of a group that a step along row t does not move: their sum, and its shift.
+
+    Where next to nothing is left the difference of sums has no digits, and they are summed by themselves.
+    """
+    numbers, g = rep.numbers, 0 if rep.joint else int(work[WHO, moves[0]])
+    shift, high, low = numbers[g, SHIFT], numbers[g, HIGH], numbers[g, LOW]
+    start, stop = stretch(rows, t)
+    for m in range(moves[0], moves[1]):
+        r = int(work[WHO, m])
+        for k in range(start, stop + 1):
+            j = column(rows, k, start, stop)
+            if j < rep.first or value(rows, t, k, stop) == 0.0:
+                continue
+            old = -part(rep, rep.V[j, r], rep.theta[j, r], shift)
+            total = high + old
+            back = total - high
+            low += (high - (total - back)) + (old - back)
+            high = total
+    rest = max(0.0, high + low)
+    if rest >= LEFT * numbers[g, PEAK]:
+        return rest, shift
+    least = -inf if rep.kind == SIMPLEX else 0.0
+    top = others(rep, rows, t, moves, work, least)[1]
+    if top == least:
+        return 0.0, least
+    return others(rep, rows, t, moves, work, top)[0], top
+
+
+@helper(inline=False)
+def others(rep, rows, t, moves, work, shift):
+    """The coordinates of a group that do not move: the sum of their parts under a shift, and the largest of them."""
+    start, stop = stretch(rows, t)
+    g = int(work[WHO, moves[0]])
+    begin, end = (0, rep.functions) if rep.joint else (g, g + 1)
+    rest, top = 0.0, -inf if rep.kind == SIMPLEX else 0.0
+    for r in range(begin, end):
+        moving = False
+        for m in range(moves[0], moves[1]):
+            moving = moving or int(work[WHO, m]) == r
+        # The columns of a row rise, but for the constant feature's: that is its last place.
+        k = start
+        for j in range(rep.first, rep.columns):
+            while k < stop and column(rows, k, start, stop) < j:
+                k += 1
+            place = stop if j == 0 else k
+            if moving and column(rows, place, start, stop) == j and value(rows, t, place, stop) != 0.0:
+                continue
+            theta = rep.theta[j, r]
+            top = max(top, theta if rep.kind == SIMPLEX else abs(theta))
+            if shift > 0.0 or (rep.kind != NORM and shift > -inf):
+                rest += part(rep, weight(rep, theta, shift), theta, shift)
+    return rest, top
+
+
+@helper()
+def sunk(rep, shift, top):
+    """Would the parts of coordinates up to ``top`` be lost under this shift?"""
+    if rep.kind == NORM:
+        return top > 0.0 and rep.p * log(shift / top) > 0.5 * REACH
+    return shift - top > 0.5 * REACH
+
+
+@helper(inline=False)
+def margin_at(rep, rows, t, moves, work, alpha, still):
+    """<z, grad G(theta + alpha z)> for the step's direction z, without changing anything.
+
+    ``moves`` are the first and the last but one of the moves of one group, their TAU the entries +-1 of the direction;
+    ``still`` is what ``remainder`` says of the coordinates that do not move.
+    """
+    shift = rep.numbers[0 if rep.joint else int(work[WHO, moves[0]]), SHIFT]
+    start, stop = stretch(rows, t)
+    top = still[1]
+    for m in range(moves[0], moves[1]):
+        r, sign = int(work[WHO, m]), work[TAU, m]
+        for k in range(start, stop + 1):
+            j = column(rows, k, start, stop)
+            if j >= rep.first:
+                moved = rep.theta[j, r] + alpha * sign * value(rows, t, k, stop)
+                top = max(top, moved if rep.kind == SIMPLEX else abs(moved))
+    if not sunk(rep, shift, top):
+        top = max(top, shift)
+    # What the coordinates that do not move have, in units of the new shift; then those that do.
+    E, along = 0.0, 0.0
+    for m in range(moves[0], moves[1]):
+        r, sign = int(work[WHO, m]), work[TAU, m]
+        for k in range(start, stop + 1):
+            j = column(rows, k, start, stop)
+            x = value(rows, t, k, stop)
+            if j < rep.first or x == 0.0:
+                continue
+            moved = rep.theta[j, r] + alpha * sign * x
+            V = weight(rep, moved, top)
+            E += part(rep, V, moved, top)
+            along += sign * x * V
+    if still[0] > 0.0:
+        E += still[0] * ((still[1] / top) ** rep.p if rep.kind == NORM else exp(still[1] - top))
+    return along / divisor_of(rep, E, top)
+
+
+@helper(inline=False)
+def prolonged(rep, rows, t, moves, work, base, goal, cap):  # noqa: PLR0913 (the step and its two ends)
+    """The alpha in [base, cap] at which the margin reaches ``goal``, which the one at ``base`` does not pass."""
+    low, high = base, cap
+    if rep.kind == NORM:
+        # |theta + a z| >= a |z| - |theta| bounds the answer: a >= 2 (goal + |theta| |z|) / |z|^2 has reached the goal.
+        pair = 2.0 ** (2.0 / rep.p) if moves[1] - moves[0] == 2 else 1.0
+        energy = pair * norm2(rep, rows, t) / (rep.p - 1.0)
+        numbers, g = rep.numbers, 0 if rep.joint else int(work[WHO, moves[0]])
+        length = numbers[g, SHIFT] * (numbers[g, HIGH] + numbers[g, LOW]) ** (1.0 / rep.p)
+        high = min(high, 2.0 * (goal / energy + length / np.sqrt(energy)))
+    if high <= low:
+        return min(low, cap)
+    still = remainder(rep, rows, t, moves, work)
+    above = margin_at(rep, rows, t, moves, work, high, still) - goal
+    if above <= 0.0:
+        return high
+    below = margin_at(rep, rows, t, moves, work, low, still) - goal
+    if below >= 0.0:
+        return low
+    # Regula falsi that halves the weight of an end that stays (Illinois), with a bisection where that is slow.
+    side = 0
+    for i in range(200):
+        apart = above - below
+        middle = (low * above - high * below) / apart if i % 4 != 3 and apart > 0.0 else 0.5 * (low + high)
+        if not low < middle < high:
+            middle = 0.5 * (low + high)
+            if not low < middle < high:
+                break
+        found = margin_at(rep, rows, t, moves, work, middle, still) - goal
+        if found == 0.0:
+            return middle
+        if found < 0.0:
+            low, below = middle, found
+            above = 0.5 * above if side < 0 else above
+            side = -1
+        else:
+            high, above = middle, found
+            below = 0.5 * below if side > 0 else below
+            side = 1
+        if high - low <= 2.3e-16 * high:
+            break
+    return low
+
+
+@helper(inline=False)
+def advance(rep, rows, t, moves, work):
+    """theta += TAU x for the moves of one group, and the group's sum, shift and divisor.
+
+    Returns the largest change of an entry, and the largest of the changed entries.
+    """
+    numbers, theta, V = rep.numbers, rep.theta, rep.V
+    g = 0 if rep.joint else int(work[WHO, moves[0]])
+    shift = numbers[g, SHIFT]
+    start, stop = stretch(rows, t)
+    top, longest, peak = -inf, 0.0, 0.0
+    for m in range(moves[0], moves[1]):
+        r, tau = int(work[WHO, m]), work[TAU, m]
+        for k in range(start, stop + 1):
+            j = column(rows, k, start, stop)
+            x = value(rows, t, k, stop)
+            if j >= rep.first and x != 0.0:
+                put(numbers, g, -part(rep, V[j, r], theta[j, r], shift))
+                theta[j, r] += tau * x
+                longest, peak = max(longest, abs(tau * x)), max(peak, abs(theta[j, r]))
+                top = max(top, theta[j, r] if rep.kind == SIMPLEX else abs(theta[j, r]))
+    if rep.kind == NORM:
+        far = top > 0.0 and rep.p * log(top / shift) > REACH
+    else:
+        far = top - shift > REACH
+    if not far:
+        for m in range(moves[0], moves[1]):
+            r = int(work[WHO, m])
+            for k in range(start, stop + 1):
+                j = column(rows, k, start, stop)
+                if j >= rep.first and value(rows, t, k, stop) != 0.0:
+                    V[j, r] = weight(rep, theta[j, r], shift)
+                    put(numbers, g, part(rep, V[j, r], theta[j, r], shift))
+    E = numbers[g, HIGH] + numbers[g, LOW]
+    total = whole(rep, E, shift)
+    numbers[g, PEAK] = max(numbers[g, PEAK], abs(numbers[g, HIGH]))
+    if far or not FLOOR < total < CEILING or total < FALLEN * numbers[g, PEAK]:
+        renew(rep, g)
+    else:
+        numbers[g, DIVISOR] = divisor_of(rep, E, shift)
+    return longest, peak
+
+
+@helper()
+def state_of(rep, g):
+    """G of a group as it is."""
+    return conjugate(rep, rep.numbers[g, HIGH] + rep.numbers[g, LOW], rep.numbers[g, SHIFT])
+
+
+@absorb.register(Linked)
+def _(rep, rule, rows, t, moves, work, tally):
+    goal, cap = search(rule)
+    start = 0
+    while start < moves:
+        group = (start, moves if rep.joint else start + 1)
+        g = 0 if rep.joint else int(work[WHO, start])
+        alpha = abs(work[TAU, start])
+        if alpha == 0.0:
+            start = group[1]
+            continue
+        if rep.U.shape[0] > 0:
+            flush(rep, g, tally[ROUNDS])
+        before = state_of(rep, g)
+        margin = 0.0
+        for m in range(group[0], group[1]):
+            margin += work[TAU, m] / alpha * work[SCORES, int(work[WHO, m])]
+        if cap > 0.0:
+            for m in range(group[0], group[1]):
+                work[TAU, m] = 1.0 if work[TAU, m] > 0.0 else -1.0
+            alpha = prolonged(rep, rows, t, group, work, alpha, goal, cap)
+            for m in range(group[0], group[1]):
+                work[TAU, m] *= alpha
+        longest, peak = advance(rep, rows, t, group, work)
+        tally[HELD] += longest
+        tally[FARTHEST] = max(tally[FARTHEST], peak)
+        risen(rule, margin, alpha, state_of(rep, g) - before, tally)
+        start = group[1]
+    return True

@@ -1,0 +1,1 @@
+"""Kernel expansions: support patterns, and scores of blocks of rows computed ahead of the loop."""

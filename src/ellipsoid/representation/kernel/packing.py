@@ -1,0 +1,252 @@
+"""The Python side of ``tiles``: rows laid into lanes, patterns with or without their zeros, shares of the work."""
+
+from threading import Lock
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ellipsoid.engine.compile import entry
+
+from ..tables import doubled, zeros
+from .functions import RBF, Linear, Poly
+from .tile_layout import compare, pick, spread, spread_compressed, squeeze
+from .tiles import (
+    FEW,
+    PATTERNS,
+    ROWS,
+    Compressed,
+    FarFew,
+    FarMany,
+    Few,
+    Many,
+    Picked,
+    Rows,
+    Whole,
+    add_given,
+    add_sums,
+    fill_values,
+)
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.int64]
+Stored = Whole | Compressed
+
+# Models are asked by several threads at once.
+_ONE_AT_A_TIME = Lock()
+
+# A product of numbers next to each other costs a half of one that has to be looked up.
+MOSTLY_ZEROS = 0.4
+# Features from which on zeros are left out.
+LONG = 64
+
+
+def tiled(kernel: Any) -> bool:
+    """Are there tiles for this kernel?"""
+    return isinstance(kernel, Linear | RBF) or (isinstance(kernel, Poly) and kernel.degree == int(kernel.degree) >= 0)
+
+
+def laid_out(matrix: Any, norms: Floats, far: NDArray[np.bool_] | None = None) -> Rows:
+    """Rows of a matrix, dense or CSR, side by side; those that are ``far`` get their Gaussians from differences."""
+    n, width = matrix.shape
+    lanes = FEW if n <= FEW else ROWS
+    tiles = -(-n // lanes)
+    X, halves = zeros((tiles, width, lanes)), zeros((tiles, lanes))
+    halves.ravel()[:n] = -0.5 * norms
+    if sp.issparse(matrix):
+        args: tuple[Any, ...] = (*parts(matrix), X)
+        entry(spread_compressed, *args)(*args)
+    else:
+        entry(spread, matrix, X)(matrix, X)
+    if far is None or not far.any():
+        return (Few if lanes == FEW else Many)(X, halves)
+    marks = zeros((tiles, lanes))
+    marks.ravel()[:n] = far
+    return (FarFew if lanes == FEW else FarMany)(X, halves, marks, np.asarray(marks.any(axis=1)))
+
+
+def parts(matrix: Any) -> tuple[Floats, Places, Places]:
+    """The arrays of a CSR matrix, of the types that compiled code knows."""
+    data, indices, indptr = (np.require(a, requirements="W") for a in (matrix.data, matrix.indices, matrix.indptr))
+    return data, indices.astype(np.int64, copy=False), indptr.astype(np.int64, copy=False)
+
+
+class Nonzeros:
+    """Dense rows once more without their zeros, as long as these are many.
+
+    What was given out stays as it is: rows are added behind it. A copy or a pickle is empty, and catches up when asked.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.worthwhile = True
+        self.data: Floats = np.zeros(0)
+        self.indices: Places = np.zeros(0, dtype=np.int64)
+        self.indptr: Places = np.zeros(1, dtype=np.int64)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Nonzeros, ()
+
+    def of(self, table: Floats, used: int, norms: Floats) -> Compressed | None:
+        """The first ``used`` rows of a table, or None if they have too few zeros."""
+        with _ONE_AT_A_TIME:
+            if self.worthwhile and self.count < used:
+                self._follow(table, used)
+            return Compressed(self.data, self.indices, self.indptr, norms) if self.worthwhile else None
+
+    def _follow(self, table: Floats, used: int) -> None:
+        width, begin = table.shape[1], self.count
+        fresh = table[begin:used]
+        room = int(self.indptr[begin]) + int(np.count_nonzero(fresh))
+        self.worthwhile = width >= LONG and room <= MOSTLY_ZEROS * width * used
+        if self.worthwhile:
+            self.data, self.indices = doubled(self.data, room + 1), doubled(self.indices, room + 1)
+            self.indptr = doubled(self.indptr, used + 1)
+            args = (fresh, self.data, self.indices, self.indptr[begin:])
+            entry(squeeze, *args)(*args)
+            self.count = used
+        else:
+            self.forget(0)
+
+    def forget(self, count: int) -> None:
+        """Keep no more than the first rows."""
+        self.count = min(self.count, count)
+        if self.count == 0:
+            self.data, self.indices, self.indptr = self.data[:0], self.indices[:0], self.indptr[:1]
+
+
+def picked_once(coef: Floats) -> Picked:
+    """Coefficients that are not zero, for one use."""
+    tiles, classes, room = -(-len(coef) // PATTERNS), coef.shape[1], coef.size + 1
+    ends = np.empty((tiles, classes + 1), dtype=np.int64)
+    args = (coef, np.arange(tiles), 0, Picked(np.empty(room, dtype=np.uint8), np.empty(room), ends))
+    entry(pick, *args)(*args)
+    return args[-1]
+
+
+class Picker:
+    """The coefficients that are not zero, kept from call to call as far as they have not changed.
+
+    What was given out stays as it is; a copy or a pickle is empty.
+    """
+
+    def __init__(self) -> None:
+        self.known = self.end = 0
+        self.copy: Floats = np.zeros((0, 0))
+        self.picked = Picked(np.zeros(0, dtype=np.uint8), np.zeros(0), np.zeros((0, 1), dtype=np.int64))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Picker, ()
+
+    def pick(self, coef: Floats, since: tuple[Picked, Places] | None = None) -> Picked:
+        """Those of a row for each pattern; ``since`` is what was picked from the same coefficients before, and the rows
+        that alone have changed.
+
+        That spares looking at the others, unless somebody has asked about other coefficients in between.
+        """
+        with _ONE_AT_A_TIME:
+            changed = None if since is None or since[0] is not self.picked else since[1]
+            self._follow(np.ascontiguousarray(coef), changed)
+            return self.picked
+
+    def _follow(self, coef: Floats, changed: Places | None) -> None:
+        count, classes = coef.shape
+        if self.copy.shape[1] != classes:
+            self.known, self.copy = 0, np.zeros((0, classes))
+            self.picked = self.picked._replace(ends=np.zeros((0, classes + 1), dtype=np.int64))
+        tiles, last = self._stale(coef, changed), -(-count // PATTERNS)
+        if not len(tiles):
+            return
+        # What is picked anew goes behind the rest; without room for it everything is, and what is stale is left out.
+        if self.end + len(tiles) * PATTERNS * classes >= len(self.picked.much):
+            room, tiles, self.end = 2 * coef.size + PATTERNS * classes + 1, np.arange(last), 0
+            self.picked = self.picked._replace(which=np.empty(room, dtype=np.uint8), much=np.empty(room))
+        self.picked = self.picked._replace(ends=doubled(self.picked.ends, last).copy())
+        # Nothing is known of a copy that is half written, if this is broken off.
+        self.copy, self.known = doubled(self.copy, count), 0
+        for tile in tiles:
+            rows = slice(tile * PATTERNS, min(count, (tile + 1) * PATTERNS))
+            self.copy[rows] = coef[rows]
+        args = (coef, tiles, self.end, self.picked)
+        self.end = entry(pick, *args)(*args)
+        self.known = count
+
+    def _stale(self, coef: Floats, changed: Places | None) -> Places:
+        """Tiles that are not what they were, in their number of patterns or in a coefficient."""
+        differ = np.ones(-(-len(coef) // PATTERNS), dtype=np.bool_)
+        # Of what has come or gone since, all is new.
+        whole = len(differ) if len(coef) == self.known else min(len(coef), self.known) // PATTERNS
+        if changed is None:
+            args = (coef, self.copy, whole, differ)
+            entry(compare, *args)(*args)
+        else:
+            differ[:whole] = False
+            differ[changed // PATTERNS] = True
+        return np.flatnonzero(differ)
+
+
+class Sums:
+    """``sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` for rows x, by all threads that ``work``.
+
+    They are added to ``sums[r]``, which is new if it is not given.
+    """
+
+    def __init__(
+        self, kernel: Any, patterns: Stored, slots: Places, picked: Picked, rows: Rows, constant2: float,
+        sums: Floats | None = None,
+    ) -> None:  # fmt: skip
+        tiles, width, self.lanes = rows.X.shape
+        self.sums = zeros((picked.ends.shape[1] - 1, tiles * self.lanes)) if sums is None else sums
+        self.parts = -(-tiles // 2)
+        self.effort = self.sums.shape[1] * len(slots) * float(width + len(self.sums))
+        self.args = (kernel, patterns, slots, picked, constant2, rows, np.zeros(1, dtype=np.int64))
+
+    def work(self) -> None:
+        """Do what nobody has claimed yet."""
+        args = (*self.args, zeros((PATTERNS, 2 * self.lanes)), self.sums)
+        entry(add_sums, *args)(*args)
+
+
+class GivenSums:
+    """``sum_i coef[i, r] (K(pattern i, x) + constant2)`` for rows x, added to ``sums[r]``, from values given."""
+
+    def __init__(self, picked: Picked, constant2: float, sums: Floats) -> None:
+        self.picked, self.constant2, self.n, self.count = picked, constant2, sums.shape[1], 0
+        self._sums = zeros((len(sums), -(-self.n // FEW) * FEW))
+        self._sums[:, : self.n] = sums
+        self._values: Floats = zeros((0, self._sums.shape[1]))
+
+    @property
+    def sums(self) -> Floats:
+        """What they are so far."""
+        return self._sums[:, : self.n]
+
+    def add(self, values: Floats) -> None:
+        """Take the values ``[row, pattern]`` of the next patterns, whole tiles of them unless they are the last."""
+        new = values.shape[1]
+        if new > len(self._values):
+            self._values = zeros((new, self._sums.shape[1]))
+        np.add(values.T, self.constant2, out=self._values[:new, : self.n])
+        args = (self.picked, self.count // PATTERNS, self._values[:new], self._sums)
+        entry(add_given, *args)(*args)
+        self.count += new
+
+
+class Values:
+    """``out[i] = K(pattern slots[i], x) + constant2`` for rows x, with ``half`` for those from the i-th on."""
+
+    def __init__(
+        self, kernel: Any, patterns: Stored, slots: Places, rows: Rows, out: Floats, constant2: float = 0.0,
+        *, half: bool = False,
+    ) -> None:  # fmt: skip
+        _, width, self.lanes = rows.X.shape
+        self.parts = -(-len(slots) // PATTERNS)
+        self.out = out
+        self.effort = out.size * float(width)
+        self.args = (kernel, patterns, slots, constant2, rows, np.zeros(1, dtype=np.int64), half)
+
+    def work(self) -> None:
+        """Do what nobody has claimed yet."""
+        args = (*self.args, zeros((4, self.lanes)), self.out)
+        entry(fill_values, *args)(*args)

@@ -1,0 +1,201 @@
+"""Rows found again by their content: which of the rows that are kept equals this one?
+
+A hash of the features that are not zero leads to a chain of the kept rows with the same place in the table; the row
+itself is then compared with each, so that two rows are one only if they are equal. Zeros count for nothing, neither
+stored ones nor those of features that came later.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.engine.compile import compiled, entry
+from ellipsoid.engine.generic import generic, helper
+from ellipsoid.engine.rows import CSR, Dense
+
+from ..tables import doubled
+
+Places = NDArray[np.int64]
+
+END = -1
+
+# A factor of 31 bits: its product with a number of 32 bits does not overflow.
+_FACTOR, _BITS = 0x5BD1E995, 0xFFFFFFFF
+
+
+class Chains(NamedTuple):
+    """``heads[h]`` is the first kept row of a chain, ``after[i]`` the next, or ``END``; ``hashes[i]`` is row i's."""
+
+    heads: np.ndarray
+    after: np.ndarray
+    hashes: np.ndarray
+
+
+class Directory:
+    """Where the rows with a given content are kept."""
+
+    def __init__(self) -> None:
+        self.chains = Chains(np.full(1, END), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+
+    def place(self, kept: Dense | CSR, used: int, rows: Dense | CSR, picks: Places) -> tuple[Places, Places]:
+        """The slots of some rows, and those of them that come for the first time, whose slots follow the used ones."""
+        self._reserve(used, used + len(picks))
+        slots, fresh = np.empty(len(picks), dtype=np.int64), np.empty(len(picks), dtype=np.int64)
+        args = (kept, used, rows, picks, self.chains, slots, fresh)
+        return slots, fresh[: entry(_place, *args)(*args)]
+
+    def find(self, kept: Dense | CSR, rows: Dense | CSR, t: int) -> int | None:
+        """The slot of row t, or None."""
+        args = (kept, rows, t, self.chains)
+        found = int(entry(_find, *args)(*args))
+        return None if found == END else found
+
+    def find_all(self, kept: Dense | CSR, rows: Dense | CSR, picks: Places) -> Places:
+        """The slots of some rows, ``END`` for those that are not kept."""
+        args = (kept, rows, picks, self.chains, np.empty(len(picks), dtype=np.int64))
+        entry(_find_all, *args)(*args)
+        return args[-1]
+
+    def replace(self, slot: int, rows: Dense | CSR, t: int) -> None:
+        """Row t is kept in this slot now, and not the row that was."""
+        args = (slot, rows, t, self.chains)
+        entry(_replace, *args)(*args)
+
+    def link(self, used: int) -> None:
+        """Make the chains of the used slots anew, from their hashes."""
+        self.chains.heads[:] = END
+        args = (used, self.chains)
+        entry(_link_all, *args)(*args)
+
+    def _reserve(self, used: int, count: int) -> None:
+        """Make room; chains stay short while there are twice as many as rows."""
+        if count > len(self.chains.after):
+            after, hashes = (doubled(a, count) for a in self.chains[1:])
+            self.chains = Chains(np.full(1 << (2 * len(after)).bit_length(), END), after, hashes)
+            self.link(used)
+
+
+@generic(1)
+def content_hash(rows: Any, t: int) -> int:
+    """A hash of row t, 0 <= hash < 2^32."""
+
+
+@generic(1)
+def same(a: Any, i: int, b: Any, j: int) -> bool:
+    """Has row i of a the content of row j of b, which are rows of one kind?"""
+
+
+@helper()
+def _mixed(h, j, x):
+    bits = np.float64(x).view(np.int64)
+    product = (h ^ ((bits ^ (bits >> 32) ^ (j * _FACTOR)) & _BITS)) * _FACTOR
+    return (product ^ (product >> 29)) & _BITS
+
+
+@content_hash.register(Dense)
+def _(rows, t):
+    h = np.int64(0)
+    for j in range(rows.X.shape[1]):
+        if rows.X[t, j] != 0.0:
+            h = _mixed(h, np.int64(j), rows.X[t, j])
+    return h
+
+
+@content_hash.register(CSR)
+def _(rows, t):
+    h = np.int64(0)
+    for k in range(rows.indptr[t], rows.indptr[t + 1]):
+        if rows.data[k] != 0.0:
+            h = _mixed(h, np.int64(rows.indices[k]), rows.data[k])
+    return h
+
+
+@same.register(Dense)
+def _(a, i, b, j):
+    k = 0
+    while k < a.X.shape[1] and a.X[i, k] == b.X[j, k]:
+        k += 1
+    return k == a.X.shape[1]
+
+
+@same.register(CSR)
+def _(a, i, b, j):
+    p, q, p_end, q_end = a.indptr[i], b.indptr[j], a.indptr[i + 1], b.indptr[j + 1]
+    while True:
+        while p < p_end and a.data[p] == 0.0:
+            p += 1
+        while q < q_end and b.data[q] == 0.0:
+            q += 1
+        if p == p_end or q == q_end:
+            return p == p_end and q == q_end
+        if a.indices[p] != b.indices[q] or a.data[p] != b.data[q]:
+            return False
+        p, q = p + 1, q + 1
+
+
+@helper()
+def _link(chains, i, h):
+    place = h & (chains.heads.shape[0] - 1)
+    chains.hashes[i], chains.after[i] = h, chains.heads[place]
+    chains.heads[place] = i
+
+
+@compiled
+def _link_all(used, chains):
+    for i in range(used):
+        _link(chains, i, chains.hashes[i])
+
+
+@compiled
+def _place(kept, used, rows, picks, chains, slots, fresh):
+    """Returns how many rows are new; row ``fresh[i]`` gets slot ``used + i``."""
+    new = 0
+    for k in range(picks.shape[0]):
+        t = picks[k]
+        h = content_hash(rows, t)
+        i = chains.heads[h & (chains.heads.shape[0] - 1)]
+        while i != END:
+            if chains.hashes[i] == h and (same(kept, i, rows, t) if i < used else same(rows, fresh[i - used], rows, t)):
+                break
+            i = chains.after[i]
+        if i == END:
+            i = used + new
+            fresh[new] = t
+            new += 1
+            _link(chains, i, h)
+        slots[k] = i
+    return new
+
+
+@helper()
+def _sought(kept, rows, t, chains):
+    h = content_hash(rows, t)
+    i = chains.heads[h & (chains.heads.shape[0] - 1)]
+    while i != END and not (chains.hashes[i] == h and same(kept, i, rows, t)):
+        i = chains.after[i]
+    return i
+
+
+@compiled
+def _find(kept, rows, t, chains):
+    return _sought(kept, rows, t, chains)
+
+
+@compiled
+def _find_all(kept, rows, picks, chains, slots):
+    for k in range(picks.shape[0]):
+        slots[k] = _sought(kept, rows, picks[k], chains)
+
+
+@compiled
+def _replace(slot, rows, t, chains):
+    place = chains.hashes[slot] & (chains.heads.shape[0] - 1)
+    if chains.heads[place] == slot:
+        chains.heads[place] = chains.after[slot]
+    else:
+        i = chains.heads[place]
+        while chains.after[i] != slot:
+            i = chains.after[i]
+        chains.after[i] = chains.after[slot]
+    _link(chains, slot, content_hash(rows, t))

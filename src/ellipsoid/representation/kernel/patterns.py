@@ -1,0 +1,389 @@
+"""Support patterns: the rows that carry a kernel expansion, dense, sparse, or columns of a given kernel matrix.
+
+A pattern is known by its content (``directory``), so that a repeated visit finds its place again, in whatever call and
+in whatever kind of rows it comes. Arrays double when they are full.
+
+A kernel value depends on its two rows alone, to the last bit, and not on the block in which they are met: neither do
+the norms, nor whether a row is far from the origin.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from ellipsoid.engine.compile import compiled, entry
+from ellipsoid.engine.rows import CSR, Dense, energy
+
+from ..rollback import Mark
+from ..tables import doubled
+from .functions import RBF, Function, from_products
+from .packing import Nonzeros, Values, laid_out, parts, tiled
+from .pattern_index import Directory
+from .threads import together
+from .tiles import Compressed, Rows, Whole
+
+Floats = NDArray[np.float64]
+Picks = slice | NDArray[np.int64]
+NOBODY: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+
+# Sparse rows of more features are not laid out: most of the lanes would hold zeros.
+WIDE = 8192
+
+# Squared norms of dense rows, in units of one over gamma, beyond which a Gaussian is made from differences: rounding of
+# inner products is felt there, 1e-13 of its value for each feature.
+FAR = 500.0
+
+
+class Block(NamedTuple):
+    """Rows against which kernel values are wanted: a matrix of the patterns' kind, and its squared norms.
+
+    ``columns`` are the rows' own places in a given kernel matrix; otherwise it is empty. ``tiles`` holds the rows laid
+    out for a kernel that is made in tiles.
+    """
+
+    matrix: Any
+    norms: Floats
+    columns: NDArray[np.int64]
+    tiles: Rows | None = None
+
+    def part(self, picks: Picks) -> "Block":
+        """Some of the rows."""
+        return Block(self.matrix[picks], self.norms[picks], self.columns[picks])
+
+
+class Patterns:
+    """What the kinds share: norms, the index by content, values against a block."""
+
+    sparse = False
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.used = 0
+        self.norms: Floats = np.zeros(0)
+        self.directory = Directory()
+
+    # -- what a kind gives -------------------------------------------------------------------------------------
+
+    def block(self, rows: Dense | CSR, picks: Picks, columns: NDArray[np.int64]) -> Block:
+        """Rows of a chunk as a block of this kind."""
+        matrix = self.matrix_of(rows, picks)
+        return Block(matrix, squared_norms(matrix), columns)
+
+    def lay_out(self, kernel: Any, block: Block) -> Block:
+        """The block with its rows laid out, if values of this kernel are made in tiles."""
+        if block.tiles is not None or not tiled(kernel) or (self.sparse and self.width > WIDE):
+            return block
+        far = block.norms > FAR / kernel.gamma if isinstance(kernel, RBF) and not self.sparse else None
+        return block._replace(tiles=laid_out(block.matrix, block.norms, far))
+
+    def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Any:
+        """The rows alone."""
+        raise NotImplementedError
+
+    def rows(self, slots: Picks) -> Any:
+        """Some of the patterns as a matrix."""
+        raise NotImplementedError
+
+    def kept(self) -> Dense | CSR:
+        """What the patterns are known by."""
+        raise NotImplementedError
+
+    def content(self, block: Block) -> Dense | CSR:
+        """What the rows of a block are known by."""
+        raise NotImplementedError
+
+    def append(self, block: Block, rows: NDArray[np.int64]) -> None:
+        """Store some rows of a block behind all others."""
+        raise NotImplementedError
+
+    def put(self, slot: int, block: Block, t: int, mark: Mark) -> None:
+        """Write row t of a block into the place of a pattern that is given up."""
+        raise NotImplementedError
+
+    def stored(self) -> Whole | Compressed:
+        """The patterns for tiles."""
+        raise NotImplementedError
+
+    def as_stored(self, block: Block) -> Whole | Compressed:
+        """The rows of a block, as if they were the patterns."""
+        raise NotImplementedError
+
+    def widen(self, width: int) -> None:
+        """Make room for more features."""
+        raise NotImplementedError
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All patterns, for a model file."""
+        raise NotImplementedError
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what ``arrays`` gave."""
+        raise NotImplementedError
+
+    # -- what all do -------------------------------------------------------------------------------------------
+
+    def place(self, block: Block, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The slots of some rows of a block, in their order; rows not known yet are stored at the end."""
+        slots, fresh = self.directory.place(self.kept(), self.used, self.content(block), rows)
+        if len(fresh):
+            end = self.used + len(fresh)
+            self.norms = doubled(self.norms, end)
+            self.norms[self.used : end] = block.norms[fresh]
+            self.append(block, fresh)
+            self.used = end
+        return slots
+
+    def replace(self, slot: int, block: Block, t: int, mark: Mark) -> None:
+        """Give up the pattern of a slot for row t."""
+        mark.save(self.directory.chains.hashes, slot)
+        mark.save(self.norms, slot)
+        self.directory.replace(slot, self.content(block), t)
+        self.put(slot, block, t, mark)
+        self.norms[slot] = block.norms[t]
+
+    def returned(self) -> None:
+        """They were put back to a mark: make anew what is only derived from the rest."""
+        self.directory.link(self.used)
+
+    def find(self, block: Block, t: int) -> int | None:
+        """The slot of row t, if it is known."""
+        return self.directory.find(self.kept(), self.content(block), t)
+
+    def values(self, kernel: Any, block: Block, slots: Picks) -> Floats:
+        """K of every row of the block with some of the patterns."""
+        block = self.lay_out(kernel, block)
+        if block.tiles is not None:
+            some = np.arange(slots.start, slots.stop) if isinstance(slots, slice) else slots
+            found = Values(kernel, self.stored(), some, block.tiles, np.empty((len(some), len(block.norms))))
+            together(found.work, found.parts, found.effort)
+            return found.out.T
+        patterns = self.rows(slots)
+        if isinstance(kernel, Function):
+            return kernel.values(block.matrix, patterns)
+        return _wide_values(kernel, patterns, self.norms[slots], block).T
+
+    def gram(self, kernel: Any, block: Block, constant2: float, *, half: bool = False) -> Floats:
+        """K + constant2 of the rows of a block with each other: ``[t, s]`` is what a score of row s adds for pattern t.
+
+        With ``half`` it may hold anything for s < t.
+        """
+        if isinstance(kernel, Function):
+            return np.ascontiguousarray(kernel.values(block.matrix, block.matrix).T + constant2)
+        block = self.lay_out(kernel, block)
+        if block.tiles is not None:
+            found = self.own_values(kernel, block, constant2, half=half)
+            together(found.work, found.parts, found.effort)
+            return with_diagonal(kernel, found.out, constant2)
+        out = _wide_values(kernel, block.matrix, block.norms, block)
+        out += constant2
+        return with_diagonal(kernel, out, constant2)
+
+    def own_values(
+        self, kernel: Any, block: Block, constant2: float, *, half: bool, spare: Floats | None = None
+    ) -> Values:
+        """The work of ``gram`` for rows laid out, which goes into ``spare`` if that has the shape for it."""
+        assert block.tiles is not None
+        count = len(block.norms)
+        out = spare if spare is not None and spare.shape == (count, count) else np.empty((count, count))
+        return Values(kernel, self.as_stored(block), np.arange(count), block.tiles, out, constant2, half=half)
+
+
+class DensePatterns(Patterns):
+    """One array, a pattern a row."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.table: Floats = np.zeros((0, width))
+        self.nonzeros = Nonzeros()
+
+    def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Floats:
+        """float64, C-contiguous, of full width."""
+        if isinstance(rows, CSR):
+            return _csr(rows, picks, self.width).toarray()
+        return np.require(rows.X[picks], np.float64, ["C", "W"])
+
+    def rows(self, slots: Picks) -> Floats:
+        """A view of neighbours, a copy of others."""
+        return self.table[slots]
+
+    def append(self, block: Block, rows: NDArray[np.int64]) -> None:
+        """Copy the rows."""
+        end = self.used + len(rows)
+        self.table = doubled(self.table, end)
+        self.table[self.used : end] = block.matrix[rows]
+
+    def kept(self) -> Dense:
+        """The rows."""
+        return Dense(self.table, 0.0)
+
+    def content(self, block: Block) -> Dense:
+        """The rows."""
+        return Dense(block.matrix, 0.0)
+
+    def put(self, slot: int, block: Block, t: int, mark: Mark) -> None:
+        """Copy the row."""
+        mark.save(self.table, slot)
+        self.table[slot] = block.matrix[t]
+        self.nonzeros.forget(slot)
+
+    def returned(self) -> None:
+        """Rows that were given up again may have left their nonzeros."""
+        super().returned()
+        self.nonzeros = Nonzeros()
+
+    def stored(self) -> Whole | Compressed:
+        """Without the zeros, if these are many."""
+        used = self.used  # read before the rows, which are stored before they are counted
+        return self.nonzeros.of(self.table, used, self.norms) or Whole(self.table, self.norms)
+
+    def as_stored(self, block: Block) -> Whole | Compressed:
+        """Without the zeros, if the patterns are."""
+        found = Nonzeros().of(block.matrix, len(block.norms), block.norms) if self.nonzeros.worthwhile else None
+        return found or Whole(block.matrix, block.norms)
+
+    def widen(self, width: int) -> None:
+        """Zeros for the features that nobody had."""
+        wider = np.zeros((len(self.table), width))
+        wider[:, : self.width] = self.table
+        self.table, self.width = wider, width
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The patterns, trimmed of spare capacity."""
+        return {"SV": self.table[: self.used].copy()}
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Store them one by one."""
+        SV = arrays["SV"]
+        if SV.ndim != 2 or SV.shape[1] != self.width or not np.isfinite(SV).all():
+            raise ValueError("its support patterns have a wrong shape or are not finite")
+        rows = Dense(np.ascontiguousarray(SV, dtype=np.float64), 0.0)
+        replay(self, self.block(rows, slice(0, len(SV)), NOBODY))
+
+
+class SparsePatterns(Patterns):
+    """Compressed sparse rows that grow at the end."""
+
+    sparse = True
+
+    def __init__(self, width: int) -> None:
+        super().__init__(width)
+        self.data: Floats = np.zeros(0)
+        self.indices: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.indptr: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
+
+    def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Any:
+        """CSR of float64."""
+        if isinstance(rows, CSR):
+            return _csr(rows, picks, self.width)
+        return sp.csr_matrix(np.asarray(rows.X[picks], dtype=np.float64))
+
+    def rows(self, slots: Picks) -> Any:
+        """CSR, of neighbours over the same memory."""
+        return _csr(CSR(self.data, self.indices, self.indptr[: self.used + 1], 0.0, self.width), slots, self.width)
+
+    def append(self, block: Block, rows: NDArray[np.int64]) -> None:
+        """Copy the rows."""
+        new = block.matrix[rows]
+        begin, end = int(self.indptr[self.used]), int(self.indptr[self.used]) + new.nnz
+        self.data, self.indices = doubled(self.data, end), doubled(self.indices, end)
+        self.indptr = doubled(self.indptr, self.used + len(rows) + 1)
+        self.data[begin:end], self.indices[begin:end] = new.data, new.indices
+        self.indptr[self.used + 1 : self.used + len(rows) + 1] = begin + new.indptr[1:]
+
+    def put(self, slot: int, block: Block, t: int, mark: Mark) -> None:
+        """Cut the old row out, which moves what lies behind it: into other arrays, for those that were are marked."""
+        new = block.matrix[[t]]
+        begin, behind, end = (int(self.indptr[i]) for i in (slot, slot + 1, self.used))
+        indptr = self.indptr.copy()
+        indptr[slot + 1 : self.used + 1] += new.nnz - (behind - begin)
+        data = np.concatenate([self.data[:begin], new.data, self.data[behind:end]])
+        indices = np.concatenate([self.indices[:begin], new.indices, self.indices[behind:end]]).astype(np.int64)
+        self.data, self.indices, self.indptr = data, indices, indptr
+
+    def stored(self) -> Compressed:
+        """The three arrays."""
+        return Compressed(self.data, self.indices, self.indptr, self.norms)
+
+    def as_stored(self, block: Block) -> Compressed:
+        """The three arrays of the block."""
+        return Compressed(*parts(block.matrix), block.norms)
+
+    def widen(self, width: int) -> None:
+        """Nothing to move."""
+        self.width = width
+
+    def kept(self) -> CSR:
+        """The rows."""
+        return CSR(self.data, self.indices, self.indptr, 0.0, self.width)
+
+    def content(self, block: Block) -> CSR:
+        """The rows."""
+        return CSR(*parts(block.matrix), 0.0, self.width)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The three arrays of CSR."""
+        end = self.indptr[self.used]
+        return {
+            "SV_data": self.data[:end].copy(),
+            "SV_indices": self.indices[:end].copy(),
+            "SV_indptr": self.indptr[: self.used + 1].copy(),
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Store them one by one."""
+        data, indices, indptr = (arrays[f"SV_{name}"] for name in ("data", "indices", "indptr"))
+        sound = len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(data) == len(indices)
+        if not (sound and (np.diff(indptr) >= 0).all() and np.isfinite(data).all()):
+            raise ValueError("its support patterns are damaged")
+        if len(indices) and not (indices.min() >= 0 and indices.max() < self.width):
+            raise ValueError("its support patterns have features beyond its width")
+        rows = CSR(data, indices, indptr, 0.0, self.width)
+        replay(self, self.block(rows, slice(0, len(indptr) - 1), NOBODY))
+
+
+def with_diagonal(kernel: Any, gram: Floats, constant2: float) -> Floats:
+    """The same, without what rounding made of the distances of rows from themselves."""
+    if isinstance(kernel, RBF):
+        np.fill_diagonal(gram, 1.0 + constant2)
+    return gram
+
+
+def squared_norms(matrix: Any) -> Floats:
+    """Of the rows of a matrix, dense or CSR: the same bits for a row in any matrix."""
+    rows = CSR(*parts(matrix), 0.0, matrix.shape[1]) if sp.issparse(matrix) else Dense(matrix, 0.0)
+    out = np.empty(matrix.shape[0])
+    entry(_energies, rows, out)(rows, out)
+    return out
+
+
+@compiled
+def _energies(rows, out):
+    for t in range(out.shape[0]):
+        out[t] = energy(rows, t)
+
+
+def _wide_values(kernel: Any, patterns: Any, norms: Floats, block: Block) -> Floats:
+    """K of sparse patterns with the rows of a block: products are sums in the order of the features for either."""
+    out: Floats = (patterns @ block.matrix.T).toarray(order="C")
+    from_products(kernel, out, norms, block.norms)
+    return out
+
+
+def _csr(rows: CSR, picks: Picks, width: int) -> Any:
+    if isinstance(picks, slice):
+        low, high = rows.indptr[picks.start], rows.indptr[picks.stop]
+        pointers = rows.indptr[picks.start : picks.stop + 1] - low
+        parts = (rows.data[low:high].astype(np.float64, copy=False), rows.indices[low:high], pointers)
+        return sp.csr_matrix(parts, shape=(picks.stop - picks.start, width))
+    low, high = rows.indptr[0], rows.indptr[-1]
+    parts = (rows.data[low:high], rows.indices[low:high], rows.indptr - low)
+    return sp.csr_matrix(parts, shape=(len(rows.indptr) - 1, width))[picks].astype(np.float64)
+
+
+def replay(patterns: Patterns, block: Block) -> None:
+    """Store the patterns of a file, all of them in a block; raise ``ValueError`` if one comes twice."""
+    everyone = np.arange(len(block.norms))
+    if (patterns.place(block, everyone) != everyone).any():
+        raise ValueError("it holds one support pattern twice")

@@ -1,0 +1,70 @@
+"""A block scored while the loop runs over the one before: other threads do not wait for the one that learns.
+
+The scores of the block by the patterns as they stood, and its own kernel values, are made aside. What the loop moves
+meanwhile is added afterwards, behind all others, where it would stand in any case (``delayed``). The thread that
+learns prepares the next block before it helps with this one, so that the others go on as soon as this one is done.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .expansion import ExpansionTable
+from .lookahead import Lookahead
+from .packing import Sums, picked_once
+from .patterns import Block, with_diagonal
+from .threads import aside, threads_for
+from .tiles import Picked
+
+Floats = NDArray[np.float64]
+
+
+class Forerun:
+    """A block and the work on it, by the coefficients as they will be known after round ``upto``.
+
+    ``before`` is the work on the block before, or None: only what has moved since its ``upto`` has to be looked at
+    again. ``gram`` is a matrix that is not needed any more: to take memory anew would cost more than to fill it.
+    """
+
+    def __init__(
+        self, table: ExpansionTable, block: Block, scores: int, upto: int, before: "Forerun | None", gram: Floats | None
+    ) -> None:
+        assert block.tiles is not None
+        self.table, self.block = table, block
+        kernel, patterns = table.make_kernel(), table.patterns
+        coef, changed = table.delayed.at(upto)
+        since = None if before is None else (before.picked, changed)
+        self.picked: Picked = table.picker.pick(coef[:, :scores], since)
+        self.values = patterns.own_values(kernel, block, table.constant2, half=True, spare=gram)
+        everyone = np.arange(len(coef))
+        self.sums = Sums(kernel, patterns.stored(), everyone, self.picked, block.tiles, table.constant2)
+
+    @staticmethod
+    def worthwhile(table: ExpansionTable, block: Block) -> bool:
+        """Can this be done, and are there threads for it?"""
+        if type(table) is not ExpansionTable or block.tiles is None or not table.used:
+            return False
+        return threads_for(2, float(len(block.norms)) * table.used * table.width) > 1
+
+    def begin(self) -> None:
+        """Let the other threads work."""
+        self.others = aside(self._work, threads_for(self.sums.parts, self.sums.effort))
+
+    def _work(self) -> None:
+        self.sums.work()
+        self.values.work()
+
+    def join(self) -> None:
+        """Help until all is done."""
+        self._work()
+        for other in self.others:
+            other.result()
+
+    def finish(self) -> Lookahead:
+        """What the loop runs on."""
+        table, kernel, constant2, sums = self.table, self.table.make_kernel(), self.table.constant2, self.sums.sums
+        assert self.block.tiles is not None
+        slots, moved = table.delayed.updates(len(sums))
+        if len(slots):
+            Sums(kernel, table.patterns.stored(), slots, picked_once(moved), self.block.tiles, constant2, sums).work()
+        gram = with_diagonal(kernel, self.values.out, constant2)
+        return table.ahead(sums[:, : len(self.block.norms)].T, gram)

@@ -1,0 +1,110 @@
+"""Coefficients as they stood a while ago, and the updates since: scores that no cutting of a stream changes.
+
+Sums are rounded, so that a score depends on the order of its terms. Here that order follows from the rounds alone:
+first the coefficients as they stood at a round that a grid gives, pattern by pattern, then every update since, one by
+one. Whoever scores a block adds the same terms in the same order, whether some of the updates happened in the block, in
+one before or in another process, and whether other threads had made the first sum before the last updates were known.
+
+Without examples that come again this is the order of the patterns in any case. With them a pattern has a term for each
+of its updates, until the grid has moved on.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..tables import doubled
+from .history import Floats, History, Places, add_to
+
+
+class Delayed:
+    """``base[i]`` is what pattern i had before the updates of ``log``, zero from ``settled`` on.
+
+    >>> delayed = Delayed(1)
+    >>> delayed.extend(np.array([0, 1, 0]), np.array([1.0, 3.0, 4.0]), np.array([[1.0], [2.0], [0.5]]))
+    >>> delayed.fold(3)
+    >>> delayed.base[: delayed.settled].ravel(), delayed.updates(1)
+    (array([1., 2.]), (array([0]), array([[0.5]])))
+    """
+
+    def __init__(self, scores: int) -> None:
+        self.base: Floats = np.zeros((0, scores))
+        self.settled = 0
+        self.log = History(scores)
+
+    def widen(self, scores: int) -> None:
+        """Make room for more functions."""
+        wider = np.zeros((len(self.base), scores))
+        wider[:, : self.base.shape[1]] = self.base
+        self.base = wider
+        self.log.widen(scores)
+
+    def extend(self, slots: Places, when: Floats, moved: Floats) -> None:
+        """Updates that have just been stored, in the order of their rounds."""
+        self.log.extend(slots, when, moved)
+
+    def updates(self, scores: int) -> tuple[Places, Floats]:
+        """The patterns that moved since, one for each update, and by how much."""
+        count = self.log.count
+        return self.log.slots[:count], np.ascontiguousarray(self.log.moved[:count, :scores])
+
+    def fold(self, upto: float) -> None:
+        """Let the base be that after round ``upto``."""
+        count = self._due(upto)
+        if count:
+            # Another base, not the same with other content: a mark may want the one that was.
+            self.base, self.settled = self._folded(self.base.copy(), count), self._reach(count)
+            self.log.drop(count)
+
+    def at(self, upto: float) -> tuple[Floats, Places]:
+        """A copy of what the base will be after round ``upto``, and the patterns that will have changed."""
+        count = self._due(upto)
+        return self._folded(self.base[: self.settled].copy(), count)[: self._reach(count)], self.log.slots[:count]
+
+    def rest(self, coef: Floats) -> None:
+        """Begin anew from these coefficients of all patterns."""
+        self.base, self.settled, self.log = coef.copy(), len(coef), History(coef.shape[1])
+
+    def _due(self, upto: float) -> int:
+        return int(np.searchsorted(self.log.when[: self.log.count], upto, side="right"))
+
+    def _reach(self, count: int) -> int:
+        return max(self.settled, int(self.log.slots[:count].max(initial=-1)) + 1)
+
+    def _folded(self, base: Floats, count: int) -> Floats:
+        base = doubled(base, self._reach(count))
+        add_to(base, self.log.slots[:count], self.log.moved[:count])
+        return base
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def state(self, scores: int) -> dict[str, NDArray[Any]]:
+        """The updates, and the base of the patterns they moved; nothing where there are none."""
+        slots, moved = self.updates(scores)
+        if not len(slots):
+            return {}
+        base = doubled(self.base, int(slots.max()) + 1)[np.unique(slots), :scores]
+        when = self.log.when[: len(slots)]
+        return {
+            "delayed_slots": slots.copy(), "delayed_when": when.copy(), "delayed_moved": moved, "delayed_base": base
+        }  # fmt: skip
+
+    def restore(self, arrays: dict[str, NDArray[Any]], coef: Floats) -> None:
+        """Take back what ``state`` gave, beside the present coefficients of all patterns."""
+        self.rest(coef)
+        if "delayed_slots" not in arrays:
+            return
+        slots, when, moved, base = (arrays[f"delayed_{name}"] for name in ("slots", "when", "moved", "base"))
+        moving = np.unique(slots)
+        if slots.ndim != 1 or not ((slots >= 0) & (slots < len(coef))).all() or when.shape != slots.shape:
+            raise ValueError("its last updates are of no pattern")
+        shapes = (moved, len(slots)), (base, len(moving))
+        if any(a.ndim != 2 or len(a) != n or a.shape[1] > coef.shape[1] for a, n in shapes):
+            raise ValueError("its last updates have a wrong shape")
+        if not (np.isfinite(moved).all() and np.isfinite(base).all() and (np.diff(when) >= 0.0).all()):
+            raise ValueError("its last updates are damaged")
+        self.base[moving] = 0.0
+        self.base[moving, : base.shape[1]] = base
+        self.settled = int(np.flatnonzero(self.base.any(axis=1)).max(initial=-1)) + 1
+        self.extend(slots, when, moved)

@@ -1,0 +1,122 @@
+"""The Python side of a kernel expansion with a factor in front: what the loop leaves to be done."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernel.expansion import ExpansionTable, KernelSpec
+from ..kernel.lookahead import NORM2, PENDING, SCALE, SUM, Lookahead
+from ..kernel.patterns import NOBODY, Block
+from ..rollback import Mark
+from .weights import (
+    BEFORE,
+    FLUSHED,
+    FORGET,
+    GOAL,
+    LARGEST,
+    LARGEST_SCALE,
+    SMALLEST_SCALE,
+    SUMMED,
+    THOUSAND,
+    UNIT,
+    USED,
+)
+
+# Patterns that are scored together when the norm is summed.
+TOGETHER = 512
+
+
+class ScaledExpansionTable(ExpansionTable):
+    """Support patterns of a hypothesis that is ``SCALE`` times its coefficients."""
+
+    def __init__(self, kernel: KernelSpec, **options: Any) -> None:
+        super().__init__(kernel, **options)
+        self.numbers[GOAL] = 1.0
+
+    @property
+    def goal(self) -> float:
+        """What the numbers here call one."""
+        return float(self.numbers[GOAL])
+
+    def reserve(self, scores: int, width: int) -> bool:
+        """Make room for this many functions and features; True if arrays moved."""
+        self.numbers[USED] = max(self.numbers[USED], scores)
+        return super().reserve(scores, width)
+
+    def split(self, factor: float) -> None:
+        """Turn one binary function into two opposite ones: ``-factor w`` and ``factor w``."""
+        super().split(factor)
+        self.numbers[SUMMED] *= 2.0 * factor * factor
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what ``state`` gave; classes and features must be known."""
+        used = self.numbers[USED]
+        super().restore(arrays)
+        if self.numbers[USED] != used or self.numbers[PENDING] != 0.0:
+            raise ValueError("its numbers are damaged")
+
+    def tend(self, block: Block, ahead: Lookahead, t: int, rounds: int, mark: Mark) -> float:
+        """Do what the update of row t asked for; returns by how much kept scores have to be multiplied."""
+        numbers = self.numbers
+        # All of them are going to change: other arrays, for those that were are marked.
+        self.coef, self.late = self.coef.copy(), self.late.copy()
+        if self.history is not None:
+            self.history.moved = self.history.moved.copy()
+        scores, when = ahead.moved.shape[1], ahead.when[t]
+        if numbers[FORGET]:
+            ahead.when[t] = 0.0
+            self.commit(block, ahead, mark)
+            self._forget(float(when))
+            ahead.when[:] = 0.0
+            ahead.when[t] = when
+        self.commit(block, ahead, mark)
+        for array in (ahead.moved, ahead.late, ahead.when):
+            array[:] = 0.0
+        self._flush(rounds)
+        growth = numbers[NORM2] / numbers[SUMMED] if numbers[SUMMED] > 0.0 else 0.0
+        if not 1.0 / THOUSAND < growth < THOUSAND and self.kernel[0] != "precomputed":
+            if scores > 1:
+                coef = self.coef[: self.used, :scores]
+                coef -= coef.mean(axis=1, keepdims=True)
+            numbers[NORM2] = numbers[SUMMED] = self.squared_norm(scores)
+        unit, factor = (UNIT if numbers[NORM2] > LARGEST else 1.0), 1.0
+        if unit != 1.0 or not SMALLEST_SCALE < numbers[SCALE] < LARGEST_SCALE:
+            factor = unit * float(numbers[SCALE])
+            self.coef *= factor
+            self.late *= unit
+            if self.history is not None:
+                self.history.moved *= factor
+            numbers[SCALE] = 1.0
+            numbers[GOAL] *= unit
+            numbers[[NORM2, SUMMED]] *= unit * unit
+        self.delayed.rest(self.coef[: self.used])
+        ahead.scores[:] = self.scores_ahead(block, scores).T
+        numbers[PENDING] = 0.0
+        return factor
+
+    def _flush(self, rounds: int) -> None:
+        """Let ``late`` alone hold what has been summed."""
+        if self.average:
+            self.late[: self.used] -= self.numbers[SUM] * self.coef[: self.used]
+        self.numbers[SUM], self.numbers[FLUSHED] = 0.0, rounds
+
+    def _forget(self, when: float) -> None:
+        """All coefficients to zero, in round ``when``."""
+        numbers, everyone = self.numbers, np.arange(self.used)
+        if self.average:
+            self.late[: self.used] -= numbers[BEFORE] * self.coef[: self.used]
+        if self.history is not None and self.used:
+            self.history.extend(everyone, np.full(self.used, when), 0.0 - self.coef[: self.used])
+        self.coef[:] = 0.0
+        numbers[FORGET] = numbers[BEFORE] = 0.0
+
+    def squared_norm(self, scores: int) -> float:
+        """``|M|^2 = sum_i sum_r coef[i, r] B_r(x_i)``, from the scores of the support patterns themselves."""
+        total, coef = 0.0, self.coef[: self.used, :scores]
+        for begin in range(0, self.used, TOGETHER):
+            picks = slice(begin, min(self.used, begin + TOGETHER))
+            part = Block(self.patterns.rows(picks), self.patterns.norms[picks], NOBODY)
+            part = self.patterns.lay_out(self.make_kernel(), part)
+            total += float(np.vdot(coef[picks], self.scores(part, coef)))
+        return float(self.numbers[SCALE]) ** 2 * total

@@ -1,0 +1,134 @@
+"""The Python side of scaled weights: tables of which a multiple is the hypothesis."""
+
+from typing import Any
+
+import numpy as np
+
+from ..averages import mean
+from ..kernel.lookahead import NORM2, SCALE, SINCE, SIZE, SUM
+from ..tables import Floats, LinearTable
+from .powers import Powers
+from .weights import GOAL, STRETCH, SUMMED, USED, Scaled
+
+
+class ScaledTable(LinearTable):
+    """Linear functions ``SCALE V``, with the squared norm of all of them together.
+
+    >>> table = ScaledTable(by_class=True, average=False)
+    >>> _ = table.reserve(1, 2)
+    >>> table.W[:], table.numbers[SCALE] = [[0.0, 3.0, 4.0]], 2.0
+    >>> table.weights(1, rounds=0)
+    array([[0., 6., 8.]])
+    """
+
+    def __init__(self, *, by_class: bool, average: bool) -> None:
+        self.numbers: Floats = np.zeros(SIZE)
+        self.numbers[[SCALE, GOAL, STRETCH]] = 1.0
+        super().__init__(by_class=by_class, average=average)
+
+    def _bind(self) -> None:
+        super()._bind()
+        self.rep = Scaled(self.rep, self.numbers)
+
+    def small(self) -> list[Floats]:
+        """The numbers."""
+        return [self.numbers]
+
+    def reserve(self, scores: int, width: int) -> bool:
+        """Make room for this many scores and features; True if the tables moved."""
+        self.numbers[USED] = max(self.numbers[USED], scores)
+        return super().reserve(scores, width)
+
+    @property
+    def goal(self) -> float:
+        """What the numbers here call one."""
+        return float(self.numbers[GOAL])
+
+    def weights(self, scores: int, rounds: int) -> Floats:
+        """The first ``scores`` functions as rows (constant first); the average over ``rounds`` where one is kept."""
+        table = self._mean(rounds) if self.average and rounds else float(self.numbers[SCALE]) * self.W
+        return self._oriented(table)[:scores, : 1 + self.width]
+
+    def _mean(self, rounds: int) -> Floats:
+        past = self.numbers[SUM] + self.numbers[SCALE] * (rounds - self.numbers[SINCE])
+        found: Floats = mean(self.W, self.U, rounds, past)
+        return found
+
+    def predictor(self, rounds: int) -> Any:
+        """What predictions are scored with: the table itself, or its average over the rounds."""
+        if not self.average or rounds == 0:
+            return self.rep
+        return self.rep.table._replace(W=self._mean(rounds))
+
+    def split(self, factor: float) -> None:
+        """Turn one binary function into two opposite ones: rows ``-factor w`` and ``factor w``."""
+        super().split(factor)
+        self.numbers[[NORM2, SUMMED]] *= 2.0 * factor * factor
+
+    def state(self, scores: int) -> dict[str, Floats]:
+        """Arrays that hold everything, trimmed of spare capacity."""
+        return {**super().state(scores), "numbers": self.numbers.copy()}
+
+    def restore(self, arrays: dict[str, Floats]) -> None:
+        """Take back what ``state`` gave."""
+        numbers = arrays["numbers"]
+        if numbers.shape != self.numbers.shape or not np.isfinite(numbers).all():
+            raise ValueError("its numbers have a wrong shape, or are not finite")
+        if not (numbers[[SCALE, STRETCH]] > 0.0).all() or not numbers[NORM2] >= 0.0:
+            raise ValueError("its numbers are damaged")
+        if numbers[USED] != self.numbers[USED]:
+            raise ValueError(f"it holds {self.numbers[USED]:g} functions and says {numbers[USED]:g}")
+        super().restore(arrays)
+        self.numbers[:] = numbers
+
+
+class PowerTable(ScaledTable):
+    """Linear functions in the dual of a p-norm, p > 2: ``V`` holds a multiple of theta, ``W`` its powers."""
+
+    def __init__(self, *, by_class: bool, average: bool, power: float) -> None:
+        self.power = power
+        super().__init__(by_class=by_class, average=average)
+
+    def _allocate(self, scores: int, columns: int) -> None:
+        self.V: Floats = np.zeros(self._shape(scores, columns))
+        super()._allocate(scores, columns)
+
+    def _bind(self) -> None:
+        super()._bind()
+        self.rep = Powers(self.rep.table, self.V, self.numbers, self.power)
+
+    def reserve(self, scores: int, width: int) -> bool:
+        """Make room for this many scores and features; True if the tables moved."""
+        V = self.V
+        moved = super().reserve(scores, width)
+        if moved:
+            self.V[: V.shape[0], : V.shape[1]] = V
+        return moved
+
+    def dual(self, scores: int) -> Floats:
+        """theta = f(w), a row a function."""
+        return float(self.numbers[STRETCH]) * self._oriented(self.V)[:scores, : 1 + self.width]
+
+    def split(self, factor: float) -> None:
+        """Turn one binary function into two opposite ones: rows ``-factor w`` and ``factor w``."""
+        super().split(factor)
+        view = self._oriented(self.V)
+        view[1] = factor ** (1.0 / (self.power - 1.0)) * view[0]
+        view[0] = 0.0 - view[1]
+
+    def clear(self) -> None:
+        """Forget all weights."""
+        super().clear()
+        self.V[:] = 0.0
+
+    def state(self, scores: int) -> dict[str, Floats]:
+        """Arrays that hold everything, trimmed of spare capacity."""
+        return {**super().state(scores), "V": self._oriented(self.V)[:scores, : 1 + self.width].copy()}
+
+    def restore(self, arrays: dict[str, Floats]) -> None:
+        """Take back what ``state`` gave."""
+        V = arrays["V"]
+        if V.shape != arrays["W"].shape or not np.isfinite(V).all():
+            raise ValueError("its dual weights have a wrong shape, or are not finite")
+        super().restore(arrays)
+        self._oriented(self.V)[: V.shape[0], : V.shape[1]] = V

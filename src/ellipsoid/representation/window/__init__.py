@@ -1,0 +1,1 @@
+"""Hypotheses with a window of the last examples, whose coefficients may still move."""

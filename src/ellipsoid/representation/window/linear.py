@@ -1,0 +1,356 @@
+"""Linear weights, theta = W, with the last examples kept beside them, whose alphas may still move.
+
+The examples lie in a ring of rows, dense or CSR like the table, the example of observation n in slot n mod capacity; so
+the loop's own rows and the ring's are absorbed by the same code. The CSR ring is a queue in one stretch of memory: slot
+i is its row 2 i, so that the rows need not be neighbours.
+"""
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.engine.generic import SUM, generic, helper
+from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, absorb, norm2, room, score
+from ellipsoid.engine.rows import CSR, TINY, Dense
+from ellipsoid.engine.tally import FARTHEST, GAIN, HELD, LARGEST, PATH, ROUNDS, WEIGHT
+
+from ..linear import add
+from .ascent import WindowDual, ascend, complete
+
+# Numbers of a window: observations, whether the last ascent stopped early, |theta|^2, and where the queue of a CSR ring
+# ends.
+SEEN, UNDONE, SQUARE, TAIL = range(4)
+NUMBERS = 4
+# How many sums the ascent keeps of its way; they go to the tally's, from PATH on.
+WAY = 4
+
+# Columns of ``pairs``: z = SIGN e_BLOCK (x) x + RIVAL_SIGN e_RIVAL (x) x.
+BLOCK, SIGN, RIVAL, RIVAL_SIGN = range(4)
+
+
+class Window(NamedTuple):
+    """The weights, the ring, and the alphas of its examples with their z.
+
+    ``known[i]``: up to which observation row i of the Gram matrix is complete. ``x`` is scratch.
+    """
+
+    base: Any
+    ring: Any
+    dual: WindowDual
+    window: int
+    numbers: np.ndarray
+    pairs: np.ndarray
+    known: np.ndarray
+    x: np.ndarray
+
+
+@score.register(Window, Dense)
+@score.register(Window, CSR)
+def _(rep, rows, t, n, scores):
+    score(rep.base, rows, t, n, scores)
+    recall(rep.ring, rep, t, scores)
+
+
+@norm2.register(Window, Dense)
+@norm2.register(Window, CSR)
+def _(rep, rows, t):
+    return norm2(rep.base, rows, t)
+
+
+@generic(1)
+def place(ring: Any, i: int) -> int:
+    """Which row of the ring is slot i."""
+
+
+@place.register(Dense)
+def _(ring, i):
+    return i
+
+
+@place.register(CSR)
+def _(ring, i):
+    return 2 * i
+
+
+@generic(2)
+def store(ring: Any, rows: Any, t: int, i: int, numbers: Any) -> None:
+    """Copy row t into slot i, whose old row is forgotten."""
+
+
+@store.register(Dense, Dense)
+def _(ring, rows, t, i, numbers):
+    width = rows.X.shape[1]
+    for j in range(width):
+        ring.X[i, j] = rows.X[t, j]
+    for j in range(width, ring.X.shape[1]):
+        ring.X[i, j] = 0.0
+
+
+@store.register(Dense, CSR)
+def _(ring, rows, t, i, numbers):
+    for j in range(ring.X.shape[1]):
+        ring.X[i, j] = 0.0
+    for k in range(rows.indptr[t], rows.indptr[t + 1]):
+        ring.X[i, np.uint64(rows.indices[k])] = rows.data[k]
+
+
+@store.register(CSR, Dense)
+def _(ring, rows, t, i, numbers):
+    tail = make_way(ring, i, numbers, rows.X.shape[1])
+    ring.indptr[2 * i] = tail
+    for j in range(rows.X.shape[1]):
+        if rows.X[t, j] != 0.0:
+            ring.indices[tail], ring.data[tail] = j, rows.X[t, j]
+            tail += 1
+    ring.indptr[2 * i + 1] = tail
+    numbers[TAIL] = tail
+
+
+@store.register(CSR, CSR)
+def _(ring, rows, t, i, numbers):
+    start, stop = rows.indptr[t], rows.indptr[t + 1]
+    tail = make_way(ring, i, numbers, stop - start)
+    ring.indptr[2 * i] = tail
+    for k in range(start, stop):
+        ring.indices[tail], ring.data[tail] = rows.indices[k], rows.data[k]
+        tail += 1
+    ring.indptr[2 * i + 1] = tail
+    numbers[TAIL] = tail
+
+
+@helper()
+def make_way(ring, i, numbers, length):
+    """Where ``length`` more values go; the rows are moved to the front where the end of the memory is reached.
+
+    They lie in the order of their observations, so that moving them one after another overwrites nothing.
+    """
+    ring.indptr[2 * i], ring.indptr[2 * i + 1] = 0, 0
+    tail = int(numbers[TAIL])
+    if tail + length <= ring.data.shape[0]:
+        return tail
+    slots = ring.indptr.shape[0] // 2
+    tail = 0
+    # The slot after the newest is the oldest.
+    for n in range(1, slots):
+        s = (i + n) % slots
+        start, stop = ring.indptr[2 * s], ring.indptr[2 * s + 1]
+        ring.indptr[2 * s] = tail
+        for k in range(start, stop):
+            ring.data[tail], ring.indices[tail] = ring.data[k], ring.indices[k]
+            tail += 1
+        ring.indptr[2 * s + 1] = tail
+    return tail
+
+
+@generic(1)
+def spread(ring: Any, i: int, x: Any) -> None:
+    """Prepare products with slot i: a sparse row is laid out in ``x``."""
+
+
+@generic(1)
+def gather(ring: Any, i: int, x: Any) -> None:
+    """Undo ``spread``."""
+
+
+@generic(1)
+def product(ring: Any, i: int, j: int, x: Any) -> float:
+    """<x_i, x_j> without the constant feature, x_j having been spread."""
+
+
+@spread.register(Dense)
+@gather.register(Dense)
+def _(ring, i, x):
+    pass
+
+
+@spread.register(CSR)
+def _(ring, i, x):
+    for k in range(ring.indptr[2 * i], ring.indptr[2 * i + 1]):
+        x[np.uint64(ring.indices[k])] = ring.data[k]
+
+
+@gather.register(CSR)
+def _(ring, i, x):
+    for k in range(ring.indptr[2 * i], ring.indptr[2 * i + 1]):
+        x[np.uint64(ring.indices[k])] = 0.0
+
+
+@product.register(Dense, fast=SUM)
+def _(ring, i, j, x):
+    a, b = ring.X[i], ring.X[j]
+    total = 0.0
+    for n in range(a.shape[0]):
+        total += a[n] * b[n]
+    return total
+
+
+@product.register(CSR)
+def _(ring, i, j, x):
+    total = 0.0
+    for k in range(ring.indptr[2 * i], ring.indptr[2 * i + 1]):
+        total += ring.data[k] * x[np.uint64(ring.indices[k])]
+    return total
+
+
+@generic(1)
+def recall(ring: Any, rep: Any, t: int, scores: Any) -> None:
+    """Add to the scores of row t what the window's examples say, where the base knows only those that have left it."""
+
+
+@generic(1)
+def follow_change(ring: Any, rep: Any, i: int, moves: int, work: Any, before: float) -> None:
+    """Let the hypothesis follow ``change[i]`` of alpha_i, after ``before`` rounds."""
+
+
+@generic(1)
+def leave(ring: Any, rep: Any, i: int, t: int, before: float) -> None:
+    """The example of slot i, if there is one, makes way for row t: its alpha is final."""
+
+
+@recall.register(Dense)
+@recall.register(CSR)
+def _(ring, rep, t, scores):
+    pass
+
+
+@leave.register(Dense)
+@leave.register(CSR)
+def _(ring, rep, i, t, before):
+    pass
+
+
+@follow_change.register(Dense)
+@follow_change.register(CSR)
+def _(ring, rep, i, moves, work, before):
+    z, change = rep.pairs[i], rep.dual.change[i]
+    work[WHO, 0], work[TAU, 0] = z[BLOCK], change * z[SIGN]
+    if moves == 2:
+        work[WHO, 1], work[TAU, 1] = z[RIVAL], change * z[RIVAL_SIGN]
+    add(rep.base, ring, place(ring, i), moves, work, before)
+
+
+@helper()
+def overlap(p, q):
+    """<z, z'> / <x, x'> for the blocks of two examples."""
+    return (
+        p[SIGN] * (q[SIGN] * (p[BLOCK] == q[BLOCK]) + q[RIVAL_SIGN] * (p[BLOCK] == q[RIVAL]))
+        + p[RIVAL_SIGN] * (q[SIGN] * (p[RIVAL] == q[BLOCK]) + q[RIVAL_SIGN] * (p[RIVAL] == q[RIVAL]))
+    )  # fmt: skip
+
+
+@complete.register(Window)
+def _(rep, i):
+    now, slots = int(rep.numbers[SEEN]) - 1, rep.dual.alpha.shape[0]
+    if rep.known[i] == now:
+        return
+    ring, known, row = rep.ring, rep.known, rep.dual.gram[i]
+    constant2 = ring.constant * ring.constant
+    born = now - (now - i) % slots
+    spread(ring, i, rep.x)
+    for n in range(max(int(known[i]) + 1, now + 1 - slots), now + 1):
+        j = n % slots
+        if j == i:
+            row[j] = rep.dual.own[i]
+        elif known[j] >= born:
+            row[j] = rep.dual.gram[j, i]
+        else:
+            share = overlap(rep.pairs[i], rep.pairs[j])
+            row[j] = share * (product(ring, j, i, rep.x) + constant2) if share != 0.0 else 0.0
+    gather(ring, i, rep.x)
+    known[i] = now
+
+
+@helper()
+def admit(rep, rule, rows, t, moves, work, tally):
+    """Let row t, with its z in ``work``, take the place of the oldest example; returns its slot and its margin."""
+    numbers = rep.numbers
+    i = int(numbers[SEEN]) % rep.dual.alpha.shape[0]
+    leave(rep.ring, rep, i, t, tally[ROUNDS])
+    tally[WEIGHT] += rep.dual.alpha[i]
+    tally[LARGEST] = max(tally[LARGEST], rep.dual.alpha[i])
+    numbers[SEEN] += 1.0
+    store(rep.ring, rows, t, i, numbers)
+    z = rep.pairs[i]
+    z[BLOCK], z[SIGN], z[RIVAL], z[RIVAL_SIGN] = work[WHO, 0], work[TAU, 0], -1.0, 0.0
+    margin = work[TAU, 0] * work[SCORES, int(work[WHO, 0])]
+    if moves == 2:
+        z[RIVAL], z[RIVAL_SIGN] = work[WHO, 1], work[TAU, 1]
+        margin += work[TAU, 1] * work[SCORES, int(work[WHO, 1])]
+    rep.dual.alpha[i], rep.known[i] = 0.0, -1.0
+    rep.dual.own[i], rep.dual.gradient[i] = moves * work[SPARE, 0], rule.goal - margin
+    if work[SPARE, 0] < TINY:
+        # Its alpha is the cap whatever happens, which the sums of the run know; no other example feels it.
+        z[SIGN], z[RIVAL_SIGN], rep.dual.own[i], rep.dual.gradient[i] = 0.0, 0.0, 0.0, 0.0
+    return i, margin
+
+
+@absorb.register(Window)
+def _(rep, rule, rows, t, moves, work, tally):
+    numbers = rep.numbers
+    newest, margin = admit(rep, rule, rows, t, moves, work, tally)
+    # Without loss the dual stays maximal over what remains: theta has not moved, and the newcomer's alpha is 0.
+    if rep.dual.gradient[newest] <= 0.0 and numbers[UNDONE] == 0.0:
+        return False
+    members = min(int(numbers[SEEN]), rep.dual.alpha.shape[0])
+    gain, undone = ascend(rep, newest, members, rule.cap)
+    if margin <= 0.0:
+        tally[GAIN] += gain
+    numbers[UNDONE] = 1.0 if undone else 0.0
+    for k in range(WAY):
+        tally[PATH + k] += rep.dual.way[k]
+        rep.dual.way[k] = 0.0
+    moved, total, adds, net = False, 0.0, 0.0, 0.0
+    for i in range(members):
+        if rep.dual.change[i] != 0.0:
+            moved = True
+            total += rep.dual.change[i]
+            adds, net = adds + 1.0, net + abs(rep.dual.change[i]) * sqrt(rep.dual.own[i])
+            follow_change(rep.ring, rep, i, moves, work, tally[ROUNDS])
+            rep.dual.change[i] = 0.0
+    # The gain of the dual is the margin times what the alphas have gained, less half of what |theta|^2 has.
+    numbers[SQUARE] += 2.0 * (rule.goal * total - gain)
+    # Between the additions of a round theta may be longer than before and after.
+    tally[HELD] += adds * net
+    tally[FARTHEST] = max(tally[FARTHEST], numbers[SQUARE])
+    return moved
+
+
+@room.register(Window)
+def _(rep, rows, t):
+    slots = rep.dual.alpha.shape[0]
+    return (rep.numbers[SEEN] < slots or slots == rep.window) and fits(rep.ring, rows, t, rep.numbers)
+
+
+@generic(2)
+def fits(ring: Any, rows: Any, t: int, numbers: Any) -> bool:
+    """Is there memory for row t in the ring?"""
+
+
+@fits.register(Dense, Dense)
+@fits.register(Dense, CSR)
+def _(ring, rows, t, numbers):
+    return True
+
+
+@fits.register(CSR, Dense)
+def _(ring, rows, t, numbers):
+    return vacant(ring, numbers, rows.X.shape[1])
+
+
+@fits.register(CSR, CSR)
+def _(ring, rows, t, numbers):
+    return vacant(ring, numbers, rows.indptr[t + 1] - rows.indptr[t])
+
+
+@helper()
+def vacant(ring, numbers, length):
+    """Do ``length`` more values fit beside the rows that will stay, with a quarter to spare once they are moved?"""
+    slots = ring.indptr.shape[0] // 2
+    oldest = int(numbers[SEEN]) % slots
+    if numbers[TAIL] + length <= ring.data.shape[0]:
+        return True
+    kept = 0
+    for i in range(slots):
+        kept += 0 if i == oldest else ring.indptr[2 * i + 1] - ring.indptr[2 * i]
+    return 4 * (kept + length) <= 3 * ring.data.shape[0]

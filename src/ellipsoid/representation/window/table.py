@@ -1,0 +1,175 @@
+"""Linear weights with a window of examples: the Python side of ``window.py``."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.engine.rows import CSR, Dense
+
+from ..rollback import Marked
+from ..tables import Floats, LinearTable
+from .linear import TAIL, Window
+from .slots import Slots
+
+
+class WindowTable(Marked):
+    """A linear table and the last ``window`` examples with their alphas.
+
+    >>> table = WindowTable(LinearTable(by_class=True, average=False), window=3, constant=1.0)
+    >>> table.reserve(1, 5), table.slots.count, table.X.shape
+    (True, 3, (3, 5))
+    """
+
+    def __init__(self, linear: LinearTable, *, window: int, constant: float) -> None:
+        self.linear, self.slots, self.constant = linear, Slots(window), constant
+        self.X: Floats = np.zeros((self.slots.count if self.by_class else 0, 0))
+        self.data: Floats = np.zeros(0)
+        self.indices: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self.indptr: NDArray[np.int64] = np.zeros(0 if self.by_class else 2 * self.slots.count, dtype=np.int64)
+        self._bind()
+
+    @property
+    def by_class(self) -> bool:
+        """Are the rows of the window dense, and each function's weights together?"""
+        return self.linear.by_class
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return self.linear.width
+
+    def pieces(self) -> list[Any]:
+        """The weights and the slots too."""
+        return [self, self.linear, self.slots]
+
+    def _bind(self) -> None:
+        self.ring: Any = (
+            Dense(self.X, self.constant)
+            if self.by_class
+            else CSR(self.data, self.indices, self.indptr, self.constant, self.width)
+        )
+        slots, old = self.slots, self.__dict__.get("rep")
+        # Scratch is zero between rounds, and kept: features may appear with every row.
+        dual = old.dual if old is not None and old.dual.alpha is slots.arrays["alpha"] else slots.dual()
+        x = np.zeros(0) if old is None else old.x
+        if len(x) < self.width:
+            x = np.zeros(max(self.width, 2 * len(x)))
+        self.rep: Any = Window(
+            self.linear.rep, self.ring, dual, slots.window, slots.numbers, slots.arrays["pairs"],
+            slots.arrays["known"], x,
+        )  # fmt: skip
+
+    # -- growing -----------------------------------------------------------------------------------------------
+
+    def reserve(self, scores: int, width: int) -> bool:
+        """Make room for this many scores and features; True if arrays moved."""
+        before = self.width
+        moved = self.linear.reserve(scores, width)
+        if self.width > before and self.by_class:
+            # The window's rows have no columns to spare: the order of a sum must not depend on them.
+            wider = np.zeros((len(self.X), self.width))
+            wider[:, :before] = self.X
+            self.X = wider
+        if moved or self.width > before:
+            self._bind()
+            moved = True
+        return moved
+
+    def grow(self, rows: Any, t: int) -> None:
+        """Double what is full."""
+        self.slots.grow(self.slots.seen + 1)
+        self._make_rows()
+        if not self.by_class:
+            length = int(rows.indptr[t + 1] - rows.indptr[t]) if isinstance(rows, CSR) else rows.X.shape[1]
+            needed = 2 * (int((self.indptr[1::2] - self.indptr[::2]).sum()) + length)
+            if needed > len(self.data):
+                more = max(256, 2 * len(self.data), needed) - len(self.data)
+                self.data = np.concatenate([self.data, np.zeros(more)])
+                self.indices = np.concatenate([self.indices, np.zeros(more, dtype=np.int64)])
+        self._bind()
+
+    def _make_rows(self) -> None:
+        """A row for each slot."""
+        if self.by_class:
+            self.X = np.concatenate([self.X, np.zeros((self.slots.count - len(self.X), self.width))])
+        else:
+            more = 2 * self.slots.count - len(self.indptr)
+            self.indptr = np.concatenate([self.indptr, np.zeros(more, dtype=np.int64)])
+
+    def prepare(self) -> None:
+        """Nothing is left to choose before the first row."""
+
+    def settle(self) -> None:
+        """Nothing is left to do after a run."""
+
+    def split(self, factor: float) -> None:
+        """Turn a binary run into the same run with two opposite functions."""
+        self.linear.split(factor)
+        self.slots.split(factor)
+        self._bind()
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def weights(self, scores: int, rounds: int) -> Floats:
+        """The first ``scores`` functions as rows (constant first); the average over ``rounds`` where one is kept."""
+        return self.linear.weights(scores, rounds)
+
+    def predictor(self, rounds: int) -> Any:
+        """What predictions are scored with: the weights alone."""
+        return self.linear.predictor(rounds)
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def state(self, scores: int) -> dict[str, NDArray[Any]]:
+        """Arrays that hold everything, trimmed of spare capacity."""
+        m = self.slots.members
+        arrays: dict[str, NDArray[Any]] = {**self.linear.state(scores), **self.slots.state()}
+        if self.by_class:
+            return {**arrays, "window_X": self.X[:m].copy()}
+        spans = [slice(self.indptr[2 * i], self.indptr[2 * i + 1]) for i in range(m)]
+        return {
+            **arrays,
+            "window_data": np.concatenate([self.data[:0], *(self.data[span] for span in spans)]),
+            "window_indices": np.concatenate([self.indices[:0], *(self.indices[span] for span in spans)]),
+            "window_lengths": np.array([span.stop - span.start for span in spans], dtype=np.int64),
+        }
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what ``state`` gave."""
+        self.slots.restore(arrays, len(arrays["W"]))
+        self.linear.restore(arrays)
+        self._make_rows()
+        if self.by_class:
+            X = arrays["window_X"]
+            if X.shape != (self.slots.members, self.width):
+                raise ValueError("the examples of its window have the wrong shape")
+            self.X[: len(X)] = X
+        else:
+            self._restore_sparse(*(arrays[f"window_{name}"] for name in ("data", "indices", "lengths")))
+        self._bind()
+
+    def _restore_sparse(self, data: NDArray[Any], indices: NDArray[Any], lengths: NDArray[Any]) -> None:
+        sound = (
+            lengths.shape == (self.slots.members,) and bool((lengths >= 0).all())
+            and data.shape == indices.shape == (int(lengths.sum()),)
+            and bool(((indices >= 0) & (indices < self.width)).all())
+        )  # fmt: skip
+        if not sound:
+            raise ValueError("the examples of its window are not sound")
+        # In the order of their observations, which moving them to the front relies on.
+        starts, order = np.concatenate([[0], np.cumsum(lengths)]), self.slots.order
+        spans = [slice(starts[i], starts[i + 1]) for i in order]
+        self.data = np.concatenate([np.zeros(0), *(data[span] for span in spans)])
+        self.indices = np.concatenate([self.indices[:0], *(indices[span] for span in spans)]).astype(np.int64)
+        ends = np.cumsum(lengths[order])
+        self.indptr[2 * order + 1] = ends
+        self.indptr[2 * order] = ends - lengths[order]
+        self.slots.numbers[TAIL] = len(self.data)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key not in ("rep", "ring")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._bind()

@@ -1,0 +1,110 @@
+"""A window in the feature space of a kernel: its ring holds no rows, but where their kernel values are.
+
+The rows of the window stand in front of each block that is scored ahead, so that the block's Gram matrix has all the
+products that a round may ask for. The scores made ahead are those of the examples that have left the window, whose
+alphas are final; an example that leaves in the middle of a block corrects the rows to come. The alphas of the window
+are summed when a row has its turn:
+
+    B_r(x) = sum over those that have left, in their order  +  sum over the window, the oldest first
+
+Each term is added once and in the order of arrival, so that no bit depends on where blocks begin.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ellipsoid.engine.generic import FUSE, helper
+from ellipsoid.engine.rows import Dense
+
+from ..kernel.lookahead import add_times
+from .linear import (
+    BLOCK,
+    RIVAL,
+    RIVAL_SIGN,
+    SEEN,
+    SIGN,
+    fits,
+    follow_change,
+    gather,
+    leave,
+    product,
+    recall,
+    spread,
+    store,
+)
+
+
+class Values(NamedTuple):
+    """Slot i is row ``where[i]`` of the block, ``gram[s, t]`` the kernel value of row t with an earlier one or itself.
+
+    ``late[i]`` sums the changes of alpha_i, each times the rounds before it; ``constant`` is 0.
+    """
+
+    gram: np.ndarray
+    where: np.ndarray
+    late: np.ndarray
+    constant: float
+
+
+@store.register(Values, Dense)
+def _(ring, rows, t, i, numbers):
+    ring.where[i] = t
+
+
+@fits.register(Values, Dense)
+def _(ring, rows, t, numbers):
+    return True
+
+
+@spread.register(Values)
+@gather.register(Values)
+def _(ring, i, x):
+    pass
+
+
+@product.register(Values)
+def _(ring, i, j, x):
+    s, t = ring.where[i], ring.where[j]
+    return ring.gram[min(s, t), max(s, t)]
+
+
+@recall.register(Values, fast=FUSE)
+def _(ring, rep, t, scores):
+    alpha, seen = rep.dual.alpha, int(rep.numbers[SEEN])
+    slots = alpha.shape[0]
+    i = seen % slots if seen > slots else 0
+    for _ in range(min(seen, slots)):
+        if alpha[i] != 0.0:
+            z, value = rep.pairs[i], ring.gram[ring.where[i], t]
+            scores[int(z[BLOCK])] += alpha[i] * z[SIGN] * value
+            if z[RIVAL] >= 0.0:
+                scores[int(z[RIVAL])] += alpha[i] * z[RIVAL_SIGN] * value
+        i = i + 1 if i + 1 < slots else 0
+
+
+@follow_change.register(Values)
+def _(ring, rep, i, moves, work, before):
+    ring.late[i] += rep.dual.change[i] * before
+
+
+@leave.register(Values)
+def _(ring, rep, i, t, before):
+    alpha, late, z = rep.dual.alpha[i], ring.late[i], rep.pairs[i]
+    ring.late[i] = 0.0
+    # An alpha that has come and gone is part of an average.
+    if alpha != 0.0 or (late != 0.0 and rep.base.late.shape[0] > 0):
+        s = ring.where[i]
+        rep.base.when[s] = before + 1.0
+        _hand_over(rep.base, s, t + 1, int(z[BLOCK]), alpha * z[SIGN], late * z[SIGN])
+        if z[RIVAL] >= 0.0:
+            _hand_over(rep.base, s, t + 1, int(z[RIVAL]), alpha * z[RIVAL_SIGN], late * z[RIVAL_SIGN])
+
+
+@helper()
+def _hand_over(base, s, first, r, tau, late):
+    """Row s has a final coefficient in function r, which the rows from ``first`` on feel."""
+    base.moved[s, r] = tau
+    if base.late.shape[0] > 0:
+        base.late[s, r] = late
+    add_times(base.scores[r, first:], tau, base.gram[s, first:])
