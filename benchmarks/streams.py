@@ -145,12 +145,12 @@ def vowpal_wabbit(data: Data, form: str, text: Path, folder: Path, target: Targe
         return model
 
     def error(path: Path) -> float:
-        judge = Workspace(f"--initial_regressor {path} --testonly --quiet")
+        margin_of = Workspace(f"--initial_regressor {path} --testonly --quiet")
         wrong = 0
         for x, label in zip(data.X_test, np.searchsorted(data.classes, data.y_test).tolist(), strict=True):
             there = np.flatnonzero(x).tolist()
-            wrong += judge.predict("| " + " ".join(f"{j + 1}:{form % x[j]}" for j in there)) != label + 1
-        judge.finish()
+            wrong += margin_of.predict("| " + " ".join(f"{j + 1}:{form % x[j]}" for j in there)) != label + 1
+        margin_of.finish()
         return wrong / len(data.y_test)
 
     return Contender(name, lambda: None, job, "--data FILE --final_regressor MODEL, one pass, no cache", error, target)

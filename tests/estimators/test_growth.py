@@ -49,7 +49,7 @@ def test_a_third_class_leaves_the_two_known_as_they_were(model, average, blobs):
     model = clone(model).set_params(average=average).partial_fit(X[:60], y[:60] % 2)
     lead = model.decision_function(X)
     core = model._core
-    core.know("newcomer")
+    core.add_label("newcomer")
     scores = model.decision_function(X)
     assert scores.shape == (120, 3)
     assert not scores[:, 2].any()

@@ -29,7 +29,7 @@ from ellipsoid import (
 from ellipsoid.estimators import container, persist
 from ellipsoid.estimators import expansion as blocks
 from ellipsoid.estimators import interruption as broken
-from ellipsoid.estimators.interruption import Standpoint
+from ellipsoid.estimators.interruption import LearnerMark
 from ellipsoid.representation.kernel import prefetch as forerun
 from ellipsoid.representation.kernel import threads
 
@@ -129,7 +129,7 @@ def test_a_full_memory_in_a_middle_block_leaves_the_blocks_before_it():
 
 
 def test_a_second_interrupt_waits_until_the_first_has_been_dealt_with(monkeypatch):
-    trial, bring_back = SOME["kernel"], Standpoint.bring_back
+    trial, bring_back = SOME["kernel"], LearnerMark.bring_back
     base, twin, again = trial.started(), trial.started(), []
 
     def struck(mark, learner):
@@ -137,7 +137,7 @@ def test_a_second_interrupt_waits_until_the_first_has_been_dealt_with(monkeypatc
         again.append(mark)
         bring_back(mark, learner)
 
-    monkeypatch.setattr(Standpoint, "bring_back", struck)
+    monkeypatch.setattr(LearnerMark, "bring_back", struck)
     monkeypatch.setattr(type(base._core.table), "commit", lambda *_: signal.raise_signal(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         trial.learn(base, 20, 22)
@@ -148,11 +148,11 @@ def test_a_second_interrupt_waits_until_the_first_has_been_dealt_with(monkeypatc
 
 def test_where_no_signal_arrives_none_is_held_back():
     done = []
-    broken.undisturbed(lambda: done.append(signal.getsignal(signal.SIGINT)))
+    broken.without_interrupts(lambda: done.append(signal.getsignal(signal.SIGINT)))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(signal, "signal", lambda *_: pytest.fail("the handler is not Python's to change"))
         patch.setattr(signal, "getsignal", lambda _: signal.SIG_IGN)
-        broken.undisturbed(lambda: done.append(None))
+        broken.without_interrupts(lambda: done.append(None))
     assert done[0] is not signal.default_int_handler
     assert done[1] is None
 

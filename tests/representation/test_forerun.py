@@ -24,7 +24,7 @@ def begun(monkeypatch):
     """Three threads for every product; returns the blocks that were begun."""
     noted = []
 
-    class Counted(forerun.Forerun):
+    class Counted(forerun.BlockPrefetch):
         def __init__(self, table, block, *args):
             noted.append(len(block.norms))
             super().__init__(table, block, *args)
@@ -113,7 +113,7 @@ def test_a_model_that_is_asked_while_it_learns_learns_the_same(begun, monkeypatc
     plain.partial_fit(X[40:], Y[40:])
     asked = []
 
-    class Asked(blocks.Forerun):
+    class Asked(blocks.BlockPrefetch):
         def finish(self):
             asked.append(found.decision_function(X[:3]))
             return super().finish()

@@ -9,7 +9,7 @@ import weakref
 import numpy as np
 import pytest
 
-from ellipsoid.streams import scan_threads as crew
+from ellipsoid.streams import scan_threads as scan_threads
 from ellipsoid.streams.blocks import Origin
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.scan_threads import ABREAST, default_threads, side_by_side
@@ -164,7 +164,7 @@ def test_chunks_of_a_file_are_the_same_however_many_threads_its_size_calls_for(b
 
 
 def test_threads_are_as_many_as_a_file_has_blocks_for(block_size, tmp_path, monkeypatch):
-    monkeypatch.setattr(crew.os, "sched_getaffinity", lambda _: set(range(3)), raising=False)
+    monkeypatch.setattr(scan_threads.os, "sched_getaffinity", lambda _: set(range(3)), raising=False)
     assert [default_threads(blocks) for blocks in (None, 0, 1, 2, 3, 100)] == [3, 0, 0, 2, 3, 3]
     block_size(1000)
     text = b"1 1:0.5 2:1.5\n" * 250

@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any
 
 # Imported by scikit-learn, SciPy, joblib and numba as whole modules, and looked at only inside of functions.
-SELDOM = (
+SELDOM_USED = (
     "asyncio",
     "narwhals",
     "narwhals.stable",
@@ -48,11 +48,11 @@ def import_libraries() -> None:
         _import_scikit_learn()
         import_module("ellipsoid.estimators.base")
         import_module("ellipsoid.streams.opening")
-        import_module("ellipsoid.engine.native.compile_server").workshop.open = True
+        import_module("ellipsoid.engine.native.compile_server").compile_server.open = True
 
 
 def _import_scikit_learn() -> None:
-    put_off(SELDOM)
+    defer_imports(SELDOM_USED)
     # None makes the import statement fail as for a module that is not there.
     sys.modules["pandas"] = None  # type: ignore[assignment]
     try:
@@ -76,7 +76,7 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def put_off(names: Collection[str]) -> None:
+def defer_imports(names: Collection[str]) -> None:
     """Let the modules of these names wait from now on; nothing happens to one that has been imported already.
 
     >>> put_off(["a_module_that_was_never_there"])

@@ -34,7 +34,7 @@ from numba.core.runtime import rtsys
 from numba.core.serialize import dumps
 
 from .generic import NoBody
-from .native.compile_server import workshop
+from .native.compile_server import compile_server
 from .native.digest import SOURCES, source_digest
 
 _entries: dict[Any, Callable[..., Any]] = {}
@@ -122,11 +122,11 @@ class _DigestCache(FunctionCache):
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             found = self._load_overload(sig, target_context)
-            if found is None and workshop.open:
-                workshop.order(self._py_func, sig, dict.fromkeys(source.__module__ for source, _ in SOURCES))
+            if found is None and compile_server.open:
+                compile_server.request(self._py_func, sig, dict.fromkeys(source.__module__ for source, _ in SOURCES))
                 found = self._load_overload(sig, target_context)
                 # Where nothing can be kept, the next would be compiled for nothing there.
-                workshop.open = found is not None
+                compile_server.open = found is not None
             return found
 
     def save_overload(self, sig: Any, data: Any) -> None:

@@ -12,14 +12,14 @@ from .protocol import (
     absorb,
     averages,
     begin,
-    curious,
-    demand,
-    judge,
     lift,
     lower,
-    meet,
+    margin_of,
+    request_step,
     room,
     score,
+    score_next,
+    wants_label,
     width,
     winner,
 )
@@ -73,7 +73,7 @@ def learn(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (ev
         while True:
             if lifted:
                 kept = lift(rep, rows, t, n, tally[ROUNDS])
-            meet(rep, rows, t, n, scores)
+            score_next(rep, rows, t, n, scores)
             if asked:
                 task.ledger[ASIDE, t] = winner(task, scores)
             if lifted:
@@ -83,13 +83,13 @@ def learn(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (ev
             lifted = asked = False
         if only:
             continue
-        if not curious(rule, task, rep, rows, t, work, tally):
+        if not wants_label(rule, task, rep, rows, t, work, tally):
             tally[ROUNDS] += 1.0
             continue
-        margin = judge(task, t, scores)
+        margin = margin_of(task, t, scores)
         if margin <= 0.0:
             tally[MISTAKES] += 1.0
-        moves, size = demand(task, rule, rep, rows, t, margin, work, tally)
+        moves, size = request_step(task, rule, rep, rows, t, margin, work, tally)
         if moves > 0 and absorb(rep, rule, rows, t, moves, work, tally):
             tally[UPDATES] += 1.0
             tally[RADIUS2] = max(tally[RADIUS2], size)

@@ -29,7 +29,7 @@ def begin(rep: Any) -> None:
 
 
 @generic(2, default=True)
-def meet(rep: Any, rows: Any, t: int, n: int, scores: Any) -> None:
+def score_next(rep: Any, rows: Any, t: int, n: int, scores: Any) -> None:
     """Representation: score row t, which is learned next, and may be followed by its neighbours; by default `score`."""
     score(rep, rows, t, n, scores)
 
@@ -68,18 +68,18 @@ def absorb(rep: Any, rule: Any, rows: Any, t: int, moves: int, work: Any, tally:
 
 
 @generic(1, default=True)
-def curious(rule: Any, task: Any, rep: Any, rows: Any, t: int, work: Any, tally: Any) -> bool:
+def wants_label(rule: Any, task: Any, rep: Any, rows: Any, t: int, work: Any, tally: Any) -> bool:
     """Rule: does row t, scored already, deserve a label? A row without one is predicted and not learned."""
     return True
 
 
 @generic(1, default=True)
-def forgo(rule: Any, rep: Any, tally: Any) -> None:
+def on_zero_row(rule: Any, rep: Any, tally: Any) -> None:
     """Rule: what a zero row means, which asks for a step that nobody can make; by default nothing."""
 
 
 @generic(1, default=True)
-def account(rule: Any, margin: float, tau: float, energy: float, tally: Any) -> None:
+def record_step(rule: Any, margin: float, tau: float, energy: float, tally: Any) -> None:
     """Rule: keep the sums of its own for a step of size ``tau`` that is about to be made; by default none."""
 
 
@@ -99,7 +99,7 @@ def width(task: Any) -> int:
 
 
 @generic(1)
-def judge(task: Any, t: int, scores: Any) -> float:
+def margin_of(task: Any, t: int, scores: Any) -> float:
     """Task: the margin of row t; it is a mistake when <= 0."""
 
 
@@ -109,7 +109,7 @@ def winner(task: Any, scores: Any) -> int:
 
 
 @generic(1)
-def demand(  # noqa: PLR0913 (every part of the protocol once)
+def request_step(  # noqa: PLR0913 (every part of the protocol once)
     task: Any, rule: Any, rep: Any, rows: Any, t: int, margin: float, work: Any, tally: Any
 ) -> tuple[int, float]:
     """Task: ask the rule for a step; returns the number of moves (0: passive) and the squared norm of the row."""

@@ -16,7 +16,20 @@ import numpy as np
 
 from .generic import MAXIMUM
 from .native.vector_sums import foremost
-from .protocol import SCORES, TAU, WHO, account, demand, forgo, judge, norm2, share, step, width, winner
+from .protocol import (
+    SCORES,
+    TAU,
+    WHO,
+    margin_of,
+    norm2,
+    on_zero_row,
+    record_step,
+    request_step,
+    share,
+    step,
+    width,
+    winner,
+)
 from .rows import HUGE, TINY
 from .tally import LOSS2, PARTS, PATH, PUSH, STEPS, ZEROS
 
@@ -68,20 +81,20 @@ def _(task):
     return task.classes
 
 
-@judge.register(Binary)
+@margin_of.register(Binary)
 def _(task, t, scores):
     return scores[0] if task.ledger[CODES, t] == 1 else -scores[0]
 
 
-@judge.register(Multiclass)
-@judge.register(OneVsRest)
+@margin_of.register(Multiclass)
+@margin_of.register(OneVsRest)
 def _(task, t, scores):
     y = task.ledger[CODES, t]
     _, highest = foremost(scores, task.classes, y)
     return scores[y] - highest
 
 
-@judge.register(MultiLabel, fast=MAXIMUM)
+@margin_of.register(MultiLabel, fast=MAXIMUM)
 def _(task, t, scores):
     low, high = np.inf, -np.inf
     for r in range(task.classes):
@@ -105,14 +118,14 @@ def _(task, scores):
     return best
 
 
-@demand.register(Binary)
+@request_step.register(Binary)
 def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     if margin > rule.margin:
         return 0, 0.0
     size = norm2(rep, rows, t)
     if size < TINY:
         tally[ZEROS] += 1.0
-        forgo(rule, rep, tally)
+        on_zero_row(rule, rep, tally)
         return 0, 0.0
     tau = step(rule, margin, size)
     if tau == 0.0:
@@ -123,18 +136,18 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     tally[PATH] += tau * sqrt(size)
     tally[STEPS] += 1.0
     tally[LOSS2] += min((rule.margin - margin) ** 2, HUGE)
-    account(rule, margin, tau, size, tally)
+    record_step(rule, margin, tau, size, tally)
     return 1, size
 
 
-@demand.register(Multiclass)
+@request_step.register(Multiclass)
 def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     if margin > rule.margin:
         return 0, 0.0
     size = norm2(rep, rows, t)
     if size < TINY:
         tally[ZEROS] += 1.0
-        forgo(rule, rep, tally)
+        on_zero_row(rule, rep, tally)
         return 0, 0.0
     moves = share(rule, task.classes, task.ledger[CODES, t], size, work)
     if moves > 0:
@@ -142,11 +155,11 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
         tally[PATH] += work[TAU, 0] * sqrt(size)
         tally[STEPS] += 1.0
         tally[LOSS2] += min((rule.margin - margin) ** 2, HUGE)
-        account(rule, margin, work[TAU, 0], 2.0 * size, tally)
+        record_step(rule, margin, work[TAU, 0], 2.0 * size, tally)
     return moves, size
 
 
-@demand.register(OneVsRest)
+@request_step.register(OneVsRest)
 def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     y = task.ledger[CODES, t]
     size = -1.0
@@ -159,7 +172,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
         if size < 0.0:
             size = norm2(rep, rows, t)
         if size < TINY:
-            forgo(rule, rep, tally)
+            on_zero_row(rule, rep, tally)
             continue
         tau = step(rule, own, size)
         if tau != 0.0:
@@ -169,12 +182,12 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
             tally[PATH] += tau * sqrt(size)
             tally[STEPS] += 1.0
             tally[LOSS2] += min((rule.margin - own) ** 2, HUGE)
-            account(rule, own, tau, size, tally)
+            record_step(rule, own, tau, size, tally)
     tally[PARTS] += moves
     return moves, size
 
 
-@demand.register(MultiLabel)
+@request_step.register(MultiLabel)
 def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     # With no right label, or no wrong one, the margin is infinite and nothing is asked.
     if margin > rule.margin or margin == np.inf:
@@ -182,7 +195,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     size = norm2(rep, rows, t)
     if size < TINY:
         tally[ZEROS] += 1.0
-        forgo(rule, rep, tally)
+        on_zero_row(rule, rep, tally)
         return 0, 0.0
     tau = step(rule, margin, 2.0 * size)
     if tau == 0.0:

@@ -16,7 +16,7 @@ from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, like,
 
 from . import persist
 from .inputs import Source, check_memory, flaw_message
-from .interruption import Standpoint, tell, undisturbed
+from .interruption import LearnerMark, add_progress_note, without_interrupts
 from .labels import label_sets, tidy, unseen
 from .learner import NO_LABELS, Learner
 from .named import row_of
@@ -70,7 +70,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         try:
             self._fit(X, y)
         except BaseException:
-            undisturbed(lambda: self._be(before))
+            without_interrupts(lambda: self._be(before))
             raise
         return self
 
@@ -89,7 +89,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         self._note_names(X, reset=True)
         learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
         for label in known.tolist():
-            learner.know(label)
+            learner.add_label(label)
         ledger = np.empty((2 if self.shuffle else 1, source.n), dtype=np.int64)
         if not learner.multilabel:
             ledger[CODES] = learner.labels.encode(labels)[0]
@@ -170,19 +170,19 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             learner.multilabel = labels.ndim == 2
             learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
             for label in known:
-                learner.know(label)
+                learner.add_label(label)
             learner.closed |= bool(known) or classes is not None
             learner.name(names)
             learner.learn(source, labels, predictions=predictions, shown=seen)
             self._install(learner)
             return labels if predictions is None else tidy(predictions, self.classes_.dtype)
         except BaseException as error:
-            undisturbed(lambda: self._keep_learned(learner, before, mark, names))
-            tell(error, learner.rounds - mark.rounds, source.n, learner.rounds)
+            without_interrupts(lambda: self._keep_learned(learner, before, mark, names))
+            add_progress_note(error, learner.rounds - mark.rounds, source.n, learner.rounds)
             raise
 
     def _keep_learned(
-        self, learner: Learner, before: dict[str, Any], mark: Standpoint, names: dict[Any, int] | None
+        self, learner: Learner, before: dict[str, Any], mark: LearnerMark, names: dict[Any, int] | None
     ) -> None:
         """After an exception: the rows that were learned, and no trace of the others."""
         if learner.rounds > mark.rounds:

@@ -41,10 +41,10 @@ class DualLearner(Learner):
             return LinearTable(by_class=by_class, average=self.average)
         return LinkTable(self.link, average=self.average, constant=self.constant != 0.0)
 
-    def know(self, label: Any) -> None:
+    def add_label(self, label: Any) -> None:
         """Add a class; the dual of the binary run becomes that of the run with two rows from the start."""
         before = self.split
-        super().know(label)
+        super().add_label(label)
         if self.split and not before:
             # One-vs-rest had two binary learners all the time, of which the second is the first with its sign turned.
             many = 2.0 if self.one_vs_rest else self.half

@@ -43,11 +43,11 @@ class EllipsoidLearner(Learner):
         return EllipsoidTable(linear, constant=self.constant != 0.0, **self.table_options)
 
     @property
-    def swift(self) -> bool:
+    def learns_single_rows(self) -> bool:
         """A rule that halts wants to be looked after, row by row."""
-        return super().swift and not self.halts
+        return super().learns_single_rows and not self.halts
 
-    def greet(self, rows: Any, ledger: Any, mode: int, row: int) -> None:
+    def learn_new_label(self, rows: Any, ledger: Any, mode: int, row: int) -> None:
         """A label cannot be new to a learner that did not ask for it."""
         told = {"selective": False} if isinstance(self.rule, cellip.CELLIP) else {"smoothing": 0.0}
         self.run(rows, ledger, mode, row, row + 1, rule=self.rule._replace(**told))
@@ -100,7 +100,7 @@ class KernelLearner(EllipsoidLearner):
         self.multilabel = bool(scalars["multilabel"])
         self.open(arrays["SV"].shape[1] - 1, by_class=True, classes=len(labels))
         for label in labels:
-            self.know(label)
+            self.add_label(label)
         self.table.restore(arrays)
         self.tally[:] = arrays["tally"]
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])

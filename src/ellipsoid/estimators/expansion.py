@@ -15,11 +15,11 @@ from ellipsoid.representation.kernel.hindsight import Hindsight
 from ellipsoid.representation.kernel.history import History
 from ellipsoid.representation.kernel.lookahead import PENDING, Lookahead
 from ellipsoid.representation.kernel.patterns import Block, DensePatterns, SparsePatterns
-from ellipsoid.representation.kernel.prefetch import Forerun
-from ellipsoid.representation.kernel.score_cache import Standing
+from ellipsoid.representation.kernel.prefetch import BlockPrefetch
+from ellipsoid.representation.kernel.score_cache import ScoreCache
 
 from .inputs import Source
-from .interruption import Standpoint
+from .interruption import LearnerMark
 from .learner import NO_LABELS, Codes, Learner
 
 # Kernel values beyond this could overflow a score.
@@ -96,7 +96,7 @@ class ExpansionLearner(Learner):
             rule, intercept=intercept, average=bool(average) and not self.vote, one_vs_rest=one_vs_rest, half=half
         )
         self.kernel, self.passes, self.budget = kernel, passes, budget
-        self.standing: Standing | None = None
+        self.cache: ScoreCache | None = None
 
     def new_table(self, by_class: bool) -> ExpansionTable:
         """Support patterns, dense or sparse as the first rows are."""
@@ -133,9 +133,9 @@ class ExpansionLearner(Learner):
 
         A block is learned as a whole, or not at all; within a budget, as far as the last update that was settled.
         """
-        standing = self.stand(rows, start, stop, mode)
+        cache = self.score_cache(rows, start, stop, mode)
         how = WATCHED if mode == WATCHED else PLAIN
-        coming: Forerun | None = None
+        coming: BlockPrefetch | None = None
         ahead: Lookahead | None = None
         size = BLOCK if self.budget is None else BLOCK_WITHIN_BUDGET
         begin, end = start, min(stop, start + size - self.rounds % size)
@@ -143,11 +143,11 @@ class ExpansionLearner(Learner):
         def picks_of(begin: int, end: int) -> slice | Codes:
             return ledger[ASIDE, begin:end].copy() if mode == ORDERED else slice(begin, end)
 
-        def prepared(spare: NDArray[np.float64] | None = None) -> Forerun | None:
+        def prepared(spare: NDArray[np.float64] | None = None) -> BlockPrefetch | None:
             block = self.table.block(rows, picks_of(end, min(stop, end + size))) if end < stop else None
             if block is None or block.tiles is None:
                 return None
-            return Forerun(self.table, block, self.scores, base_round(self.rounds + end - begin), coming, spare)
+            return BlockPrefetch(self.table, block, self.scores, base_round(self.rounds + end - begin), coming, spare)
 
         while begin < stop:
             mark = self.mark(block=True)
@@ -161,7 +161,7 @@ class ExpansionLearner(Learner):
                 else:
                     ahead = None
                     block = self.table.block(rows, picks, self.own_columns(picks))
-                    if standing is None and Forerun.worthwhile(self.table, block):
+                    if cache is None and BlockPrefetch.worthwhile(self.table, block):
                         ahead = self.look_ahead(block)
                         following = prepared()
                 if following is not None:
@@ -175,10 +175,10 @@ class ExpansionLearner(Learner):
                     before = Hindsight.begin(self.table, self.rounds, self.scores)
                     ahead = self.look_ahead(block) if ahead is None else ahead
                 sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
-                if standing is not None:
-                    ahead = self.table.look_ahead(block, standing.scores_of(self.table, block, picks), keep=True)
+                if cache is not None:
+                    ahead = self.table.look_ahead(block, cache.scores_of(self.table, block, picks), keep=True)
                     self.go(self.task(small, how, sets), block, ahead, mark)
-                    standing.keep(self.table, picks, ahead.scores.T)
+                    cache.keep(self.table, picks, ahead.scores.T)
                 elif ahead is not None:
                     self.go(self.task(small, how, sets), block, ahead, mark)
                 else:
@@ -193,7 +193,7 @@ class ExpansionLearner(Learner):
             coming = following
             begin, end = end, min(stop, end + size)
 
-    def leave(self, mark: Standpoint) -> None:
+    def leave(self, mark: LearnerMark) -> None:
         """Take back what was done of a block; within a budget each update was settled as it came."""
         if self.budget is None:
             self.go_back(mark)
@@ -206,11 +206,11 @@ class ExpansionLearner(Learner):
             return self.table.look_ahead(block, np.zeros((len(block.norms), self.scores)))
         return self.table.look_ahead(block, self.table.scores_ahead(block, self.scores))
 
-    def learn_block(self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8], mark: Standpoint) -> None:
+    def learn_block(self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8], mark: LearnerMark) -> None:
         """Learn a block of rows, with a ledger of their own, that nothing is known about yet."""
         self.go(self.task(ledger, mode, Y), block, self.look_ahead(block), mark)
 
-    def go(self, task: Any, block: Block, ahead: Lookahead, mark: Standpoint) -> None:
+    def go(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark) -> None:
         """Run the loop over a block, and store what it moved."""
         if self.budget is not None:
             self.go_within_budget(task, block, ahead)
@@ -247,19 +247,19 @@ class ExpansionLearner(Learner):
         self.passes = 1
         super().learn(*args, **options)
 
-    def stand(self, rows: Dense | CSR, start: int, stop: int, mode: int) -> Standing | None:
+    def score_cache(self, rows: Dense | CSR, start: int, stop: int, mode: int) -> ScoreCache | None:
         """The score table of these rows where they are to be learned several times and memory allows."""
         if self.passes == 1 or self.budget is not None or stop * self.scores > STANDING_VALUES:
             return None
-        if self.standing is None or self.standing.rows is not rows:
-            self.standing = Standing(rows, stop, self.scores)
+        if self.cache is None or self.cache.rows is not rows:
+            self.cache = ScoreCache(rows, stop, self.scores)
             if self.table.history is None:
                 self.table.history = History(self.table.coef.shape[1])
-        return self.standing
+        return self.cache
 
     def rest(self) -> None:
         """Forget what only another pass over the same rows would need: none will come."""
-        self.standing, self.passes = None, 1
+        self.cache, self.passes = None, 1
         if not self.vote:
             self.table.history = None
 
@@ -270,7 +270,7 @@ class ExpansionLearner(Learner):
         return picks
 
     @property
-    def foretells(self) -> bool:
+    def predicts_in_loop(self) -> bool:
         """Can averages and votes be told in hindsight? Not where more than updates changes coefficients."""
         return not (self.average or self.vote) or type(self.table) is ExpansionTable
 
@@ -326,7 +326,7 @@ class ExpansionLearner(Learner):
         self.multilabel = bool(scalars["multilabel"])
         self.open(int(scalars["width"]), by_class=bool(scalars["by_class"]), classes=len(labels))
         for label in labels:
-            self.know(label)
+            self.add_label(label)
         self.table.restore(arrays)
         self.tally[:] = arrays["tally"]
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
@@ -342,7 +342,7 @@ class OneRow:
         self.row, self.code, self.rows = row[0], self.ledger[0], Dense(row, learner.constant)
         self.kernel = learner.table.make_kernel()
         # No row has this shape where every row must take the long way.
-        self.shape = self.row.shape if learner.swift and not isinstance(self.kernel, Function) else (-1,)
+        self.shape = self.row.shape if learner.learns_single_rows and not isinstance(self.kernel, Function) else (-1,)
         self.learn_args = self.decide_args = ()
 
     def flaw(self) -> int:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .learner import Learner
 
 
-class Standpoint(Mark):
+class LearnerMark(Mark):
     """A learner as it is now, for a step that may be broken off."""
 
     def __init__(self, learner: "Learner", block: bool = False) -> None:
@@ -36,7 +36,7 @@ class Standpoint(Mark):
             learner.table.returned()
 
 
-def undisturbed(work: Callable[[], Any]) -> None:
+def without_interrupts(work: Callable[[], Any]) -> None:
     """Do the work; Ctrl-C is answered when it is done.
 
     Only the main thread is ever interrupted. Where the handler is not one of Python's there is nothing to put off.
@@ -57,7 +57,7 @@ def undisturbed(work: Callable[[], Any]) -> None:
         usual(*came[0])
 
 
-def tell(error: BaseException, learned: int, rows: int, total: int) -> None:
+def add_progress_note(error: BaseException, learned: int, rows: int, total: int) -> None:
     """Let an exception say how far the call had come."""
     if learned:
         told = (

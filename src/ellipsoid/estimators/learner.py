@@ -30,9 +30,9 @@ from ellipsoid.engine.tasks import ASIDE, ORDERED, PLAIN
 from ellipsoid.representation.tables import LinearTable, whole_blocks
 
 from .inputs import Source, flaw_message
-from .interruption import Standpoint, undisturbed
+from .interruption import LearnerMark, without_interrupts
 from .labels import Labels
-from .predict_then_learn import Watch, watch
+from .predict_then_learn import WatchedBlock, watched_block
 
 Task = Binary | Multiclass | OneVsRest | MultiLabel
 Codes = NDArray[np.int64]
@@ -94,7 +94,7 @@ class Learner:
         return int(self.tally[tallies.ROUNDS])
 
     @property
-    def swift(self) -> bool:
+    def learns_single_rows(self) -> bool:
         """May single rows be learned without looking at the representation afterwards?"""
         return len(self.labels) > 0 and not self.multilabel
 
@@ -126,7 +126,7 @@ class Learner:
         if self.tally[tallies.UPDATES] > 0.0 and self.tally[tallies.STEPS] == 0.0:
             self.tally[[tallies.PATH, tallies.HELD]] = UNKNOWN_WAY
 
-    def know(self, label: Any) -> None:
+    def add_label(self, label: Any) -> None:
         """Add a class: a zero row; a third class first splits the binary vector into two opposite rows."""
         if len(self.labels) == 2 and not self.multilabel and self.rounds > 0:
             self.split = True
@@ -163,20 +163,20 @@ class Learner:
 
     # -- steps that are broken off -----------------------------------------------------------------------------
 
-    def mark(self, block: bool = False) -> Standpoint:
+    def mark(self, block: bool = False) -> LearnerMark:
         """Where the learner stands now; with ``block``, before rows that may have to be taken back all together."""
-        return Standpoint(self, block)
+        return LearnerMark(self, block)
 
-    def undo(self, mark: Standpoint) -> None:
+    def undo(self, mark: LearnerMark) -> None:
         """After an exception: back to the mark, unless the loop has learned a row since, which it does as a whole."""
         if self.rounds > mark.rounds:
-            undisturbed(self.finish)
+            without_interrupts(self.finish)
         else:
             self.go_back(mark)
 
-    def go_back(self, mark: Standpoint) -> None:
+    def go_back(self, mark: LearnerMark) -> None:
         """Be what the mark says."""
-        undisturbed(lambda: mark.bring_back(self))
+        without_interrupts(lambda: mark.bring_back(self))
 
     def finish(self) -> None:
         """Do what may be left to do behind a row that was learned."""
@@ -205,7 +205,9 @@ class Learner:
                 continue
             codes, fresh = self.labels.encode(y[start:stop])
             if predictions is not None:
-                self.learn_watched(watch(self, source, shown, start, stop, codes), fresh, predictions[start:stop])
+                self.learn_watched(
+                    watched_block(self, source, shown, start, stop, codes), fresh, predictions[start:stop]
+                )
                 continue
             rows, ledger, begin = source.rows(start, stop), codes[np.newaxis], 0
             for row, label in [*fresh, (stop - start, None)]:
@@ -213,20 +215,20 @@ class Learner:
                     self.run(rows, ledger, PLAIN, begin, row)
                 begin = row
                 if row < stop - start:
-                    self.learn_first(label, partial(self.greet, rows, ledger, PLAIN, row))
+                    self.learn_first_of_label(label, partial(self.learn_new_label, rows, ledger, PLAIN, row))
                     begin = row + 1
 
-    def learn_first(self, label: Any, learn_row: Callable[[], None]) -> None:
+    def learn_first_of_label(self, label: Any, learn_row: Callable[[], None]) -> None:
         """Learn the first row of a new label; without the row the label is not known either."""
         mark = self.mark()
         try:
-            self.know(label)
+            self.add_label(label)
             learn_row()
         except BaseException:
             self.undo(mark)
             raise
 
-    def learn_watched(self, block: Watch, fresh: list[tuple[int, Any]], predictions: NDArray[Any]) -> None:
+    def learn_watched(self, block: WatchedBlock, fresh: list[tuple[int, Any]], predictions: NDArray[Any]) -> None:
         """Predict, then learn, the rows of a block, of which some bring labels not known yet."""
         begin, count = 0, len(predictions)
         for row, label in [*fresh, (count, None)]:
@@ -237,15 +239,15 @@ class Learner:
             begin = row + 1
             if row < count:
                 # The row that brings a new label is predicted without it and learned with it.
-                predictions[row] = block.foresee(row)
-                self.learn_first(label, partial(block.greet, row))
+                predictions[row] = block.predict_before(row)
+                self.learn_first_of_label(label, partial(block.learn_new_label, row))
 
     @property
-    def foretells(self) -> bool:
+    def predicts_in_loop(self) -> bool:
         """Does the loop, when it is watched, say of a row what ``predict`` would say? Else it is asked row by row."""
         return not self.average or getattr(self.table, "foretells", False)
 
-    def foresee(self, source: Source, row: int) -> Any:
+    def predict_before(self, source: Source, row: int) -> Any:
         """The label that ``predict`` gives to one row; None while no label is known."""
         if len(self.labels) < 2:
             return self.labels.values[0] if len(self.labels) else None
@@ -292,7 +294,7 @@ class Learner:
             self.undo(mark)
             raise
 
-    def greet(self, rows: Dense | CSR, ledger: Codes, mode: int, row: int) -> None:
+    def learn_new_label(self, rows: Dense | CSR, ledger: Codes, mode: int, row: int) -> None:
         """Learn the row that brought a new label."""
         self.run(rows, ledger, mode, row, row + 1)
 
@@ -348,7 +350,7 @@ class Learner:
             raise ValueError("its averages have another shape than its weights")
         self.open(columns - 1, by_class=bool(scalars["by_class"]), classes=len(labels))
         for label in labels:
-            self.know(label)
+            self.add_label(label)
         self.restore_table(scalars, arrays)
         self.tally[:] = arrays["tally"]
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
@@ -371,7 +373,7 @@ class OneRow:
         ledger = np.zeros((1, 1), dtype=np.int64)
         self.row, self.code = row[0], ledger[0]
         # No row has this shape where every row must take the long way.
-        self.shape = self.row.shape if learner.swift else (-1,)
+        self.shape = self.row.shape if learner.learns_single_rows else (-1,)
         rows = Dense(row, learner.constant)
         task = learner.task(ledger, PLAIN, np.zeros((1, len(self.values)), dtype=np.uint8))
         table, work = learner.table, learner.work

@@ -145,7 +145,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         self._note_names(X, reset=True)
         learner.open(source.width, by_class=True)
         for label in known.tolist():
-            learner.know(label)
+            learner.add_label(label)
         rows = source.rows(0, source.n)
         ledger = np.empty((2, source.n), dtype=np.int64)
         ledger[CODES] = learner.labels.encode(labels)[0]

@@ -15,7 +15,7 @@ from ellipsoid.representation.linear import ClassMajor
 from ellipsoid.representation.rollback import Marked
 
 from .inputs import Source
-from .interruption import undisturbed
+from .interruption import without_interrupts
 from .learner import NO_LABELS, Learner
 
 FIELDS = ("Z", "Q", "w", "past", "pull", "scalars")
@@ -121,7 +121,7 @@ class EllipsoidLearner(Learner):
         self.first_radius = 0.0
 
     @property
-    def swift(self) -> bool:
+    def learns_single_rows(self) -> bool:
         return False
 
     def one(self) -> Any:
@@ -140,7 +140,7 @@ class EllipsoidLearner(Learner):
             for machine in self.table.machines:
                 machine.widen(self.terms.offset + width)
 
-    def know(self, label: Any) -> None:
+    def add_label(self, label: Any) -> None:
         """Add a class. The learner of two labels serves both; a third gives each its own, the first one mirrored."""
         machines = self.table.machines.copy()
         self.labels.add(label)
@@ -201,7 +201,7 @@ class EllipsoidLearner(Learner):
                 piece.learn()
             except BaseException:
                 if piece is not None and piece.begun:
-                    undisturbed(piece.learn)
+                    without_interrupts(piece.learn)
                 else:
                     self.go_back(mark)
                 raise
@@ -297,7 +297,7 @@ class EllipsoidLearner(Learner):
             raise ValueError("it holds NaN or inf")
         self.open(width, by_class=True)
         for label in labels:
-            self.know(label)
+            self.add_label(label)
         self.bias, self.first_radius = float(scalars["bias"]), float(scalars["first_radius"])
         self.settle(self.bias, 0.0)
         self.first_radius = float(scalars["first_radius"])

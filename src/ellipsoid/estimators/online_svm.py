@@ -22,7 +22,7 @@ from ellipsoid.rules.dual_ascent import EXACT, DualAscent
 
 from .expansion import ExpansionLearner
 from .inputs import Source
-from .interruption import Standpoint
+from .interruption import LearnerMark
 from .kernelized import KernelClassifier, kernel_spec
 from .learner import NO_LABELS, Learner
 from .measures import best_multiple, compared
@@ -40,10 +40,10 @@ class Windowed(Learner):
             return online_svm.BinaryWitness(ledger, mode)
         return online_svm.MulticlassWitness(ledger, mode, len(self.labels))
 
-    def know(self, label: Any) -> None:
+    def add_label(self, label: Any) -> None:
         """Add a class; the dual of the binary run becomes that of the run with two rows from the start."""
         before = self.split
-        super().know(label)
+        super().add_label(label)
         if self.split and not before:
             self.tally[[tallies.WEIGHT, tallies.LARGEST, tallies.GAIN]] *= self.half
 
@@ -127,7 +127,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
             self.kernel, average=self.average, constant=self.constant, sparse=not by_class, window=self.window
         )
 
-    def learn_block(self, block: Block, ledger: Any, mode: int, Y: Any, mark: Standpoint) -> None:
+    def learn_block(self, block: Block, ledger: Any, mode: int, Y: Any, mark: LearnerMark) -> None:
         """Learn a block of rows, the window's rows in front of them."""
         table = self.table
         ahead, rows = table.window_ahead(block, self.scores)

@@ -11,7 +11,7 @@ from ellipsoid.certificates import Certificate
 from ellipsoid.streams.label_kinds import refuse_masked
 
 from . import persist
-from .interruption import undisturbed
+from .interruption import without_interrupts
 from .named import row_of
 from .scalers import StandardStream
 
@@ -115,7 +115,7 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             answer = learn(learner, scaler.learn_transform_both(X) if watch else scaler.learn_transform(X))
             self._keep(learner, scaler)
         except BaseException:
-            undisturbed(learned)
+            without_interrupts(learned)
             raise
         return answer
 

@@ -1,9 +1,9 @@
 """Predict, then learn: what ``predict`` would say of every row just before the row is learned.
 
-The compiled loop says so itself where predictions are made by the weights that learn, and also where they are made by
-their average in a table that can show it (``foretells``). Other averages and votes are asked for row by row. With
-``shown``, rows are predicted as they looked before they were taken into account, by a scaler say, and learned as they
-look after: the loop then gets both, in pairs.
+The compiled loop says so itself where predictions are made by the weights that learn, and where they are made by their
+average in a table with ``predicts_in_loop``. Other averages and votes are asked for row by row. With ``shown``, rows
+are predicted as they looked before they were taken into account, by a scaler say, and learned as they look after: the
+loop then gets both, in pairs.
 """
 
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from .inputs import Source, writable
 Codes = NDArray[np.int64]
 
 
-class Watch(NamedTuple):
+class WatchedBlock(NamedTuple):
     """A block of rows on their way through a learner, with a place for what is predicted of each."""
 
     learner: Any
@@ -35,23 +35,23 @@ class Watch(NamedTuple):
         learner = self.learner
         if self.pairs:
             learner.run(self.rows, self.ledger, PAIRED, 2 * begin, 2 * end)
-        elif self.shown is None and learner.foretells:
+        elif self.shown is None and learner.predicts_in_loop:
             learner.run(self.rows, self.ledger, WATCHED, begin, end)
         else:
             learner.table.prepare()
             for i in range(begin, end):
-                code = learner.labels.index[self.foresee(i)]
+                code = learner.labels.index[self.predict_before(i)]
                 learner.run(self.rows, self.ledger, PLAIN, i, i + 1)
                 self.ledger[ASIDE, i] = code
 
-    def foresee(self, i: int) -> Any:
+    def predict_before(self, i: int) -> Any:
         """The label that ``predict`` gives to row i of the block; None while no label is known."""
-        return self.learner.foresee(self.source if self.shown is None else self.shown, self.first + i)
+        return self.learner.predict_before(self.source if self.shown is None else self.shown, self.first + i)
 
-    def greet(self, i: int) -> None:
+    def learn_new_label(self, i: int) -> None:
         """Learn row i, which brought a new label."""
         at = 2 * i + 1 if self.pairs else i
-        self.learner.greet(self.rows, self.ledger, PAIRED if self.pairs else PLAIN, at)
+        self.learner.learn_new_label(self.rows, self.ledger, PAIRED if self.pairs else PLAIN, at)
 
     def predicted(self, begin: int, end: int) -> Codes:
         """Indices of the labels predicted for rows begin..end."""
@@ -59,16 +59,18 @@ class Watch(NamedTuple):
         return found
 
 
-def watch(learner: Any, source: Source, shown: Source | None, start: int, stop: int, codes: Codes) -> Watch:
+def watched_block(
+    learner: Any, source: Source, shown: Source | None, start: int, stop: int, codes: Codes
+) -> WatchedBlock:
     """Rows start..stop of a source, ready to be watched."""
     rows = source.rows(start, stop)
     if shown is None or not getattr(learner.table, "foretells", False):
         ledger = np.zeros((2, len(codes)), dtype=np.int64)
         ledger[CODES] = codes
-        return Watch(learner, source, shown, False, start, rows, ledger)
+        return WatchedBlock(learner, source, shown, False, start, rows, ledger)
     ledger = np.zeros((2, 2 * len(codes)), dtype=np.int64)
     ledger[CODES, 1::2] = codes
-    return Watch(learner, source, shown, True, start, in_turn(shown.rows(start, stop), rows), ledger)
+    return WatchedBlock(learner, source, shown, True, start, in_turn(shown.rows(start, stop), rows), ledger)
 
 
 def in_turn(shown: Any, rows: Any) -> Any:

@@ -13,7 +13,7 @@ from ellipsoid.representation.scaled.lookahead import ScaledAhead
 from ellipsoid.representation.scaled.tables import PowerTable, ScaledTable
 
 from .expansion import ExpansionLearner
-from .interruption import Standpoint
+from .interruption import LearnerMark
 from .learner import Learner
 
 
@@ -38,7 +38,7 @@ class ScaledExpansionLearner(ExpansionLearner):
             table.history = History(1)
         return table
 
-    def go(self, task: Any, block: Block, ahead: Lookahead, mark: Standpoint) -> None:
+    def go(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark) -> None:
         """Run the loop over a block; it stops where an update leaves something to be done to the whole expansion."""
         reached, stop = 0, len(ahead.when)
         rows, rep = Dense(np.empty((stop, 0)), 0.0), ScaledAhead(ahead, ahead.state)
@@ -46,7 +46,7 @@ class ScaledExpansionLearner(ExpansionLearner):
             args = (self.rule, task, rep, rows, self.tally, self.work, reached, stop)
             reached = entry(learn, *args)(*args)
             if self.table.numbers[PENDING]:
-                factor = self.table.tend(block, ahead, reached - 1, self.rounds, mark)
-                if self.standing is not None:
-                    self.standing.scores *= factor
+                factor = self.table.settle_update(block, ahead, reached - 1, self.rounds, mark)
+                if self.cache is not None:
+                    self.cache.scores *= factor
         self.table.commit(block, ahead, mark)

@@ -52,7 +52,7 @@ class LinearTable(Marked):
     """
 
     # Does the loop itself predict with the average, where it is watched?
-    foretells = True
+    predicts_in_loop = True
 
     def __init__(self, *, by_class: bool, average: bool) -> None:
         self.by_class = by_class

@@ -43,7 +43,7 @@ from ellipsoid.ellipsoids.state import (
     WIDENED,
 )
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import curious, forgo, share, step
+from ellipsoid.engine.protocol import on_zero_row, share, step, wants_label
 from ellipsoid.engine.tally import ROUNDS
 
 from .pairwise import against_highest_rival
@@ -87,7 +87,7 @@ def _(rule):
     return rule.radius
 
 
-@curious.register(CELLIP)
+@wants_label.register(CELLIP)
 def _(rule, task, rep, rows, t, work, tally):
     if rule.selective and not disagreement(task, rep, rows, t, work, rule.radius):
         return False
@@ -95,7 +95,7 @@ def _(rule, task, rep, rows, t, work, tally):
     return True
 
 
-@forgo.register(CELLIP)
+@on_zero_row.register(CELLIP)
 def _(rule, rep, tally):
     # Every classifier has margin 0 on a zero row; on one so short that its square vanished, hardly more.
     if rule.threshold > 4.0 * FAINT * rule.radius and not (rule.policy == FREEZE and rep.state[EMPTY] > 0.0):

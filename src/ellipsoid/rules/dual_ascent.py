@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from ellipsoid.ellipsoids.protocol import risen, search
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import account, forgo, share, step
+from ellipsoid.engine.protocol import on_zero_row, record_step, share, step
 from ellipsoid.engine.tally import GAIN, LARGEST, WEIGHT
 
 from .pairwise import against_highest_rival
@@ -70,13 +70,13 @@ def _(rule, n, y, energy, work):
     return against_highest_rival(rule, n, y, energy, work)
 
 
-@account.register(DualAscent)
+@record_step.register(DualAscent)
 def _(rule, margin, tau, energy, tally):
     # Not tau squared times the energy: the square of a small number is zero.
     enter(tally, tau, tau * (rule.goal - margin - 0.5 * tau * energy), margin <= 0.0)
 
 
-@forgo.register(DualAscent)
+@on_zero_row.register(DualAscent)
 def _(rule, rep, tally):
     enter_zero(rule, tally)
 
@@ -105,7 +105,7 @@ def _(rule, n, y, energy, work):
     return against_highest_rival(rule, n, y, 0.5 * rule.pair * energy, work)
 
 
-@forgo.register(LinkedAscent)
+@on_zero_row.register(LinkedAscent)
 def _(rule, rep, tally):
     enter_zero(rule, tally)
 

@@ -18,7 +18,7 @@ import numpy as np
 from ellipsoid.ellipsoids.protocol import cut
 from ellipsoid.ellipsoids.state import ASKED, CUTS, DONE, LOG_KEPT, LOG_SCALE, WEIGHT
 from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.protocol import SCORES, curious, share, step
+from ellipsoid.engine.protocol import SCORES, share, step, wants_label
 from ellipsoid.engine.rows import TINY
 from ellipsoid.engine.tally import ROUNDS
 from ellipsoid.engine.tasks import Binary, Multiclass, MultiLabel
@@ -54,7 +54,7 @@ def _(rule, n, y, energy, work):
     return against_highest_rival(rule, n, y, energy, work)
 
 
-@curious.register(IELLIP)
+@wants_label.register(IELLIP)
 def _(rule, task, rep, rows, t, work, tally):
     if rule.smoothing > 0.0:
         gap = lead(task, work[SCORES]) / rule.goal

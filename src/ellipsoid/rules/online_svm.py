@@ -15,7 +15,18 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipsoid.engine.native.vector_sums import foremost
-from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, demand, forgo, judge, norm2, width, winner
+from ellipsoid.engine.protocol import (
+    SCORES,
+    SPARE,
+    TAU,
+    WHO,
+    margin_of,
+    norm2,
+    on_zero_row,
+    request_step,
+    width,
+    winner,
+)
 from ellipsoid.engine.rows import TINY
 from ellipsoid.engine.tally import ZEROS
 from ellipsoid.engine.tasks import CODES, Binary, Multiclass
@@ -46,14 +57,14 @@ def _(task):
     return task.classes
 
 
-@judge.register(BinaryWitness)
+@margin_of.register(BinaryWitness)
 def _(task, t, scores):
-    return judge(Binary(task.ledger, task.mode), t, scores)
+    return margin_of(Binary(task.ledger, task.mode), t, scores)
 
 
-@judge.register(MulticlassWitness)
+@margin_of.register(MulticlassWitness)
 def _(task, t, scores):
-    return judge(Multiclass(task.ledger, task.mode, task.classes), t, scores)
+    return margin_of(Multiclass(task.ledger, task.mode, task.classes), t, scores)
 
 
 @winner.register(BinaryWitness)
@@ -67,18 +78,18 @@ def _(task, scores):
 
 
 # The moves written below are z itself, of length one in each of its blocks; ``work[SPARE, 0]`` is |x|^2.
-@demand.register(BinaryWitness)
+@request_step.register(BinaryWitness)
 def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     size = norm2(rep, rows, t)
     if size < TINY:
         tally[ZEROS] += 1.0
-        forgo(rule, rep, tally)
+        on_zero_row(rule, rep, tally)
     work[SPARE, 0] = size
     work[WHO, 0], work[TAU, 0] = 0.0, 1.0 if task.ledger[CODES, t] == 1 else -1.0
     return 1, size
 
 
-@demand.register(MulticlassWitness)
+@request_step.register(MulticlassWitness)
 def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     # While only one label is known there is no rival, and no z.
     if task.classes < 2:
@@ -86,7 +97,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     size = norm2(rep, rows, t)
     if size < TINY:
         tally[ZEROS] += 1.0
-        forgo(rule, rep, tally)
+        on_zero_row(rule, rep, tally)
     y = task.ledger[CODES, t]
     rival, _ = foremost(work[SCORES], task.classes, y)
     work[SPARE, 0] = size

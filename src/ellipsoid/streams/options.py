@@ -85,6 +85,6 @@ class Options:
         """The bits to hash to where names must be hashed."""
         return DEFAULT_BITS if self.bits is None else self.bits
 
-    def crew(self, blocks: int | None) -> int:
+    def scan_threads(self, blocks: int | None) -> int:
         """How many threads scan text of so many blocks (None: nobody knows)."""
         return default_threads(blocks) if self.threads is None else min(self.threads, ABREAST)

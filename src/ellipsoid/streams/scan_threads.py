@@ -64,13 +64,13 @@ def side_by_side(
             notes.append(note(result))
             yield result
         return
-    crew = _Crew(jobs, work, note)
-    crew.start(threads)
+    scan_threads = _Crew(jobs, work, note)
+    scan_threads.start(threads)
     try:
-        while (future := crew.results.get()) is not None:
+        while (future := scan_threads.results.get()) is not None:
             yield future.result()
     finally:
-        crew.leave()
+        scan_threads.leave()
 
 
 class _Crew:

@@ -81,7 +81,7 @@ class Csv:
         yield from side_by_side(
             blocks,
             lambda block, earlier: self.scanned(block, density if earlier is None else earlier),
-            self.options.crew(self.origin.blocks_left),
+            self.options.scan_threads(self.origin.blocks_left),
             note=lambda done: done.density,
         )
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.generic import SUM, generic, helper
 from ellipsoid.engine.native.vector_sums import LANES, blank, deliver, gather
-from ellipsoid.engine.protocol import TAU, WHO, begin, meet, score
+from ellipsoid.engine.protocol import TAU, WHO, begin, score, score_next
 from ellipsoid.engine.rows import CSR, Dense, count
 from ellipsoid.representation.linear import ClassMajor, add
 from ellipsoid.representation.tables import Floats, zeros
@@ -37,7 +37,7 @@ GROUP = 8 * LANES
 ROWS_AHEAD, TILE = 16, 1024
 # The rate of updates is that of the last rows, about as many as MEMORY says. A row that is foreseen costs about a fifth
 # of an update by two passes: above OFTEN foreseeing pays, below SELDOM it does not.
-MEMORY, OFTEN, SELDOM = 16.0, 0.3, 0.15
+MEMORY, OFTEN, SELDOM_USED = 16.0, 0.3, 0.15
 # Shorter columns lie in the nearest caches, where two passes cost less than a look ahead.
 LONG = 512
 # The rows from FIRST up to LAST are foreseen, SPAN of them at once.
@@ -104,8 +104,8 @@ def _(rep):
     rep.ahead[FIRST], rep.ahead[LAST], rep.ahead[SPAN] = 0, 0, 1
 
 
-@meet.register(Column, Dense)
-@meet.register(Column, CSR)
+@score_next.register(Column, Dense)
+@score_next.register(Column, CSR)
 def _(rep, rows, t, n, scores):
     state, ahead = rep.state, rep.ahead
     state[RATE] += ((1.0 if state[CUTS] > state[MARK] else 0.0) - state[RATE]) / MEMORY
@@ -113,7 +113,7 @@ def _(rep, rows, t, n, scores):
     if rep.across.shape[0] > 0:
         if state[RATE] > OFTEN:
             state[DEFERRED] = 1.0
-        elif state[DEFERRED] != 0.0 and state[RATE] < SELDOM:
+        elif state[DEFERRED] != 0.0 and state[RATE] < SELDOM_USED:
             pay(rep)
     score(rep.base, rows, t, n, scores)
     if state[DEFERRED] != 0.0:

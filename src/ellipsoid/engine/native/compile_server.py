@@ -16,30 +16,30 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any
 
-# Seconds that the process waits for its next order: orders come close together, when a stream begins.
+# Seconds that the process waits for its next request: requests come close together, when a stream begins.
 PATIENCE = 5.0
 
 DONE = b"."
 
 
-class Workshop:
-    """A process that compiles on order while the workshop is open; started by an order, ended by a lack of them."""
+class CompileServer:
+    """A process that compiles on request while it is open; started by a request, ended by a lack of them."""
 
     open = False
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def order(self, function: Callable[..., Any], kinds: Any, modules: Iterable[str]) -> None:
+    def request(self, function: Callable[..., Any], kinds: Any, modules: Iterable[str]) -> None:
         """Have a compiled function of a module compiled for arguments of these types, after importing other modules."""
-        order = pickle.dumps((function.__module__, function.__name__, kinds, tuple(modules)))
-        if self._process is not None and _done(self._process, order):
+        request = pickle.dumps((function.__module__, function.__name__, kinds, tuple(modules)))
+        if self._process is not None and _done(self._process, request):
             return
         self.close()
         # Processes may be forbidden, or no executable be known.
         with suppress(OSError, TypeError):
             self._process = _started()
-            _done(self._process, order)
+            _done(self._process, request)
 
     def close(self) -> None:
         """End the process, if there is one."""
@@ -60,12 +60,12 @@ def _started() -> subprocess.Popen[bytes]:
     )
 
 
-def _done(process: subprocess.Popen[bytes], order: bytes) -> bool:
-    """Hand an order in and wait; False if the process ends, or has ended, without having answered."""
+def _done(process: subprocess.Popen[bytes], request: bytes) -> bool:
+    """Hand an request in and wait; False if the process ends, or has ended, without having answered."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        process.stdin.write(order)
+        process.stdin.write(request)
         process.stdin.flush()
     except OSError:
         return False
@@ -73,12 +73,12 @@ def _done(process: subprocess.Popen[bytes], order: bytes) -> bool:
 
 
 def serve() -> None:
-    """What the process does: orders from standard input, an answer to each on standard output."""
-    orders: SimpleQueue[Any] = SimpleQueue()
-    Thread(target=_take, args=(orders,), daemon=True).start()
+    """What the process does: requests from standard input, an answer to each on standard output."""
+    requests: SimpleQueue[Any] = SimpleQueue()
+    Thread(target=_take, args=(requests,), daemon=True).start()
     try:
         while True:
-            module, name, kinds, modules = orders.get(timeout=PATIENCE)
+            module, name, kinds, modules = requests.get(timeout=PATIENCE)
             with suppress(Exception):
                 for other in modules:
                     import_module(other)
@@ -92,13 +92,13 @@ def serve() -> None:
         os._exit(0)
 
 
-def _take(orders: SimpleQueue[Any]) -> None:
+def _take(requests: SimpleQueue[Any]) -> None:
     """Orders as they come; with whoever gives them goes what is being compiled for them."""
     try:
         while True:
-            orders.put(pickle.load(sys.stdin.buffer))
+            requests.put(pickle.load(sys.stdin.buffer))
     finally:
         os._exit(0)
 
 
-workshop = Workshop()
+compile_server = CompileServer()

@@ -159,9 +159,9 @@ class Picker:
         if not len(tiles):
             return
         # What is picked anew goes behind the rest; without room for it everything is, and what is stale is left out.
-        if self.end + len(tiles) * PATTERNS * classes >= len(self.picked.much):
+        if self.end + len(tiles) * PATTERNS * classes >= len(self.picked.coefficients):
             room, tiles, self.end = 2 * coef.size + PATTERNS * classes + 1, np.arange(last), 0
-            self.picked = self.picked._replace(which=np.empty(room, dtype=np.uint8), much=np.empty(room))
+            self.picked = self.picked._replace(members=np.empty(room, dtype=np.uint8), coefficients=np.empty(room))
         self.picked = self.picked._replace(ends=doubled(self.picked.ends, last).copy())
         # Nothing is known of a copy that is half written, if this is broken off.
         self.copy, self.known = doubled(self.copy, count), 0

@@ -18,7 +18,7 @@ from .tiles import Picked
 Floats = NDArray[np.float64]
 
 
-class Forerun:
+class BlockPrefetch:
     """A block and the work on it, by the coefficients as they will be known after round ``upto``.
 
     ``before`` is the work on the block before, or None: only what has moved since its ``upto`` has to be looked at
@@ -26,7 +26,7 @@ class Forerun:
     """
 
     def __init__(
-        self, table: ExpansionTable, block: Block, scores: int, upto: int, before: "Forerun | None", gram: Floats | None
+        self, table: ExpansionTable, block: Block, scores: int, upto: int, before: "BlockPrefetch | None", gram: Floats | None
     ) -> None:
         assert block.tiles is not None
         self.table, self.block = table, block

@@ -20,7 +20,7 @@ TOGETHER = 512
 NEVER = -1
 
 
-class Standing:
+class ScoreCache:
     """``scores[t]`` is what row t scored after the first ``at[t]`` updates of the table's history."""
 
     def __init__(self, rows: Any, count: int, scores: int) -> None:

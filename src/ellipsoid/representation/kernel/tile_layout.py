@@ -27,7 +27,7 @@ def pick(coef, tiles, end, picked):
         for r in range(coef.shape[1]):
             picked.ends[tile, r] = end
             for k in range(tile * PATTERNS, min(coef.shape[0], (tile + 1) * PATTERNS)):
-                picked.which[end], picked.much[end] = k - tile * PATTERNS, coef[k, r]
+                picked.members[end], picked.coefficients[end] = k - tile * PATTERNS, coef[k, r]
                 end += int(coef[k, r] != 0.0)
         picked.ends[tile, coef.shape[1]] = end
     return end

@@ -82,13 +82,13 @@ class Compressed(NamedTuple):
 
 
 class Picked(NamedTuple):
-    """Coefficients that are not zero, by tiles of patterns and by classes: ``much`` for pattern ``which`` of a tile.
+    """Coefficients that are not zero, by tiles of patterns and by classes: ``coefficients`` for pattern ``members`` of a tile.
 
     Those of class r in tile t are at ``ends[t, r]`` up to ``ends[t, r + 1]``.
     """
 
-    which: np.ndarray
-    much: np.ndarray
+    members: np.ndarray
+    coefficients: np.ndarray
     ends: np.ndarray
 
 
@@ -355,7 +355,7 @@ def _add_picked(nothing, picked, tile, values, first, out, column):
     for r in range(out.shape[0]):
         sums = gather(nothing, out, r, column, 1.0)
         for q in range(np.uint64(picked.ends[tile, r]), np.uint64(picked.ends[tile, r + 1])):
-            sums = gather(sums, values, picked.which[q], first, picked.much[q])
+            sums = gather(sums, values, picked.members[q], first, picked.coefficients[q])
         deliver(sums, out[r], column)
 
 

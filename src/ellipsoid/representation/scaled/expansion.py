@@ -18,7 +18,7 @@ from .weights import (
     LARGEST_SCALE,
     SMALLEST_SCALE,
     SUMMED,
-    THOUSAND,
+    TRUSTED_GROWTH,
     UNIT,
     USED,
 )
@@ -56,7 +56,7 @@ class ScaledExpansionTable(ExpansionTable):
         if self.numbers[USED] != used or self.numbers[PENDING] != 0.0:
             raise ValueError("its numbers are damaged")
 
-    def tend(self, block: Block, ahead: Lookahead, t: int, rounds: int, mark: Mark) -> float:
+    def settle_update(self, block: Block, ahead: Lookahead, t: int, rounds: int, mark: Mark) -> float:
         """Do what the update of row t asked for; returns by how much kept scores have to be multiplied."""
         numbers = self.numbers
         # All of them are going to change: other arrays, for those that were are marked.
@@ -75,7 +75,7 @@ class ScaledExpansionTable(ExpansionTable):
             array[:] = 0.0
         self._flush(rounds)
         growth = numbers[NORM2] / numbers[SUMMED] if numbers[SUMMED] > 0.0 else 0.0
-        if not 1.0 / THOUSAND < growth < THOUSAND and self.kernel[0] != "precomputed":
+        if not 1.0 / TRUSTED_GROWTH < growth < TRUSTED_GROWTH and self.kernel[0] != "precomputed":
             if scores > 1:
                 coef = self.coef[: self.used, :scores]
                 coef -= coef.mean(axis=1, keepdims=True)

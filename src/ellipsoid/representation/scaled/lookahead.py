@@ -24,7 +24,7 @@ from .weights import (
     LOSS,
     SMALLEST_SCALE,
     SUMMED,
-    THOUSAND,
+    TRUSTED_GROWTH,
     blend,
     bring_up,
     reach,
@@ -78,7 +78,7 @@ def _(rep, rule, rows, t, moves, work, tally):
         state[SUMMED] = state[NORM2]
     growth = state[NORM2] / state[SUMMED] if state[SUMMED] > 0.0 else 0.0
     lost = ahead.late.shape[0] > 0 and state[SUM] > LOSS * state[SCALE] * (tally[ROUNDS] - state[FLUSHED] + 1.0)
-    fine = 1.0 / THOUSAND < growth < THOUSAND and SMALLEST_SCALE < state[SCALE] < LARGEST_SCALE
+    fine = 1.0 / TRUSTED_GROWTH < growth < TRUSTED_GROWTH and SMALLEST_SCALE < state[SCALE] < LARGEST_SCALE
     if lost or not fine or state[NORM2] > LARGEST or state[FORGET] != 0.0:
         state[PENDING] = 1.0
     return True

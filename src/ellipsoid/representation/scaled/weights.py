@@ -39,7 +39,7 @@ STRETCH, POWER, PEAK = range(4, 7)
 SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100
 LARGEST, UNIT = 1e240, 2.0**-133
 
-THOUSAND = 1000.0
+TRUSTED_GROWTH = 1000.0
 
 # A sum of scales may be this many times what the present scale would have summed to: three of sixteen digits.
 LOSS = 1024.0
@@ -126,10 +126,10 @@ def _(rep, rule, rows, t, moves, work, tally):
         work[TAU, k] *= d / state[SCALE]
     add(rep.table, rows, t, moves, work, state[SUM])
     count, growth = int(tally[UPDATES]) + 1, state[NORM2] / state[SUMMED] if state[SUMMED] > 0.0 else 0.0
-    if growth >= THOUSAND and state[USED] > 1.0:
+    if growth >= TRUSTED_GROWTH and state[USED] > 1.0:
         flush(rep, tally[ROUNDS])
         centre(rep.table, int(state[USED]))
-    if count & (count - 1) == 0 or not 1.0 / THOUSAND < growth < THOUSAND:
+    if count & (count - 1) == 0 or not 1.0 / TRUSTED_GROWTH < growth < TRUSTED_GROWTH:
         state[NORM2] = state[SUMMED] = squared_norm(rep)
     if state[NORM2] > LARGEST:
         fold(rep, UNIT, tally[ROUNDS])

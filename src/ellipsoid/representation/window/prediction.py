@@ -27,12 +27,12 @@ class Members(NamedTuple):
     late: Floats
     pairs: Floats
 
-    def moved(self, much: Floats, picks: NDArray[np.int64], functions: int) -> Floats:
+    def moved(self, coefficients: Floats, picks: NDArray[np.int64], functions: int) -> Floats:
         """``much z`` of some examples, alpha or late, in coefficients of their own: a row an example."""
         out, rows, pairs = np.zeros((len(picks), functions)), np.arange(len(picks)), self.pairs[picks]
-        out[rows, pairs[:, BLOCK].astype(np.int64)] = much[picks] * pairs[:, SIGN]
+        out[rows, pairs[:, BLOCK].astype(np.int64)] = coefficients[picks] * pairs[:, SIGN]
         two = np.flatnonzero(pairs[:, RIVAL] >= 0.0)
-        out[two, pairs[two, RIVAL].astype(np.int64)] += much[picks[two]] * pairs[two, RIVAL_SIGN]
+        out[two, pairs[two, RIVAL].astype(np.int64)] += coefficients[picks[two]] * pairs[two, RIVAL_SIGN]
         return out
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from ellipsoid.engine import compile as keeping
 from ellipsoid.engine import compiled
-from ellipsoid.engine.native import compile_server as apart
+from ellipsoid.engine.native import compile_server
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT")
 
@@ -55,11 +55,11 @@ def squared(x):
 
 
 @pytest.fixture
-def workshop(monkeypatch):
+def serving(monkeypatch):
     """Open for a test, with a count of the processes it started."""
     started = []
-    shop = apart.Workshop()
-    shop.open = True
+    server = compile_server.CompileServer()
+    server.open = True
 
     def program(code):
         def start():
@@ -68,63 +68,63 @@ def workshop(monkeypatch):
             )
             return started[-1]
 
-        monkeypatch.setattr(apart, "_started", start)
+        monkeypatch.setattr(compile_server, "_started", start)
 
-    yield shop, started, program
-    shop.close()
-
-
-SERVE = "import ellipsoid.engine.native.compile_server as apart; apart.PATIENCE = {patience}; apart.serve()"
+    yield server, started, program
+    server.close()
 
 
-def test_one_process_takes_all_orders_that_come_close_together(workshop):
-    shop, started, program = workshop
+SERVE = "import ellipsoid.engine.native.compile_server as compile_server; compile_server.PATIENCE = {patience}; compile_server.serve()"
+
+
+def test_one_process_takes_all_requests_that_come_close_together(serving):
+    server, started, program = serving
     program(SERVE.format(patience=60))
     # The other process has no such function, says that it is done, and serves on.
     for _ in range(3):
-        shop.order(squared.py_func, (numba.float64,), ())
+        server.request(squared.py_func, (numba.float64,), ())
     assert len(started) == 1
     assert started[0].poll() is None
-    shop.close()
+    server.close()
     assert started[0].poll() is not None
 
 
-def test_a_process_that_has_left_is_followed_by_another(workshop):
-    shop, started, program = workshop
+def test_a_process_that_has_left_is_followed_by_another(serving):
+    server, started, program = serving
     program(SERVE.format(patience=0.05))
-    shop.order(squared.py_func, (numba.float64,), ())
+    server.request(squared.py_func, (numba.float64,), ())
     assert started[0].wait(timeout=60) == 0, "it leaves when nobody orders"
-    shop.order(squared.py_func, (numba.float64,), ())
+    server.request(squared.py_func, (numba.float64,), ())
     assert len(started) == 2
 
 
 @pytest.mark.parametrize("code", ["", "import os; os.kill(os.getpid(), 9)", "import sys; sys.stdin.buffer.read(4)"])
-def test_a_process_that_fails_is_waited_for_and_no_more(workshop, code):
-    shop, started, program = workshop
+def test_a_process_that_fails_is_waited_for_and_no_more(serving, code):
+    server, started, program = serving
     program(code)
     for count in (1, 2):
-        shop.order(squared.py_func, (numba.float64,), ())
+        server.request(squared.py_func, (numba.float64,), ())
         assert len(started) == count
 
 
-def test_where_no_process_can_be_started_this_one_compiles(monkeypatch, tmp_path, workshop):
-    shop, _, _ = workshop
+def test_where_no_process_can_be_started_this_one_compiles(monkeypatch, tmp_path, serving):
+    server, _, _ = serving
     ordered = []
-    order = shop.order
+    request = server.request
     monkeypatch.setattr(sys, "executable", None)
-    monkeypatch.setattr(keeping, "workshop", shop)
-    monkeypatch.setattr(shop, "order", lambda *args: ordered.append(order(*args)))
+    monkeypatch.setattr(keeping, "compile_server", server)
+    monkeypatch.setattr(server, "request", lambda *args: ordered.append(request(*args)))
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     assert compiled(squared.py_func)(3) == 9
     assert ordered == [None]
     assert list(tmp_path.rglob("*.nbc"))
 
 
-def test_where_what_is_compiled_apart_is_not_found_nothing_more_is_ordered(monkeypatch, tmp_path, workshop):
+def test_where_what_is_compiled_apart_is_not_found_nothing_more_is_requested(monkeypatch, tmp_path, serving):
     """The disk may be full: each function would be compiled twice."""
-    shop, started, program = workshop
+    server, started, program = serving
     program("")
-    monkeypatch.setattr(keeping, "workshop", shop)
+    monkeypatch.setattr(keeping, "compile_server", server)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     function = compiled(squared.py_func)
     assert (function(3), function(3.0)) == (9, 9.0)
@@ -133,19 +133,19 @@ def test_where_what_is_compiled_apart_is_not_found_nothing_more_is_ordered(monke
 
 BUSY = """
 import sys, time, types
-import ellipsoid.engine.apart as apart
+import ellipsoid.engine.native.compile_server as compile_server
 busy = types.ModuleType("busy")
 busy.squared = types.SimpleNamespace(compile=lambda kinds: time.sleep(600))
 sys.modules[{module!r}] = busy
-apart.serve()
+compile_server.serve()
 """
 
 
-def test_a_process_ends_with_whoever_gave_it_the_order_also_while_it_compiles(workshop):
+def test_a_process_ends_with_whoever_asked_also_while_it_compiles(serving):
     """A command that is killed leaves nothing behind that runs on."""
-    _, _, program = workshop
+    _, _, program = serving
     program(BUSY.format(module=__name__))
-    process = apart._started()
+    process = compile_server._started()
     process.stdin.write(pickle.dumps((__name__, "squared", (), ())))
     process.stdin.close()
     assert process.wait(timeout=60) == 0
@@ -153,10 +153,10 @@ def test_a_process_ends_with_whoever_gave_it_the_order_also_while_it_compiles(wo
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signal")
-def test_an_interrupt_ends_a_process_without_a_crash(workshop):
+def test_an_interrupt_ends_a_process_without_a_crash(serving):
     """Ctrl-C reaches it too; a thread that reads must not make an abort of that."""
-    shop, started, program = workshop
+    server, started, program = serving
     program(SERVE.format(patience=60))
-    shop.order(squared.py_func, (numba.float64,), ())
+    server.request(squared.py_func, (numba.float64,), ())
     started[0].send_signal(signal.SIGINT)
     assert started[0].wait(timeout=60) == 0
