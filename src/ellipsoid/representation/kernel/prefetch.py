@@ -26,7 +26,13 @@ class BlockPrefetch:
     """
 
     def __init__(
-        self, table: ExpansionTable, block: Block, scores: int, upto: int, before: "BlockPrefetch | None", gram: Floats | None
+        self,
+        table: ExpansionTable,
+        block: Block,
+        scores: int,
+        upto: int,
+        before: "BlockPrefetch | None",
+        gram: Floats | None,
     ) -> None:
         assert block.tiles is not None
         self.table, self.block = table, block
