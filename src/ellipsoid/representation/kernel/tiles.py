@@ -82,7 +82,7 @@ class Compressed(NamedTuple):
 
 
 class Picked(NamedTuple):
-    """Coefficients that are not zero, by tiles of patterns and by classes: ``coefficients`` for pattern ``members`` of a tile.
+    """Coefficients that are not zero, by tiles of patterns and by classes, with their patterns' places in the tile.
 
     Those of class r in tile t are at ``ends[t, r]`` up to ``ends[t, r + 1]``.
     """
