@@ -2,7 +2,7 @@
 
 A version space is a promise about real numbers, kept in floats. So every cut is made a little shallower, and every new
 ellipsoid a little larger, than the formulas say: by as much as rounding may have moved a score, a width, the direction
-of a cut, and the numbers in which the new ellipsoid is stored. Decision 36 derives the bounds; in short, with u =
+of a cut, and the numbers in which the new ellipsoid is stored. Decision 21 derives the bounds; in short, with u =
 2^-53, B = J J' as it is stored and L >= |B^{-1}|,
 
     |fl(<a, b>) - <a, b>| <= n u |a| |b|          for n products that are not zero, in any order of the sum
