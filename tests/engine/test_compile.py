@@ -15,6 +15,7 @@ from numba.core.registry import cpu_target
 
 import ellipsoid
 from ellipsoid.engine import compile as keeping
+from ellipsoid.engine.native import cache as caching
 
 PACKAGE = Path(ellipsoid.__file__).parent
 
@@ -53,9 +54,15 @@ def python(code, *args, **environment):
     return done.stdout
 
 
-def test_plain_python_learns_the_same(tmp_path):
-    """NUMBA_DISABLE_JIT=1 is what a debugger and a coverage run see."""
-    python(RUN_ALL, tmp_path / "plain.npz", NUMBA_DISABLE_JIT=1)
+SWITCHES = {
+    "what a debugger and a coverage run see": {"NUMBA_DISABLE_JIT": 1},
+    "what a newer numba may leave us with": {"ELLIPSOID_PUBLIC_NUMBA": 1},
+}
+
+
+@pytest.mark.parametrize("switch", SWITCHES.values(), ids=SWITCHES)
+def test_without_numbas_insides_or_without_numba_the_same_is_learned(switch, tmp_path):
+    python(RUN_ALL, tmp_path / "plain.npz", **switch)
     scope = {"sys": sys}
     argv, sys.argv = sys.argv, ["", str(tmp_path / "compiled.npz")]
     try:
@@ -179,7 +186,7 @@ def test_rules_of_other_programs_share_the_cache_in_peace(copied):
 
 def test_a_file_that_lost_its_content_counts_as_none(tmp_path):
     """A machine that crashes may leave a file of its full length or none, and nothing in it."""
-    files = keeping._Files(tmp_path / "function")
+    files = caching.Files(tmp_path / "function")
     files.save("key", [1, 2])
     (path,) = tmp_path.iterdir()
     whole = path.read_bytes()
@@ -198,8 +205,8 @@ def test_where_nothing_can_be_kept_everything_works_and_that_is_said(monkeypatch
     def nowhere(*args):
         raise RuntimeError("no locator available")
 
-    monkeypatch.setattr(keeping, "_DigestCache", nowhere)
-    keeping._say_that_nothing_is_kept.cache_clear()
+    monkeypatch.setattr(caching, "DigestCache", nowhere)
+    caching.say_that_nothing_is_kept.cache_clear()
     with pytest.warns(RuntimeWarning, match="set NUMBA_CACHE_DIR"):
         successor = keeping.compiled(lambda x: x + 1)
     assert keeping.entry(successor, 2)(2) == 3
@@ -210,8 +217,8 @@ def test_on_a_full_disk_everything_works_and_that_is_said(monkeypatch, tmp_path)
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(keeping.config, "CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(keeping._Files, "save", full)
-    keeping._say_that_nothing_is_kept.cache_clear()
+    monkeypatch.setattr(caching.Files, "save", full)
+    caching.say_that_nothing_is_kept.cache_clear()
 
     def successor(x):
         return x + 1

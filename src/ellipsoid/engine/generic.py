@@ -14,8 +14,8 @@ from typing import Any
 from numba import types
 from numba.extending import overload, register_jitable
 
+from .native import INLINED
 from .native.digest import SOURCES
-from .native.inlining import InlinedCompiler
 
 Body = Callable[..., Any]
 Fast = frozenset[str]
@@ -121,7 +121,7 @@ def helper(fast: Set[str] = EXACT, inline: bool = True) -> Callable[[Body], Body
 
 def _options(fast: Fast, inline: bool = True) -> Any:
     """How functions are compiled that only compiled code calls."""
-    return {"forceinline": inline, "pipeline_class": InlinedCompiler, **({"fastmath": set(fast)} if fast else {})}
+    return {"forceinline": inline, **INLINED, **({"fastmath": set(fast)} if fast else {})}
 
 
 def _named(body: Body, name: str) -> Body:

@@ -1,1 +1,26 @@
-"""What reaches beneath numba: machine code written by hand, its cache on disk, and a server that compiles."""
+"""What reaches beneath numba: machine code written by hand, its cache on disk, and a server that compiles.
+
+Other rooms never import numba's insides. Where a name in there is gone, with a version of numba newer than those that
+were tried, functions are compiled and called as its public face has it: the same numbers, slower to compile, and
+nothing kept on disk. ``ELLIPSOID_PUBLIC_NUMBA=1`` does that on purpose.
+"""
+
+import os
+from typing import Any
+
+PUBLIC_ONLY = bool(os.environ.get("ELLIPSOID_PUBLIC_NUMBA"))
+
+
+def _insides() -> tuple[Any, dict[str, Any]]:
+    """The cache of compiled functions, and options for functions that only compiled code calls."""
+    if PUBLIC_ONLY:
+        return None, {}
+    try:
+        from .cache import kept_on_disk
+        from .inlining import InlinedCompiler
+    except (ImportError, AttributeError):
+        return None, {}
+    return kept_on_disk, {"pipeline_class": InlinedCompiler}
+
+
+kept_on_disk, INLINED = _insides()
