@@ -2,12 +2,17 @@
 
 import re
 import sys
+from collections import Counter
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+
+import pytest
 
 import ellipsoid
 
 ROOT = Path(__file__).parent.parent.parent
+# The reproductions say under each table anew what a paper leaves open.
+PAGES = [ROOT / "README.md", *(page for page in (ROOT / "docs").rglob("*.md") if page.stem != "reproductions")]
 
 
 def script(path):
@@ -68,3 +73,10 @@ def test_every_flag_of_the_page_for_vowpal_wabbit_exists():
     named = {flag for row in rows for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*", row)}
     assert len(named) > 8
     assert named - options == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_no_page_says_the_same_twice(page):
+    paragraphs = [" ".join(part.split()) for part in re.split(r"\n\s*\n", page.read_text("utf-8"))]
+    long = Counter(paragraph for paragraph in paragraphs if len(paragraph) > 150)
+    assert [paragraph for paragraph, times in long.items() if times > 1] == []
