@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test slow bounds bench check docs clean
+.PHONY: help run test slow bounds bench check docs dist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,9 @@ check: $(VENV)/.installed-dev  ## formatting, lint, types and the direction of i
 docs: $(VENV)/.installed-docs  ## the documentation in build/docs, its examples run
 	$(BIN)/python -m pytest docs README.md CONTRIBUTING.md
 	$(BIN)/sphinx-build -E -W --keep-going -b html docs build/docs
+
+dist: $(VENV)/.installed-dist  ## wheel and sdist in build/dist, the wheel tried out in a new environment
+	$(BIN)/python tools/dist.py build/dist
 
 clean:  ## remove what the targets made, except .venv
 	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache docs/generated

@@ -14,6 +14,7 @@ extensions = [
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
+    "sphinx_design",
 ]
 exclude_patterns = ["_static", "_templates"]
 templates_path = ["_templates"]
@@ -35,9 +36,19 @@ autodoc_default_options = {
     "exclude-members": "get_metadata_routing, set_fit_request, set_output, set_partial_fit_request, set_score_request",
 }
 
+# Every cross-reference must lead somewhere. Left out are the types in docstrings, which are words rather than names
+# ({"mistake", "margin"}, "float in (0, 1]"), what other libraries document, and classes that only share code.
+nitpicky = True
+nitpick_ignore_regex = [
+    ("py:class", r"(?!ellipsoid\.[A-Z]\w*$|[A-Z][A-Za-z]+$).*"),
+    ("py:class", "Models|Path|Any"),
+    ("py:obj", r"ellipsoid\.datasets\.\w+"),
+]
+
 html_theme = "furo"
 html_title = f"ellipsoid {release}"
 html_static_path = ["_static"]
+html_css_files = ["front.css"]
 html_show_sphinx = False
 
 # MathJax lies beside the pages: formulas show without a network. Version 4 would fetch its fonts from one.

@@ -118,7 +118,7 @@ def animation(stages, X, y):
         shown = before._replace(rows=after.rows, asked=after.asked)
         frames += [(shown, fresh), (after, None)]
     frames += [(stages[-1], None)] * 5
-    figure, (plane, rows) = plt.subplots(1, 2, figsize=(7.2, 4.0), layout="constrained")
+    figure, (plane, rows) = plt.subplots(1, 2, figsize=(5.6, 3.3), layout="constrained")
 
     def draw(k):
         stage, cutting = frames[k]
@@ -131,7 +131,7 @@ def animation(stages, X, y):
         figure.supxlabel(caption(stage), fontsize=11)
 
     FuncAnimation(figure, draw, frames=len(frames)).save(
-        style.FOLDER / "version_space.gif", writer=PillowWriter(fps=1.6), dpi=80
+        style.FOLDER / "version_space.gif", writer=PillowWriter(fps=1.6), dpi=104
     )
     plt.close(figure)
 
