@@ -175,8 +175,8 @@ class IELLIP(EllipsoidClassifier):
             raise ValueError("a kernel model has no coordinates to compare with; comparator must be None")
         size2, inner, norm2 = core.table.pulled()
         count = core.width + 8.0 + 2.0 * float(core.table.numbers[slots.CUTS])
-        return self._from_pull(core, *(Span.about(max(0.0, square), count).root() for square in (size2, norm2)),
-                               Span.about(inner, count))  # fmt: skip
+        size, norm = (Span.about(max(0.0, square), count).root() for square in (size2, norm2))
+        return self._from_pull(core, size, norm, Span.about(inner, count))
 
     def query(self, X: Any, random_state: Any = None) -> NDArray[np.bool_]:
         """True, at random, where a label is worth asking for: likelier the smaller the lead of the best score."""
