@@ -79,8 +79,10 @@ class DualLearner(Learner):
 
     @property
     def steps(self) -> int:
-        """How many alphas there may have been."""
-        return int(max(self.tally[tallies.UPDATES], self.tally[tallies.PARTS]) * 2 + self.tally[tallies.ROUNDS]) + 2
+        """How many alphas there may have been; one-vs-rest does not count those of zero rows."""
+        if self.one_vs_rest:
+            return 2 + self.rounds * max(1, len(self.labels))
+        return 2 + int(self.tally[tallies.UPDATES] + self.tally[tallies.ZEROS])
 
     @property
     def curvature(self) -> Span:
