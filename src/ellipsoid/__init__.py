@@ -14,10 +14,14 @@ _EXPORTS = {
     "BayesPointMachine": "ellipsoid.batch",
     "CELLIP": "ellipsoid.estimators",
     "Certificate": "ellipsoid.certificates",
+    "DamagedModel": "ellipsoid.estimators.container",
     "Ellipsoid": "ellipsoid.ellipsoids",
     "EllipsoidalSVC": "ellipsoid.batch",
+    "EmptyVersionSpace": "ellipsoid.ellipsoids.table",
     "IELLIP": "ellipsoid.estimators",
+    "LineError": "ellipsoid.streams.words",
     "MIRA": "ellipsoid.estimators",
+    "NotSeparable": "ellipsoid.batch.problem",
     "OnlineEllipsoidalSVC": "ellipsoid.estimators",
     "OnlineSVM": "ellipsoid.estimators",
     "PassiveAggressive": "ellipsoid.estimators",
@@ -28,11 +32,13 @@ _EXPORTS = {
     "StandardStream": "ellipsoid.estimators.scalers",
     "UnitNorm": "ellipsoid.estimators.scalers",
     "Winnow": "ellipsoid.estimators",
+    "compare": "ellipsoid.evaluate",
     "datasets": "ellipsoid.streams",
     "export_onnx": "ellipsoid.estimators.onnx",
     "feasible_point": "ellipsoid.convex",
     "load": "ellipsoid.estimators",
     "minimize": "ellipsoid.convex",
+    "open_stream": "ellipsoid.streams.opening",
     "prequential": "ellipsoid.evaluate",
 }
 
@@ -40,10 +46,12 @@ _EXPORTS = {
 if TYPE_CHECKING:
     from ellipsoid.batch import BayesPointMachine as BayesPointMachine
     from ellipsoid.batch import EllipsoidalSVC as EllipsoidalSVC
+    from ellipsoid.batch.problem import NotSeparable as NotSeparable
     from ellipsoid.certificates import Certificate as Certificate
     from ellipsoid.convex import feasible_point as feasible_point
     from ellipsoid.convex import minimize as minimize
     from ellipsoid.ellipsoids import Ellipsoid as Ellipsoid
+    from ellipsoid.ellipsoids.table import EmptyVersionSpace as EmptyVersionSpace
     from ellipsoid.estimators import ALMA as ALMA
     from ellipsoid.estimators import CELLIP as CELLIP
     from ellipsoid.estimators import IELLIP as IELLIP
@@ -56,12 +64,16 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import QuasiAdditive as QuasiAdditive
     from ellipsoid.estimators import Winnow as Winnow
     from ellipsoid.estimators import load as load
+    from ellipsoid.estimators.container import DamagedModel as DamagedModel
     from ellipsoid.estimators.onnx import export_onnx as export_onnx
     from ellipsoid.estimators.pipeline import Scaled as Scaled
     from ellipsoid.estimators.scalers import StandardStream as StandardStream
     from ellipsoid.estimators.scalers import UnitNorm as UnitNorm
+    from ellipsoid.evaluate import compare as compare
     from ellipsoid.evaluate import prequential as prequential
     from ellipsoid.streams import datasets as datasets
+    from ellipsoid.streams.opening import open_stream as open_stream
+    from ellipsoid.streams.words import LineError as LineError
 
 __all__ = ["__version__", *_EXPORTS]  # noqa: PLE0604 - the names are strings, all of them
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
-from ellipsoid.batch import OnlineEllipsoidalSVC
+from ellipsoid import OnlineEllipsoidalSVC
 from ellipsoid.batch.online import Machine, Terms, smallest_shift
 from ellipsoid.estimators import load
 from ellipsoid.estimators.pipeline import Scaled

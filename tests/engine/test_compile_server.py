@@ -74,7 +74,7 @@ def serving(monkeypatch):
     server.close()
 
 
-SERVE = "import ellipsoid.engine.native.compile_server as compile_server; compile_server.PATIENCE = {patience}; compile_server.serve()"
+SERVE = "import ellipsoid.engine.native.compile_server as it; it.PATIENCE = {patience}; it.serve()"
 
 
 def test_one_process_takes_all_requests_that_come_close_together(serving):

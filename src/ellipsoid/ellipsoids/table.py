@@ -18,25 +18,22 @@ from math import ceil, exp, inf, log
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ellipsoid.representation.rollback import Marked
 from ellipsoid.representation.tables import Floats, LinearTable, zeros
 
 from . import absorb as _absorb  # noqa: F401  (the bodies that make these forms learn)
+from . import conversion
 from .ellipsoid import Ellipsoid
 from .forms.column import Column, laid_across
 from .forms.gram import PAD, PAIR, length
-from .forms.low_rank import in_blocks, square_root
 from .forms.names import ARRAYS, COMPACT, FORMS, LARGEST_FULL, LARGEST_PRODUCT, LATER
 from .rescale import ahead, lift
-from .rounding import U
 from .snapshot import as_ellipsoid, folded, in_a_file, unshaped
 from .state import (
     ASKED,
     CUTS,
-    DEFERRED,
     DIM,
     DONE,
     EMPTY,
@@ -47,7 +44,6 @@ from .state import (
     LIFTED,
     LOG_KEPT,
     LOG_SCALE,
-    MASS,
     SIZE,
     SLIM,
     SQUARES,
@@ -56,7 +52,7 @@ from .state import (
     WEIGHT,
     padded,
 )
-from .transfer import adopted, assembled, difference, measured, rounded, widen
+from .transfer import adopted, measured
 
 
 class EmptyVersionSpace(ValueError):
@@ -129,7 +125,7 @@ class EllipsoidTable(Marked):
         self.numbers[DIM] = self.dim
         moved |= self.form is not None and before != self._extent()
         if moved and self.form is not None:
-            self._relay()
+            self.relay()
         return moved
 
     def _extent(self) -> tuple[int, int]:
@@ -145,8 +141,8 @@ class EllipsoidTable(Marked):
         if self.form is None:
             # Room at once for all downdates where they are few; elsewhere a full form makes way for a better one.
             few = self.columns < inf and self.kept >= LEAST_KEPT
-            self._adopt(self.forced or self._choose(), 32 if few else 8)
-            self._watch()
+            self.adopt(self.forced or self._choose(), 32 if few else 8)
+            self.watch_scale()
 
     def _choose(self) -> str:
         if not self.by_class:
@@ -162,7 +158,7 @@ class EllipsoidTable(Marked):
 
     # -- arrays ------------------------------------------------------------------------------------------------
 
-    def _adopt(self, form: str, capacity: int, old: Mapping[str, NDArray[Any]] | None = None) -> None:
+    def adopt(self, form: str, capacity: int, old: Mapping[str, NDArray[Any]] | None = None) -> None:
         """Start a form with B = I, or with the contents of its arrays of another size."""
         self.form = form
         functions, columns = self._extent()
@@ -190,9 +186,9 @@ class EllipsoidTable(Marked):
             _copy_corner(array, self.parts[name])
         if form == "full" and old is None:
             measured(self)
-        self._bind()
+        self.bind()
 
-    def _bind(self) -> None:
+    def bind(self) -> None:
         functions, columns = self._extent()
         stored = {**self.parts, "base": self.linear.rep, "state": self.numbers, "rounds": self.rounds}
         capacity = max(1, *(len(self.parts.get(name, ())) for name in ("S", "T", "H")))
@@ -202,10 +198,10 @@ class EllipsoidTable(Marked):
             stored |= laid_across(self.parts["H"], self.numbers)
         self.rep = kind(**{k: stored[k] if k in stored else np.zeros(scratch[k]) for k in kind._fields})
 
-    def _relay(self) -> None:
+    def relay(self) -> None:
         """Carry the arrays of the form over to the table's new shape."""
         old, form, stored = self.parts, self.form or "column", int(self.numbers[STORED])
-        self._adopt(form, max(8, stored, *(len(a) for n, a in old.items() if n in ("S", "H", "T"))), old)
+        self.adopt(form, max(8, stored, *(len(a) for n, a in old.items() if n in ("S", "H", "T"))), old)
         if form == "full":
             self.numbers[SQUARES] += self.parts["J"].shape[0] * self.parts["J"].shape[1]
 
@@ -224,16 +220,16 @@ class EllipsoidTable(Marked):
         inaccurate = self.form in ("column", "gram") and self.numbers[LOG_KEPT] <= log(LEAST_KEPT)
         full = self.form != "full" and stored >= self._capacity()
         if self.forced is None and small and (full or inaccurate) and 2 * stored >= self.dim:
-            self._become_full()
+            conversion.become_full(self)
         elif inaccurate:
-            self._become_product()
+            conversion.become_product(self)
         elif full and not self.numbers[DONE]:
             self._double()
         elif self.form == "full" and self.numbers[LOG_KEPT] <= self.numbers[LIFT_AT]:
             self._lift()
-        self._bind()
+        self.bind()
 
-    def _watch(self) -> None:
+    def watch_scale(self) -> None:
         """Say how far a full matrix may shrink before it is lifted: any distance where downdates come to an end."""
         endless = self.columns == inf and self.kept < LEAST_KEPT
         self.numbers[LIFT_AT] = self.numbers[LOG_KEPT] - (8.0 + self.dim if endless else inf)
@@ -245,112 +241,26 @@ class EllipsoidTable(Marked):
         factor = lift(self.parts["J"], slice(self.scores), slice(first, 1 + self.width))
         self.numbers[LIFTED] += factor
         self.numbers[WEIGHT] *= exp(-factor)
-        self._watch()
+        self.watch_scale()
 
     def _capacity(self) -> int:
         return len(self.parts["H"]) if "H" in self.parts else len(self.parts.get("S", ()))
 
     def _double(self, factor: int = 2) -> None:
         self.columns = max(self.columns, self._capacity())
-        self._adopt(self.form or "column", factor * self._capacity(), self.parts)
-
-    # -- other forms -------------------------------------------------------------------------------------------
+        self.adopt(self.form or "column", factor * self._capacity(), self.parts)
 
     def directions(self) -> tuple[Floats, Floats, float]:
         """Orthonormal vectors h_k and t_k with J = I - sum_k t_k h_k h_k' and B = J J', and how far J J' is off."""
-        stored = int(self.numbers[STORED])
-        functions, columns = self.scores, 1 + self.width
-        if self.form == "column":
-            vectors, middle = self.parts["H"][:stored, :functions, :columns], None
-        else:
-            vectors = self.examples(functions, columns).toarray()
-            middle = self.parts["S"][:stored, :stored]
-        vectors = vectors.reshape(stored, functions * columns)
-        roots, weights = square_root(vectors, np.eye(stored) if middle is None else middle)
-        return roots, weights, difference(vectors, middle, roots, weights) if self.radius else 0.0
+        return conversion.directions(self)
 
     def examples(self, functions: int, columns: int, first: int = 0) -> sp.csr_matrix:
         """The stored examples as rows of the whole space, features from column ``first`` on."""
-        stored = int(self.numbers[STORED])
-        if self.form == "gram":
-            rows = sp.csr_matrix(self.parts["Z"][:stored, first:columns])
-        else:
-            slot = self.parts["slot"][first:columns]
-            used = np.flatnonzero(slot)
-            values = sp.csr_matrix(self.parts["Z"][slot[used], :stored].T)
-            rows = sp.csr_matrix((values.data, used[values.indices], values.indptr), (stored, columns - first))
-        return in_blocks(self.parts["pairs"][:stored], rows, functions)
-
-    def _become_product(self) -> None:
-        vectors, weights, off = self.directions()
-        functions, columns = self.scores, 1 + self.width
-        stored = len(weights)
-        self._adopt("product", max(8, 2 * stored))
-        if widen(self, off):
-            self.parts["H"][:stored, :functions, :columns] = vectors.reshape(stored, functions, columns)
-            self.parts["T"][:stored, :stored] = np.diag(weights)
-            self.numbers[STORED] = stored
-        else:
-            rounded(self)
-        measured(self)
-
-    def _become_full(self) -> None:
-        functions, columns = self.scores, 1 + self.width
-        off, centre = 0.0, 0.0
-        if self.form == "product":
-            stored = int(self.numbers[STORED])
-            vectors = self.parts["H"][:stored, :functions, :columns].reshape(stored, functions * columns)
-            middle = self.parts["T"][:stored, :stored]
-        else:
-            vectors, weights, off = self.directions()
-            middle = np.diag(weights)
-        if not self.by_class:
-            self.linear = folded(self).by_functions()
-            centre = U * (len(vectors) + 4) * self.numbers[MASS]
-        self._adopt("full", 1)
-        block, error = assembled(vectors, middle)
-        if widen(self, off, error, centre):
-            J = self.parts["J"]
-            J[:functions, :columns, :functions, :columns] -= block.reshape(functions, columns, functions, columns)
-        else:
-            rounded(self, centre)
-        measured(self)
-        self._watch()
+        return conversion.examples(self, functions, columns, first)
 
     def split(self, factor: float) -> None:
         """Turn a binary run into the same run with two opposite functions (z becomes (e_b - e_a) (x) x)."""
-        stored = int(self.numbers[STORED])
-        if self.form == "column":
-            self.linear, self.numbers[DEFERRED] = folded(self), 0.0
-            self.parts["debt"][:] = 0.0
-        before = {name: np.array(array) for name, array in self.parts.items()}
-        self.linear.split(factor)
-        self.scores = 2
-        self.numbers[DIM] = self.dim
-        # a_k = (goal - (1 - c_k) n_k) / (v_k D_k), and |z|^2 doubles.
-        self.numbers[WEIGHT] /= 2.0
-        if self.form is None:
-            return
-        self._relay()
-        if "H" in self.parts:
-            half = before["H"][:stored, 0] / np.sqrt(2.0)
-            self.parts["H"][:stored, 0, : half.shape[1]] = -half
-            self.parts["H"][:stored, 1, : half.shape[1]] = half
-        if "pairs" in self.parts:
-            positive = before["pairs"][:stored, 1] > 0.0
-            pairs = self.parts["pairs"][:stored]
-            pairs[:, 0], pairs[:, 1] = positive, 1.0
-            pairs[:, 2], pairs[:, 3] = ~positive, -1.0
-            self.parts["S"] /= 2.0
-            if "small" in self.parts:
-                self.parts["small"] /= 2.0
-        if "J" in self.parts:
-            columns = before["J"].shape[1]
-            J, eye = before["J"][0, :, 0, :], np.eye(columns)
-            for r in (0, 1):
-                for s in (0, 1):
-                    self.parts["J"][r, :columns, s, :columns] = 0.5 * (eye + (J if r == s else -J))
-        self._bind()
+        conversion.split(self, factor)
 
     def settle(self) -> None:
         """Deal with an empty intersection that the rule halted on."""
@@ -422,7 +332,7 @@ class EllipsoidTable(Marked):
                 raise ValueError(f"its shape has the unknown form {form!r}")
             self.compact = max(COMPACT, len(arrays["form_Z"])) if form == "sparse" else COMPACT
             old = {n: arrays[f"form_{n}"] for n in ARRAYS[form] if f"form_{n}" in arrays or n not in LATER}
-            self._adopt(form, max([8, *(len(old[n]) for n in old if n in ("H", "S", "T"))]), old)
+            self.adopt(form, max([8, *(len(old[n]) for n in old if n in ("H", "S", "T"))]), old)
         if len(arrays["numbers"]) < SIZE:
             if self.radius:
                 adopted(self)
@@ -437,7 +347,7 @@ class EllipsoidTable(Marked):
         self.__dict__.update(state)
         self.rep = None
         if self.form is not None:
-            self._bind()
+            self.bind()
 
 
 def _copy_corner(old: Floats, new: Floats) -> None:

@@ -7,19 +7,19 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
 from ellipsoid.certificates import Certificate
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
-from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, like, refuse_masked
+from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refuse_masked
 
-from . import persist
+from . import checks, persist
+from .examples import one_row
 from .inputs import Source, check_memory, flaw_message
 from .interruption import LearnerMark, add_progress_note, without_interrupts
-from .labels import label_sets, tidy, unseen
+from .labels import tidy
 from .learner import NO_LABELS, Learner
-from .named import row_of
 
 Labelled = NDArray[Any]
 FLOAT64 = np.dtype(np.float64)
@@ -80,7 +80,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         learner = self._begin()
         random = check_random_state(self.random_state)
         source = self._source(X, None)
-        labels = self._check_labels(y, source)
+        labels = checks.labels_of(y, source.n, sets=self._multilabel)
         learner.check_learning(source)
         known = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
         if len(known) < 2:
@@ -147,13 +147,13 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         core = self.__dict__.get("_core")
         learner = core if core is not None else self._begin()
         source = self._source(X, core)
-        labels = self._check_labels(y, source)
+        labels = checks.labels_of(y, source.n, sets=self._multilabel)
         learner.check_learning(source)
         if labels.ndim == 2 or learner.multilabel:
-            known = self._check_sets(learner, labels, watch)
+            known = checks.new_columns(learner, labels, watch)
         else:
-            known = self._check_classes(learner, classes)
-            self._check_known(learner, known, labels, closed=learner.closed or classes is not None)
+            known = checks.new_classes(learner, classes)
+            checks.refuse_unknown(learner, known, labels, closed=learner.closed or classes is not None)
             self._check_growth(learner, known, labels)
         if source.width > learner.width:
             # Weights, their average, and the old ones while they are copied.
@@ -372,68 +372,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
                 )
         return source
 
-    def _check_labels(self, y: Any, source: Source) -> Labelled:
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None")
-        labels = label_array(y)
-        if labels.ndim == 2 and labels.shape[1] == 1:
-            labels = label_array(column_or_1d(labels, warn=True))
-        if labels.ndim == 2 and self._multilabel:
-            return label_sets(labels, source.n)
-        if labels.ndim != 1:
-            raise ValueError(f"y must be 1-D, one label an example, got shape {labels.shape}")
-        if len(labels) != source.n:
-            raise ValueError(f"y has {len(labels)} labels for the {source.n} rows of X")
-        return labels
-
-    @staticmethod
-    def _check_sets(learner: Learner, sets: Labelled, watch: bool) -> list[Any]:
-        """Label columns to make known now; an error where they contradict what is known."""
-        if watch:
-            raise ValueError(
-                "learn_predict follows one label a row; use partial_fit and decision_function for label sets"
-            )
-        if sets.ndim != 2:
-            raise ValueError("this learner was started on label sets: y must be a 0/1 matrix, a column a label")
-        if len(learner.labels) == 0:
-            return list(range(sets.shape[1]))
-        if not learner.multilabel:
-            raise ValueError("this learner was started on single labels: y must be 1-D")
-        if sets.shape[1] != len(learner.labels):
-            raise ValueError(f"y has {sets.shape[1]} label columns, this learner knows {len(learner.labels)}")
-        return []
-
     def _check_growth(self, learner: Learner, known: list[Any], labels: Labelled) -> None:
         """Refuse labels that this learner could not add in mid-stream; most can."""
-
-    @staticmethod
-    def _check_classes(learner: Learner, classes: Any) -> list[Any]:
-        """Labels of ``classes`` to make known now; an error where they contradict what is known."""
-        if classes is None:
-            return []
-        array = label_array(classes, "classes")
-        if array.ndim != 1 or len(array) == 0:
-            raise ValueError(f"classes must be a non-empty 1-D sequence of labels, got {classes!r}")
-        given = array.tolist()
-        if len(learner.labels) == 0:
-            if len(set(given)) != len(given):
-                raise ValueError(f"classes must not repeat a label, got {classes!r}")
-            return list(given)
-        if set(given) != set(learner.labels.values):
-            raise ValueError(f"classes={given} is not what is known from earlier calls: {learner.labels.values}")
-        return []
-
-    def _check_known(self, learner: Learner, known: list[Any], labels: Labelled, closed: bool) -> None:
-        """Refuse labels outside a closed set, or of another kind than those known."""
-        known = known or learner.labels.values
-        for row, label in unseen(known, labels) if known else ():
-            if closed:
-                raise ValueError(f"row {row} of y holds the label {label!r}, which is not in classes={known}")
-            if isinstance(label, str) != isinstance(known[0], str):
-                raise ValueError(
-                    f"row {row} of y holds the label {label!r}, of another kind than the known {known[0]!r}"
-                )
-            like(known[0], label)
 
     def _note_names(self, X: Any, reset: bool) -> None:
         """Keep or compare column names, as scikit-learn does."""
@@ -443,17 +383,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def _one_row(self, x: Any) -> tuple[Any, dict[Any, int]]:
         """One example as a 1-row matrix, and the feature names it brings."""
         core = self.__dict__.get("_core")
-        if isinstance(x, dict):
-            if core is not None and core.features is None:
-                raise ValueError("this learner was started on arrays; give x as an array, or start a new one on dicts")
-            return row_of(x, {} if core is None else core.features)
-        if hasattr(x, "tocsr") and (x.ndim == 1 or x.shape[0] == 1):
-            return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr(), {}
-        refuse_masked(x, "x")
-        array = x if hasattr(x, "tocsr") else np.asarray(x)
-        if array.ndim != 1:
-            raise ValueError(f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows")
-        return array.reshape(1, -1), {}
+        return one_row(x, {} if core is None else core.features)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

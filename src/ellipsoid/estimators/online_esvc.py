@@ -14,6 +14,7 @@ from ellipsoid.certificates import Certificate
 from ellipsoid.certificates.rounding import Span
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED
 
+from . import checks
 from .base import OnlineClassifier
 from .learner import Learner
 from .online_esvc_learner import EllipsoidLearner, row_lengths
@@ -137,7 +138,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         assert isinstance(learner, EllipsoidLearner)
         random = check_random_state(self.random_state)
         source = self._source(X, None)
-        labels = self._check_labels(y, source)
+        labels = checks.labels_of(y, source.n, sets=False)
         source.check()
         known = np.unique(labels)
         if len(known) < 2:
@@ -194,7 +195,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         assert isinstance(core, EllipsoidLearner)
         source = self._source(X, core, learning=False)
         source.check()
-        codes, fresh = core.labels.encode(self._check_labels(y, source))
+        codes, fresh = core.labels.encode(checks.labels_of(y, source.n, sets=False))
         if fresh:
             raise ValueError(f"row {fresh[0][0]} of y holds the label {fresh[0][1]!r}, which was never learned")
         gaps = [gap for gap, _ in core.gaps(source.rows(0, source.n), codes)]

@@ -11,8 +11,8 @@ from ellipsoid.certificates import Certificate
 from ellipsoid.streams.label_kinds import refuse_masked
 
 from . import persist
+from .examples import row_of
 from .interruption import without_interrupts
-from .named import row_of
 from .scalers import StandardStream
 
 

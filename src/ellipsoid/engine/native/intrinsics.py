@@ -16,7 +16,7 @@ from . import PUBLIC_ONLY
 try:
     from numba.core.typing.templates import infer, infer_global, make_intrinsic_template
 except ImportError:
-    make_intrinsic_template = None
+    make_intrinsic_template = None  # type: ignore[assignment]
 
 Typed = Callable[..., Any]
 

@@ -9,7 +9,7 @@ import weakref
 import numpy as np
 import pytest
 
-from ellipsoid.streams import scan_threads as scan_threads
+from ellipsoid.streams import scan_threads
 from ellipsoid.streams.blocks import Origin
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.scan_threads import ABREAST, default_threads, side_by_side

@@ -1,9 +1,14 @@
-"""Examples as dicts of feature name to value: names become columns in the order in which they appear."""
+"""Single examples as users pass them: arrays, sparse rows, and dicts of feature name to value.
+
+Names become columns in the order in which they appear.
+"""
 
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+
+from ellipsoid.streams.label_kinds import refuse_masked
 
 from .inputs import InvalidInput
 
@@ -35,3 +40,18 @@ def row_of(example: dict[Any, Any], columns: dict[Any, int]) -> tuple[Any, dict[
     data = np.array([value for _, value in pairs])
     width = len(columns) + len(fresh)
     return sp.csr_matrix((data, indices, np.array([0, len(pairs)])), shape=(1, width)), fresh
+
+
+def one_row(x: Any, columns: dict[Any, int] | None) -> tuple[Any, dict[Any, int]]:
+    """One example as a 1-row matrix, and the columns of the names it brings; ``columns`` is None without names."""
+    if isinstance(x, dict):
+        if columns is None:
+            raise ValueError("this learner was started on arrays; give x as an array, or start a new one on dicts")
+        return row_of(x, columns)
+    if hasattr(x, "tocsr") and (x.ndim == 1 or x.shape[0] == 1):
+        return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr(), {}
+    refuse_masked(x, "x")
+    array = x if hasattr(x, "tocsr") else np.asarray(x)
+    if array.ndim != 1:
+        raise ValueError(f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows")
+    return array.reshape(1, -1), {}

@@ -1,0 +1,75 @@
+"""Labels as users pass them: in what shape they may come, and what they may bring that is not known yet.
+
+Everything here raises ``ValueError`` with a sentence before anything has changed.
+"""
+
+from typing import Any
+
+from numpy.typing import NDArray
+from sklearn.utils.validation import column_or_1d
+
+from ellipsoid.streams.label_kinds import label_array, like
+
+from .labels import label_sets, unseen
+from .learner import Learner
+
+Labelled = NDArray[Any]
+
+
+def labels_of(y: Any, rows: int, *, sets: bool) -> Labelled:
+    """Labels of so many rows, or a 0/1 matrix of label sets where such are taken."""
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    labels = label_array(y)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = label_array(column_or_1d(labels, warn=True))
+    if labels.ndim == 2 and sets:
+        return label_sets(labels, rows)
+    if labels.ndim != 1:
+        raise ValueError(f"y must be 1-D, one label an example, got shape {labels.shape}")
+    if len(labels) != rows:
+        raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
+    return labels
+
+
+def new_columns(learner: Learner, sets: Labelled, watch: bool) -> list[Any]:
+    """Columns of label sets to make known now; an error where they contradict what is known."""
+    if watch:
+        raise ValueError("learn_predict follows one label a row; use partial_fit and decision_function for label sets")
+    if sets.ndim != 2:
+        raise ValueError("this learner was started on label sets: y must be a 0/1 matrix, a column a label")
+    if len(learner.labels) == 0:
+        return list(range(sets.shape[1]))
+    if not learner.multilabel:
+        raise ValueError("this learner was started on single labels: y must be 1-D")
+    if sets.shape[1] != len(learner.labels):
+        raise ValueError(f"y has {sets.shape[1]} label columns, this learner knows {len(learner.labels)}")
+    return []
+
+
+def new_classes(learner: Learner, classes: Any) -> list[Any]:
+    """Labels of ``classes`` to make known now; an error where they contradict what is known."""
+    if classes is None:
+        return []
+    array = label_array(classes, "classes")
+    if array.ndim != 1 or len(array) == 0:
+        raise ValueError(f"classes must be a non-empty 1-D sequence of labels, got {classes!r}")
+    given = array.tolist()
+    if len(learner.labels) == 0:
+        if len(set(given)) != len(given):
+            raise ValueError(f"classes must not repeat a label, got {classes!r}")
+        return list(given)
+    if set(given) != set(learner.labels.values):
+        raise ValueError(f"classes={given} is not what is known from earlier calls: {learner.labels.values}")
+    return []
+
+
+def refuse_unknown(learner: Learner, known: list[Any], labels: Labelled, closed: bool) -> None:
+    """Refuse labels outside a closed set, or of another kind than those known."""
+    known = known or learner.labels.values
+    for row, label in unseen(known, labels) if known else ():
+        if closed:
+            raise ValueError(f"row {row} of y holds the label {label!r}, which is not in classes={known}")
+        if isinstance(label, str) != isinstance(known[0], str):
+            raise ValueError(f"row {row} of y holds the label {label!r}, of another kind than the known {known[0]!r}")
+        like(known[0], label)
