@@ -18,6 +18,7 @@ from math import ceil, exp, inf, log
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from ellipsoid.representation.rollback import Marked
