@@ -7,7 +7,7 @@ The public names are listed once, in ``_EXPORTS``, and are imported when first u
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _EXPORTS = {
     "ALMA": "ellipsoid.estimators",

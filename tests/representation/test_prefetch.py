@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ellipsoid import MIRA, Perceptron
-from ellipsoid.engine.native.counter import claim
+from ellipsoid.engine.native.counter import take_number
 from ellipsoid.estimators import expansion as blocks
 from ellipsoid.representation.kernel import expansion, threads
 from ellipsoid.representation.kernel import prefetch as forerun
@@ -76,7 +76,7 @@ def test_a_number_is_claimed_once():
     @numba.njit(nogil=True)
     def take(counter, taken):
         while True:
-            number = claim(counter)
+            number = take_number(counter)
             if number >= taken.shape[0]:
                 return
             taken[number] += 1
@@ -88,7 +88,7 @@ def test_a_number_is_claimed_once():
     for other in others:
         other.result()
     assert (taken == 1).all()
-    assert claim(counter) == 200_004
+    assert take_number(counter) == 200_004
 
 
 @pytest.mark.parametrize("zeros", [0.0, 0.8])

@@ -34,7 +34,7 @@ def one_round(rule, M, x, y, *, scale=1.0, goal=1.0):
     ledger = np.array([[y]])
     task = Binary(ledger, 0) if len(M) == 1 else Multiclass(ledger, 0, len(M))
     work, tally = np.full((WORK_ROWS, len(M) + 1), np.nan), np.zeros(SIZE)
-    rep = scaled.Scaled(ClassMajor(table, np.zeros((0, 0))), state)
+    rep = scaled.ScaledWeights(ClassMajor(table, np.zeros((0, 0))), state)
     rows = Dense(np.ascontiguousarray([x], dtype=float), 0.0)
     learn(rule, task, rep, rows, tally, work, 0, 1)
     W = state[lookahead.SCALE] * table[:, 1:]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .generic import MAXIMUM
-from .native.vector_sums import foremost
+from .native.vector_sums import highest_but
 from .protocol import (
     SCORES,
     TAU,
@@ -90,7 +90,7 @@ def _(task, t, scores):
 @margin_of.register(OneVsRest)
 def _(task, t, scores):
     y = task.ledger[CODES, t]
-    _, highest = foremost(scores, task.classes, y)
+    _, highest = highest_but(scores, task.classes, y)
     return scores[y] - highest
 
 
@@ -114,7 +114,7 @@ def _(task, scores):
 @winner.register(OneVsRest)
 @winner.register(MultiLabel)
 def _(task, scores):
-    best, _ = foremost(scores, task.classes, -1)
+    best, _ = highest_but(scores, task.classes, -1)
     return best
 
 

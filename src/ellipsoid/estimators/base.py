@@ -16,7 +16,7 @@ from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refus
 
 from . import checks, persist
 from .examples import one_row
-from .inputs import Source, check_memory, flaw_message
+from .inputs import RowSource, check_memory, flaw_message
 from .interruption import LearnerMark, add_progress_note, without_interrupts
 from .labels import tidy
 from .learner import NO_LABELS, Learner
@@ -162,7 +162,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if core is not None:
             self._note_names(X, reset=False)
         predictions = np.empty(source.n, dtype=object) if watch else None
-        seen = None if shown is None else Source(shown, learner.constant)
+        seen = None if shown is None else RowSource(shown, learner.constant)
         before, mark = self.__dict__.copy(), learner.mark()
         try:
             if core is None:
@@ -345,9 +345,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     # -- input -------------------------------------------------------------------------------------------------
 
-    def _source(self, X: Any, core: Learner | None, learning: bool = True) -> Source:
+    def _source(self, X: Any, core: Learner | None, learning: bool = True) -> RowSource:
         """X as rows of the width this learner knows."""
-        source = Source(X, (1.0 if self.fit_intercept else 0.0) if core is None else core.constant)
+        source = RowSource(X, (1.0 if self.fit_intercept else 0.0) if core is None else core.constant)
         if source.n == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
         if source.width == 0 and core is None:

@@ -16,7 +16,7 @@ from ellipsoid.rules import cellip, iellip
 
 from .base import OnlineClassifier
 from .expansion import check_values
-from .inputs import Source
+from .inputs import RowSource
 from .learner import Learner
 
 SHAPES = {"auto": None, "column": "column", "product": "product", "gram": "gram", "dense": "full"}
@@ -32,7 +32,7 @@ class EllipsoidLearner(Learner):
         self.table_options = table
         self.halts = halts
 
-    def by_class(self, source: Source, classes: int = 0) -> bool:
+    def by_class(self, source: RowSource, classes: int = 0) -> bool:
         """The shapes of dense rows lie beside class-wise weights."""
         return not source.sparse
 
@@ -105,7 +105,7 @@ class KernelLearner(EllipsoidLearner):
         self.tally[:] = arrays["tally"]
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
 
-    def check(self, source: Source) -> None:
+    def check(self, source: RowSource) -> None:
         """Refuse also a row whose kernel value with itself overflows."""
         super().check(source)
         check_values(self.new_table(True), source)

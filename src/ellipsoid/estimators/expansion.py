@@ -18,7 +18,7 @@ from ellipsoid.representation.kernel.patterns import Block, DensePatterns, Spars
 from ellipsoid.representation.kernel.prefetch import BlockPrefetch
 from ellipsoid.representation.kernel.score_cache import ScoreCache
 
-from .inputs import Source
+from .inputs import RowSource
 from .interruption import LearnerMark
 from .learner import NO_LABELS, Codes, Learner
 
@@ -49,7 +49,7 @@ def base_round(rounds: int) -> int:
     return (rounds // BLOCK - 1) * BLOCK
 
 
-def check_values(table: ExpansionTable | KernelTable, source: Source) -> None:
+def check_values(table: ExpansionTable | KernelTable, source: RowSource) -> None:
     """Raise ``ValueError`` for the first row whose kernel value with itself is not finite or could overflow.
 
     ``table`` is a new one, of which nothing but the kernel matters.
@@ -108,16 +108,16 @@ class ExpansionLearner(Learner):
             table.history = History(1)
         return table
 
-    def by_class(self, source: Source, classes: int = 0) -> bool:
+    def by_class(self, source: RowSource, classes: int = 0) -> bool:
         """Dense patterns for dense rows."""
         return not source.sparse
 
-    def check(self, source: Source) -> None:
+    def check(self, source: RowSource) -> None:
         """Refuse also rows whose kernel values would overflow, or that do not fit a given kernel matrix."""
         super().check(source)
         check_values(self.new_table(not source.sparse), source)
 
-    def check_learning(self, source: Source) -> None:
+    def check_learning(self, source: RowSource) -> None:
         """Refuse also more rows of a given kernel matrix than it has columns."""
         super().check_learning(source)
         if self.kernel[0] == "precomputed" and source.n > (columns := max(self.width, source.width)):
@@ -285,12 +285,12 @@ class ExpansionLearner(Learner):
     def one(self) -> Any:
         """The prepared call for single dense rows."""
         if self.fast is None:
-            self.fast = OneRow(self)  # type: ignore[assignment]
+            self.fast = OneKernelRow(self)  # type: ignore[assignment]
         return self.fast
 
     # -- prediction --------------------------------------------------------------------------------------------
 
-    def decision(self, source: Source) -> NDArray[np.float64]:
+    def decision(self, source: RowSource) -> NDArray[np.float64]:
         """Scores of every row, or each label's share of the votes; one column for two classes."""
         out = np.empty((source.n, self.scores))
         size = VOTERS if self.vote else BLOCK
@@ -332,7 +332,7 @@ class ExpansionLearner(Learner):
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
 
 
-class OneRow:
+class OneKernelRow:
     """Learning and prediction of one dense float64 row, without the checks that only strangers need."""
 
     def __init__(self, learner: ExpansionLearner) -> None:

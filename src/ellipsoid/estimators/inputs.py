@@ -37,7 +37,7 @@ def flaw_message(row: int, flaw: int) -> str:
     return f"row {row} of X is too large: its squared norm is beyond {HUGE:g} (inf in a sum); rescale the features"
 
 
-class Source:
+class RowSource:
     """Examples as blocks of rows, each with the constant feature of value ``constant``.
 
     >>> source = Source(np.ones((3, 2), dtype=np.int8), constant=1.0)
@@ -70,11 +70,11 @@ class Source:
             return X.data.dtype == np.float64 and X.indices.dtype == np.int32
         return bool(X.dtype in (np.float64, np.float32) and _plain(X))
 
-    def narrowed(self, width: int) -> "Source":
+    def narrowed(self, width: int) -> "RowSource":
         """The same examples without the columns from ``width`` on."""
-        return Source(self._X[:, :width], self.constant)
+        return RowSource(self._X[:, :width], self.constant)
 
-    def only(self, row: int) -> "Source":
+    def only(self, row: int) -> "RowSource":
         """One row as a source of its own, of the same kind."""
         one = copy(self)
         if self.sparse:
@@ -86,9 +86,9 @@ class Source:
         one.n = 1
         return one
 
-    def first(self, count: int) -> "Source":
+    def first(self, count: int) -> "RowSource":
         """The first examples."""
-        return Source(self._X[:count], self.constant)
+        return RowSource(self._X[:count], self.constant)
 
     def rows(self, start: int, stop: int) -> Dense | CSR:
         """Rows start..stop for the engine."""

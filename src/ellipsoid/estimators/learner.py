@@ -29,7 +29,7 @@ from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, ORDERED, PLAIN
 from ellipsoid.representation.tables import LinearTable, whole_blocks
 
-from .inputs import Source, flaw_message
+from .inputs import RowSource, flaw_message
 from .interruption import LearnerMark, without_interrupts
 from .labels import Labels
 from .predict_then_learn import WatchedBlock, watched_block
@@ -102,7 +102,7 @@ class Learner:
         """The representation this learner keeps its hypothesis in."""
         return LinearTable(by_class=by_class, average=self.average)
 
-    def by_class(self, source: Source, classes: int = 0) -> bool:
+    def by_class(self, source: RowSource, classes: int = 0) -> bool:
         """Should a class's weights lie together? Not for sparse rows, nor for short rows with many classes."""
         return not source.sparse and not (classes >= MANY_CLASSES and source.width <= SHORT_ROW)
 
@@ -153,11 +153,11 @@ class Learner:
             return Binary(ledger, mode)
         return (OneVsRest if self.one_vs_rest else Multiclass)(ledger, mode, len(self.labels))
 
-    def check(self, source: Source) -> None:
+    def check(self, source: RowSource) -> None:
         """Raise ``ValueError`` naming the first row that cannot be learned from."""
         source.check()
 
-    def check_learning(self, source: Source) -> None:
+    def check_learning(self, source: RowSource) -> None:
         """Raise ``ValueError`` for rows that could be scored, but not all be learned; nothing is changed."""
         self.check(source)
 
@@ -187,11 +187,11 @@ class Learner:
 
     def learn(
         self,
-        source: Source,
+        source: RowSource,
         y: NDArray[Any],
         *,
         predictions: NDArray[Any] | None = None,
-        shown: Source | None = None,
+        shown: RowSource | None = None,
     ) -> None:
         """One pass in the given order over examples already checked.
 
@@ -247,7 +247,7 @@ class Learner:
         """Does the loop, when it is watched, say of a row what ``predict`` would say? Else it is asked row by row."""
         return not self.average or getattr(self.table, "foretells", False)
 
-    def predict_before(self, source: Source, row: int) -> Any:
+    def predict_before(self, source: RowSource, row: int) -> Any:
         """The label that ``predict`` gives to one row; None while no label is known."""
         if len(self.labels) < 2:
             return self.labels.values[0] if len(self.labels) else None
@@ -308,11 +308,11 @@ class Learner:
 
     # -- prediction --------------------------------------------------------------------------------------------
 
-    def decision(self, source: Source) -> NDArray[np.float64]:
+    def decision(self, source: RowSource) -> NDArray[np.float64]:
         """Scores of every row, one column for two classes."""
         return self.scored(source, self.predictor())
 
-    def scored(self, source: Source, rep: Any) -> NDArray[np.float64]:
+    def scored(self, source: RowSource, rep: Any) -> NDArray[np.float64]:
         """Scores of every row by some representation of the hypothesis."""
         out = np.empty((source.n, self.scores))
         for start, stop in source.blocks():

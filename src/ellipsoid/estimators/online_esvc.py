@@ -17,7 +17,7 @@ from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED
 from . import checks
 from .base import OnlineClassifier
 from .learner import Learner
-from .online_esvc_learner import EllipsoidLearner, row_lengths
+from .online_esvc_learner import EllipsoidalSVMLearner, row_lengths
 from .parameters import positive
 
 
@@ -97,7 +97,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         self.random_state = random_state
         self.grow_features = grow_features
 
-    def _start(self) -> EllipsoidLearner:
+    def _start(self) -> EllipsoidalSVMLearner:
         check_constants(self.nu, self.r)
         if self.problem not in ("relaxed", "trace"):
             raise ValueError(f"problem must be 'relaxed' or 'trace', got {self.problem!r}")
@@ -106,11 +106,11 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
             float(self.nu), float(self.r) if self.problem == "relaxed" else 0.0, int(bool(self.fit_intercept)), 0.0
         )
         bias = None if self.intercept_scaling is None else positive("intercept_scaling", self.intercept_scaling)
-        return EllipsoidLearner(terms, intercept=self.fit_intercept, average=self.average, bias=bias)
+        return EllipsoidalSVMLearner(terms, intercept=self.fit_intercept, average=self.average, bias=bias)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         """Weak duality, and the margin that no vector can exceed on the updates."""
-        assert isinstance(learner, EllipsoidLearner)
+        assert isinstance(learner, EllipsoidalSVMLearner)
         machines = learner.table.machines
         duals = [Span.within(machine.dual(), machine.uncertain()) for machine in machines]
         least = sum(duals, Span.exactly(0.0))
@@ -135,7 +135,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._begin()
-        assert isinstance(learner, EllipsoidLearner)
+        assert isinstance(learner, EllipsoidalSVMLearner)
         random = check_random_state(self.random_state)
         source = self._source(X, None)
         labels = checks.labels_of(y, source.n, sets=False)
@@ -192,7 +192,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     def certified_gap(self, X: Any, y: ArrayLike) -> Any:
         """The duality gap over X and y; valid if they are what was learned, each row equally often."""
         core = self._learned()
-        assert isinstance(core, EllipsoidLearner)
+        assert isinstance(core, EllipsoidalSVMLearner)
         source = self._source(X, core, learning=False)
         source.check()
         codes, fresh = core.labels.encode(checks.labels_of(y, source.n, sets=False))

@@ -14,7 +14,7 @@ from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, WATCHED
 from ellipsoid.representation.linear import ClassMajor
 from ellipsoid.representation.rollback import Marked
 
-from .inputs import Source
+from .inputs import RowSource
 from .interruption import without_interrupts
 from .learner import NO_LABELS, Learner
 
@@ -64,9 +64,15 @@ class _Piece:
     """
 
     def __init__(
-        self, learner: "EllipsoidLearner", parts: Any, order: NDArray[np.int64], codes: NDArray[np.int64], signs: Any,
-        *, silent: bool,
-    ) -> None:  # fmt: skip
+        self,
+        learner: "EllipsoidalSVMLearner",
+        parts: Any,
+        order: NDArray[np.int64],
+        codes: NDArray[np.int64],
+        signs: Any,
+        *,
+        silent: bool,
+    ) -> None:
         self.learner, self.parts, self.order, self.signs, self.silent = learner, parts, order, signs, silent
         self.machines = learner.table.machines
         self.goals = [machine.clock + len(order) for machine in self.machines]
@@ -108,7 +114,7 @@ class _Not:
     shape = (-1,)
 
 
-class EllipsoidLearner(Learner):
+class EllipsoidalSVMLearner(Learner):
     """Labels, features and binary learners of one stream."""
 
     table: _Machines
@@ -221,7 +227,7 @@ class EllipsoidLearner(Learner):
     def weights(self) -> NDArray[np.float64]:
         return self.table.weights(self.scores, self.rounds, averaged=self.average)
 
-    def decision(self, source: Source) -> NDArray[np.float64]:
+    def decision(self, source: RowSource) -> NDArray[np.float64]:
         table = self.weights()
         blocks = [self._scores(source.rows(start, stop), table) for start, stop in source.blocks()]
         return np.vstack(blocks)

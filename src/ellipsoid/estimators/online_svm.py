@@ -21,7 +21,7 @@ from ellipsoid.rules import online_svm
 from ellipsoid.rules.dual_ascent import EXACT, DualAscent
 
 from .expansion import ExpansionLearner
-from .inputs import Source
+from .inputs import RowSource
 from .interruption import LearnerMark
 from .kernelized import KernelClassifier, kernel_spec
 from .learner import NO_LABELS, Learner
@@ -98,7 +98,7 @@ class WindowLearner(Windowed):
         super().__init__(rule, intercept=intercept, average=average, half=0.5)
         self.window = window
 
-    def by_class(self, source: Source, classes: int = 0) -> bool:
+    def by_class(self, source: RowSource, classes: int = 0) -> bool:
         """The window's rows are kept as the first ones came: dense beside class-wise weights."""
         return not source.sparse
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ellipsoid.engine import CSR, Dense
 from ellipsoid.engine.tasks import ASIDE, CODES, PAIRED, PLAIN, WATCHED
 
-from .inputs import Source, writable
+from .inputs import RowSource, writable
 
 Codes = NDArray[np.int64]
 
@@ -23,8 +23,8 @@ class WatchedBlock(NamedTuple):
     """A block of rows on their way through a learner, with a place for what is predicted of each."""
 
     learner: Any
-    source: Source
-    shown: Source | None
+    source: RowSource
+    shown: RowSource | None
     pairs: bool
     first: int
     rows: Dense | CSR
@@ -60,7 +60,7 @@ class WatchedBlock(NamedTuple):
 
 
 def watched_block(
-    learner: Any, source: Source, shown: Source | None, start: int, stop: int, codes: Codes
+    learner: Any, source: RowSource, shown: RowSource | None, start: int, stop: int, codes: Codes
 ) -> WatchedBlock:
     """Rows start..stop of a source, ready to be watched."""
     rows = source.rows(start, stop)

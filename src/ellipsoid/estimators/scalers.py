@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from ellipsoid.engine import entry
 
 from . import moments as running
-from .inputs import Source, check_memory, writable
+from .inputs import RowSource, check_memory, writable
 from .moments import COUNT, MEAN, SQUARES
 
 NOTHING = np.zeros(0), np.zeros((0, 0))
@@ -37,7 +37,7 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self._forget(source)
         return self._note(X, source, first=first)
 
-    def _note(self, X: Any, source: Source, first: bool) -> Self:
+    def _note(self, X: Any, source: RowSource, first: bool) -> Self:
         self._names(X, reset=first)
         self._run(source, learn=True, write=False)
         return self
@@ -77,10 +77,10 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     # -- what a subclass gives ---------------------------------------------------------------------------------
 
-    def _forget(self, source: Source) -> None:
+    def _forget(self, source: RowSource) -> None:
         self.n_features_in_ = source.width
 
-    def _run(self, source: Source, learn: bool, write: bool) -> Any:
+    def _run(self, source: RowSource, learn: bool, write: bool) -> Any:
         raise NotImplementedError
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
@@ -110,8 +110,8 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     # -- input -------------------------------------------------------------------------------------------------
 
-    def _source(self, X: Any, fresh: bool, learning: bool = True) -> Source:
-        source = Source(X, 0.0)
+    def _source(self, X: Any, fresh: bool, learning: bool = True) -> RowSource:
+        source = RowSource(X, 0.0)
         if source.n == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
         if source.width == 0:
@@ -196,14 +196,14 @@ class StandardStream(Scaler):
             raise AttributeError("StandardStream has no moments before it has seen a row")
         return self._moments[:, : self.n_features_in_]
 
-    def _forget(self, source: Source) -> None:
+    def _forget(self, source: RowSource) -> None:
         check_memory(3 * source.width, f"the moments of {source.width} features")
         super()._forget(source)
         self.n_samples_seen_ = 0
         self._centre = bool(self.with_mean) and not source.sparse
         self._moments = np.zeros((3, source.width))
 
-    def _source(self, X: Any, fresh: bool, learning: bool = True) -> Source:
+    def _source(self, X: Any, fresh: bool, learning: bool = True) -> RowSource:
         source = super()._source(X, fresh, learning)
         if not fresh and source.sparse and self._centre:
             raise ValueError(
@@ -226,7 +226,7 @@ class StandardStream(Scaler):
             return sp.csr_matrix((early, rows.indices, rows.indptr), shape=rows.shape), rows
         return early, rows
 
-    def _run(self, source: Source, learn: bool, write: bool, early: Any = None) -> Any:
+    def _run(self, source: RowSource, learn: bool, write: bool, early: Any = None) -> Any:
         if learn:
             self._reserve(source.width)
         table, seen = writable(self._moments), float(self.n_samples_seen_)
@@ -315,7 +315,7 @@ class UnitNorm(Scaler):
     def __init__(self, grow_features: bool = False) -> None:
         self.grow_features = grow_features
 
-    def _run(self, source: Source, learn: bool, write: bool) -> Any:
+    def _run(self, source: RowSource, learn: bool, write: bool) -> Any:
         if learn:
             self.n_features_in_ = max(self.n_features_in_, source.width)
         if not write:

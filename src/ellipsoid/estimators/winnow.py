@@ -16,7 +16,7 @@ from ellipsoid.rules import perceptron, winnow
 
 from .base import OnlineClassifier
 from .dual import refuse_third_label
-from .inputs import Source
+from .inputs import RowSource
 from .learner import NO_LABELS, Learner
 from .measures import blur, compared, linked_off
 from .parameters import one_of, positive
@@ -41,7 +41,7 @@ class WinnowLearner(Learner):
         """Labels always meet a score each."""
         return Multiclass(ledger, mode, len(self.labels))
 
-    def decision(self, source: Source) -> NDArray[np.float64]:
+    def decision(self, source: RowSource) -> NDArray[np.float64]:
         """Scores of every row; for two classes the lead of the second."""
         scores = super().decision(source)
         return scores[:, 1:] - scores[:, :1] if len(self.labels) == 2 else scores

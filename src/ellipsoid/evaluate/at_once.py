@@ -8,11 +8,11 @@ import numpy as np
 
 from ellipsoid.streams.scale import scale
 
-from .cell import Cell, Task, error_rate
+from .cell import Cell, CellTask, error_rate
 from .prequential import Progress
 
 
-def fit_and_test(task: Task, progress: Progress | None = None) -> Cell:
+def fit_and_test(task: CellTask, progress: Progress | None = None) -> Cell:
     """Fit a clone of the model on ``task.at_once`` rows drawn by the seed; ``elapsed`` is the processor's time of the
     fit alone, which other programs on the machine do not lengthen.
     """

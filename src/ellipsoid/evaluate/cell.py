@@ -101,7 +101,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Task:
+class CellTask:
     """All that a cell is computed from; it can be sent to another process."""
 
     learner: str
@@ -120,7 +120,7 @@ class Task:
         return len(self.train[1]) * self.passes
 
 
-def run(task: Task, progress: Progress | None = None) -> Cell:
+def run(task: CellTask, progress: Progress | None = None) -> Cell:
     """Compute a cell: learn a clone of the model, test it after each pass."""
     from sklearn.base import clone
 
@@ -163,7 +163,7 @@ def error_rate(predicted: Any, y: Any) -> float:
     return float(wrong_rows(predicted, y).mean())
 
 
-def stored(store: Path, task: Task, data: str, compute: Callable[[Task], Cell]) -> Cell:
+def stored(store: Path, task: CellTask, data: str, compute: Callable[[CellTask], Cell]) -> Cell:
     """The cell from its file in ``store``, computed and written there if it is new.
 
     The file is valid only for the same learner and parameters, the same rows (``data`` is their
@@ -192,7 +192,7 @@ def fingerprint(train: Pair, test: Pair | None) -> str:
     return digest.hexdigest()
 
 
-def _key(task: Task, data: str) -> dict[str, Any]:
+def _key(task: CellTask, data: str) -> dict[str, Any]:
     from ellipsoid import __version__
 
     # Only where it applies, so that cells of streams keep their names.

@@ -25,7 +25,7 @@ from ellipsoid.streams.scale import scale
 from ellipsoid.streams.source import Source, as_source
 
 from .at_once import fit_and_test
-from .cell import Cell, Task, fingerprint, run, stored
+from .cell import Cell, CellTask, fingerprint, run, stored
 from .prequential import Progress, shifted
 
 
@@ -157,7 +157,7 @@ def compare(
     y = train[1]
     classes = np.unique(y) if y.ndim == 1 else None
     tasks = [
-        Task(
+        CellTask(
             label,
             model,
             train,
@@ -203,7 +203,7 @@ def _prepare(source: Source, protocol: Protocol) -> tuple[Pair, Pair | None]:
     return (X, y), None if test is None else (X_test, test[1])
 
 
-def _cells(tasks: Sequence[Task], n_jobs: int, store: str | Path | None, progress: Progress | None) -> list[Cell]:
+def _cells(tasks: Sequence[CellTask], n_jobs: int, store: str | Path | None, progress: Progress | None) -> list[Cell]:
     total = sum(task.rows for task in tasks)
     data = ""
     if store is not None:
@@ -228,7 +228,7 @@ def _cells(tasks: Sequence[Task], n_jobs: int, store: str | Path | None, progres
     return cells
 
 
-def _cell(task: Task, store: Path | None, data: str, progress: Progress | None = None) -> Cell:
+def _cell(task: CellTask, store: Path | None, data: str, progress: Progress | None = None) -> Cell:
     compute = run if task.at_once is None else fit_and_test
     if store is None:
         return compute(task, progress)

@@ -33,8 +33,8 @@ from .weights import (
     part,
     put,
     renew,
+    total_of,
     weight,
-    whole,
 )
 
 # What is left of a sum when parts are taken out has lost half of its digits, of which two numbers have 32.
@@ -221,7 +221,7 @@ def advance(rep, rows, t, moves, work):
                     V[j, r] = weight(rep, theta[j, r], shift)
                     put(numbers, g, part(rep, V[j, r], theta[j, r], shift))
     E = numbers[g, HIGH] + numbers[g, LOW]
-    total = whole(rep, E, shift)
+    total = total_of(rep, E, shift)
     numbers[g, PEAK] = max(numbers[g, PEAK], abs(numbers[g, HIGH]))
     if far or not FLOOR < total < CEILING or total < FALLEN * numbers[g, PEAK]:
         renew(rep, g)

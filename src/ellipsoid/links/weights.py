@@ -24,7 +24,7 @@ import numpy as np
 
 from ellipsoid.ellipsoids.row_coordinates import column, stretch, value
 from ellipsoid.engine.generic import FUSE, helper
-from ellipsoid.engine.native.memory import fetch
+from ellipsoid.engine.native.memory import prefetch
 from ellipsoid.engine.protocol import norm2, room, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.linear import AHEAD, LINE
@@ -84,7 +84,7 @@ def _(rep, rows, t, n, scores):
         if k + AHEAD < rows.indices.shape[0]:
             coming = 1 + np.uint64(rows.indices[k + AHEAD])
             for r in range(0, n, LINE):
-                fetch(V, coming, r)
+                prefetch(V, coming, r)
         j = 1 + np.uint64(rows.indices[k])
         x = np.float64(rows.data[k])
         for r in range(n):
@@ -155,7 +155,7 @@ def size_of(rep):
 
 
 @helper()
-def whole(rep, E, shift):
+def total_of(rep, E, shift):
     """The normaliser: E, and for the balanced link the share of the zeros."""
     return E + size_of(rep) * exp(-shift) if rep.kind == BALANCED else E
 
@@ -168,7 +168,7 @@ def conjugate(rep, E, shift):
     n = size_of(rep)
     if rep.kind == BALANCED and shift == 0.0:
         return log1p(E / n)
-    return shift + log(whole(rep, E, shift) / n)
+    return shift + log(total_of(rep, E, shift) / n)
 
 
 @helper()
@@ -176,7 +176,7 @@ def divisor_of(rep, E, shift):
     """What turns V into weights; by division, so that weights that sum to one score a constant row exactly."""
     if rep.kind == NORM:
         return E ** ((rep.p - 2.0) / rep.p) / shift if E > 0.0 else 1.0
-    return whole(rep, E, shift)
+    return total_of(rep, E, shift)
 
 
 @helper()

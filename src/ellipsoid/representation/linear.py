@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import FUSE, SUM, generic, helper
-from ellipsoid.engine.native.memory import fetch
-from ellipsoid.engine.native.vector_sums import LANES, blank, deliver, gather
+from ellipsoid.engine.native.memory import prefetch
+from ellipsoid.engine.native.vector_sums import LANES, add_products, store_sums, zero_sums
 from ellipsoid.engine.protocol import TAU, WHO, absorb, room, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS
@@ -81,21 +81,21 @@ def score_in_blocks(rep, base, rows, t, n, scores):
                 scores[r] = score_alone(base, rows, t, r)
             first = n
         elif blocks == 1:
-            first = score_block(rep, rows, t, first, blank(1), scores)
+            first = score_block(rep, rows, t, first, zero_sums(1), scores)
         elif blocks == 2:
-            first = score_block(rep, rows, t, first, blank(2), scores)
+            first = score_block(rep, rows, t, first, zero_sums(2), scores)
         elif blocks == 3:
-            first = score_block(rep, rows, t, first, blank(3), scores)
+            first = score_block(rep, rows, t, first, zero_sums(3), scores)
         elif blocks == 4:
-            first = score_block(rep, rows, t, first, blank(4), scores)
+            first = score_block(rep, rows, t, first, zero_sums(4), scores)
         elif blocks == 5:
-            first = score_block(rep, rows, t, first, blank(5), scores)
+            first = score_block(rep, rows, t, first, zero_sums(5), scores)
         elif blocks == 6:
-            first = score_block(rep, rows, t, first, blank(6), scores)
+            first = score_block(rep, rows, t, first, zero_sums(6), scores)
         elif blocks == 7:
-            first = score_block(rep, rows, t, first, blank(7), scores)
+            first = score_block(rep, rows, t, first, zero_sums(7), scores)
         else:
-            first = score_block(rep, rows, t, first, blank(8), scores)
+            first = score_block(rep, rows, t, first, zero_sums(8), scores)
 
 
 @generic(2)
@@ -106,10 +106,10 @@ def score_block(rep: Any, rows: Any, t: int, first: int, sums: Any, scores: Any)
 @score_block.register(FeatureMajor, Dense)
 def _(rep, rows, t, first, sums, scores):
     X = rows.X
-    sums = gather(sums, rep.W, 0, first, rows.constant)
+    sums = add_products(sums, rep.W, 0, first, rows.constant)
     for j in range(X.shape[1]):
-        sums = gather(sums, rep.W, 1 + j, first, X[np.uint64(t), np.uint64(j)])
-    deliver(sums, scores, first)
+        sums = add_products(sums, rep.W, 1 + j, first, X[np.uint64(t), np.uint64(j)])
+    store_sums(sums, scores, first)
     return first + LANES * len(sums)
 
 
@@ -117,13 +117,13 @@ def _(rep, rows, t, first, sums, scores):
 def _(rep, rows, t, first, sums, scores):
     W, indices, data = rep.W, rows.indices, rows.data
     last = indices.shape[0] - 1
-    sums = gather(sums, W, 0, first, rows.constant)
+    sums = add_products(sums, W, 0, first, rows.constant)
     for k in range(rows.indptr[t], rows.indptr[t + 1]):
         coming = 1 + np.uint64(indices[np.uint64(min(k + AHEAD, last))])
         for r in range(first, first + LANES * len(sums), LINE):
-            fetch(W, coming, r)
-        sums = gather(sums, W, 1 + np.uint64(indices[np.uint64(k)]), first, data[np.uint64(k)])
-    deliver(sums, scores, first)
+            prefetch(W, coming, r)
+        sums = add_products(sums, W, 1 + np.uint64(indices[np.uint64(k)]), first, data[np.uint64(k)])
+    store_sums(sums, scores, first)
     return first + LANES * len(sums)
 
 
@@ -146,7 +146,7 @@ def _(rep, rows, t, r):
     last = indices.shape[0] - 1
     total = W[0, r] * rows.constant
     for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        fetch(W, 1 + np.uint64(indices[np.uint64(min(k + AHEAD, last))]), r)
+        prefetch(W, 1 + np.uint64(indices[np.uint64(min(k + AHEAD, last))]), r)
         total += W[1 + np.uint64(indices[np.uint64(k)]), r] * np.float64(rows.data[np.uint64(k)])
     return total
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipsoid.engine.native.vector_sums import foremost
+from ellipsoid.engine.native.vector_sums import highest_but
 from ellipsoid.engine.protocol import (
     SCORES,
     SPARE,
@@ -99,7 +99,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
         tally[ZEROS] += 1.0
         on_zero_row(rule, rep, tally)
     y = task.ledger[CODES, t]
-    rival, _ = foremost(work[SCORES], task.classes, y)
+    rival, _ = highest_but(work[SCORES], task.classes, y)
     work[SPARE, 0] = size
     work[WHO, 0], work[TAU, 0] = y, 1.0
     work[WHO, 1], work[TAU, 1] = rival, -1.0

@@ -4,7 +4,7 @@ With z = (e_y - e_s) (x) x a binary rule sees the margin B_y - B_s and the energ
 """
 
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.native.vector_sums import foremost
+from ellipsoid.engine.native.vector_sums import highest_but
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, step
 
 
@@ -12,7 +12,7 @@ from ellipsoid.engine.protocol import SCORES, TAU, WHO, step
 def against_highest_rival(rule, n, y, energy, work):
     """Write the two moves of the step; the number of moves, 0 where the rule is passive."""
     scores, tau, who = work[SCORES], work[TAU], work[WHO]
-    rival, highest = foremost(scores, n, y)
+    rival, highest = highest_but(scores, n, y)
     size = step(rule, scores[y] - highest, 2.0 * energy)
     if size == 0.0:
         return 0

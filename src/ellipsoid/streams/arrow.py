@@ -24,7 +24,7 @@ PARQUET, ARROW = "parquet", "arrow"
 MAGIC = b"ARROW1"
 
 
-class Table:
+class ArrowTable:
     """A Parquet file, or Arrow record batches in a file or a pipe."""
 
     def __init__(self, origin: Origin, options: Options, kind: str) -> None:

@@ -40,7 +40,7 @@ DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
 
-class Block(NamedTuple):
+class TextBlock(NamedTuple):
     """Whole lines: ``raw[:stop]`` ends with a line feed. It is overwritten by a later block."""
 
     raw: bytearray
@@ -116,7 +116,7 @@ class Origin:
         self._packed = bytes_ is not plain
         return plain if bytes_ is plain else io.BufferedReader(bytes_, buffer_size=PEEK)
 
-    def blocks(self, abreast: int = 1) -> Iterator[Block]:
+    def blocks(self, abreast: int = 1) -> Iterator[TextBlock]:
         """The bytes as blocks of whole lines; the last line need not end with a line feed.
 
         A block is overwritten by the one that comes ``abreast`` after it.
@@ -134,11 +134,11 @@ class Origin:
                         buffer[have : have + 1] = b"\n"
                         have += 1
                     if have:
-                        yield Block(buffer, have)
+                        yield TextBlock(buffer, have)
                     return
                 stop = buffer.rfind(b"\n", 0, have) + 1
                 if stop:
-                    yield Block(buffer, stop)
+                    yield TextBlock(buffer, stop)
                     past += stop
                     rest = buffer[stop:have]
                     turn, have = (turn + 1) % abreast, len(rest)

@@ -124,9 +124,9 @@ def _format(origin: Origin, options: Options, format: str) -> Format:
 
         return VowpalWabbit(origin, options)
     if format in ("parquet", "arrow"):
-        from .arrow import Table
+        from .arrow import ArrowTable
 
-        return Table(origin, options, format)
+        return ArrowTable(origin, options, format)
     assert origin.path is not None
     return arrays.npy(origin.path, options) if format == "npy" else arrays.npz(origin.path, options)
 

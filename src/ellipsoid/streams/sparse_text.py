@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .blocks import Block, Origin
+from .blocks import Origin, TextBlock
 from .labels import Numbers
 from .options import Options
 from .scan.svmlight import FULL, Rows
@@ -38,14 +38,14 @@ class SparseText:
         self.n_features: int | None = None
         self.important = 0
 
-    def begin(self, block: Block) -> None:
+    def begin(self, block: TextBlock) -> None:
         """Find out from the first block what is to be known beforehand."""
 
     def run(self, text: Any, position: int, stop: int, out: Rows) -> Any:
         """Scan lines from a position on; returns a ``Stop``."""
         raise NotImplementedError
 
-    def flaw(self, block: Block, found: Any) -> str:
+    def flaw(self, block: TextBlock, found: Any) -> str:
         """The sentence for the flaw at which a scan stopped."""
         raise NotImplementedError
 
@@ -83,14 +83,14 @@ class SparseText:
             note=lambda done: done.density,
         )
 
-    def _guess(self, block: Block) -> tuple[float, float]:
+    def _guess(self, block: TextBlock) -> tuple[float, float]:
         """Rows and values to expect in a byte, from a look at the beginning: memory for the most that there could be
         would take longer to get than the scan.
         """
         size = min(block.stop, SAMPLE)
         return block.raw.count(b"\n", 0, size) / size, block.raw.count(self.mark, 0, size) / size
 
-    def scanned(self, block: Block, density: tuple[float, float]) -> Scanned:
+    def scanned(self, block: TextBlock, density: tuple[float, float]) -> Scanned:
         """All rows of a block, or those before its first flaw; ``density``: rows and values to expect in a byte."""
         position, room, lines, important, pieces = 0, HARD_ROOM, 0, 0, []
         rows_seen = values_seen = 0
@@ -127,7 +127,7 @@ class SparseText:
             np.empty((hard, 3), dtype=np.int64),
         )
 
-    def _hard(self, block: Block, out: Rows, found: Any) -> tuple[int, tuple[int, str] | None]:
+    def _hard(self, block: TextBlock, out: Rows, found: Any) -> tuple[int, tuple[int, str] | None]:
         """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the
         next.
         """

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .blocks import Block, Origin
+from .blocks import Origin, TextBlock
 from .options import Options
 from .scan import svmlight as scan
 from .sparse_text import SparseText, matrix
@@ -52,7 +52,7 @@ class Svmlight(SparseText):
         """Whether features count from 0; None while nobody knows, or where their numbers are hashed."""
         return None if self._base is None or self.options.bits is not None else self._base == 0
 
-    def begin(self, block: Block) -> None:
+    def begin(self, block: TextBlock) -> None:
         """Find out where features count from."""
         zero = self.options.zero_based
         self._base = self._detected(block) if zero is None else int(not zero)
@@ -63,7 +63,7 @@ class Svmlight(SparseText):
         width = self.n_features or max(1, found.largest - (self._base or 0) + 1)
         return matrix(out, found, width, hashed), out.labels[: found.rows]
 
-    def _detected(self, block: Block) -> int:
+    def _detected(self, block: TextBlock) -> int:
         if self.options.bits is not None or not scan.looks_zero_based(block.text, block.stop):
             return 1
         # It may stand in a comment: look closer, at every line up to the first flaw.
@@ -82,7 +82,7 @@ class Svmlight(SparseText):
             rules = scan.Rules(base, width, self.options.extra == "drop", -1)
         return scan.Stop(*scan.scan(text, position, stop, rules, out))
 
-    def flaw(self, block: Block, found: Any) -> str:
+    def flaw(self, block: TextBlock, found: Any) -> str:
         """The sentence for the flaw at which a scan stopped."""
         word = token(block, found.position)
         if found.reason == scan.ZERO_INDEX:

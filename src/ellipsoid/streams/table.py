@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import SLACK, Block, Origin
+from .blocks import SLACK, Origin, TextBlock
 from .labels import Numbers
 from .onehot import beside
 from .options import Options
@@ -85,7 +85,7 @@ class Csv:
             note=lambda done: done.density,
         )
 
-    def _piece(self, block: Block, out: scan.Cells, n: int) -> tuple[Any, Any]:
+    def _piece(self, block: TextBlock, out: scan.Cells, n: int) -> tuple[Any, Any]:
         """Rows and labels of a scan: numbers, words, or None."""
         X = out.numbers[:n]
         if self._hashes:
@@ -95,7 +95,7 @@ class Csv:
             return X, out.labels[:n]
         return X, self._words(block, out.spans[:n]) if scan.TEXT_LABEL in purposes else None
 
-    def _words(self, block: Block, spans: Any) -> Any:
+    def _words(self, block: TextBlock, spans: Any) -> Any:
         raw, known = bytes(block.raw), self._known
         words = []
         for begin, end in spans.tolist():
@@ -112,7 +112,7 @@ class Csv:
 
     # -- what the first block tells ----------------------------------------------------------------------------
 
-    def _decide(self, block: Block, position: int) -> int:
+    def _decide(self, block: TextBlock, position: int) -> int:
         """Make out the header, then the columns, as far as this block tells; returns where its rows begin."""
         while position < block.stop:
             end = block.raw.index(b"\n", position)
@@ -178,7 +178,7 @@ class Csv:
 
     # -- lines -------------------------------------------------------------------------------------------------
 
-    def scanned(self, block: Block, density: float, position: int = 0) -> Scanned:
+    def scanned(self, block: TextBlock, density: float, position: int = 0) -> Scanned:
         """All rows of a block from a position on, or those before its first flaw; ``density``: how many rows a byte to
         expect.
         """
@@ -205,7 +205,7 @@ class Csv:
             position = found.position
         return Scanned(pieces, lines, flaw, rows_seen / block.stop)
 
-    def _hard(self, block: Block, out: scan.Cells, found: scan.Stop) -> tuple[int, tuple[int, str] | None]:
+    def _hard(self, block: TextBlock, out: scan.Cells, found: scan.Stop) -> tuple[int, tuple[int, str] | None]:
         """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the
         next.
         """
@@ -220,7 +220,7 @@ class Csv:
                 out.numbers[row, place] = value
         return found.rows, None
 
-    def _flaw(self, block: Block, found: scan.Stop) -> str:
+    def _flaw(self, block: TextBlock, found: scan.Stop) -> str:
         width = len(self._columns.purpose)
         if found.reason == scan.TOO_FEW:
             return f"{found.column} columns where the first line has {width}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .blocks import Block, Origin
+from .blocks import Origin, TextBlock
 from .options import Options
 from .scan import vw as scan
 from .scan.svmlight import Rows
@@ -45,6 +45,6 @@ class VowpalWabbit(SparseText):
         rules = scan.Rules((1 << self.options.hash_bits) - 1, self.options.labelled)
         return scan.Stop(*scan.scan(text, position, stop, rules, out))
 
-    def flaw(self, block: Block, found: Any) -> str:
+    def flaw(self, block: TextBlock, found: Any) -> str:
         """The sentence for the flaw at which a scan stopped."""
         return _SENTENCES[found.reason].format(token(block, found.position))

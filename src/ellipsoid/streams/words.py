@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isfinite
 
-from .blocks import Block
+from .blocks import TextBlock
 
 _LONGEST = 40
 
@@ -21,7 +21,7 @@ class LineError(ValueError):
         self.line, self.what = line, what
 
 
-def token(block: Block, position: int, blanks: bytes = b" \t\r\n") -> str:
+def token(block: TextBlock, position: int, blanks: bytes = b" \t\r\n") -> str:
     """The word around a position, quoted and not too long."""
     text = block.raw
     begin = end = min(position, block.stop - 1)
@@ -32,7 +32,7 @@ def token(block: Block, position: int, blanks: bytes = b" \t\r\n") -> str:
     return repr(bytes(text[begin:end]).decode("utf-8", "backslashreplace"))
 
 
-def finite(block: Block, numeral: tuple[int, int], scale: float = 1.0) -> float:
+def finite(block: TextBlock, numeral: tuple[int, int], scale: float = 1.0) -> float:
     """``scale`` times the number that the numeral between two positions of a block stands for, rounded by Python; where
     that is too large, an error with the line in the block.
     """

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.engine.generic import SUM, generic, helper
-from ellipsoid.engine.native.vector_sums import LANES, blank, deliver, gather
+from ellipsoid.engine.native.vector_sums import LANES, add_products, store_sums, zero_sums
 from ellipsoid.engine.protocol import TAU, WHO, begin, score, score_next
 from ellipsoid.engine.rows import CSR, Dense, count
 from ellipsoid.representation.linear import ClassMajor, add
@@ -166,7 +166,7 @@ def _(rows, across, first, last, seen):
     width = rows.X.shape[1]
     for group in range(0, across.shape[1], GROUP):
         for i in range(last - first):
-            deliver(gather(blank(8), across, 0, group, rows.constant), seen[i], group)
+            store_sums(add_products(zero_sums(8), across, 0, group, rows.constant), seen[i], group)
         for start in range(0, width, TILE):
             stop, i = min(start + TILE, width), 0
             while i + 2 <= last - first:
@@ -179,31 +179,31 @@ def _(rows, across, first, last, seen):
 @helper(inline=False)
 def foresee_one(X, across, t, start, stop, seen, i, group):  # noqa: PLR0913 (a tile in three directions)
     """Add the products of the features start..stop of row t with a group of columns to row i of ``seen``."""
-    sums = gather(blank(8), seen, i, group, 1.0)
+    sums = add_products(zero_sums(8), seen, i, group, 1.0)
     for j in range(start, stop):
-        sums = gather(sums, across, 1 + j, group, X[np.uint64(t), np.uint64(j)])
-    deliver(sums, seen[i], group)
+        sums = add_products(sums, across, 1 + j, group, X[np.uint64(t), np.uint64(j)])
+    store_sums(sums, seen[i], group)
 
 
 @helper(inline=False)
 def foresee_two(X, across, t, start, stop, seen, i, group):  # noqa: PLR0913 (a tile in three directions)
     """The same for the rows t and t + 1, which share what is read of the columns."""
-    one, two = gather(blank(8), seen, i, group, 1.0), gather(blank(8), seen, i + 1, group, 1.0)
+    one, two = add_products(zero_sums(8), seen, i, group, 1.0), add_products(zero_sums(8), seen, i + 1, group, 1.0)
     for j in range(start, stop):
-        one = gather(one, across, 1 + j, group, X[np.uint64(t), np.uint64(j)])
-        two = gather(two, across, 1 + j, group, X[np.uint64(t + 1), np.uint64(j)])
-    deliver(one, seen[i], group)
-    deliver(two, seen[i + 1], group)
+        one = add_products(one, across, 1 + j, group, X[np.uint64(t), np.uint64(j)])
+        two = add_products(two, across, 1 + j, group, X[np.uint64(t + 1), np.uint64(j)])
+    store_sums(one, seen[i], group)
+    store_sums(two, seen[i + 1], group)
 
 
 @foresee.register(CSR)
 def _(rows, across, first, last, seen):
     for i in range(last - first):
         for group in range(0, across.shape[1], GROUP):
-            sums = gather(blank(8), across, 0, group, rows.constant)
+            sums = add_products(zero_sums(8), across, 0, group, rows.constant)
             for k in range(rows.indptr[first + i], rows.indptr[first + i + 1]):
-                sums = gather(sums, across, 1 + np.uint64(rows.indices[k]), group, rows.data[k])
-            deliver(sums, seen[i], group)
+                sums = add_products(sums, across, 1 + np.uint64(rows.indices[k]), group, rows.data[k])
+            store_sums(sums, seen[i], group)
 
 
 @probe.register(Column, Dense)

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import SUM, generic, helper
-from ellipsoid.engine.native.memory import fetch
-from ellipsoid.engine.native.vector_sums import LANES, blank, deliver, gather
+from ellipsoid.engine.native.memory import prefetch
+from ellipsoid.engine.native.vector_sums import LANES, add_products, store_sums, zero_sums
 from ellipsoid.engine.protocol import TAU, WHO, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.linear import (
@@ -205,7 +205,7 @@ def _(rep, rows, t, n, scores):
         for r in range(n):
             scores[r] = score_alone(rep.base, rows, t, r)
     while met < m:
-        met = meet_block(rep, rows, t, met, blank(8))
+        met = meet_block(rep, rows, t, met, zero_sums(8))
     correct(rep, m, scores)
 
 
@@ -214,31 +214,31 @@ def _(rep, rows, t, first, sums, scores):
     # Weights and stored examples in one pass: while one table is waited for, the other is summed.
     W, Z, slot, indices, data = rep.base.W, rep.Z, rep.slot, rows.indices, rows.data
     last = indices.shape[0] - 1
-    sums = gather(sums, W, 0, first, rows.constant)
-    products = gather(blank(8), Z, slot[0], 0, rows.constant)
+    sums = add_products(sums, W, 0, first, rows.constant)
+    products = add_products(zero_sums(8), Z, slot[0], 0, rows.constant)
     for q in range(rows.indptr[t], rows.indptr[t + 1]):
         coming = 1 + np.uint64(indices[np.uint64(min(q + AHEAD, last))])
         for r in range(first, first + LANES * len(sums), LINE):
-            fetch(W, coming, r)
+            prefetch(W, coming, r)
         j, x = 1 + np.uint64(indices[np.uint64(q)]), data[np.uint64(q)]
-        sums = gather(sums, W, j, first, x)
-        products = gather(products, Z, slot[j], 0, x)
-    deliver(sums, scores, first)
-    deliver(products, rep.small[PRODUCTS], 0)
+        sums = add_products(sums, W, j, first, x)
+        products = add_products(products, Z, slot[j], 0, x)
+    store_sums(sums, scores, first)
+    store_sums(products, rep.small[PRODUCTS], 0)
     return first + LANES * len(sums)
 
 
 @score_block.register(SparseGram, Dense)
 def _(rep, rows, t, first, sums, scores):
     W, Z, slot = rep.base.W, rep.Z, rep.slot
-    sums = gather(sums, W, 0, first, rows.constant)
-    products = gather(blank(8), Z, slot[0], 0, rows.constant)
+    sums = add_products(sums, W, 0, first, rows.constant)
+    products = add_products(zero_sums(8), Z, slot[0], 0, rows.constant)
     for j in range(rows.X.shape[1]):
         x = rows.X[t, j]
-        sums = gather(sums, W, 1 + j, first, x)
-        products = gather(products, Z, slot[1 + j], 0, x)
-    deliver(sums, scores, first)
-    deliver(products, rep.small[PRODUCTS], 0)
+        sums = add_products(sums, W, 1 + j, first, x)
+        products = add_products(products, Z, slot[1 + j], 0, x)
+    store_sums(sums, scores, first)
+    store_sums(products, rep.small[PRODUCTS], 0)
     return first + LANES * len(sums)
 
 
@@ -250,20 +250,20 @@ def meet_block(rep: Any, rows: Any, t: int, first: int, sums: Any) -> int:
 @meet_block.register(SparseGram, CSR)
 def _(rep, rows, t, first, sums):
     indices, data, slot = rows.indices, rows.data, rep.slot
-    sums = gather(sums, rep.Z, slot[0], first, rows.constant)
+    sums = add_products(sums, rep.Z, slot[0], first, rows.constant)
     for q in range(rows.indptr[t], rows.indptr[t + 1]):
         place = slot[1 + np.uint64(indices[np.uint64(q)])]
-        sums = gather(sums, rep.Z, place, first, data[np.uint64(q)])
-    deliver(sums, rep.small[PRODUCTS], first)
+        sums = add_products(sums, rep.Z, place, first, data[np.uint64(q)])
+    store_sums(sums, rep.small[PRODUCTS], first)
     return first + LANES * len(sums)
 
 
 @meet_block.register(SparseGram, Dense)
 def _(rep, rows, t, first, sums):
-    sums = gather(sums, rep.Z, rep.slot[0], first, rows.constant)
+    sums = add_products(sums, rep.Z, rep.slot[0], first, rows.constant)
     for j in range(rows.X.shape[1]):
-        sums = gather(sums, rep.Z, rep.slot[1 + j], first, rows.X[t, j])
-    deliver(sums, rep.small[PRODUCTS], first)
+        sums = add_products(sums, rep.Z, rep.slot[1 + j], first, rows.X[t, j])
+    store_sums(sums, rep.small[PRODUCTS], first)
     return first + LANES * len(sums)
 
 

@@ -12,7 +12,7 @@ from .intrinsics import machine_code
 _LOCK = Lock()
 
 
-def claim(counter: Any) -> int:
+def take_number(counter: Any) -> int:
     """The number in ``counter[0]``, which becomes one more.
 
     >>> import numpy as np
@@ -26,8 +26,8 @@ def claim(counter: Any) -> int:
         return number
 
 
-@machine_code(claim)
-def _claim(typingctx, counter):
+@machine_code(take_number)
+def _take_number(typingctx, counter):
     def codegen(context, builder, signature, args):
         array = make_array(signature.args[0])(context, builder, value=args[0])
         return builder.atomic_rmw("add", array.data, ir.Constant(ir.IntType(64), 1), "monotonic")

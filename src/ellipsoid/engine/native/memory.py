@@ -43,12 +43,12 @@ def _without_counter(context, builder, kind, value):
     return value
 
 
-def fetch(table: Any, i: int, j: int) -> None:
+def prefetch(table: Any, i: int, j: int) -> None:
     """Ask for the cache line of ``table[i, j]`` (i, j >= 0), without waiting for it."""
 
 
-@machine_code(fetch)
-def _fetch(typingctx, table, i, j):
+@machine_code(prefetch)
+def _prefetch(typingctx, table, i, j):
     def codegen(context, builder, signature, args):
         kind = signature.args[0]
         array = make_array(kind)(context, builder, value=args[0])

@@ -14,69 +14,59 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic, overload
 from numba.np.arrayobj import make_array
+
+from .intrinsics import machine_code
 
 WINDOW = 64
 
 _WORD = ir.IntType(64)
 _BYTES = ir.VectorType(ir.IntType(8), WINDOW)
-_ONE = np.uint64(1)
 
 
-def eight(text: Any, p: int) -> Any:
+def eight_bytes(text: Any, p: int) -> Any:
     """The eight bytes from p on, the first one lowest."""
     return np.uint64(int.from_bytes(bytes([text[p + k] for k in range(8)]), "little"))
 
 
-def others(text: Any, p: int) -> Any:
+def non_digits(text: Any, p: int) -> Any:
     """A bit for each of the `WINDOW` bytes from p on that is no digit, the first one lowest."""
     return np.uint64(sum(1 << k for k in range(WINDOW) if not 48 <= text[p + k] <= 57))
 
 
-def first(bits: Any) -> int:
+def trailing_zeros(bits: Any) -> int:
     """The place of the lowest bit, 64 if there is none."""
     return (int(bits) & -int(bits)).bit_length() - 1 if bits else 64
 
 
-def rest(bits: Any) -> Any:
+def without_lowest(bits: Any) -> Any:
     """The bits less the lowest."""
     return np.uint64(int(bits) & (int(bits) - 1)) if bits else bits
 
 
-def zeros(word: Any) -> int:
+def leading_zeros(word: Any) -> int:
     """How many bits above the highest one are zero, 64 if all are."""
     return 64 - int(word).bit_length()
 
 
-def product(a: Any, b: Any) -> tuple[Any, Any]:
+def wide_product(a: Any, b: Any) -> tuple[Any, Any]:
     """The high and the low 64 bits of a product of 64-bit numbers."""
     whole = int(a) * int(b)
     return np.uint64(whole >> 64), np.uint64(whole & (2**64 - 1))
 
 
-@overload(eight)
-def _eight(text, p):
-    return lambda text, p: _load_eight(text, np.uint64(p))
-
-
-@intrinsic
-def _load_eight(typingctx, text, p):
+@machine_code(eight_bytes)
+def _eight_bytes(typingctx, text, p):
     def codegen(context, builder, signature, args):
         place = _place(context, builder, signature.args[0], args)
         word = builder.load(builder.bitcast(place, _WORD.as_pointer()), align=1)
         return word if sys.byteorder == "little" else builder.bswap(word)
 
-    return types.uint64(text, p), codegen
+    return types.uint64(text, types.uint64), codegen
 
 
-@overload(others)
-def _others(text, p):
-    return lambda text, p: _load_others(text, np.uint64(p))
-
-
-@intrinsic
-def _load_others(typingctx, text, p):
+@machine_code(non_digits)
+def _non_digits(typingctx, text, p):
     def codegen(context, builder, signature, args):
         place = _place(context, builder, signature.args[0], args)
         found = builder.load(builder.bitcast(place, _BYTES.as_pointer()), align=1)
@@ -84,47 +74,35 @@ def _load_others(typingctx, text, p):
         mask = builder.bitcast(builder.icmp_unsigned(">", above, ir.Constant(_BYTES, [9] * WINDOW)), _WORD)
         return mask if sys.byteorder == "little" else builder.bitreverse(mask)
 
-    return types.uint64(text, p), codegen
+    return types.uint64(text, types.uint64), codegen
 
 
-@overload(first)
-def _first(bits):
-    return lambda bits: _count_low(bits)  # noqa: PLW0108 (numba wants a plain function here)
-
-
-@intrinsic
-def _count_low(typingctx, bits):
+@machine_code(trailing_zeros)
+def _trailing_zeros(typingctx, bits):
     def codegen(context, builder, signature, args):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), codegen
 
 
-@overload(rest)
-def _rest(bits):
-    return lambda bits: bits & (bits - _ONE)
+@machine_code(without_lowest)
+def _without_lowest(typingctx, bits):
+    def codegen(context, builder, signature, args):
+        return builder.and_(args[0], builder.sub(args[0], ir.Constant(_WORD, 1)))
+
+    return types.uint64(types.uint64), codegen
 
 
-@overload(zeros)
-def _zeros(word):
-    return lambda word: _count_high(word)  # noqa: PLW0108
-
-
-@intrinsic
-def _count_high(typingctx, word):
+@machine_code(leading_zeros)
+def _leading_zeros(typingctx, word):
     def codegen(context, builder, signature, args):
         return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
 
     return types.int64(types.uint64), codegen
 
 
-@overload(product)
-def _product(a, b):
-    return lambda a, b: _multiplied(a, b)  # noqa: PLW0108
-
-
-@intrinsic
-def _multiplied(typingctx, a, b):
+@machine_code(wide_product)
+def _wide_product(typingctx, a, b):
     def codegen(context, builder, signature, args):
         double = ir.IntType(128)
         whole = builder.mul(builder.zext(args[0], double), builder.zext(args[1], double))

@@ -15,7 +15,7 @@ from numba import types
 from numba.core import cgutils
 
 from .intrinsics import machine_code
-from .vector_sums import Sums, everywhere
+from .vector_sums import Sums, broadcast
 
 # Numbers in one vector: a register of AVX-512, two of AVX2.
 WIDE = 8
@@ -49,7 +49,7 @@ def times(sums: Sums, others: Sums) -> Sums:
     return tuple(a * b for a, b in zip(sums, others, strict=True))
 
 
-def scaled(sums: Sums, factor: float, shift: float) -> Sums:
+def affine(sums: Sums, factor: float, shift: float) -> Sums:
     """``factor * sum + shift``."""
     return tuple(own * factor + shift for own in sums)
 
@@ -71,10 +71,10 @@ def _times(typingctx, sums, others):
     return sums(sums, others), codegen
 
 
-@machine_code(scaled)
+@machine_code(affine)
 def _scaled(typingctx, sums, factor, shift):
     def codegen(context, builder, signature, args):
-        a, b = (everywhere(builder, x, sums.dtype.lanes) for x in args[1:])
+        a, b = (broadcast(builder, x, sums.dtype.lanes) for x in args[1:])
         own = (builder.extract_value(args[0], k) for k in range(sums.count))
         return cgutils.pack_array(builder, [_fused(builder, x, a, b) for x in own])
 
@@ -85,7 +85,7 @@ def _scaled(typingctx, sums, factor, shift):
 def _exponential(typingctx, sums, factor):
     def codegen(context, builder, signature, args):
         units = (builder.fmul(args[1], ir.Constant(args[1].type, unit)) for unit in (_PER_LN2, _NEARLY_PER_LN2))
-        factors = [everywhere(builder, unit, sums.dtype.lanes) for unit in units]
+        factors = [broadcast(builder, unit, sums.dtype.lanes) for unit in units]
         own = [builder.extract_value(args[0], k) for k in range(sums.count)]
         return cgutils.pack_array(builder, _exps_of(builder, own, *factors))
 

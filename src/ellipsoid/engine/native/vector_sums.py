@@ -4,10 +4,10 @@
 keep them in registers, because it does not know how many there are. Here ``SUMS`` vectors of ``LANES`` neighbouring
 scores are one value, as wide as its type says:
 
-    sums = blank(3)                         # 3 x LANES zeros
-    sums = gather(sums, W, j, first, x)     # += W[j, first : first + 3 * LANES] * x
-    sums = recede(sums, W, j, first, x)     # -= (W[j, first : first + 3 * LANES] - x)^2
-    deliver(sums, scores, first)
+    sums = zero_sums(3)                               # 3 x LANES zeros
+    sums = add_products(sums, W, j, first, x)         # += W[j, first : first + 3 * LANES] * x
+    sums = subtract_squares(sums, W, j, first, x)     # -= (W[j, first : first + 3 * LANES] - x)^2
+    store_sums(sums, scores, first)
 
 Every lane does the same operations in the same order, so that equal columns of weights get equal sums. To the
 interpreter a value of sums is a tuple of arrays.
@@ -52,31 +52,31 @@ class _VectorModel(PrimitiveModel):
         super().__init__(manager, kind, kind.bits)
 
 
-def blank(count: int, lanes: int = LANES) -> Sums:
+def zero_sums(count: int, lanes: int = LANES) -> Sums:
     """``count`` x ``lanes`` zeros; in compiled code both must be written as numbers."""
     return (np.zeros(lanes),) * count
 
 
-def gather(sums: Sums, table: Any, i: int, first: int, x: float) -> Sums:
+def add_products(sums: Sums, table: Any, i: int, first: int, x: float) -> Sums:
     """The sums, with as many numbers of row i of the table, times x, added."""
     n = len(sums[0])
     return tuple(own + table[i, first + n * k : first + n * (k + 1)] * x for k, own in enumerate(sums))
 
 
-def recede(sums: Sums, table: Any, i: int, first: int, x: float) -> Sums:
+def subtract_squares(sums: Sums, table: Any, i: int, first: int, x: float) -> Sums:
     """The sums, less the squares of the differences of as many numbers of row i of the table from x."""
     n = len(sums[0])
     return tuple(own - (table[i, first + n * k : first + n * (k + 1)] - x) ** 2 for k, own in enumerate(sums))
 
 
-def deliver(sums: Sums, out: Any, first: int) -> None:
+def store_sums(sums: Sums, out: Any, first: int) -> None:
     """Write the sums to ``out[first:]``."""
     n = len(sums[0])
     for k, own in enumerate(sums):
         out[first + n * k : first + n * (k + 1)] = own
 
 
-def foremost(scores: Any, n: int, but: int) -> tuple[int, float]:
+def highest_but(scores: Any, n: int, but: int) -> tuple[int, float]:
     """Index and value of the highest of the first n scores, leaving out ``but``; ties go to the smallest index.
 
     Nothing left: index 0 and -inf.
@@ -88,8 +88,8 @@ def foremost(scores: Any, n: int, but: int) -> tuple[int, float]:
     return place, highest
 
 
-@machine_code(blank, literal=True)
-def _blank(typingctx, count, lanes=LANES):
+@machine_code(zero_sums, literal=True)
+def _zero_sums(typingctx, count, lanes=LANES):
     if isinstance(lanes, int):
         lanes = types.Omitted(lanes)
     if not isinstance(count, types.IntegerLiteral) or not isinstance(lanes, types.IntegerLiteral | types.Omitted):
@@ -103,16 +103,16 @@ def _blank(typingctx, count, lanes=LANES):
     return kind(count, lanes), codegen
 
 
-@machine_code(gather)
-def _gather(typingctx, sums, table, i, first, x):
+@machine_code(add_products)
+def _add_products(typingctx, sums, table, i, first, x):
     def step(builder, own, numbers, x):
         return builder.fadd(own, builder.fmul(numbers, x, flags=_FLAGS), flags=_FLAGS)
 
     return sums(sums, table, types.int64, types.int64, types.float64), _with_numbers(step)
 
 
-@machine_code(recede)
-def _recede(typingctx, sums, table, i, first, x):
+@machine_code(subtract_squares)
+def _subtract_squares(typingctx, sums, table, i, first, x):
     def step(builder, own, numbers, x):
         apart = builder.fsub(numbers, x)
         return builder.fsub(own, builder.fmul(apart, apart, flags=_FLAGS), flags=_FLAGS)
@@ -127,7 +127,7 @@ def _with_numbers(step):
         own, rows, row, column, x = args
         vector = signature.args[0].dtype
         place = _place(context, builder, signature.args[1], rows, [row, column], signature.args[0])
-        same = everywhere(builder, x, vector.lanes)
+        same = broadcast(builder, x, vector.lanes)
         stepped = []
         for k in range(signature.args[0].count):
             numbers = builder.load(builder.gep(place, [ir.Constant(_WORD, k)]), align=8)
@@ -137,8 +137,8 @@ def _with_numbers(step):
     return codegen
 
 
-@machine_code(deliver)
-def _deliver(typingctx, sums, out, first):
+@machine_code(store_sums)
+def _store_sums(typingctx, sums, out, first):
     def codegen(context, builder, signature, args):
         kind = signature.args[1]
         place = _place(context, builder, kind, args[1], [args[2]], signature.args[0])
@@ -149,8 +149,8 @@ def _deliver(typingctx, sums, out, first):
     return types.void(sums, out, types.int64), codegen
 
 
-@machine_code(foremost)
-def _foremost(typingctx, scores, n, but):
+@machine_code(highest_but)
+def _highest_but(typingctx, scores, n, but):
     kind = types.Tuple((types.int64, types.float64))
     index, value = ir.IntType(64), ir.DoubleType()
     indices = ir.VectorType(index, LANES)
@@ -164,11 +164,11 @@ def _foremost(typingctx, scores, n, but):
             cgutils.do_boundscheck(context, builder, n, builder.add(length, ir.Constant(index, 1)))
         lowest = ir.Constant(_vector.bits, [float("-inf")] * LANES)
         top, who = cgutils.alloca_once_value(builder, lowest), cgutils.alloca_once_value(builder, steps)
-        skip = everywhere(builder, but, LANES)
+        skip = broadcast(builder, but, LANES)
         whole = builder.and_(n, ir.Constant(index, -LANES))
         with cgutils.for_range_slice(builder, ir.Constant(index, 0), whole, ir.Constant(index, LANES), index) as (r, _):
             place = builder.bitcast(builder.gep(array.data, [r]), _vector.bits.as_pointer())
-            names = builder.add(everywhere(builder, r, LANES), steps)
+            names = builder.add(broadcast(builder, r, LANES), steps)
             found = builder.select(builder.icmp_signed("==", names, skip), lowest, builder.load(place, align=8))
             best = builder.load(top)
             higher = builder.fcmp_ordered(">", found, best)
@@ -211,7 +211,7 @@ def _place(context, builder, kind, array, where, sums):
     return builder.bitcast(place, sums.dtype.bits.as_pointer())
 
 
-def everywhere(builder: Any, x: Any, lanes: int) -> Any:
+def broadcast(builder: Any, x: Any, lanes: int) -> Any:
     """A vector of one number."""
     undefined = ir.Constant(ir.VectorType(x.type, lanes), ir.Undefined)
     one = builder.insert_element(undefined, x, ir.Constant(_WORD, 0))

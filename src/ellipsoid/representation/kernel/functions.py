@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ellipsoid.engine.compile import compiled, entry
 from ellipsoid.engine.generic import SUM, generic
 from ellipsoid.engine.native.vector_math import WIDE, exponential
-from ellipsoid.engine.native.vector_sums import blank, deliver, gather
+from ellipsoid.engine.native.vector_sums import add_products, store_sums, zero_sums
 
 Floats = NDArray[np.float64]
 
@@ -135,10 +135,10 @@ def _exponentials(products, left, right, gamma, rest):
         for i in range(row.shape[1]):
             row[0, i] -= 0.5 * (left[b] + right[i])
         for i in range(0, whole, rest.shape[1]):
-            deliver(exponential(gather(blank(1, 8), row, 0, i, 1.0), 2.0 * gamma), row[0], i)
+            store_sums(exponential(add_products(zero_sums(1, 8), row, 0, i, 1.0), 2.0 * gamma), row[0], i)
         for i in range(whole, row.shape[1]):
             rest[0, i - whole] = row[0, i]
-        deliver(exponential(gather(blank(1, 8), rest, 0, 0, 1.0), 2.0 * gamma), rest[0], 0)
+        store_sums(exponential(add_products(zero_sums(1, 8), rest, 0, 0, 1.0), 2.0 * gamma), rest[0], 0)
         for i in range(whole, row.shape[1]):
             row[0, i] = rest[0, i - whole]
 

@@ -12,11 +12,11 @@ squared norm is kept along: each update adds ``2 sum tau_r B_r + K(x, x) sum tau
 Crammer & Singer (JMLR 2003), section 8, for the expansion; the look-ahead is exact and ours.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from ellipsoid.engine.generic import FUSE, generic, helper
+from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2, room, score
 from ellipsoid.engine.rows import Dense
 from ellipsoid.engine.tally import ROUNDS
@@ -26,7 +26,7 @@ from ..linear import add
 # The numbers of a hypothesis: its scale; the sum of the scales of all rounds before SINCE; that round; |M|^2;
 # two orders to the loop, to stop after each update (PAUSE) and to keep the scores of rows that have passed (KEEP); and
 # whether it has stopped (PENDING). SINCE_INVERTED belongs to the expansion within a budget.
-SCALE, SUM, SINCE, NORM2, PAUSE, KEEP, PENDING, SINCE_INVERTED = range(8)
+SCALE, SCALE_SUM, SINCE, NORM2, PAUSE, KEEP, PENDING, SINCE_INVERTED = range(8)
 SIZE = 16
 
 
@@ -61,23 +61,10 @@ def _(rep, rows, t):
     return rep.gram[t, t]
 
 
-@generic(1)
-def rescale(rep: Any, factor: float, rounds: float) -> None:
-    """Multiply the whole hypothesis, after ``rounds`` rounds."""
-
-
-@rescale.register(Lookahead)
-def _(rep, factor, rounds):
-    state = rep.state
-    state[SUM], state[SINCE] = elapsed(state, rounds), rounds
-    state[SCALE] *= factor
-    state[NORM2] *= factor * factor
-
-
 @helper()
 def elapsed(state, rounds):
     """The sum of the scales after each of the rounds so far; without rescaling their number."""
-    return state[SUM] + state[SCALE] * (rounds - state[SINCE])
+    return state[SCALE_SUM] + state[SCALE] * (rounds - state[SINCE])
 
 
 @add.register(Lookahead, Dense, fast=FUSE)

@@ -11,7 +11,7 @@ from ellipsoid.engine.compile import entry
 
 from ..tables import doubled, zeros
 from .functions import RBF, Linear, Poly
-from .tile_layout import compare, pick, spread, spread_compressed, squeeze
+from .tile_layout import mark_changes, pick, spread, spread_compressed, squeeze
 from .tiles import (
     FEW,
     PATTERNS,
@@ -179,7 +179,7 @@ class Picker:
         whole = len(differ) if len(coef) == self.known else min(len(coef), self.known) // PATTERNS
         if changed is None:
             args = (coef, self.copy, whole, differ)
-            entry(compare, *args)(*args)
+            entry(mark_changes, *args)(*args)
         else:
             differ[:whole] = False
             differ[changed // PATTERNS] = True

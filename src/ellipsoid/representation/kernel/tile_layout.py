@@ -6,7 +6,7 @@ from .tiles import PATTERNS
 
 
 @compiled
-def compare(coef, before, whole, differ):
+def mark_changes(coef, before, whole, differ):
     """Is there a coefficient that is not what it was, in each of the first ``whole`` tiles?"""
     for tile in range(whole):
         first, end = tile * PATTERNS, min(coef.shape[0], (tile + 1) * PATTERNS)

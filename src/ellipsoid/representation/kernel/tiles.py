@@ -17,9 +17,9 @@ import numpy as np
 
 from ellipsoid.engine.compile import compiled
 from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.native.counter import claim
-from ellipsoid.engine.native.vector_math import exponential, scaled, times
-from ellipsoid.engine.native.vector_sums import blank, deliver, gather, recede
+from ellipsoid.engine.native.counter import take_number
+from ellipsoid.engine.native.vector_math import affine, exponential, times
+from ellipsoid.engine.native.vector_sums import add_products, store_sums, subtract_squares, zero_sums
 
 from .functions import RBF, Linear, Poly
 
@@ -100,13 +100,13 @@ def start(rows: Any) -> Any:
 @start.register(Many)
 @start.register(FarMany)
 def _(rows):
-    return blank(4, 8)
+    return zero_sums(4, 8)
 
 
 @start.register(Few)
 @start.register(FarFew)
 def _(rows):
-    return blank(1, 8)
+    return zero_sums(1, 8)
 
 
 @generic(1)
@@ -117,13 +117,13 @@ def start_of_two(rows: Any) -> Any:
 @start_of_two.register(Many)
 @start_of_two.register(FarMany)
 def _(rows):
-    return blank(8, 8)
+    return zero_sums(8, 8)
 
 
 @start_of_two.register(Few)
 @start_of_two.register(FarFew)
 def _(rows):
-    return blank(2, 8)
+    return zero_sums(2, 8)
 
 
 @generic(1)
@@ -141,10 +141,10 @@ def _(patterns, X, who, sums):
         patterns.table[who[3]],
     )
     for j in range(X.shape[0]):
-        a = gather(a, X, j, 0, first[j])
-        b = gather(b, X, j, 0, second[j])
-        c = gather(c, X, j, 0, third[j])
-        d = gather(d, X, j, 0, fourth[j])
+        a = add_products(a, X, j, 0, first[j])
+        b = add_products(b, X, j, 0, second[j])
+        c = add_products(c, X, j, 0, third[j])
+        d = add_products(d, X, j, 0, fourth[j])
     return a, b, c, d
 
 
@@ -152,7 +152,7 @@ def _(patterns, X, who, sums):
 def _compressed_product(patterns, X, i, sums):
     # An unsigned index is never counted from the end.
     for q in range(np.uint64(patterns.indptr[i]), np.uint64(patterns.indptr[i + 1])):
-        sums = gather(sums, X, patterns.indices[q], 0, patterns.data[q])
+        sums = add_products(sums, X, patterns.indices[q], 0, patterns.data[q])
     return sums
 
 
@@ -190,10 +190,10 @@ def _four_distances(some, X, nothing):
     """Minus the squared distances of four patterns from the rows of a tile."""
     a, b, c, d = nothing, nothing, nothing, nothing
     for j in range(X.shape[0]):
-        a = recede(a, X, j, 0, some[0, j])
-        b = recede(b, X, j, 0, some[1, j])
-        c = recede(c, X, j, 0, some[2, j])
-        d = recede(d, X, j, 0, some[3, j])
+        a = subtract_squares(a, X, j, 0, some[0, j])
+        b = subtract_squares(b, X, j, 0, some[1, j])
+        c = subtract_squares(c, X, j, 0, some[2, j])
+        d = subtract_squares(d, X, j, 0, some[3, j])
     return a, b, c, d
 
 
@@ -224,9 +224,9 @@ def _(kernel, nothing, halves, half):
 
 @values_of.register(Poly)
 def _(kernel, sums):
-    base = scaled(sums, kernel.gamma, kernel.coef0)
+    base = affine(sums, kernel.gamma, kernel.coef0)
     left = int(kernel.degree)
-    power = base if left & 1 else scaled(base, 0.0, 1.0)
+    power = base if left & 1 else affine(base, 0.0, 1.0)
     left >>= 1
     while left > 0:
         base = times(base, base)
@@ -238,7 +238,7 @@ def _(kernel, sums):
 
 @origin.register(RBF)
 def _(kernel, nothing, halves, half):
-    return scaled(halves, 1.0, half)
+    return affine(halves, 1.0, half)
 
 
 @values_of.register(RBF)
@@ -250,7 +250,7 @@ def _(kernel, sums):
 def _four(kernel, patterns, who, rows, f, constant2, out, column):  # noqa: PLR0913
     """Values of four patterns with a tile of rows, into four rows of ``out`` from a column on."""
     nothing = start(rows)
-    halves = gather(nothing, rows.halves, f, 0, 1.0)
+    halves = add_products(nothing, rows.halves, f, 0, 1.0)
     begun = (
         origin(kernel, nothing, halves, -0.5 * patterns.norms[who[0]]),
         origin(kernel, nothing, halves, -0.5 * patterns.norms[who[1]]),
@@ -268,8 +268,8 @@ def _four(kernel, patterns, who, rows, f, constant2, out, column):  # noqa: PLR0
 def _put(kernel, sums, constant2, out, column):
     values = values_of(kernel, sums)
     if constant2 != 0.0:
-        values = scaled(values, 1.0, constant2)
-    deliver(values, out, column)
+        values = affine(values, 1.0, constant2)
+    store_sums(values, out, column)
 
 
 @generic(1, default=True)
@@ -305,7 +305,7 @@ def _correct(rows, f, kernel, patterns, slots, constant2, out, column):  # noqa:
 
 @helper()
 def _put_far(kernel, sums, constant2, out):
-    deliver(scaled(exponential(sums, kernel.gamma), 1.0, constant2), out, 0)
+    store_sums(affine(exponential(sums, kernel.gamma), 1.0, constant2), out, 0)
 
 
 @compiled(nogil=True)
@@ -316,7 +316,7 @@ def add_sums(kernel, patterns, slots, picked, constant2, rows, counter, values, 
     """
     lanes, tiles, end = rows.X.shape[2], rows.X.shape[0], slots.shape[0]
     while True:
-        first = 2 * claim(counter)
+        first = 2 * take_number(counter)
         if first >= tiles:
             return
         two = first + 1 < tiles
@@ -345,18 +345,18 @@ def add_given(picked, tile, values, out):
     for begin in range(0, values.shape[0], PATTERNS):
         some = values[begin : begin + PATTERNS]
         for column in range(0, whole, 64):
-            _add_picked(blank(8, 8), picked, tile + begin // PATTERNS, some, column, out, column)
+            _add_picked(zero_sums(8, 8), picked, tile + begin // PATTERNS, some, column, out, column)
         for column in range(whole, out.shape[1], 8):
-            _add_picked(blank(1, 8), picked, tile + begin // PATTERNS, some, column, out, column)
+            _add_picked(zero_sums(1, 8), picked, tile + begin // PATTERNS, some, column, out, column)
 
 
 @helper()
 def _add_picked(nothing, picked, tile, values, first, out, column):
     for r in range(out.shape[0]):
-        sums = gather(nothing, out, r, column, 1.0)
+        sums = add_products(nothing, out, r, column, 1.0)
         for q in range(np.uint64(picked.ends[tile, r]), np.uint64(picked.ends[tile, r + 1])):
-            sums = gather(sums, values, picked.members[q], first, picked.coefficients[q])
-        deliver(sums, out[r], column)
+            sums = add_products(sums, values, picked.members[q], first, picked.coefficients[q])
+        store_sums(sums, out[r], column)
 
 
 @compiled(nogil=True)
@@ -368,7 +368,7 @@ def fill_values(kernel, patterns, slots, constant2, rows, counter, half, values,
     """
     lanes, end = rows.X.shape[2], slots.shape[0]
     while True:
-        begin = PATTERNS * claim(counter)
+        begin = PATTERNS * take_number(counter)
         if begin >= end:
             return
         last = min(end, begin + PATTERNS) - 1

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernel.expansion import ExpansionTable, KernelSpec
-from ..kernel.lookahead import NORM2, PENDING, SCALE, SUM, Lookahead
+from ..kernel.lookahead import NORM2, PENDING, SCALE, SCALE_SUM, Lookahead
 from ..kernel.patterns import NOBODY, Block
 from ..rollback import Mark
 from .weights import (
@@ -98,8 +98,8 @@ class ScaledExpansionTable(ExpansionTable):
     def _flush(self, rounds: int) -> None:
         """Let ``late`` alone hold what has been summed."""
         if self.average:
-            self.late[: self.used] -= self.numbers[SUM] * self.coef[: self.used]
-        self.numbers[SUM], self.numbers[FLUSHED] = 0.0, rounds
+            self.late[: self.used] -= self.numbers[SCALE_SUM] * self.coef[: self.used]
+        self.numbers[SCALE_SUM], self.numbers[FLUSHED] = 0.0, rounds
 
     def _forget(self, when: float) -> None:
         """All coefficients to zero, in round ``when``."""

@@ -13,7 +13,7 @@ from ellipsoid.engine.protocol import TAU, absorb, norm2, room, score
 from ellipsoid.engine.rows import Dense
 from ellipsoid.engine.tally import ROUNDS
 
-from ..kernel.lookahead import NORM2, PENDING, SCALE, SUM
+from ..kernel.lookahead import NORM2, PENDING, SCALE, SCALE_SUM
 from ..linear import add
 from .weights import (
     BEFORE,
@@ -63,7 +63,7 @@ def _(rep, rule, rows, t, moves, work, tally):
         return False
     bring_up(state, tally[ROUNDS])
     if c == 0.0:
-        state[FORGET], state[BEFORE], state[SUM], state[FLUSHED] = 1.0, state[SUM], 0.0, tally[ROUNDS]
+        state[FORGET], state[BEFORE], state[SCALE_SUM], state[FLUSHED] = 1.0, state[SCALE_SUM], 0.0, tally[ROUNDS]
         for r in range(ahead.scores.shape[0]):
             for s in range(ahead.scores.shape[1]):
                 ahead.scores[r, s] = 0.0
@@ -72,12 +72,12 @@ def _(rep, rule, rows, t, moves, work, tally):
         state[SCALE] *= c
     for k in range(moves):
         work[TAU, k] *= d / state[SCALE]
-    add(ahead, rows, t, moves, work, state[SUM])
+    add(ahead, rows, t, moves, work, state[SCALE_SUM])
     ahead.when[t] = tally[ROUNDS] + 1.0
     if state[SUMMED] == 0.0:
         state[SUMMED] = state[NORM2]
     growth = state[NORM2] / state[SUMMED] if state[SUMMED] > 0.0 else 0.0
-    lost = ahead.late.shape[0] > 0 and state[SUM] > LOSS * state[SCALE] * (tally[ROUNDS] - state[FLUSHED] + 1.0)
+    lost = ahead.late.shape[0] > 0 and state[SCALE_SUM] > LOSS * state[SCALE] * (tally[ROUNDS] - state[FLUSHED] + 1.0)
     fine = 1.0 / TRUSTED_GROWTH < growth < TRUSTED_GROWTH and SMALLEST_SCALE < state[SCALE] < LARGEST_SCALE
     if lost or not fine or state[NORM2] > LARGEST or state[FORGET] != 0.0:
         state[PENDING] = 1.0

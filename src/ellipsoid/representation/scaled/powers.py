@@ -19,7 +19,7 @@ from ellipsoid.engine.protocol import TAU, WHO, absorb, averages, lift, lower, n
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS, UPDATES
 
-from ..kernel.lookahead import SCALE, SUM
+from ..kernel.lookahead import SCALE, SCALE_SUM
 from ..linear import ClassMajor, FeatureMajor
 from .weights import (
     PEAK,
@@ -210,7 +210,7 @@ def climb_one(rep, r, column, delta):
     V[i, j] += delta
     G[i, j] = raised(V[i, j], rep.power)
     if U.shape[0] > 0:
-        U[i, j] += rep.state[SUM] * (G[i, j] - before)
+        U[i, j] += rep.state[SCALE_SUM] * (G[i, j] - before)
     return V[i, j] * G[i, j] - power
 
 

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from ..averages import mean
-from ..kernel.lookahead import NORM2, SCALE, SINCE, SIZE, SUM
+from ..kernel.lookahead import NORM2, SCALE, SCALE_SUM, SINCE, SIZE
 from ..tables import Floats, LinearTable
 from .powers import Powers
-from .weights import GOAL, STRETCH, SUMMED, USED, Scaled
+from .weights import GOAL, STRETCH, SUMMED, USED, ScaledWeights
 
 
 class ScaledTable(LinearTable):
@@ -28,7 +28,7 @@ class ScaledTable(LinearTable):
 
     def _bind(self) -> None:
         super()._bind()
-        self.rep = Scaled(self.rep, self.numbers)
+        self.rep = ScaledWeights(self.rep, self.numbers)
 
     def small(self) -> list[Floats]:
         """The numbers."""
@@ -50,7 +50,7 @@ class ScaledTable(LinearTable):
         return self._oriented(table)[:scores, : 1 + self.width]
 
     def _mean(self, rounds: int) -> Floats:
-        past = self.numbers[SUM] + self.numbers[SCALE] * (rounds - self.numbers[SINCE])
+        past = self.numbers[SCALE_SUM] + self.numbers[SCALE] * (rounds - self.numbers[SINCE])
         found: Floats = mean(self.W, self.U, rounds, past)
         return found
 

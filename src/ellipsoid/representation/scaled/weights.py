@@ -24,7 +24,7 @@ from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS, UPDATES
 
 from ..averages import exchange, put_back
-from ..kernel.lookahead import NORM2, SCALE, SINCE, SUM
+from ..kernel.lookahead import NORM2, SCALE, SCALE_SUM, SINCE
 from ..linear import ClassMajor, FeatureMajor, add
 
 # Slots beside those that the look-ahead of a kernel expansion has. SUMMED: |M|^2 when it was last summed. FLUSHED: the
@@ -45,7 +45,7 @@ TRUSTED_GROWTH = 1000.0
 LOSS = 1024.0
 
 
-class Scaled(NamedTuple):
+class ScaledWeights(NamedTuple):
     """``state[SCALE]`` times the weights of ``table``, which is class-major or feature-major."""
 
     table: Any
@@ -60,30 +60,30 @@ def blend(rule: Any, state: Any, reach: float, energy: float, tally: Any) -> tup
     """
 
 
-@room.register(Scaled)
+@room.register(ScaledWeights)
 def _(rep, rows, t):
     return True
 
 
-@score.register(Scaled, Dense)
-@score.register(Scaled, CSR)
+@score.register(ScaledWeights, Dense)
+@score.register(ScaledWeights, CSR)
 def _(rep, rows, t, n, scores):
     score(rep.table, rows, t, n, scores)
     for r in range(n):
         scores[r] *= rep.state[SCALE]
 
 
-@averages.register(Scaled)
+@averages.register(ScaledWeights)
 def _(rep):
     return averages(rep.table)
 
 
-@lift.register(Scaled)
+@lift.register(ScaledWeights)
 def _(rep, rows, t, n, rounds):
     return lift_scaled(rep, rows, t, n, rounds)
 
 
-@lower.register(Scaled)
+@lower.register(ScaledWeights)
 def _(rep, rows, t, n, kept):
     lower_scaled(rep, rows, t, n, kept)
 
@@ -92,7 +92,7 @@ def _(rep, rows, t, n, kept):
 def lift_scaled(rep, rows, t, n, rounds):
     """Let the average, which is no multiple of anything, take the table's place."""
     state = rep.state
-    past = state[SUM] + state[SCALE] * (rounds - state[SINCE])
+    past = state[SCALE_SUM] + state[SCALE] * (rounds - state[SINCE])
     kept = exchange(rep.table, rows, t, n, rounds, past)
     kept[kept.shape[0] - 1, 0], state[SCALE] = state[SCALE], 1.0
     return kept
@@ -105,7 +105,7 @@ def lower_scaled(rep, rows, t, n, kept):
     put_back(rep.table, rows, t, n, kept)
 
 
-@absorb.register(Scaled)
+@absorb.register(ScaledWeights)
 def _(rep, rule, rows, t, moves, work, tally):
     state, squares = rep.state, 0.0
     for k in range(moves):
@@ -124,7 +124,7 @@ def _(rep, rule, rows, t, moves, work, tally):
             fold(rep, 1.0, tally[ROUNDS])
     for k in range(moves):
         work[TAU, k] *= d / state[SCALE]
-    add(rep.table, rows, t, moves, work, state[SUM])
+    add(rep.table, rows, t, moves, work, state[SCALE_SUM])
     count, growth = int(tally[UPDATES]) + 1, state[NORM2] / state[SUMMED] if state[SUMMED] > 0.0 else 0.0
     if growth >= TRUSTED_GROWTH and state[USED] > 1.0:
         flush(rep, tally[ROUNDS])
@@ -152,7 +152,7 @@ def reach(moves, work):
 @helper()
 def bring_up(state, rounds):
     """Sum the scales of all rounds so far."""
-    state[SUM] += state[SCALE] * (rounds - state[SINCE])
+    state[SCALE_SUM] += state[SCALE] * (rounds - state[SINCE])
     state[SINCE] = rounds
 
 
@@ -160,19 +160,19 @@ def bring_up(state, rounds):
 def keep_digits(rep, rounds):
     """Flush where the difference S V - U would lose digits."""
     state = rep.state
-    if rep.table.U.shape[0] > 0 and state[SUM] > LOSS * state[SCALE] * (rounds - state[FLUSHED] + 1.0):
+    if rep.table.U.shape[0] > 0 and state[SCALE_SUM] > LOSS * state[SCALE] * (rounds - state[FLUSHED] + 1.0):
         flush(rep, rounds)
 
 
 @helper()
 def flush(rep, rounds):
     """Let U alone hold what has been summed: S = 0."""
-    W, U, past = rep.table.W, rep.table.U, rep.state[SUM]
+    W, U, past = rep.table.W, rep.table.U, rep.state[SCALE_SUM]
     if U.shape[0] > 0:
         for i in range(W.shape[0]):
             for j in range(W.shape[1]):
                 U[i, j] -= past * W[i, j]
-    rep.state[SUM], rep.state[FLUSHED] = 0.0, rounds
+    rep.state[SCALE_SUM], rep.state[FLUSHED] = 0.0, rounds
 
 
 @helper()

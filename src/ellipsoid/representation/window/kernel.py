@@ -14,7 +14,7 @@ from ..kernel.expansion import ExpansionTable, KernelSpec
 from ..kernel.functions import Function, from_products
 from ..kernel.history import add_to
 from ..kernel.lookahead import KEEP, NORM2, PENDING, Lookahead
-from ..kernel.packing import Values as TileValues
+from ..kernel.packing import WindowValues as TileValues
 from ..kernel.pattern_index import END
 from ..kernel.patterns import Block, Floats, squared_norms
 from ..kernel.precomputed import Columns
@@ -23,7 +23,7 @@ from ..rollback import Mark
 from .linear import SQUARE, Window
 from .prediction import Members, Reading, known_places
 from .slots import Slots
-from .values import Values
+from .values import WindowValues
 
 
 class WindowExpansion(ExpansionTable):
@@ -154,7 +154,7 @@ class WindowExpansion(ExpansionTable):
         moved = np.zeros(ahead.shape[::-1])
         late = np.zeros_like(moved) if self.average else np.zeros((0, 0))
         base = Lookahead(ahead, gram, moved, late, np.zeros(len(gram)), self.numbers)
-        ring = Values(gram, where, slots.arrays["late"], 0.0)
+        ring = WindowValues(gram, where, slots.arrays["late"], 0.0)
         window = Window(
             base,
             ring,

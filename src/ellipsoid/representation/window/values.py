@@ -35,7 +35,7 @@ from .linear import (
 )
 
 
-class Values(NamedTuple):
+class WindowValues(NamedTuple):
     """Slot i is row ``where[i]`` of the block, ``gram[s, t]`` the kernel value of row t with an earlier one or itself.
 
     ``late[i]`` sums the changes of alpha_i, each times the rounds before it; ``constant`` is 0.
@@ -47,29 +47,29 @@ class Values(NamedTuple):
     constant: float
 
 
-@store.register(Values, Dense)
+@store.register(WindowValues, Dense)
 def _(ring, rows, t, i, numbers):
     ring.where[i] = t
 
 
-@fits.register(Values, Dense)
+@fits.register(WindowValues, Dense)
 def _(ring, rows, t, numbers):
     return True
 
 
-@spread.register(Values)
-@gather.register(Values)
+@spread.register(WindowValues)
+@gather.register(WindowValues)
 def _(ring, i, x):
     pass
 
 
-@product.register(Values)
+@product.register(WindowValues)
 def _(ring, i, j, x):
     s, t = ring.where[i], ring.where[j]
     return ring.gram[min(s, t), max(s, t)]
 
 
-@recall.register(Values, fast=FUSE)
+@recall.register(WindowValues, fast=FUSE)
 def _(ring, rep, t, scores):
     alpha, seen = rep.dual.alpha, int(rep.numbers[SEEN])
     slots = alpha.shape[0]
@@ -83,12 +83,12 @@ def _(ring, rep, t, scores):
         i = i + 1 if i + 1 < slots else 0
 
 
-@follow_change.register(Values)
+@follow_change.register(WindowValues)
 def _(ring, rep, i, moves, work, before):
     ring.late[i] += rep.dual.change[i] * before
 
 
-@leave.register(Values)
+@leave.register(WindowValues)
 def _(ring, rep, i, t, before):
     alpha, late, z = rep.dual.alpha[i], ring.late[i], rep.pairs[i]
     ring.late[i] = 0.0

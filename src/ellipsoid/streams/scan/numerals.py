@@ -12,7 +12,15 @@ Every text ends with a line feed, which no loop here steps over.
 
 import numpy as np
 
-from ellipsoid.engine.native.text_words import WINDOW, eight, first, others, product, rest, zeros
+from ellipsoid.engine.native.text_words import (
+    WINDOW,
+    eight_bytes,
+    leading_zeros,
+    non_digits,
+    trailing_zeros,
+    wide_product,
+    without_lowest,
+)
 
 from .compiled import at, forced, inlined
 
@@ -63,12 +71,12 @@ def nearest(w, q):
     if q > _LARGEST_POWER:
         return -1.0
     mantissa = np.uint64(w)
-    unused = zeros(mantissa)
+    unused = leading_zeros(mantissa)
     mantissa <<= np.uint64(unused)
     five = q - _LEAST_POWER
-    high, low = product(mantissa, _FIVE_HIGH[at(five)])
+    high, low = wide_product(mantissa, _FIVE_HIGH[at(five)])
     if high & _DOUBT == _DOUBT:
-        more, _ = product(mantissa, _FIVE_LOW[at(five)])
+        more, _ = wide_product(mantissa, _FIVE_LOW[at(five)])
         if more > _ALL - low:
             low = more - (_ALL - low) - _ONE
             high += _ONE
@@ -98,7 +106,7 @@ def scaled(w, q):
 @inlined
 def eight_digits(text, p):
     """The number that the eight digits from p on write, -1 if they are not all digits."""
-    v = eight(text, p)
+    v = eight_bytes(text, p)
     # A digit is 0x30 .. 0x39: its upper half is 3, and still 3 after adding 6.
     if v & _UPPER != _DIGITS:
         return np.int64(-1)
@@ -120,12 +128,12 @@ def written(v):
 def digits(text, p, n):
     """The number that n digits from p on write; there are n of them, from none to eight."""
     if 0 < n <= 4:
-        v = ((eight(text, p) ^ _DIGITS) & _LOW) << (_HALF - _EIGHT * np.uint64(n))
+        v = ((eight_bytes(text, p) ^ _DIGITS) & _LOW) << (_HALF - _EIGHT * np.uint64(n))
         v = (v * np.uint64(10) + (v >> np.uint64(8))) & _PAIRS
         return np.int64((v * np.uint64(100) + (v >> np.uint64(16))) & _LAST)
     # What follows them is shifted out, by halves: a word cannot be shifted by all its bits.
     half = _HALF - _FOUR * np.uint64(n)
-    return written((eight(text, p) ^ _DIGITS) << half << half)
+    return written((eight_bytes(text, p) ^ _DIGITS) << half << half)
 
 
 @forced
@@ -152,14 +160,14 @@ def common(text, p):
     """The same as `numeral` for ``[-] digits [. digits]`` with few digits; of all else it says NO_NUMERAL."""
     negative = text[at(p)] == 45
     p += negative
-    window = others(text, p)
-    whole = first(window)
+    window = non_digits(text, p)
+    whole = trailing_zeros(window)
     end, value = p + whole, -1.0
     if 0 < whole <= 8:
         w = digits(text, p, whole)
         value = np.float64(w)
         if text[at(end)] == 46:
-            end = p + first(rest(window))
+            end = p + trailing_zeros(without_lowest(window))
             value = decimal(text, p + whole + 1, w, whole, end - p - whole - 1) if end < p + WINDOW else -1.0
         if text[at(end)] | 32 == 101:
             value = -1.0

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellipsoid.engine.native.text_words import first, others, rest
+from ellipsoid.engine.native.text_words import non_digits, trailing_zeros, without_lowest
 
 from .compiled import at, inlined, scanner
 from .hashing import murmur3
@@ -68,11 +68,11 @@ def sight(text, window, origin):
     """Where the next byte that is no digit stands, a colon should it be, with the bits behind it and behind the one
     after it; a minus sign right after the colon counts as a digit.
     """
-    colon = origin + first(window)
-    after = rest(window)
+    colon = origin + trailing_zeros(window)
+    after = without_lowest(window)
     if text[at(colon + 1)] == 45:
-        after = rest(after)
-    return colon, after, rest(after)
+        after = without_lowest(after)
+    return colon, after, without_lowest(after)
 
 
 @scanner
@@ -101,10 +101,10 @@ def scan(text, start, stop, rules, out):
             return Stop(FULL, line, lines, row, line_k, line_hard, smallest, largest)
         begin = p
         if window == 0:
-            window, origin = others(text, p), p
-        end = origin + first(window)
+            window, origin = non_digits(text, p), p
+        end = origin + trailing_zeros(window)
         if 0 < end - p <= 8 and text[at(end)] <= 32:
-            value, status, p, window = np.float64(digits(text, p, end - p)), FINE, end, rest(window)
+            value, status, p, window = np.float64(digits(text, p, end - p)), FINE, end, without_lowest(window)
         else:
             value, p, status = numeral(text, p)
             window = np.uint64(0)
@@ -130,18 +130,18 @@ def scan(text, start, stop, rules, out):
                 p += 1
                 colon, after, left = sight(text, window, origin)
                 if left == 0:
-                    window, origin = others(text, p), p
+                    window, origin = non_digits(text, p), p
                     colon, after, left = sight(text, window, origin)
                 n = colon - p
-                end = origin + first(after)
+                end = origin + trailing_zeros(after)
                 first_digit = colon + 1 + (text[at(colon + 1)] == 45)
                 whole = end - first_digit
                 if left != 0 and text[at(colon)] == 58 and 0 < n <= 8 and 0 < whole <= 8:
                     short = digits(text, first_digit, whole)
                     if text[at(end)] == 46:
                         point = end
-                        end = origin + first(left)
-                        left = rest(left)
+                        end = origin + trailing_zeros(left)
+                        left = without_lowest(left)
                         value = decimal(text, point + 1, short, whole, end - point - 1)
                     else:
                         value = np.float64(short)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from ellipsoid.engine.native.vector_math import WIDE, exponential, scaled, times
-from ellipsoid.engine.native.vector_sums import blank, deliver, gather
+from ellipsoid.engine.native.vector_math import WIDE, affine, exponential, times
+from ellipsoid.engine.native.vector_sums import add_products, store_sums, zero_sums
 
 # The least argument whose exp has all its digits.
 LEAST = -708.0
@@ -17,13 +17,13 @@ LEAST = -708.0
 
 @numba.njit
 def exps(table, factor, out):
-    deliver(exponential(gather(blank(1, 8), table, 0, 0, 1.0), factor), out, 0)
+    store_sums(exponential(add_products(zero_sums(1, 8), table, 0, 0, 1.0), factor), out, 0)
 
 
 @numba.njit
 def mixed(table, out):
-    one, other = gather(blank(2, 8), table, 0, 0, 1.0), gather(blank(2, 8), table, 1, 0, 1.0)
-    deliver(scaled(times(one, other), 0.5, 3.0), out, 0)
+    one, other = add_products(zero_sums(2, 8), table, 0, 0, 1.0), add_products(zero_sums(2, 8), table, 1, 0, 1.0)
+    store_sums(affine(times(one, other), 0.5, 3.0), out, 0)
 
 
 def exp_of(x, factor=1.0):

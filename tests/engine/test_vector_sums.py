@@ -6,20 +6,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ellipsoid.engine.native.vector_sums import LANES, blank, deliver, foremost, gather
+from ellipsoid.engine.native.vector_sums import LANES, add_products, highest_but, store_sums, zero_sums
 
 
 @numba.njit
 def compiled_foremost(scores, n, but):
-    return foremost(scores, n, but)
+    return highest_but(scores, n, but)
 
 
 @numba.njit
 def three_blocks(table, rows, xs, first, out):
-    sums = blank(3)
+    sums = zero_sums(3)
     for k in range(len(rows)):
-        sums = gather(sums, table, rows[k], first, xs[k])
-    deliver(sums, out, first)
+        sums = add_products(sums, table, rows[k], first, xs[k])
+    store_sums(sums, out, first)
 
 
 @settings(deadline=None, max_examples=300)
@@ -37,7 +37,7 @@ def test_the_highest_score_but_one_is_found_with_ties_to_the_smallest_index(data
         assert (place, highest) == (-place_of_it, value)
     else:
         assert (place, highest) == (0, -np.inf)
-    assert foremost(scores, n, but) == (place, highest)
+    assert highest_but(scores, n, but) == (place, highest)
 
 
 @pytest.mark.parametrize("first", [0, 1, 5])

@@ -16,12 +16,12 @@ from .fuzzing import disagreement
 @njit
 def _compiled(text, p, word, other):
     return (
-        bits.eight(text, p),
-        bits.others(text, p),
-        bits.first(word),
-        bits.rest(word),
-        bits.zeros(word),
-        bits.product(word, other),
+        bits.eight_bytes(text, p),
+        bits.non_digits(text, p),
+        bits.trailing_zeros(word),
+        bits.without_lowest(word),
+        bits.leading_zeros(word),
+        bits.wide_product(word, other),
     )
 
 
@@ -34,10 +34,15 @@ def test_compiled_words_are_those_of_the_interpreter():
     for p, word in enumerate(words):
         other = words[-1 - p]
         found = _compiled(text, 7 * p, word, other)
-        right = (bits.eight(text, 7 * p), bits.others(text, 7 * p), bits.first(word), bits.rest(word))
+        right = (
+            bits.eight_bytes(text, 7 * p),
+            bits.non_digits(text, 7 * p),
+            bits.trailing_zeros(word),
+            bits.without_lowest(word),
+        )
         assert tuple(map(int, found[:4])) == tuple(map(int, right))
-        assert found[4] == bits.zeros(word)
-        assert tuple(map(int, found[5])) == tuple(map(int, bits.product(word, other)))
+        assert found[4] == bits.leading_zeros(word)
+        assert tuple(map(int, found[5])) == tuple(map(int, bits.wide_product(word, other)))
 
 
 def _numeral(rng):
