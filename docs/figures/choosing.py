@@ -124,7 +124,7 @@ def main(chosen):
 
 
 def table(results, known):
-    """Four panels, a row a learner and a column a set; the best error of a column in bold."""
+    """Four panels, a row a learner and one column per set; the best error of a column in bold."""
     sets = [name for name in SETS if name in results]
     panels = (
         ("Test error, %", lambda r: f"{100 * r['error']:.1f}"),

@@ -14,7 +14,7 @@ def six():
 
 
 def dual_vector(model):
-    """theta, a row a function, without a column for a constant feature that is not there."""
+    """theta, one row per function, without a column for a constant feature that is not there."""
     return model._core.theta()
 
 

@@ -36,7 +36,7 @@ class Stream:
     late: bool = False  # labels come one after another
     kinds: tuple[str, ...] = ("dense",)  # "dense", "float32", "csr" or "dict"; several take turns
     grows: bool = False  # features come one after another
-    sets: bool = False  # y is a matrix, a column a label
+    sets: bool = False  # y is a matrix, one column per label
     X: np.ndarray = field(init=False, repr=False)
     y: np.ndarray = field(init=False, repr=False)
 

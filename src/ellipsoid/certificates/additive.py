@@ -1,6 +1,6 @@
 """Bounds for learners that start at zero and add tau_r x to row r: the Perceptron family, PA and MIRA.
 
-W is the hypothesis, U any comparator of the same shape (a row a score). Everything follows from sums kept while
+W is the hypothesis, U any comparator of the same shape (one row per score). Everything follows from sums kept while
 learning and from the one product <U, W>, which is the sum over all updates of tau_y times U's margin on them (for a
 shared blame: the mean margin over the blamed labels, which is no smaller than the margin). So ``<U, W> / sum tau_y`` is
 U's average margin on the updates, and it may take the place of the least margin in every bound of

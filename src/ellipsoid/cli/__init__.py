@@ -1,4 +1,4 @@
-"""The command line: one file a command.
+"""The command line: one file per command.
 
 Commands import what they need when they run, never before, so that ``ellipsoid --help`` answers at once.
 """

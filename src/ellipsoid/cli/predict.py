@@ -19,7 +19,7 @@ from .startup import import_libraries
 @reading_options
 @click.option("--no-label", is_flag=True, help="DATA has no labels: every column of a table is a feature.")
 def command(model: str, data: tuple[str, ...], output: str | None, no_label: bool, **options: Any) -> None:
-    """Label every row of DATA by the saved MODEL, one label a line, as the rows are read.
+    """Label every row of DATA by the saved MODEL, one label per line, as the rows are read.
 
     Of a data set that has a test part, that part is labelled. Features that the model never met are left out.
     """

@@ -47,7 +47,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
-        """Certificates of this algorithm against a comparator (a row a score, the constant feature first)."""
+        """Certificates of this algorithm against a comparator (one row per score, the constant feature first)."""
         raise NotImplementedError
 
     def _begin(self) -> Learner:
@@ -290,7 +290,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def coef_(self) -> NDArray[np.float64]:
-        """Weights of the features, one row a score."""
+        """Weights of the features, one row per score."""
         return np.array(self._fitted("coef_").weights()[:, 1:])
 
     @property
@@ -320,8 +320,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
         """The bounds that hold for this run so far.
 
-        ``comparator`` is a weight vector (or a matrix, a row a class), with one more column in front for the intercept
-        or without one; by default the learner's own current weights.
+        ``comparator`` is a weight vector (or a matrix, one row per class), with one more column in front for the
+        intercept or without one; by default the learner's own current weights.
         """
         core = self._learned()
         shape = (1 if len(core.labels) == 2 and not core.multilabel else len(core.labels), 1 + core.width)

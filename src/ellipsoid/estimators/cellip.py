@@ -73,8 +73,18 @@ class CELLIP(EllipsoidClassifier):
         Ask for a label only where the version space disagrees, and learn from asked labels only.
     shape : {"auto", "column", "product", "gram", "dense"}
         The form in which the ellipsoid is kept.
-    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
-        As for every learner here, see :class:`Perceptron`.
+    fit_intercept : bool
+        Add a constant feature 1 to every example; its weight is the intercept.
+    average : bool
+        Predict with the average of all hypotheses so far instead of the last one.
+    n_epochs : int
+        Passes that ``fit`` makes over its data.
+    shuffle : bool
+        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
+    random_state : int, RandomState or None
+        Seed of those orders.
+    grow_features : bool
+        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------

@@ -26,7 +26,7 @@ def labels_of(y: Any, rows: int, *, sets: bool) -> Labelled:
     if labels.ndim == 2 and sets:
         return label_sets(labels, rows)
     if labels.ndim != 1:
-        raise ValueError(f"y must be 1-D, one label an example, got shape {labels.shape}")
+        raise ValueError(f"y must be 1-D, one label per example, got shape {labels.shape}")
     if len(labels) != rows:
         raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
     return labels
@@ -35,9 +35,11 @@ def labels_of(y: Any, rows: int, *, sets: bool) -> Labelled:
 def new_columns(learner: Learner, sets: Labelled, watch: bool) -> list[Any]:
     """Columns of label sets to make known now; an error where they contradict what is known."""
     if watch:
-        raise ValueError("learn_predict follows one label a row; use partial_fit and decision_function for label sets")
+        raise ValueError(
+            "learn_predict follows one label per row; use partial_fit and decision_function for label sets"
+        )
     if sets.ndim != 2:
-        raise ValueError("this learner was started on label sets: y must be a 0/1 matrix, a column a label")
+        raise ValueError("this learner was started on label sets: y must be a 0/1 matrix, one column per label")
     if len(learner.labels) == 0:
         return list(range(sets.shape[1]))
     if not learner.multilabel:

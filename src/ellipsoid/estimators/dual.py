@@ -53,7 +53,7 @@ class DualLearner(Learner):
             self.tally[tallies.LARGEST] *= self.half
 
     def theta(self) -> NDArray[np.float64]:
-        """The dual vector, a row a function; without an intercept the constant feature has no column."""
+        """The dual vector, one row per function; without an intercept the constant feature has no column."""
         if isinstance(self.table, LinkTable):
             theta = self.table.theta(self.scores)
         else:
@@ -136,8 +136,18 @@ class QuasiAdditive(OnlineClassifier):
     multiclass : {"rival", "ovr"}
         More than two classes: the right label against its highest rival, all weights under one link; or a learner
         for each class against the rest, with a link each.
-    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
-        As for every learner here, see :class:`Perceptron`.
+    fit_intercept : bool
+        Add a constant feature 1 to every example; its weight is the intercept.
+    average : bool
+        Predict with the average of all hypotheses so far instead of the last one.
+    n_epochs : int
+        Passes that ``fit`` makes over its data.
+    shuffle : bool
+        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
+    random_state : int, RandomState or None
+        Seed of those orders.
+    grow_features : bool
+        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Notes
     -----

@@ -50,8 +50,18 @@ class IELLIP(EllipsoidClassifier):
         Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
     shape : {"auto", "column", "product", "gram", "dense"}
         The form in which the ellipsoid is kept.
-    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
-        As for every learner here, see :class:`Perceptron`.
+    fit_intercept : bool
+        Add a constant feature 1 to every example; its weight is the intercept.
+    average : bool
+        Predict with the average of all hypotheses so far instead of the last one.
+    n_epochs : int
+        Passes that ``fit`` makes over its data.
+    shuffle : bool
+        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
+    random_state : int, RandomState or None
+        Seed of those orders.
+    grow_features : bool
+        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------
@@ -152,7 +162,7 @@ class IELLIP(EllipsoidClassifier):
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
-        """Kernel models: coefficients of the update examples, one row a score."""
+        """Kernel models: coefficients of the update examples, one row per score."""
         return self._kernel_table("dual_coef_").coefficients(self.t_).T
 
     def _kernel_table(self, name: str) -> KernelTable:

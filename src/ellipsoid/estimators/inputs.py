@@ -58,7 +58,7 @@ class RowSource:
             self._X = numeric(X)
         if self._X.ndim != 2:
             raise ValueError(
-                f"X must be 2-D, one row an example, got {self._X.ndim}-D. Reshape your data: X.reshape(1, -1)"
+                f"X must be 2-D, one row per example, got {self._X.ndim}-D. Reshape your data: X.reshape(1, -1)"
             )
         self.n, self.width = self._X.shape
 

@@ -93,7 +93,7 @@ class KernelClassifier(OnlineClassifier):
 
     @property
     def dual_coef_(self) -> NDArray[np.float64]:
-        """Kernel models: the coefficients that predictions use, one row a score, one column a support pattern."""
+        """Kernel models: the coefficients that predictions use, one row per score, one column per support pattern."""
         core = self._expansion("dual_coef_")
         coefficients: NDArray[np.float64] = core.table.reading().coefficients(core.scores, core.rounds).T
         return coefficients

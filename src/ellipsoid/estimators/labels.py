@@ -99,7 +99,7 @@ def label_sets(y: NDArray[Any], rows: int) -> NDArray[np.uint8]:
         raise ValueError(f"y must be 1-D labels or a 0/1 matrix, got a matrix of {y.dtype}")
     wrong = np.flatnonzero(((y != 0) & (y != 1)).any(axis=1))
     if len(wrong):
-        raise ValueError(f"row {wrong[0]} of y holds something other than 0 and 1; a matrix y is one column a label")
+        raise ValueError(f"row {wrong[0]} of y holds something other than 0 and 1; a matrix y is one column per label")
     return np.ascontiguousarray(y, dtype=np.uint8)
 
 

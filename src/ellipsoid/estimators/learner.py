@@ -327,7 +327,7 @@ class Learner:
         return self._predictor[1] if self.average else self.table.rep
 
     def weights(self) -> NDArray[np.float64]:
-        """Weights used for prediction, one row a score, the constant feature first."""
+        """Weights used for prediction, one row per score, the constant feature first."""
         weights: NDArray[np.float64] = self.table.weights(self.scores, self.rounds)
         return weights
 

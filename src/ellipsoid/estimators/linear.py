@@ -41,17 +41,24 @@ class Perceptron(KernelClassifier):
     kernel : {"linear", "rbf", "poly", "precomputed"} or callable
         Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
         weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
-        kernel values, a column for each training example in the order in which they are learned.
+        kernel values, one column per training example in the order in which they are learned.
     gamma, degree, coef0
         Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
     budget : int or None
         The most support patterns to keep: beyond it the one that is missed least is projected onto the others.
+    fit_intercept : bool
+        Add a constant feature 1 to every example; its weight is the intercept.
     average : bool or "vote"
-        Predict with the average of all hypotheses; "vote" (kernels only) lets them vote, one vote for each round that
-        a hypothesis survived.
-    fit_intercept, n_epochs, shuffle, random_state, grow_features
-        As for every learner here: a constant feature 1 that is part of x (with a kernel, of its feature space);
-        passes of ``fit``; a new order for each; its seed; whether a wider X adds columns.
+        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
+        that a hypothesis survived.
+    n_epochs : int
+        Passes that ``fit`` makes over its data.
+    shuffle : bool
+        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
+    random_state : int, RandomState or None
+        Seed of those orders.
+    grow_features : bool
+        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------
@@ -123,10 +130,27 @@ class PassiveAggressive(KernelClassifier):
         Aggressiveness of variants I and II.
     margin : float
         The margin asked of every example.
-    kernel, gamma, degree, coef0, budget, average
-        A kernel for weights, a limit to its support patterns, averages and votes, see :class:`Perceptron`.
-    fit_intercept, n_epochs, shuffle, random_state, grow_features
-        As for every learner here, see :class:`Perceptron`.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
+        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
+        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
+        kernel values, one column per training example in the order in which they are learned.
+    gamma, degree, coef0
+        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
+    budget : int or None
+        The most support patterns to keep: beyond it the one that is missed least is projected onto the others.
+    fit_intercept : bool
+        Add a constant feature 1 to every example; its weight is the intercept.
+    average : bool or "vote"
+        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
+        that a hypothesis survived.
+    n_epochs : int
+        Passes that ``fit`` makes over its data.
+    shuffle : bool
+        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
+    random_state : int, RandomState or None
+        Seed of those orders.
+    grow_features : bool
+        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------
@@ -194,10 +218,27 @@ class MIRA(KernelClassifier):
     ----------
     margin : float
         By how much the right label must lead; what matters is its size beside the squared norms of the examples.
-    kernel, gamma, degree, coef0, budget, average
-        A kernel for weights, a limit to its support patterns, averages and votes, see :class:`Perceptron`.
-    fit_intercept, n_epochs, shuffle, random_state, grow_features
-        As for every learner here, see :class:`Perceptron`.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
+        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
+        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
+        kernel values, one column per training example in the order in which they are learned.
+    gamma, degree, coef0
+        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
+    budget : int or None
+        The most support patterns to keep: beyond it the one that is missed least is projected onto the others.
+    fit_intercept : bool
+        Add a constant feature 1 to every example; its weight is the intercept.
+    average : bool or "vote"
+        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
+        that a hypothesis survived.
+    n_epochs : int
+        Passes that ``fit`` makes over its data.
+    shuffle : bool
+        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
+    random_state : int, RandomState or None
+        Seed of those orders.
+    grow_features : bool
+        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------

@@ -36,7 +36,7 @@ def blur_of_norm(link: Link, theta: NDArray[np.float64]) -> float:
 
 
 def compared(link: Link, theta: NDArray[np.float64], w: NDArray[np.float64]) -> dual.Comparator:
-    """A comparator, a row a function, against a dual vector."""
+    """A comparator, one row per function, against a dual vector."""
     # A comparator may have any size: its largest entry and the rest of it.
     scale = float(np.abs(w).max(initial=0.0))
     if scale == 0.0:

@@ -19,7 +19,7 @@ from .interruption import without_interrupts
 from .learner import NO_LABELS, Learner
 
 FIELDS = ("Z", "Q", "w", "past", "pull", "scalars")
-# Q and Z are dense n x n matrices, one pair a class.
+# Q and Z are dense n x n matrices, one pair per class.
 WIDEST = 4000
 # A row is zero to a step if it is no longer than this.
 SHORTEST = 1e-150

@@ -48,7 +48,7 @@ class Windowed(Learner):
             self.tally[[tallies.WEIGHT, tallies.LARGEST, tallies.GAIN]] *= self.half
 
     def theta(self) -> NDArray[np.float64]:
-        """The sum of alpha z, a row a function; with a kernel its length, which is all that can be said of it."""
+        """The sum of alpha z, one row per function; with a kernel its length, which is all that can be said of it."""
         theta: NDArray[np.float64] = self.table.weights(self.scores, 0)
         return theta
 
@@ -161,10 +161,24 @@ class OnlineSVM(KernelClassifier):
         The price of a loss and the cap of every alpha; infinity asks for the margin without exception.
     margin : float
         The margin asked of every example.
-    kernel, gamma, degree, coef0
-        A kernel for weights, see :class:`Perceptron`.
-    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
-        As for every learner here, see :class:`Perceptron`; ``average`` is a bool.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
+        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
+        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
+        kernel values, one column per training example in the order in which they are learned.
+    gamma, degree, coef0
+        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
+    fit_intercept : bool
+        Add a constant feature 1 to every example; its weight is the intercept.
+    average : bool
+        Predict with the average of all hypotheses so far instead of the last one.
+    n_epochs : int
+        Passes that ``fit`` makes over its data.
+    shuffle : bool
+        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
+    random_state : int, RandomState or None
+        Seed of those orders.
+    grow_features : bool
+        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Notes
     -----

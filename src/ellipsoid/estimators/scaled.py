@@ -38,11 +38,27 @@ class ROMMA(ScaledClassifier):
     aggressive : bool
         Learn wherever the margin is below 1, not on mistakes only.
     update : {"uniform", "max", "prop"}
-        How the blame is shared among rivals, as for :class:`Perceptron`; with two labels all are the same.
-    kernel, gamma, degree, coef0
-        The feature space, as for :class:`Perceptron`.
-    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
-        As for every learner here, see :class:`Perceptron`.
+        How the blame is shared among the rivals that scored too high: equally, all to the highest, or in proportion to
+        the excess; with two labels all are the same.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
+        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
+        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
+        kernel values, one column per training example in the order in which they are learned.
+    gamma, degree, coef0
+        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
+    fit_intercept : bool
+        Add a constant feature 1 to every example; its weight is the intercept.
+    average : bool or "vote"
+        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
+        that a hypothesis survived.
+    n_epochs : int
+        Passes that ``fit`` makes over its data.
+    shuffle : bool
+        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
+    random_state : int, RandomState or None
+        Seed of those orders.
+    grow_features : bool
+        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------
@@ -121,10 +137,25 @@ class ALMA(ScaledClassifier):
         it multiplicative in kind.
     alpha : float
         In (0, 1]; 1 learns from mistakes only.
-    kernel, gamma, degree, coef0
-        The feature space, as for :class:`Perceptron`.
-    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
-        As for every learner here, see :class:`Perceptron`.
+    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
+        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
+        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
+        kernel values, one column per training example in the order in which they are learned.
+    gamma, degree, coef0
+        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
+    fit_intercept : bool
+        Add a constant feature 1 to every example; its weight is the intercept.
+    average : bool or "vote"
+        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
+        that a hypothesis survived.
+    n_epochs : int
+        Passes that ``fit`` makes over its data.
+    shuffle : bool
+        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
+    random_state : int, RandomState or None
+        Seed of those orders.
+    grow_features : bool
+        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------

@@ -52,7 +52,7 @@ class WinnowLearner(Learner):
         return weights[1:] - weights[:1] if len(self.labels) == 2 else weights
 
     def theta(self) -> NDArray[np.float64]:
-        """The exponents, a row a label; without an intercept the constant feature has no column."""
+        """The exponents, one row per label; without an intercept the constant feature has no column."""
         theta: NDArray[np.float64] = self.table.theta(self.scores)
         return theta if self.constant else theta[:, 1:]
 
@@ -73,11 +73,22 @@ class Winnow(OnlineClassifier):
         Learn on features and their negatives, so that weights may be negative; no memory is doubled. Without it
         all weights are positive, and no example can be learned that needs a negative one.
     update : {"uniform", "max", "prop"}
-        How labels that scored too high share the blame, as in :class:`Perceptron`.
+        How labels that scored too high share the blame: equally, all to the highest, or in proportion to the excess.
     margin : float
         0 updates on mistakes only (ties are mistakes); more updates on narrow successes too.
-    fit_intercept, average, n_epochs, shuffle, random_state, grow_features
-        As for every learner here, see :class:`Perceptron`. ``average`` costs a pass over all weights an update.
+    fit_intercept : bool
+        Add a constant feature 1 to every example; its weight is the intercept.
+    average : bool
+        Predict with the average of all hypotheses so far instead of the last one.
+        It costs a pass over all weights at each update.
+    n_epochs : int
+        Passes that ``fit`` makes over its data.
+    shuffle : bool
+        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
+    random_state : int, RandomState or None
+        Seed of those orders.
+    grow_features : bool
+        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Notes
     -----

@@ -31,7 +31,7 @@ NEARLY = 1e-9
 
 
 class Link(NamedTuple):
-    """A link over tables of weights, a row a function: ``p`` counts for NORM only."""
+    """A link over tables of weights, one row per function: ``p`` counts for NORM only."""
 
     kind: int = NORM
     p: float = 2.0

@@ -43,7 +43,7 @@ DEEP = 20.0
 
 
 class Linked(NamedTuple):
-    """``theta[1 + j, r]`` and ``V[1 + j, r]`` for feature j and function r; ``numbers`` has a row a group."""
+    """``theta[1 + j, r]`` and ``V[1 + j, r]`` for feature j and function r; ``numbers`` has one row per group."""
 
     theta: np.ndarray
     V: np.ndarray

@@ -66,7 +66,7 @@ def npy(path: Path, options: Options) -> Arrays | LastColumn:
     """The stream in a ``.npy`` file."""
     Z = _mapped(path)
     if Z.ndim != 2:
-        raise ValueError(f"{path} must hold a matrix, a row an example, got an array of shape {Z.shape}")
+        raise ValueError(f"{path} must hold a matrix, one row per example, got an array of shape {Z.shape}")
     if Z.dtype.kind not in "biuf":
         raise ValueError(f"{path} must hold real numbers, got an array of type {Z.dtype}")
     if not options.labelled:
@@ -77,7 +77,7 @@ def npy(path: Path, options: Options) -> Arrays | LastColumn:
             raise FileNotFoundError(f"no file {str(other)!r} with the labels of {path}; label must name one beside it")
         y = _mapped(other)
         if y.ndim != 1:
-            raise ValueError(f"{other} must hold one label a row, got an array of shape {y.shape}")
+            raise ValueError(f"{other} must hold one label per row, got an array of shape {y.shape}")
         return Arrays(Z, y, f"NumPy array, mapped, labels from {other.name}")
     if Z.shape[1] < 2:
         raise ValueError(f"{path} has one column only; name the file of the labels by label, or give labelled=False")

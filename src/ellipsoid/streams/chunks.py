@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 class Chunk(NamedTuple):
     """Consecutive rows of a stream.
 
-    ``X`` is a 2-D array of numbers or a CSR matrix whose indices increase within a row; ``y`` the labels, one a
-    row (or a 0/1 matrix, a column a label), None where the stream has none; ``offset`` the number of rows before the
+    ``X`` is a 2-D array of numbers or a CSR matrix whose indices increase within a row; ``y`` the labels, one per row
+    (or a 0/1 matrix, one column per label), None where the stream has none; ``offset`` the number of rows before the
     first of these.
 
     A sparse stream does not know its width before its end: ``X.shape[1]`` never falls from one chunk to the next, but

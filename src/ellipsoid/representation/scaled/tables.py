@@ -106,7 +106,7 @@ class PowerTable(ScaledTable):
         return moved
 
     def dual(self, scores: int) -> Floats:
-        """theta = f(w), a row a function."""
+        """theta = f(w), one row per function."""
         return float(self.numbers[STRETCH]) * self._oriented(self.V)[:scores, : 1 + self.width]
 
     def split(self, factor: float) -> None:

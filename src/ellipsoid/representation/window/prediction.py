@@ -28,7 +28,7 @@ class Members(NamedTuple):
     pairs: Floats
 
     def moved(self, coefficients: Floats, picks: NDArray[np.int64], functions: int) -> Floats:
-        """``much z`` of some examples, alpha or late, in coefficients of their own: a row an example."""
+        """``much z`` of some examples, alpha or late, in coefficients of their own: one row per example."""
         out, rows, pairs = np.zeros((len(picks), functions)), np.arange(len(picks)), self.pairs[picks]
         out[rows, pairs[:, BLOCK].astype(np.int64)] = coefficients[picks] * pairs[:, SIGN]
         two = np.flatnonzero(pairs[:, RIVAL] >= 0.0)
