@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test slow bounds bench check docs dist clean
+.PHONY: help run test slow bounds compat bench check docs dist clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ bounds: export NUMBA_BOUNDSCHECK := 1
 bounds: export NUMBA_CACHE_DIR := $(CURDIR)/build/bounds-cache
 bounds: $(VENV)/.installed-dev  ## the tests with every index of compiled code checked; compiles for long
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "not slow"
+
+compat:  ## part of the tests with the oldest and the newest libraries that pyproject.toml allows
+	$(PYTHON) tools/compat.py
 
 bench: $(VENV)/.installed-bench  ## this library beside its peers
 	$(BIN)/ellipsoid bench
