@@ -53,7 +53,9 @@ def check(dense, seed, form, sparse, *, matrices=True):
         now = truth[t]
         mistakes += now.mistake
         assert (model.mistakes_, model.updates_) == (mistakes, now.updates), t
-        np.testing.assert_allclose(dense.weights(model), now.w, rtol=0, atol=1e-12 * max(1.0, np.abs(now.w).max()))
+        # A version space is cut a little less deep than the formulas say, by as much as rounding may have done to it.
+        slack = 1e-11 if isinstance(model, CELLIP) else 1e-12
+        np.testing.assert_allclose(dense.weights(model), now.w, rtol=0, atol=slack * max(1.0, np.abs(now.w).max()))
         if now.outcome == "exhausted":
             assert model.exhausted_
             return

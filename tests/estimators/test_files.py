@@ -46,6 +46,7 @@ def lone(learner, X, y):
 STORIES = [dense, sparse, averaged, fitted, binary, grown, lone]
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # two passes are few
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_round_trip(name, story, blobs, state, tmp_path):

@@ -52,12 +52,17 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _begin(self) -> Learner:
         """A new learner for parameters that are of a kind that can be written to a file, and good ones."""
-        for name, value in self.get_params(deep=False).items():
+        parameters = self.get_params(deep=False)
+        for name, value in parameters.items():
             simple = value is None or isinstance(value, bool | int | float | str | np.generic)
             drawn = name == "random_state" and (value is np.random or isinstance(value, np.random.RandomState))
-            if not (simple or drawn or (name == "kernel" and callable(value))) or (simple and value != value):
+            if not (simple or drawn or (name == "kernel" and callable(value))):
                 raise ValueError(f"{name} must be a number, a bool, a name or None, got {value!r}")
-        return self._start()
+        learner = self._start()
+        for name, value in parameters.items():
+            if isinstance(value, float) and value != value:
+                raise ValueError(f"{name} must be a number, got {value!r}")
+        return learner
 
     # -- learning ----------------------------------------------------------------------------------------------
 
