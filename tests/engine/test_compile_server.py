@@ -9,8 +9,8 @@ import sys
 import numba
 import pytest
 
-from ellipsoid.engine import compile as keeping
 from ellipsoid.engine import compiled
+from ellipsoid.engine.native import cache as caching
 from ellipsoid.engine.native import compile_server
 
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT")
@@ -112,7 +112,7 @@ def test_where_no_process_can_be_started_this_one_compiles(monkeypatch, tmp_path
     ordered = []
     request = server.request
     monkeypatch.setattr(sys, "executable", None)
-    monkeypatch.setattr(keeping, "compile_server", server)
+    monkeypatch.setattr(caching, "compile_server", server)
     monkeypatch.setattr(server, "request", lambda *args: ordered.append(request(*args)))
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     assert compiled(squared.py_func)(3) == 9
@@ -124,7 +124,7 @@ def test_where_what_is_compiled_apart_is_not_found_nothing_more_is_requested(mon
     """The disk may be full: each function would be compiled twice."""
     server, started, program = serving
     program("")
-    monkeypatch.setattr(keeping, "compile_server", server)
+    monkeypatch.setattr(caching, "compile_server", server)
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
     function = compiled(squared.py_func)
     assert (function(3), function(3.0)) == (9, 9.0)

@@ -30,7 +30,7 @@ def begun(monkeypatch):
             super().__init__(table, block, *args)
 
     monkeypatch.setattr(blocks, "BLOCK", 40)
-    monkeypatch.setattr(blocks, "Forerun", Counted)
+    monkeypatch.setattr(blocks, "BlockPrefetch", Counted)
     for module in (threads, forerun):
         monkeypatch.setattr(module, "threads_for", lambda count, effort: 3)
     return noted
@@ -118,7 +118,7 @@ def test_a_model_that_is_asked_while_it_learns_learns_the_same(begun, monkeypatc
             asked.append(found.decision_function(X[:3]))
             return super().finish()
 
-    monkeypatch.setattr(blocks, "Forerun", Asked)
+    monkeypatch.setattr(blocks, "BlockPrefetch", Asked)
     found.partial_fit(X[40:], Y[40:])
     assert len(asked) == 7
     assert np.array_equal(found.dual_coef_, plain.dual_coef_)

@@ -106,7 +106,7 @@ def test_a_change_of_unit_is_not_felt(average, monkeypatch):
     settings = {"kernel": "rbf", "gamma": 0.4, "average": average, "aggressive": True}
     plain = ROMMA(**settings).partial_fit(X, Y[4], classes=range(4))
     monkeypatch.setattr(scaled_expansion, "LARGEST", 1.0)
-    monkeypatch.setattr(scaled_expansion, "THOUSAND", 1.5)
+    monkeypatch.setattr(scaled_expansion, "TRUSTED_GROWTH", 1.5)
     monkeypatch.setattr(scaled_expansion, "UNIT", 0.5)
     model = ROMMA(**settings)
     for begin in range(0, len(X), 10):

@@ -17,7 +17,8 @@ part in; the forms of the shape lose no more than three digits to cancellation (
 the share of a bound that all of this can be wrong by.
 """
 
-from math import exp, inf, log, log1p
+from fractions import Fraction
+from math import exp, inf, log, log1p, nextafter
 from typing import NamedTuple
 
 from .certificate import Certificate
@@ -82,7 +83,9 @@ def minvol_bound(
 
 def refuted_margin(radius: float, threshold: float) -> Certificate:
     """No unit vector has the margin that an empty intersection was asked for."""
-    proved = (as_span(threshold) / radius).high if threshold > 0.0 else 0.0
+    exact = Fraction(max(0.0, threshold)) / Fraction(radius)
+    proved = float(exact)
+    proved = nextafter(proved, inf) if Fraction(proved) < exact else proved
     return Certificate("best unit margin", 0.0, proved, "an intersection was empty: a proof")
 
 
