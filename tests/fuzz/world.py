@@ -95,8 +95,6 @@ class World(Refusals):
             self._call(self.model, run, how, form)
         except EmptyVersionSpace:
             done = self.t - t
-            if not started(self.model):
-                return self._give_up()
             assert 1 <= done <= len(run), f"{done} rows of {len(run)} are learned where the version space became empty"
             self._note(run[:done])
             return run[done:]
@@ -110,11 +108,6 @@ class World(Refusals):
             return []
         assert self.t == t + len(run), f"t_ is {self.t} after {t} and {len(run)} more"
         self._note(run)
-        return []
-
-    def _give_up(self):
-        """The version space became empty in the first call: what of it may be kept is not said."""
-        self.cursor, self.learned = self.stream.n, None
         return []
 
     def _note(self, run):
@@ -176,7 +169,8 @@ class World(Refusals):
                 warnings.simplefilter("ignore")
                 self.model.fit(self.stream.rows(run), self.stream.y[run])
         except EmptyVersionSpace:
-            self._give_up()
+            # What was before a ``fit`` that is broken off is still there.
+            check_unchanged(self.model, before, "fit was broken off")
         except ValueError as error:
             if "two classes" not in str(error) and not any(words in str(error) for words in TOO_LARGE):
                 raise
@@ -343,8 +337,6 @@ class World(Refusals):
 
     def compare(self):
         """The model is its twin, to the last bit."""
-        if self.learned is None:
-            return
         if self.fitted is None and not self.learned:
             assert not started(self.model), "no row was learned, and yet the model is one that has learned something"
             return
