@@ -5,6 +5,7 @@ with the reason, when ELLIPSOID_DATA is not set; the summary counts those that r
 """
 
 import os
+import signal
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,6 +17,10 @@ from hypothesis import settings
 settings.register_profile("house", deadline=None, print_blob=True)
 settings.register_profile("gate", parent=settings.get_profile("house"), derandomize=True, database=None)
 settings.load_profile("gate" if os.environ.get("CI") else "house")
+
+# A shell without job control starts what runs in the background deaf to Ctrl-C, and children inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NEEDS_DATA = ("needs_data", True)
 

@@ -50,7 +50,13 @@ def test_amortised_steps_follow_the_algorithm(r):
     S, average = by_the_book(X, y, order, nu=0.01, r=r, radius=radius)
     machine = Machine(Terms(0.01, r, 0, 0.0), 4)
     machine.state.scalars[3] = radius
-    machine.learn((X,), order, y, np.empty(len(order)), np.zeros(len(order), bool), radius)
+    reached = 0
+    while reached < len(order):
+        if not machine.left:
+            machine.renew(radius)
+        part = order[reached : reached + machine.left]
+        machine.learn((X,), part, y, np.empty(len(part)), np.zeros(len(part), bool))
+        reached += len(part)
     # The two differ in which points near the border are active, while rho waits to be renewed, above all early on.
     assert np.linalg.norm(machine.mean_outer() - S) < 0.06 * np.linalg.norm(S)
     assert np.linalg.norm(machine.mean_weights() - average) < 0.05
@@ -283,7 +289,8 @@ def test_the_certificate_of_a_fit_is_its_duality_gap(problem):
     model = OnlineEllipsoidalSVC(0.01, problem=problem, random_state=0).fit(X, y)
     objective = model.certificates()[0]
     assert objective.bound - objective.observed == pytest.approx(model.duality_gap_)
-    assert objective.observed == model.dual_objective_
+    assert objective.observed <= model.dual_objective_, "rounded down"
+    assert objective.observed == pytest.approx(model.dual_objective_, rel=1e-9)
     # Another epoch makes it a stream again, of which only the ball is known; every row was still seen equally often.
     model.partial_fit(X, y)
     assert model.certificates()[0].bound > objective.bound

@@ -100,7 +100,7 @@ def test_a_third_label_in_mid_stream(link, update, multiclass):
     settings = {"link": link, "update": update, "C": C, "margin": MARGIN, "p": 3.0, "multiclass": multiclass}
     model = QuasiAdditive(**settings).partial_fit(X[:40], y[:40] % 2)
     lead, before = model.decision_function(X), model.dual_objective_
-    model._core.know(7)
+    model._core.add_label(7)
     scores = model.decision_function(X)
     differences = scores[:, 1] - scores[:, 0]
     factor = np.vdot(differences, lead) / (lead @ lead)

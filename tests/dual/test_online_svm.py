@@ -254,7 +254,7 @@ def test_an_early_stop_keeps_the_promise_and_is_made_up_for(monkeypatch):
     core = model._start()
     core.open(5, by_class=True, classes=2)
     for label in (0, 1):
-        core.know(label)
+        core.add_label(label)
     core.table.grow(None, 0)
     core.table.grow(None, 0)
     task = core.task(y[None], PLAIN)

@@ -42,7 +42,8 @@ def test_a_polynomial_of_degree_one_is_the_linear_run_in_any_chunks(window, clas
         assert model.dual_objective_ == pytest.approx(linear.dual_objective_, rel=1e-10)
         np.testing.assert_allclose(model.decision_function(X), linear.decision_function(X), atol=1e-10)
         for ours, theirs in zip(model.certificates(), linear.certificates(), strict=True):
-            assert ours.observed == pytest.approx(theirs.observed, rel=1e-7, abs=1e-9)
+            # Of what was observed the lower end is told, and the sums of an expansion may lose more digits.
+            assert ours.observed == pytest.approx(theirs.observed, rel=1e-6, abs=1e-9)
         patterns.add(model.support_vectors_.tobytes())
     assert len(patterns) == 1
 

@@ -107,7 +107,7 @@ def test_a_wider_row_and_a_third_label_while_something_is_owed(dense):
     assert model._core.table.weights(1, 0)[0, 1 : 1 + LONG].tobytes() == before[0].tobytes()
     model = IELLIP(**PARAMETERS, fit_intercept=False).partial_fit(wide, y)
     score = model.decision_function(wide[:9])
-    model._core.know(2)
+    model._core.add_label(2)
     assert not model._core.table.numbers[DEFERRED]
     scores = model.decision_function(wide[:9])
     np.testing.assert_allclose(scores[:, 1] - scores[:, 0], score, rtol=0, atol=1e-12)

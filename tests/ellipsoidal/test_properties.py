@@ -32,7 +32,8 @@ def test_new_ellipsoid_covers_what_the_half_space_leaves(dense, cut, trigger, se
         n, width = y * float(model.coef_[0] @ x), float(old.width([x])[0])
         model.partial_fit([x], [y])
         if model.updates_ == before:
-            assert model.log_volume_ == volume
+            # It may have changed its form, and then makes room for the rounding of that.
+            assert volume <= model.log_volume_ <= volume + 1e-9
             continue
         if model.exhausted_:
             break

@@ -246,7 +246,9 @@ def test_named_features_as_a_stream_of_dicts(dense):
         columns = [int(key[1:]) for key in order]
         for t in range(80):
             array.learn_one(np.ascontiguousarray(X[t, columns]), int(y[t]))
-        np.testing.assert_allclose(model.coef_, array.coef_, rtol=0, atol=1e-11 * np.abs(array.coef_).max())
+        # Each form of a version space is rounded outwards by as much as that form needs.
+        slack = 1e-10 if name == "CELLIP" else 1e-11
+        np.testing.assert_allclose(model.coef_, array.coef_, rtol=0, atol=slack * np.abs(array.coef_).max())
         assert (model.mistakes_, model.updates_) == (array.mistakes_, array.updates_)
         assert model.log_volume_ == pytest.approx(array.log_volume_, rel=1e-9)
 

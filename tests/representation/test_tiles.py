@@ -244,7 +244,7 @@ def test_coefficients_are_picked_again_only_where_they_have_changed():
         out = np.zeros((count, classes))
         for tile, r in np.ndindex(-(-count // PATTERNS), classes):
             inside = slice(picked.ends[tile, r], picked.ends[tile, r + 1])
-            out[tile * PATTERNS + picked.which[inside].astype(int), r] = picked.much[inside]
+            out[tile * PATTERNS + picked.members[inside].astype(int), r] = picked.coefficients[inside]
         return out
 
     for count in (1, 70, 64, 300, 100, 128, 300, 310, 300):

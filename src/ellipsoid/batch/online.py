@@ -340,9 +340,10 @@ class Machine:
         keeps it from being singular; the sums behind it are off by one rounding a step, of terms that have one sign.
         """
         n, roundings = self.width, lost(self.clock + 8.0 * self.width + 16.0)
-        S = self.mean_outer()
-        shift = self.shift(S, self.radius) if self.clock else 1.0
-        size = 1.0 + float(np.trace(S)) / max(shift, 1e-300) if self.clock else 1.0
+        size = 1.0
+        if self.clock and self.radius > 0.0:
+            S = self.mean_outer()
+            size += float(np.trace(S)) / max(self.shift(S, self.radius), 1e-300)
         pulled = 2.0 / self.terms.nu
         return roundings * (n * size + abs(self.ball() if self.radius > 0.0 else 0.0) + pulled)
 
