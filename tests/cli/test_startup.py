@@ -20,7 +20,7 @@ def outside(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=":")
 
     def run(code, *names):
-        start = f"from ellipsoid.cli.startup import put_off\nput_off({list(names)!r})\n"
+        start = f"from ellipsoid.cli.startup import defer_imports\ndefer_imports({list(names)!r})\n"
         command = [sys.executable, "-c", start + textwrap.dedent(code)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert (done.stderr, done.returncode) == ("", 0)

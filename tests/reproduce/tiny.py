@@ -6,6 +6,8 @@ import sys
 from functools import partial
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).resolve().parents[2]))  # run as a script it is alone
+
 from reproductions.cuts import some_of_each_class
 from reproductions.entry import Entry, Experiment, Missing, Quick, Spec
 from reproductions.report import Curve, Panel, Report, Table, shown

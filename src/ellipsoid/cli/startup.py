@@ -79,7 +79,7 @@ def _uncollected() -> Iterator[None]:
 def defer_imports(names: Collection[str]) -> None:
     """Let the modules of these names wait from now on; nothing happens to one that has been imported already.
 
-    >>> put_off(["a_module_that_was_never_there"])
+    >>> defer_imports(["a_module_that_was_never_there"])
     >>> import a_module_that_was_never_there
     Traceback (most recent call last):
     ModuleNotFoundError: No module named 'a_module_that_was_never_there'

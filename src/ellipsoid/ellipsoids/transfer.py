@@ -117,8 +117,10 @@ def adopted(table: EllipsoidTable) -> None:
         numbers[LOG_SCALE] = table.start + log(2.0 * POINT)
     inverse = exp(min(700.0, -numbers[LOG_KEPT]))
     if table.form is not None and numbers[DIM] <= LARGEST:
-        matrix = table.ellipsoid().shape_matrix() * exp(-numbers[LOG_SCALE])
-        least = float(np.linalg.eigvalsh(matrix)[0])
+        # A scale beyond what exp can tell leaves the bound by the volume.
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrix = table.ellipsoid().shape_matrix() * np.exp(-numbers[LOG_SCALE])
+        least = float(np.linalg.eigvalsh(matrix)[0]) if np.isfinite(matrix).all() else 0.0
         inverse = min(inverse, 2.0 / least) if least > 0.0 else inverse
     numbers[STEEP] = max(0.0, inverse - 1.0)
     stored = int(numbers[STORED])

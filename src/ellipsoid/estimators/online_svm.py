@@ -239,9 +239,7 @@ class OnlineSVM(KernelClassifier):
     def _start(self) -> Windowed:
         whole = isinstance(self.window, int | np.integer) and not isinstance(self.window, bool)
         if self.window is not None and not (whole and 1 <= self.window <= ALL):
-            raise ValueError(
-                f"window must be a positive integer, at most {ALL}, or None for all examples, got {self.window!r}"
-            )
+            raise ValueError(f"window must be a positive integer, or None for all examples, got {self.window!r}")
         margin, cap = positive("margin", self.margin), positive("C", self.C, infinite=True)
         rule = DualAscent(margin, margin, cap, EXACT)
         if not isinstance(self.average, bool | np.bool_):

@@ -82,7 +82,7 @@ class DigestCache(FunctionCache):
 
     def _index_key(self, sig: Any, codegen: Any) -> str:
         _, *rest = super()._index_key(sig, codegen)
-        made_by = numba.__version__, llvmlite.__version__, config.OPT, config.BOUNDSCHECK
+        made_by = numba.__version__, llvmlite.__version__, str(config.OPT), bool(config.BOUNDSCHECK)
         return repr((_spelling(sig), rest, made_by, source_digest(self._py_func, sig)))
 
 
