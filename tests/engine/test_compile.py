@@ -81,6 +81,17 @@ def test_without_numbas_insides_the_same_is_learned():
     assert python(code, ELLIPSOID_PUBLIC_NUMBA=1) == python(code)
 
 
+def test_checked_code_is_kept_apart(monkeypatch):
+    """Who asks for bounds checks must not be given code that was compiled without them, nor the other way round."""
+    cache = keeping._dispatchers[0]._cache
+    kinds, codegen = (types.int64,), cpu_target.target_context.codegen()
+    keys = set()
+    for asked in (None, 0, 1):
+        monkeypatch.setattr(config, "BOUNDSCHECK", asked)
+        keys.add(cache._index_key(kinds, codegen))
+    assert len(keys) == 2
+
+
 LEARN_ONCE = """
 import sys
 import numpy as np
