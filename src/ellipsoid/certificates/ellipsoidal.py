@@ -37,7 +37,7 @@ def measured(dim: float, cuts: float, logarithms: float = 0.0) -> Span:
 
 def cellip_mistakes(mistakes: int, remaining: float, bound: float, refuted: bool) -> list[Certificate]:
     """Mistakes so far and the most that can still come."""
-    condition = "no intersection was empty and no row zero; rows of norm at most R"
+    condition = "no intersection was empty, no row zero and no mistake too shallow to cut; rows of norm at most R"
     return [
         Certificate("mistakes", mistakes, inf if refuted else bound, condition),
         Certificate("mistakes still to come", 0, inf if refuted else remaining, condition + "; separable data"),
@@ -45,13 +45,16 @@ def cellip_mistakes(mistakes: int, remaining: float, bound: float, refuted: bool
 
 
 def cellip_bound(
-    *, radius: float, threshold: float, margin: float, a: float, largest: Span, s: Span, known: Span
+    *, radius: float, threshold: float, margin: float, a: float, largest: Span, s: Span, widened: float, known: Span
 ) -> tuple[float, float]:
-    """Bound on mistakes, and on those still to come, for the `paper` cut; ``largest`` is R, ``s`` = pi r^2."""
+    """Bound on mistakes, and on those still to come, for the `paper` cut; ``largest`` is R, ``s`` = pi r^2.
+
+    ``widened`` is the logarithm of what s was multiplied by in all, against rounding.
+    """
     if largest.high == 0.0:
         return 0.0, inf
     inner = _inner(radius, margin, a, largest)
-    whole = as_span(radius).square()
+    whole = as_span(radius).square() * Span.about(_exp(widened), 8)
     if s.high < inner.square().low:
         inner = Span.exactly(0.0)
     scale = (largest / threshold).square() * known
@@ -64,7 +67,7 @@ def _inner(radius: float, margin: float, a: float, largest: Span) -> Span:
 
 
 def minvol_bound(
-    *, radius: float, margin: float, a: float, largest: Span, dim: int, log_det: float, known: Span
+    *, radius: float, margin: float, a: float, largest: Span, dim: int, log_det: float, widened: float, known: Span
 ) -> tuple[float, float]:
     """The same for the `minvol` cut: every cut takes at least the central cut's share of the volume."""
     inner = _inner(radius, margin, a, largest).low if largest.high > 0.0 and margin > 0.0 else 0.0
@@ -75,7 +78,7 @@ def minvol_bound(
     share = Span.about(central, 8.0 * dim + 16.0)
     if not share.low > 0.0:
         return inf, inf
-    far = Span.about(log(radius), 4) - Span.about(log(inner), 4)
+    far = Span.about(log(radius), 4) + Span.about(0.5 * widened, 4) - Span.about(log(inner), 4)
     left = Span.about(0.5 * log_det, 8) - dim * Span.about(log(inner), 4)
     uncertain = known.high - 1.0
     return (dim * far / share * known).high, ((left.widened(uncertain * (1.0 + abs(log_det)))) / share * known).high

@@ -244,16 +244,19 @@ class CELLIP(EllipsoidClassifier):
         known = ellipsoidal.measured(table.dim, float(numbers[slots.CUTS]), logs if logs < inf else 0.0)
         # The stored shape may be larger than the sum of logarithms says, by as much as it was widened.
         log_det = table.log_det() + table.dim * float(numbers[slots.WIDENED])
-        refuted = self.infeasible_ > 0 or tally[tallies.ZEROS] > 0
+        refuted = self.infeasible_ > 0 or tally[tallies.ZEROS] > 0 or numbers[slots.UNCUT] > 0.0
+        widened = float(numbers[slots.WIDENED])
         if learner.rule.smallest:
             bound, remaining = ellipsoidal.minvol_bound(
-                radius=radius, margin=margin, a=a, largest=largest, dim=table.dim, log_det=log_det, known=known
-            )
+                radius=radius, margin=margin, a=a, largest=largest, dim=table.dim, log_det=log_det, widened=widened,
+                known=known,
+            )  # fmt: skip
         else:
             s = Span.about(float(np.exp(numbers[slots.LOG_SCALE])), 8) * known
             bound, remaining = ellipsoidal.cellip_bound(
-                radius=radius, threshold=threshold, margin=margin, a=a, largest=largest, s=s, known=known
-            )
+                radius=radius, threshold=threshold, margin=margin, a=a, largest=largest, s=s, widened=widened,
+                known=known,
+            )  # fmt: skip
         if self.infeasible_ > 0:
             best = ellipsoidal.refuted_margin(radius, threshold)
         else:

@@ -39,6 +39,7 @@ from ellipsoid.ellipsoids.state import (
     SLIM,
     STEEP,
     SUMMED,
+    UNCUT,
     UNSURE,
     WIDENED,
 )
@@ -116,6 +117,16 @@ def refute(rule, state, rounds):
 def _(rule, margin, quadratic, norm2, state, rounds, errors):
     if rule.policy == FREEZE and state[EMPTY] > 0.0:
         return 0.0, 0.0
+    before = state[EMPTY]
+    step, kappa = outward_cut(rule, margin, quadratic, norm2, state, rounds, errors)
+    if step == 0.0 and margin <= 0.0 and state[EMPTY] == before:
+        state[UNCUT] = 1.0
+    return step, kappa
+
+
+@helper()
+def outward_cut(rule, margin, quadratic, norm2, state, rounds, errors):
+    """The step and kappa of a cut that leaves out nothing it should hold, rounding included; zeros for none."""
     error, blur = 1.01 * errors[0], 1.01 * errors[1]
     scale, root = exp(0.5 * state[LOG_SCALE]), sqrt(max(quadratic, 0.0))
     # No classifier of the ellipsoid is further along z than ``width``, and all are asked for ``short`` at least.

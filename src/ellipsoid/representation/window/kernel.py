@@ -14,7 +14,7 @@ from ..kernel.expansion import ExpansionTable, KernelSpec
 from ..kernel.functions import Function, from_products
 from ..kernel.history import add_to
 from ..kernel.lookahead import KEEP, NORM2, PENDING, Lookahead
-from ..kernel.packing import WindowValues as TileValues
+from ..kernel.packing import Values as TileValues
 from ..kernel.pattern_index import END
 from ..kernel.patterns import Block, Floats, squared_norms
 from ..kernel.precomputed import Columns
