@@ -44,8 +44,16 @@ def cellip_mistakes(mistakes: int, remaining: float, bound: float, refuted: bool
     ]
 
 
+class Start(NamedTuple):
+    """Where a CELLIP run started: the margin hoped for, the share of it that is asked, the radius of the start ball."""
+
+    margin: float
+    a: float
+    radius: float
+
+
 def cellip_bound(
-    *, radius: float, threshold: float, margin: float, a: float, largest: Span, s: Span, widened: float, known: Span
+    start: Start, *, threshold: float, largest: Span, s: Span, widened: float, known: Span
 ) -> tuple[float, float]:
     """Bound on mistakes, and on those still to come, for the `paper` cut; ``largest`` is R, ``s`` = pi r^2.
 
@@ -53,24 +61,24 @@ def cellip_bound(
     """
     if largest.high == 0.0:
         return 0.0, inf
-    inner = _inner(radius, margin, a, largest)
-    whole = as_span(radius).square() * Span.about(_exp(widened), 8)
+    inner = _inner(start, largest)
+    whole = as_span(start.radius).square() * Span.about(_exp(widened), 8)
     if s.high < inner.square().low:
         inner = Span.exactly(0.0)
     scale = (largest / threshold).square() * known
     return (scale * (whole - inner.square())).high, max(0.0, (scale * (s - inner.square())).high)
 
 
-def _inner(radius: float, margin: float, a: float, largest: Span) -> Span:
+def _inner(start: Start, largest: Span) -> Span:
     """The radius of a ball inside the ellipsoid, if some unit vector has the margin."""
-    return (margin * (as_span(radius) - a) / (largest + margin)).at_least(0.0)
+    return (start.margin * (as_span(start.radius) - start.a) / (largest + start.margin)).at_least(0.0)
 
 
 def minvol_bound(
-    *, radius: float, margin: float, a: float, largest: Span, dim: int, log_det: float, widened: float, known: Span
+    start: Start, *, largest: Span, dim: int, log_det: float, widened: float, known: Span
 ) -> tuple[float, float]:
     """The same for the `minvol` cut: every cut takes at least the central cut's share of the volume."""
-    inner = _inner(radius, margin, a, largest).low if largest.high > 0.0 and margin > 0.0 else 0.0
+    inner = _inner(start, largest).low if largest.high > 0.0 and start.margin > 0.0 else 0.0
     if inner <= 0.0 or not log_det >= 2.0 * dim * log(inner):
         return inf, inf
     # log(1 + x) of small x, where log(d^2 / (d^2 - 1)) would cancel in many dimensions.
@@ -78,7 +86,7 @@ def minvol_bound(
     share = Span.about(central, 8.0 * dim + 16.0)
     if not share.low > 0.0:
         return inf, inf
-    far = Span.about(log(radius), 4) + Span.about(0.5 * widened, 4) - Span.about(log(inner), 4)
+    far = Span.about(log(start.radius), 4) + Span.about(0.5 * widened, 4) - Span.about(log(inner), 4)
     left = Span.about(0.5 * log_det, 8) - dim * Span.about(log(inner), 4)
     uncertain = known.high - 1.0
     return (dim * far / share * known).high, ((left.widened(uncertain * (1.0 + abs(log_det)))) / share * known).high

@@ -2,7 +2,7 @@
 
 from fractions import Fraction
 from math import inf, log, nextafter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,18 +32,10 @@ def _rounded(exact: Fraction, towards: float) -> float:
     return nextafter(near, towards) if beyond else near
 
 
-class Geometry(NamedTuple):
-    """Where a run started: the margin hoped for, the share of it that is asked, the radius of the start ball."""
-
-    margin: float
-    a: float
-    radius: float
-
-
 class CELLIPLearner(EllipsoidLearner):
     """A version space; its bounds need to know where it started."""
 
-    geometry: Geometry
+    start: ellipsoidal.Start
 
 
 class CELLIP(EllipsoidClassifier):
@@ -175,7 +167,7 @@ class CELLIP(EllipsoidClassifier):
         }
         halts = policy >= cellip.RESTART
         learner = CELLIPLearner(rule, intercept=self.fit_intercept, average=self.average, table=table, halts=halts)
-        learner.geometry = Geometry(margin, a, radius)
+        learner.start = ellipsoidal.Start(margin, a, radius)
         return learner
 
     @property
@@ -237,7 +229,7 @@ class CELLIP(EllipsoidClassifier):
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, CELLIPLearner)
-        (margin, a, radius), threshold = learner.geometry, learner.rule.threshold
+        start, radius, threshold = learner.start, learner.start.radius, learner.rule.threshold
         table, numbers, tally = learner.table, learner.table.numbers, learner.tally
         largest = largest_of(learner)
         logs = abs(float(numbers[slots.LOG_KEPT])) + abs(float(numbers[slots.LOG_SCALE]))
@@ -248,15 +240,13 @@ class CELLIP(EllipsoidClassifier):
         widened = float(numbers[slots.WIDENED])
         if learner.rule.smallest:
             bound, remaining = ellipsoidal.minvol_bound(
-                radius=radius, margin=margin, a=a, largest=largest, dim=table.dim, log_det=log_det, widened=widened,
-                known=known,
-            )  # fmt: skip
+                start, largest=largest, dim=table.dim, log_det=log_det, widened=widened, known=known
+            )
         else:
             s = Span.about(float(np.exp(numbers[slots.LOG_SCALE])), 8) * known
             bound, remaining = ellipsoidal.cellip_bound(
-                radius=radius, threshold=threshold, margin=margin, a=a, largest=largest, s=s, widened=widened,
-                known=known,
-            )  # fmt: skip
+                start, threshold=threshold, largest=largest, s=s, widened=widened, known=known
+            )
         if self.infeasible_ > 0:
             best = ellipsoidal.refuted_margin(radius, threshold)
         else:
