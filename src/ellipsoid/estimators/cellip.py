@@ -60,7 +60,7 @@ class CELLIP(EllipsoidClassifier):
         Which rounds cut: mistakes, margins below ``a * margin``, or any cut that shrinks the volume.
     on_infeasible : {"skip", "freeze", "restart", "raise"}
         After a proof that the version space is empty: skip such cuts, cut no more, start again, or raise
-        :class:`~ellipsoid.geometry.table.EmptyVersionSpace`, a ``ValueError``.
+        :class:`~ellipsoid.EmptyVersionSpace`, a ``ValueError``.
     selective : bool
         Ask for a label only where the version space disagrees, and learn from asked labels only.
     shape : {"auto", "column", "product", "gram", "dense"}
