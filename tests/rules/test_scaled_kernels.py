@@ -112,7 +112,7 @@ def test_a_change_of_unit_is_not_felt(average, monkeypatch):
     for begin in range(0, len(X), 10):
         model.partial_fit(X[begin : begin + 10], Y[4][begin : begin + 10], classes=range(4))
         core = model._core
-        core.table.settle_update(*nothing(core), core.rounds)
+        core.table.settle_update(*nothing(core), core.rounds, core.mark())
     assert model._core.table.goal < 0.5
     assert counts(model) == counts(plain)
     scores = model.decision_function(X) / model._core.table.goal

@@ -114,8 +114,8 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         machines = learner.table.machines
         duals = [Span.within(machine.dual(), machine.uncertain()) for machine in machines]
         least = sum(duals, Span.exactly(0.0))
-        if hasattr(self, "duality_gap_"):
-            most = least + max(float(np.sum(self.duality_gap_)), 0.0) + 2.0 * sum(m.uncertain() for m in machines)
+        if learner.known_gaps:
+            most = least + max(float(np.sum(learner.known_gaps)), 0.0) + 2.0 * sum(m.uncertain() for m in machines)
             meaning = "always: the optimum over the data of fit is at least the first, and this model has the second"
         else:
             balls = [Span.within(machine.ball(), machine.uncertain()) for machine in machines]
@@ -169,13 +169,17 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
                 ConvergenceWarning,
                 stacklevel=4,
             )
+        learner.known_gaps = [float(gap) for gap, _ in found]
         self._install(learner)
-        self.duality_gap_ = found[0][0] if len(found) == 1 else np.array([gap for gap, _ in found])
 
-    def _install(self, learner: Learner) -> None:
-        super()._install(learner)
-        # A gap is known for the data of a whole fit only.
-        self.__dict__.pop("duality_gap_", None)
+    @property
+    def duality_gap_(self) -> Any:
+        """The certified gap over the data of ``fit``; a stream has none, see ``certified_gap``."""
+        core = self._fitted("duality_gap_")
+        assert isinstance(core, EllipsoidalSVMLearner)
+        if not core.known_gaps:
+            raise AttributeError("a duality gap is known for the data of a whole fit only; use certified_gap(X, y)")
+        return core.known_gaps[0] if len(core.known_gaps) == 1 else np.array(core.known_gaps)
 
     @property
     def dual_objective_(self) -> Any:

@@ -125,6 +125,8 @@ class EllipsoidalSVMLearner(Learner):
         self.bias_given = bias
         self.bias = 0.0
         self.first_radius = 0.0
+        # Of the binary learners over the data of a whole fit; no longer known when another row is learned.
+        self.known_gaps: list[float] = []
 
     @property
     def learns_single_rows(self) -> bool:
@@ -201,6 +203,7 @@ class EllipsoidalSVMLearner(Learner):
         while reached < len(order):
             mark, piece = self.mark(), None
             try:
+                self.known_gaps = []
                 silent = self._begin(rows, order[reached:]) if self.first_radius == 0.0 else 0
                 count = silent or self._ready()
                 piece = _Piece(self, parts, order[reached : reached + count], codes, signs, silent=silent > 0)
@@ -290,6 +293,7 @@ class EllipsoidalSVMLearner(Learner):
             "bias": self.bias,
             "first_radius": self.first_radius,
             "width": self.table.width,
+            **({"known_gaps": self.known_gaps} if self.known_gaps else {}),
         }
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
@@ -312,6 +316,10 @@ class EllipsoidalSVMLearner(Learner):
                 mine[...] = arrays[f"{name}{k}"]
         self.tally[:] = arrays["tally"]
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
+        gaps = scalars.get("known_gaps", [])
+        if not isinstance(gaps, list) or len(gaps) not in (0, count) or not all(isinstance(g, float) for g in gaps):
+            raise ValueError("its duality gaps are damaged")
+        self.known_gaps = gaps
 
 
 def _parts(rows: Dense | CSR) -> tuple[NDArray[Any], ...]:
