@@ -155,7 +155,7 @@ def test_narrow_direction_keeps_its_digits():
     column = np.array([[np.sqrt(1 - left)], [0.0]])
     exact = 1.0 - float(column[0, 0]) ** 2
     thin = Ellipsoid.from_columns([0.0, 0.0], column)
-    assert_allclose(thin.shape.quadratic(np.array([[1.0, 0.0]])), exact, rtol=1e-5)
+    assert_allclose(thin._shape.quadratic(np.array([[1.0, 0.0]])), exact, rtol=1e-5)
     assert exact <= thin.width([[1.0, 0.0]])[0] ** 2 <= exact + 1e-13, "a width is rounded up"
 
 
@@ -177,7 +177,7 @@ def test_flat_ellipsoid_is_a_segment(flat):
         False,
         False,
     ]
-    assert_allclose(np.sqrt(flat.shape.quadratic(np.eye(2))), [2.0, 0.0], atol=1e-12)
+    assert_allclose(np.sqrt(flat._shape.quadratic(np.eye(2))), [2.0, 0.0], atol=1e-12)
     assert (flat.width(np.eye(2)) >= [2.0, 0.0]).all(), "a width is rounded up"
     assert_allclose(flat.width(np.eye(2)) ** 2, [4.0, 0.0], atol=1e-12)
     assert flat.contains(flat.sample(20, random_state=0)).all()

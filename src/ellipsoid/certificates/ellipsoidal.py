@@ -53,16 +53,16 @@ class Start(NamedTuple):
 
 
 def cellip_bound(
-    start: Start, *, threshold: float, largest: Span, s: Span, widened: float, known: Span
+    start: Start, *, threshold: float, largest: Span, s: Span, gained: float, known: Span
 ) -> tuple[float, float]:
     """Bound on mistakes, and on those still to come, for the `paper` cut; ``largest`` is R, ``s`` = pi r^2.
 
-    ``widened`` is the logarithm of what s was multiplied by in all, against rounding.
+    ``gained`` is what s was raised by in all, against rounding.
     """
     if largest.high == 0.0:
         return 0.0, inf
     inner = _inner(start, largest)
-    whole = as_span(start.radius).square() * Span.about(_exp(widened), 8)
+    whole = as_span(start.radius).square() + gained
     if s.high < inner.square().low:
         inner = Span.exactly(0.0)
     scale = (largest / threshold).square() * known

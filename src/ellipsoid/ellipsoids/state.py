@@ -26,9 +26,10 @@ RATE, MARK, DEFERRED = range(16, 19)
 # |h|^2 of the column form, of |T| of the product form, of |S_ij| |z_i| |z_j| of the Gram forms; SQUARES |J|^2 of the
 # full form; MASS bounds the parts of w that are kept apart; WIDENED is what LOG_SCALE was raised by against rounding,
 # UNSURE what that has become: the deeper a cut, the less it leaves of s, and of its excess it leaves all.
-# UNCUT is 1 after a mistake that was too shallow, beside its rounding, to cut anything off.
-STEEP, SUMMED, SQUARES, MASS, WIDENED, UNSURE, UNCUT = range(19, 26)
-SIZE = 26
+# GAINED is what s itself was raised by in all. UNCUT is 1 after a mistake that was too shallow, beside its rounding, to
+# cut anything off, or a shape that was lost in rounding: then nothing bounds the mistakes.
+STEEP, SUMMED, SQUARES, MASS, WIDENED, UNSURE, UNCUT, GAINED = range(19, 27)
+SIZE = 27
 # Older files have fewer numbers.
 OLD_SIZE = 20
 

@@ -13,7 +13,19 @@ import numpy as np
 
 from ellipsoid.ellipsoids.forms.gram import BETA
 from ellipsoid.ellipsoids.rounding import U
-from ellipsoid.ellipsoids.state import DIM, LOG_KEPT, LOG_SCALE, MASS, SQUARES, STEEP, STORED, SUMMED, WIDENED
+from ellipsoid.ellipsoids.state import (
+    DIM,
+    GAINED,
+    LOG_KEPT,
+    LOG_SCALE,
+    MASS,
+    SQUARES,
+    STEEP,
+    STORED,
+    SUMMED,
+    UNCUT,
+    WIDENED,
+)
 from ellipsoid.representation.tables import Floats
 
 if TYPE_CHECKING:
@@ -79,6 +91,7 @@ def widen(table: EllipsoidTable, shape: float, factor: float = 0.0, centre: floa
     growth = -2.0 * log1p(-2.0 * off) + U * (8.0 + 8.0 * abs(numbers[LOG_SCALE]))
     numbers[LOG_SCALE] += growth
     numbers[WIDENED] += growth
+    numbers[GAINED] += 1.01 * exp(numbers[LOG_SCALE]) * growth
     numbers[STEEP] = steep * exp(growth) - 1.0
     return True
 
@@ -90,6 +103,7 @@ def rounded(table: EllipsoidTable, centre: float = 0.0) -> None:
     numbers[LOG_SCALE] += 2.0 * log(reach)
     numbers[WIDENED] += 2.0 * log(reach)
     numbers[STEEP] = numbers[LOG_KEPT] = numbers[STORED] = 0.0
+    numbers[UNCUT] = 1.0
 
 
 def measured(table: EllipsoidTable) -> None:

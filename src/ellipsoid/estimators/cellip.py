@@ -245,7 +245,7 @@ class CELLIP(EllipsoidClassifier):
         else:
             s = Span.about(float(np.exp(numbers[slots.LOG_SCALE])), 8) * known
             bound, remaining = ellipsoidal.cellip_bound(
-                start, threshold=threshold, largest=largest, s=s, widened=widened, known=known
+                start, threshold=threshold, largest=largest, s=s, gained=float(numbers[slots.GAINED]), known=known
             )
         if self.infeasible_ > 0:
             best = ellipsoidal.refuted_margin(radius, threshold)

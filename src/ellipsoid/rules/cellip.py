@@ -32,6 +32,7 @@ from ellipsoid.ellipsoids.state import (
     EMPTY,
     EMPTY_ROUND,
     EXHAUSTED,
+    GAINED,
     HALT,
     LOG_KEPT,
     LOG_SCALE,
@@ -180,6 +181,7 @@ def shallow(rule, alpha, blur, root, norm2, state, errors):
         return 0.0, 0.0
     state[LOG_SCALE] += scaled + growth
     state[WIDENED] += growth
+    state[GAINED] += 1.01 * exp(state[LOG_SCALE]) * growth
     state[LOG_KEPT] += kept
     # Sparse rows: what is added to w, in parts.
     state[MASS] += 1.01 * step * sqrt(norm2) * (1.0 + state[SUMMED])
