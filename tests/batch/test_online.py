@@ -289,8 +289,8 @@ def test_the_certificate_of_a_fit_is_its_duality_gap(problem):
     model = OnlineEllipsoidalSVC(0.01, problem=problem, random_state=0).fit(X, y)
     objective = model.certificates()[0]
     assert objective.bound - objective.observed == pytest.approx(model.duality_gap_)
-    assert objective.observed <= model.dual_objective_, "rounded down"
-    assert objective.observed == pytest.approx(model.dual_objective_, rel=1e-9)
+    # The attribute is the nearest number, what the certificate tells is rounded down.
+    assert model.dual_objective_ * (1.0 - 1e-9) <= objective.observed <= model.dual_objective_
     # Another epoch makes it a stream again, of which only the ball is known; every row was still seen equally often.
     model.partial_fit(X, y)
     assert model.certificates()[0].bound > objective.bound

@@ -336,14 +336,15 @@ class Machine:
     def uncertain(self) -> float:
         """By how much rounding can have changed the dual objective or a ball's.
 
-        A determinant by Cholesky is that of a matrix whose entries are off by n roundings, relative to a shift that
-        keeps it from being singular; the sums behind it are off by one rounding a step, of terms that have one sign.
+        A determinant by Cholesky is that of a matrix whose entries are off by n roundings, relative to its largest
+        eigenvalue; the sums behind it are off by one rounding a step, of terms that have one sign.
         """
         n, roundings = self.width, lost(self.clock + 8.0 * self.width + 16.0)
         size = 1.0
         if self.clock and self.radius > 0.0:
             S = self.mean_outer()
-            size += float(np.trace(S)) / max(self.shift(S, self.radius), 1e-300)
+            values, shift = eigvalsh(S), self.shift(S, self.radius)
+            size += float(values[-1]) / max(shift + max(float(values[0]), 0.0), 1e-12 * float(values.sum()), 1e-300)
         pulled = 2.0 / self.terms.nu
         return roundings * (n * size + abs(self.ball() if self.radius > 0.0 else 0.0) + pulled)
 

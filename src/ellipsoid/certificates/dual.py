@@ -217,11 +217,12 @@ def _step(kind: str, margin: float, C: float, curvature: float) -> float:
 def gains(dual: Dual, gain: float, mistakes: int, *, never_falls: bool) -> Certificate:
     """Certificate 5: the increases on mistakes, lambda_t M, are a part of D where no round lowers it.
 
-    Rounding may let a round lower it, all rounds together by no more than ``dual.lost``.
+    Rounding may let a round lower it, and make an increase look larger than it is, all rounds together by no more than
+    ``dual.lost``: the bound is wide enough for the increases as they were computed, which are told, and as they were.
     """
     condition = "no round lowered the dual; observed / mistakes is the average increase of a mistake"
-    observed = Span.about(gain, dual.terms).widened(dual.lost).low if mistakes else 0.0
-    bound = dual.value.widened(dual.lost).high if never_falls else inf
+    observed = Span.about(gain, dual.terms).low if mistakes else 0.0
+    bound = dual.value.widened(dual.lost).widened(dual.lost).high if never_falls else inf
     return Certificate("dual increase on mistakes", observed, bound, condition)
 
 

@@ -277,8 +277,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _started_with(self, name: str) -> Any:
         """A parameter as it was when learning started; what is set later is for the next start."""
-        core: Learner | None = self.__dict__.get("_core")
-        return getattr(self, name) if core is None else core.started.get(name, getattr(self, name))
+        return (
+            getattr(self, name) if "_core" not in self.__dict__ else self._core.started.get(name, getattr(self, name))
+        )
 
     def _fitted(self, name: str) -> Learner:
         if "_core" not in self.__dict__:
