@@ -277,9 +277,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _started_with(self, name: str) -> Any:
         """A parameter as it was when learning started; what is set later is for the next start."""
-        return (
-            getattr(self, name) if "_core" not in self.__dict__ else self._core.started.get(name, getattr(self, name))
-        )
+        return (self._core.started if "_core" in self.__dict__ else {}).get(name, getattr(self, name))
 
     def _fitted(self, name: str) -> Learner:
         if "_core" not in self.__dict__:
