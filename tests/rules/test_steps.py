@@ -8,6 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+import ellipsoid
 from ellipsoid.rules.mira import MIRA
 from ellipsoid.rules.passive_aggressive import PassiveAggressive
 from ellipsoid.rules.perceptron import MAX, PROP, UNIFORM, Perceptron
@@ -213,3 +214,14 @@ def test_max_and_the_rest_coincide_for_two_rows(one_round, seed, sharing):
     single = one_round(Perceptron(sharing, 0.5), w, x, 1)
     assert (pair.W[0] == -single.W[0]).all()
     assert (pair.W[1] == single.W[0]).all()
+
+
+@pytest.mark.parametrize("power", [-8, -20, -60])
+def test_mira_moves_small_rows_by_the_whole_cap(power):
+    """Far below the margin every row asks for the cap, however small it is beside the margin's own rounding."""
+    x = 10.0**power * np.array([[1.4, -0.3, 0.9]])
+    model = ellipsoid.MIRA(fit_intercept=False).partial_fit(x, [1], classes=[0, 1, 2])
+    np.testing.assert_allclose(model.coef_[1], x[0], rtol=1e-12)
+    np.testing.assert_allclose(model.coef_.sum(axis=0), 0.0, atol=1e-12 * abs(x).max())
+    certificates = {certificate.name: certificate for certificate in model.certificates()}
+    assert 1 <= certificates["mistakes"].bound < inf

@@ -129,6 +129,9 @@ class Run(NamedTuple):
         return bound if self.tally[tallies.ZEROS] == 0.0 and self.mistakes <= self.updates else inf
 
 
+# How much less than the best step of MIRA a step may lower the distance, as a share of that.
+UNEVEN = 1e-12
+
 CONDITION = "U has a positive average margin on the updates; R is the largest norm of an update's row"
 
 
@@ -209,7 +212,7 @@ def mira(run: Run, margin: float) -> list[Certificate]:
     if run.push.high > 0.0 and along.low > 0.0:
         # <U, W> <= |U| |W|, and |W|^2 is at most 2 margin sum tau.
         pushes = (most.widened(spilled) / run.push * (run.push / along).square()).high
-    mistakes = (price * run.ground(margin, factor) * Span.about(1.0, 8 + len(run.weights))).high
+    mistakes = (price * run.ground(margin, factor) * Span.within(1.0, UNEVEN)).high
     condition = "U any; R is the largest norm of an update's row; no zero row"
     return [
         Certificate("mistakes", run.mistakes, run.on_mistakes(mistakes), condition),

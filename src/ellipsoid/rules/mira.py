@@ -17,7 +17,11 @@ Crammer & Singer (JMLR 2003), section 5.
 from typing import NamedTuple
 
 from ellipsoid.engine.generic import helper
+from ellipsoid.engine.lanes import foremost
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, share, step
+
+# Steps at the cap that sum to one but for this are left as they are.
+UNEVEN = 1e-13
 
 
 class MIRA(NamedTuple):
@@ -41,7 +45,7 @@ def _(rule, n, y, energy, work):
             size += 1
             who[size] = r
             heap[size - 1] = scores[r] - floor
-    phi = _threshold(heap, size, energy)
+    phi, capped = _threshold(heap, size, energy)
     moves, moved = 1, 0.0
     for k in range(1, size + 1):
         excess = scores[int(who[k])] - floor - phi
@@ -49,13 +53,22 @@ def _(rule, n, y, energy, work):
             who[moves], tau[moves] = who[k], -excess / energy
             moved -= tau[moves]
             moves += 1
+    if capped and abs(moved - 1.0) > UNEVEN:
+        # What a small row moves is the small difference of two margins, of which rounding may leave nothing. The sum is
+        # known, and it is one; the highest rival alone is as good as all of them but for |x|^2.
+        if not 0.5 < moved < 2.0:
+            who[1], _ = foremost(scores, n, y)
+            tau[1], moves, moved = -1.0, 2, 1.0
+        for k in range(1, moves):
+            tau[k] /= moved
+        moved = 1.0
     who[0], tau[0] = y, moved
     return moves if moved > 0.0 else 0
 
 
 @helper()
 def _threshold(heap, size, energy):
-    """phi of the exact solution; ``heap[:size]`` holds the positive excesses and is used up."""
+    """phi of the exact solution, and whether the cap binds; ``heap[:size]``, the positive excesses, is used up."""
     for node in range(size // 2 - 1, -1, -1):
         _sift(heap, node, size)
     # Largest excesses are popped to the end of the array, only as many as are active.
@@ -69,7 +82,7 @@ def _threshold(heap, size, energy):
         _sift(heap, 0, size - active)
     phi = total / (active + 1)
     if phi <= energy:
-        return phi
+        return phi, False
     total = 0.0
     for j in range(1, size + 1):
         excess = heap[size - j]
@@ -77,7 +90,7 @@ def _threshold(heap, size, energy):
         if j * excess <= total - energy:
             break
         phi = (total - energy) / j
-    return phi
+    return phi, True
 
 
 @helper()
