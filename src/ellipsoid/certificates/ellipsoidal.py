@@ -18,7 +18,7 @@ the share of a bound that all of this can be wrong by.
 """
 
 from fractions import Fraction
-from math import exp, inf, log, log1p, nextafter
+from math import exp, inf, log, log1p
 from typing import NamedTuple
 
 from .certificate import Certificate
@@ -94,9 +94,11 @@ def minvol_bound(
 
 def refuted_margin(radius: float, threshold: float) -> Certificate:
     """No unit vector has the margin that an empty intersection was asked for."""
-    exact = Fraction(max(0.0, threshold)) / Fraction(radius)
-    proved = float(exact)
-    proved = nextafter(proved, inf) if Fraction(proved) < exact else proved
+    # One division, which need not be rounded up where it came out exactly, or rounded up by itself.
+    threshold = max(0.0, threshold)
+    proved = threshold / radius
+    if proved < inf and Fraction(threshold) > Fraction(proved) * Fraction(radius):
+        proved = (as_span(threshold) / radius).high
     return Certificate("best unit margin", 0.0, proved, "an intersection was empty: a proof")
 
 
