@@ -62,7 +62,7 @@ def remainder(rep, rows, t, moves, work):
             low += (high - (total - back)) + (old - back)
             high = total
     rest = max(0.0, high + low)
-    if rest >= LEFT * numbers[g, PEAK]:
+    if rest > 0.0 and rest >= LEFT * numbers[g, PEAK]:
         return rest, shift
     least = -inf if rep.kind == SIMPLEX else 0.0
     top = others(rep, rows, t, moves, work, least)[1]

@@ -17,7 +17,7 @@ Crammer & Singer (JMLR 2003), section 5.
 from typing import NamedTuple
 
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.lanes import foremost
+from ellipsoid.engine.native.vector_sums import highest_but
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, share, step
 
 # Steps at the cap that sum to one but for this are left as they are.
@@ -57,7 +57,7 @@ def _(rule, n, y, energy, work):
         # What a small row moves is the small difference of two margins, of which rounding may leave nothing. The sum is
         # known, and it is one; the highest rival alone is as good as all of them but for |x|^2.
         if not 0.5 < moved < 2.0:
-            who[1], _ = foremost(scores, n, y)
+            who[1], _ = highest_but(scores, n, y)
             tau[1], moves, moved = -1.0, 2, 1.0
         for k in range(1, moves):
             tau[k] /= moved
