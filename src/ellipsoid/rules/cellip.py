@@ -13,10 +13,10 @@ alpha > 1 means that the intersection is empty: a proof that no classifier of no
 the examples used. alpha = 1 leaves a point; where rounding cannot tell the two apart, what is left lies within
 sqrt(1 - alpha^2) of alpha Pg, in the metric of P, and a ball of that metric covers it.
 
-A proof must not rest on rounding. What it may have done (see ``rounding`` among the ellipsoids) is taken off the depth of
-a cut, and the new ellipsoid is widened until it holds the one that exact arithmetic would have made of the old one. A
-cut that gains less than that is not made: an ellipsoid that no longer shrinks is right, one that has lost the truth is
-not.
+A proof must not rest on rounding. What it may have done (see ``rounding`` among the ellipsoids) is taken off the depth
+of a cut, and the new ellipsoid is widened until it holds the one that exact arithmetic would have made of the old one.
+A cut that gains less than that is not made: an ellipsoid that no longer shrinks is right, one that has lost the truth
+is not.
 
 Yang, Jin, Ye (ICML 2009), section 2.2, with the start, the outcomes and the bounds corrected.
 """
