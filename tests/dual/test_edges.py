@@ -266,3 +266,13 @@ def test_exact_steps_along_rows_of_all_scales(link, rows):
                 assert margin == pytest.approx(1.0, abs=1e-9 + 1e-13 * rounding)
         assert all(c.observed <= c.bound for c in model.certificates())
     assert steps > 60
+
+
+def test_features_that_come_after_very_long_rows_find_finite_weights(tmp_path):
+    """All known coordinates lie far below zero, where a new one begins."""
+    model = Winnow(fit_intercept=False, version=1, balanced=False, grow_features=True)
+    model.partial_fit(np.array([[1e36, 2e36]]), [1], classes=[0, 1]).partial_fit(np.array([[1e36, 2e36]]), [0])
+    model.partial_fit(np.array([[0.0, 0.0, 1.0]]), [1])
+    assert np.isfinite(model.coef_).all()
+    model.save(tmp_path / "m")
+    assert (load(tmp_path / "m").coef_ == model.coef_).all()

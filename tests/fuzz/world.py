@@ -147,10 +147,6 @@ class World(Refusals):
             row = self.stream.rows([pick])
             if not started(slow):
                 found.append(None)
-            elif "learner" in vars(slow):
-                # A row is scaled by what is known of the rows up to and including it.
-                scaled = copy.deepcopy(slow.scaler_).learn_transform(row)
-                found.append(slow.learner_.predict(scaled).tolist()[0])
             else:
                 found.append(slow.predict(row).tolist()[0])
             with suppress(EmptyVersionSpace):

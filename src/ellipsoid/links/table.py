@@ -14,7 +14,7 @@ from ellipsoid.representation.tables import Floats
 
 from . import steps as _steps  # noqa: F401  (the bodies that make links learn)
 from .functions import SIMPLEX, Link
-from .weights import DIVISOR, HIGH, LOW, NUMBERS, SHIFT, SINCE, Linked, divisor_of, put, renew
+from .weights import DIVISOR, HIGH, LOW, NUMBERS, REACH, SHIFT, SINCE, Linked, divisor_of, put, renew
 
 
 @compiled
@@ -89,7 +89,13 @@ class LinkTable(Marked):
         """Let the coordinates beyond these count."""
         rep = self.rep
         for g in range(1 if self.link.joint else self.functions):
-            if self.link.kind == SIMPLEX:
+            if self.link.kind == SIMPLEX and -self.numbers[g, SHIFT] > REACH:
+                # All others are far below the zeros that come: another shift, and V anew, beside the one that was.
+                self.V = self.V.copy()
+                self._bind()
+                rep = self.rep
+                renew(rep, g)
+            elif self.link.kind == SIMPLEX:
                 own = slice(0, self.functions) if self.link.joint else slice(g, g + 1)
                 before = max(0, columns - self.first) * (functions if self.link.joint else int(g < functions))
                 count = (rep.columns - self.first) * (self.functions if self.link.joint else 1)
