@@ -163,3 +163,16 @@ def test_rows_far_from_all_before_them_are_predicted_too():
     X = np.array([[1.0, 1e-150], [2.0, 2e-150], [1.5, 1e140], [1.0, -1e140]])
     predicted = Scaled(MIRA()).learn_predict(X, [0, 1, 0, 1])
     assert set(predicted[1:].tolist()) <= {0, 1}
+
+
+def test_an_average_that_was_asked_for_is_made_anew_for_wider_rows():
+    """What was kept for predictions has the old width: to score wider rows with it would read beyond its end."""
+    X, y = np.random.default_rng(5).normal(size=(40, 4)), np.arange(40) % 2
+    watched, slow = (PassiveAggressive(average=True, grow_features=True).partial_fit(X[:10, :2], y[:10]) for _ in "ab")
+    watched.predict(X[:3, :2])
+    expected = []
+    for x, label in zip(X[10:], y[10:], strict=True):
+        expected.append(slow.predict_one(x))
+        slow.learn_one(x, label)
+    assert watched.learn_predict(X[10:], y[10:]).tolist() == expected
+    assert (watched.coef_ == slow.coef_).all()

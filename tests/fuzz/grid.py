@@ -122,7 +122,7 @@ def winnow(pick):
 def euclidean(pick):
     update = pick.one("fixed", "adaptive", "curvature", "exact")
     return {"link": "euclidean", "update": update, "margin": pick.size(-3, 3),
-            "C": pick.size(-3, 3) if update == "fixed" else pick.one(np.inf, pick.size(-3, 3)),
+            "C": pick.size(-3, 3) if update in ("fixed", "adaptive") else pick.one(np.inf, pick.size(-3, 3)),
             "multiclass": pick.one("rival", "ovr")}  # fmt: skip
 
 

@@ -88,6 +88,9 @@ class Refusals:
         stream, model = self.stream, self.model
         if not started(model) or len(model.classes_) != 2 or stream.sets or "dict" in stream.kinds:
             return
+        core = getattr(model, "learner_", model)._core
+        if getattr(getattr(core, "link", None), "quadratic", False):
+            return  # the one link of its family that can
         run = next(stream.segments(self._coming(3)), None)
         if run is None:
             return

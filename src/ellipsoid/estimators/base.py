@@ -20,6 +20,7 @@ from .inputs import RowSource, check_memory, flaw_message
 from .interruption import LearnerMark, add_progress_note, without_interrupts
 from .labels import tidy
 from .learner import NO_LABELS, Learner
+from .predict_then_learn import before_it_grows
 
 Labelled = NDArray[Any]
 FLOAT64 = np.dtype(np.float64)
@@ -168,6 +169,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             self._note_names(X, reset=False)
         predictions = np.empty(source.n, dtype=object) if watch else None
         seen = None if shown is None else RowSource(shown, learner.constant)
+        first = before_it_grows(core, seen or source) if watch else None
         before, mark = self.__dict__.copy(), learner.mark()
         try:
             if core is None:
@@ -180,6 +182,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             learner.name(names)
             learner.learn(source, labels, predictions=predictions, shown=seen)
             self._install(learner)
+            if predictions is not None and first is not None:
+                predictions[0] = first
             return labels if predictions is None else tidy(predictions, self.classes_.dtype)
         except BaseException as error:
             without_interrupts(lambda: self._keep_learned(learner, before, mark, names))

@@ -214,9 +214,12 @@ class QuasiAdditive(OnlineClassifier):
             raise ValueError(f"p must be at least 2, got {self.p!r}")
         link = Link(kind, p if self.link == "p-norm" else 2.0, not ovr)
         margin, cap = positive("margin", self.margin), positive("C", self.C, infinite=True)
-        if cap == inf and (not link.quadratic or push == dual_ascent.FIXED):
-            where = f"link={self.link!r}" if not link.quadratic else "update='fixed'"
-            raise ValueError(f"C must be finite with {where}: no margin can be made to hold by a finite step")
+        if cap == inf and not link.quadratic:
+            raise ValueError(f"C must be finite with link={self.link!r}: no finite step makes every margin hold")
+        if cap == inf and push in (dual_ascent.FIXED, dual_ascent.ADAPTIVE):
+            raise ValueError(
+                f"C must be finite with update={self.update!r}, whose steps know nothing of the length of a row"
+            )
         passive = 0.0 if push == dual_ascent.FIXED else margin
         if link.quadratic and link.p == 2.0:
             rule: Any = dual_ascent.DualAscent(passive, margin, cap, push)

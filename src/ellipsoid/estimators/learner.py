@@ -113,7 +113,7 @@ class Learner:
         self.mark_unknown()
         before = self.width
         if self.table.reserve(max(1, self.scores, classes if classes > 2 else 1), width) or self.width != before:
-            self.fast = None
+            self.fast = self._predictor = None
 
     def name(self, fresh: dict[Any, int] | None) -> None:
         """Learn the names of columns, behind those that are known; None where features have no names."""

@@ -73,6 +73,13 @@ def watched_block(
     return WatchedBlock(learner, source, shown, True, start, in_turn(shown.rows(start, stop), rows), ledger)
 
 
+def before_it_grows(learner: Any, source: RowSource) -> Any:
+    """What ``predict`` says of a first row that brings features: it leaves them out, as they were never met."""
+    if learner is None or source.width <= learner.width:
+        return None
+    return learner.predict_before(source.only(0).narrowed(learner.width), 0)
+
+
 def in_turn(shown: Any, rows: Any) -> Any:
     """A row of one, the row of the other, and so on.
 
