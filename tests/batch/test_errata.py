@@ -6,7 +6,7 @@ The numbers of docs/esvm-errata.md are computed here.
 import numpy as np
 import pytest
 
-from ellipsoid.batch import EllipsoidalSVC, OnlineEllipsoidalSVC
+from ellipsoid import EllipsoidalSVC, OnlineEllipsoidalSVC
 from ellipsoid.batch.online import smallest_shift
 from ellipsoid.batch.problem import make_problem
 

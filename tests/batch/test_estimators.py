@@ -6,7 +6,7 @@ from scipy import sparse
 from sklearn.datasets import load_iris
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ellipsoid.batch import BayesPointMachine, EllipsoidalSVC, OnlineEllipsoidalSVC
+from ellipsoid import BayesPointMachine, EllipsoidalSVC, OnlineEllipsoidalSVC
 
 
 # No check is skipped: the estimators pass them all (the checks themselves fit noise, and may end in a told limit).

@@ -9,9 +9,9 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.loop import learn
 from ellipsoid.engine.rows import Dense
 from ellipsoid.engine.tasks import PLAIN
+from ellipsoid.representation.window import ascent as window_ascent
 from ellipsoid.representation.window import slots
 from ellipsoid.representation.window.linear import UNDONE
-from ellipsoid.rules import window_ascent
 
 GOLDEN_X = np.array([[0.5, 0.8], [0.7, -0.6], [-0.7, 0.4], [0.1, 0.9], [0.3, -0.1], [0.2, 0.9]])
 GOLDEN_Y = np.array([1, 1, -1, 1, -1, -1])

@@ -61,7 +61,7 @@ def check(dense, seed, form, sparse, *, matrices=True):
             return
         volume = np.linalg.slogdet(now.P)[1]
         if isinstance(model, CELLIP):
-            assert volume - 1e-10 * (1.0 + abs(volume)) <= model.log_volume_ <= volume + 5e-9, "rounded outwards"
+            assert volume - 1e-10 * (1.0 + abs(volume)) <= model.log_volume_ <= volume + 1e-7, "rounded outwards"
         else:
             assert model.log_volume_ == pytest.approx(volume, rel=1e-10, abs=1e-10)
         if matrices and (t % 5 == 4 or t < 5):
@@ -109,14 +109,16 @@ def test_change_of_form_leaves_the_run_unchanged(dense, kind, dim, forms):
     else:
         model = IELLIP(c=0.05, b=1.0, fit_intercept=False, trigger="margin")
     truth = dense.run(model, X, Y)
+    # A version space is rounded outwards, by what each of its forms needs.
+    slack = 1e-10 if kind == "classical" else 1e-12
     seen = []
     for t in dense.feed(model, X, Y):
         seen += [model._core.table.form] if model._core.table.form not in seen else []
         np.testing.assert_allclose(
-            dense.weights(model), truth[t].w, atol=1e-12 * max(1.0, np.abs(truth[t].w).max()), rtol=0
+            dense.weights(model), truth[t].w, atol=slack * max(1.0, np.abs(truth[t].w).max()), rtol=0
         )
     assert seen == forms
-    np.testing.assert_allclose(dense.shape(model), truth[-1].P, rtol=0, atol=1e-12 * np.abs(truth[-1].P).max())
+    np.testing.assert_allclose(dense.shape(model), truth[-1].P, rtol=0, atol=10 * slack * np.abs(truth[-1].P).max())
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -128,9 +130,9 @@ def test_change_of_form_with_classes(dense, sparse):
     forms = set()
     for t in dense.feed(model, X, Y, 3, sparse=sparse):
         forms.add(model._core.table.form)
-        np.testing.assert_allclose(dense.weights(model), truth[t].w, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(dense.weights(model), truth[t].w, rtol=0, atol=1e-10)
     assert forms == ({"sparse", "full"} if sparse else {"gram", "full"})
-    np.testing.assert_allclose(dense.shape(model), truth[-1].P, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(dense.shape(model), truth[-1].P, rtol=0, atol=1e-9)
 
 
 # -- where factored forms lose digits -----------------------------------------------------------------------------

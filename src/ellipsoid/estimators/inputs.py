@@ -40,7 +40,7 @@ def flaw_message(row: int, flaw: int) -> str:
 class RowSource:
     """Examples as blocks of rows, each with the constant feature of value ``constant``.
 
-    >>> source = Source(np.ones((3, 2), dtype=np.int8), constant=1.0)
+    >>> source = RowSource(np.ones((3, 2), dtype=np.int8), constant=1.0)
     >>> source.n, source.width, source.rows(0, 3).X.dtype
     (3, 2, dtype('float64'))
     """

@@ -17,7 +17,7 @@ def take_number(counter: Any) -> int:
 
     >>> import numpy as np
     >>> counter = np.zeros(1, dtype=np.int64)
-    >>> claim(counter), claim(counter)
+    >>> take_number(counter), take_number(counter)
     (0, 1)
     """
     with _LOCK:
