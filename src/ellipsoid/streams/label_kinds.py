@@ -56,6 +56,10 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
         _refuse_first(labels, labels > LARGEST, what)
     if kind in "OT":
         return _objects(labels, what)
+    if kind == "c":
+        raise ValueError(
+            f"{what} must hold labels of one kind, all text or all whole numbers. Complex data not supported"
+        )
     if kind == "V":
         raise ValueError(f"{what} must hold strings or numbers, got records of type {labels.dtype}")
     if kind not in QUICK_KINDS:
