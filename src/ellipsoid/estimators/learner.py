@@ -245,7 +245,7 @@ class Learner:
     @property
     def predicts_in_loop(self) -> bool:
         """Does the loop, when it is watched, say of a row what ``predict`` would say? Else it is asked row by row."""
-        return not self.average or getattr(self.table, "foretells", False)
+        return not self.average or getattr(self.table, "predicts_in_loop", False)
 
     def predict_before(self, source: RowSource, row: int) -> Any:
         """The label that ``predict`` gives to one row; None while no label is known."""
