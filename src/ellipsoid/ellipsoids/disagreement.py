@@ -52,7 +52,7 @@ def _(task, rep, rows, t, work, radius):
     return True
 
 
-@helper()
+@helper(inline=False)
 def spread(rep, rows, t, moves, work, radius):
     """sqrt(z'Pz) for the direction in ``work``, and what rounding may add to it and take from the score."""
     length = length2(moves, work, norm2(rep, rows, t))

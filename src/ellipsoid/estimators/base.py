@@ -243,7 +243,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             if code < 0:
                 raise ValueError(flaw_message(0, -1 - code))
             return fast.values[code]
-        return self.predict(self._one_row(x)[0])[0]
+        row = self._one_row(x)[0]
+        return self.predict(row)[0] if core.multilabel else core.labels.values[core.verdict(self.decision_function(row))]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores: shape (n,) for two classes (positive means ``classes_[1]``), else (n, classes)."""

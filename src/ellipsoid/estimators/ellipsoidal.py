@@ -17,7 +17,7 @@ from ellipsoid.rules import cellip, iellip
 from .base import OnlineClassifier
 from .expansion import check_values
 from .inputs import RowSource
-from .learner import Learner
+from .learner import Learner, to_learn
 
 SHAPES = {"auto": None, "column": "column", "product": "product", "gram": "gram", "dense": "full"}
 
@@ -51,6 +51,11 @@ class EllipsoidLearner(Learner):
         """A label cannot be new to a learner that did not ask for it."""
         told = {"selective": False} if isinstance(self.rule, cellip.CELLIP) else {"smoothing": 0.0}
         self.run(rows, ledger, mode, row, row + 1, rule=self.rule._replace(**told))
+
+    def count_rows(self, ledger: Any, mode: int, start: int, stop: int) -> None:
+        """One label known is no reason to be certain of it: every label is asked for."""
+        self.numbers[slots.ASKED] += to_learn(mode, start, stop)
+        super().count_rows(ledger, mode, start, stop)
 
     def scalars(self) -> dict[str, Any]:
         """What a model file must hold beside arrays and labels."""

@@ -133,6 +133,9 @@ class ExpansionLearner(Learner):
 
         A block is learned as a whole, or not at all; within a budget, as far as the last update that was settled.
         """
+        if self.knows_one_label:
+            self.count_rows(ledger, mode, start, stop)
+            return
         cache = self.score_cache(rows, start, stop, mode)
         how = WATCHED if mode == WATCHED else PLAIN
         coming: BlockPrefetch | None = None

@@ -12,26 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates.drift import UNKNOWN_WAY
-from ellipsoid.engine import (
-    CSR,
-    Binary,
-    Dense,
-    Multiclass,
-    MultiLabel,
-    OneVsRest,
-    decide,
-    entry,
-    learn,
-    scores_of,
-)
+from ellipsoid.engine import CSR, Binary, Dense, Multiclass, MultiLabel, OneVsRest, entry, learn, scores_of
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
-from ellipsoid.engine.tasks import ASIDE, ORDERED, PLAIN
+from ellipsoid.engine.tasks import ASIDE, ORDERED, PAIRED, PLAIN, WATCHED
 from ellipsoid.representation.tables import LinearTable, whole_blocks
 
 from .inputs import RowSource, flaw_message
 from .interruption import LearnerMark, without_interrupts
 from .labels import Labels
+from .one_row import NoOneRow, OneRow
 from .predict_then_learn import WatchedBlock, watched_block
 
 Task = Binary | Multiclass | OneVsRest | MultiLabel
@@ -44,6 +34,11 @@ EMPTY: Codes = np.zeros((1, 0), dtype=np.int64)
 NO_LABELS = np.zeros((0, 0), dtype=np.uint8)
 # Times in a row that one example may ask for room: what grows, doubles.
 PATIENCE = 200
+
+
+def to_learn(mode: int, start: int, stop: int) -> int:
+    """How many of the rows start..stop are learned: of pairs the odd ones, else all."""
+    return stop // 2 - start // 2 if mode == PAIRED else stop - start
 
 
 class Learner:
@@ -69,7 +64,7 @@ class Learner:
         self.table: Any = None
         self.tally = np.zeros(tallies.SIZE)
         self.work = np.zeros((WORK_ROWS, 1))
-        self.fast: OneRow | None = None
+        self.fast: Any = None
         self._predictor: tuple[int, Any] | None = None
 
     # -- shape -------------------------------------------------------------------------------------------------
@@ -96,7 +91,7 @@ class Learner:
     @property
     def learns_single_rows(self) -> bool:
         """May single rows be learned without looking at the representation afterwards?"""
-        return len(self.labels) > 0 and not self.multilabel
+        return len(self.labels) > 1 and not self.multilabel
 
     def new_table(self, by_class: bool) -> Any:
         """The representation this learner keeps its hypothesis in."""
@@ -265,6 +260,9 @@ class Learner:
         task, rep, waited, mark = self.task(ledger, mode, Y), self.table.rep, 0, self.mark()
         try:
             self.table.prepare()
+            if self.knows_one_label:
+                self.count_rows(ledger, mode, start, stop)
+                return
             while start < stop:
                 args = (
                     self.rule if rule is None else rule,
@@ -294,16 +292,27 @@ class Learner:
             self.undo(mark)
             raise
 
+    @property
+    def knows_one_label(self) -> bool:
+        """Is there no rival, and so nothing to learn? No loop is compiled for that."""
+        return len(self.labels) == 1 and not self.multilabel
+
+    def count_rows(self, ledger: Codes, mode: int, start: int, stop: int) -> None:
+        """Predict the one known label for rows start..stop, and count those that are to be learned."""
+        if mode in (WATCHED, PAIRED):
+            ledger[ASIDE, start:stop] = 0
+        self.tally[tallies.ROUNDS] += to_learn(mode, start, stop)
+
     def learn_new_label(self, rows: Dense | CSR, ledger: Codes, mode: int, row: int) -> None:
         """Learn the row that brought a new label."""
         self.run(rows, ledger, mode, row, row + 1)
 
-    def one(self) -> "OneRow":
+    def one(self) -> Any:
         """The prepared call for single dense rows."""
         if self.fast is None:
             self.mark_unknown()
             self.table.prepare()
-            self.fast = OneRow(self)
+            self.fast = OneRow(self) if self.learns_single_rows else NoOneRow()
         return self.fast
 
     # -- prediction --------------------------------------------------------------------------------------------
@@ -361,29 +370,3 @@ class Learner:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "fast": None, "_predictor": None}
-
-
-class OneRow:
-    """Learning and prediction of one dense float64 row with every argument prepared: about a microsecond a call."""
-
-    def __init__(self, learner: Learner) -> None:
-        self.index = learner.labels.index
-        self.values = learner.labels.values
-        row = np.zeros((1, learner.width))
-        ledger = np.zeros((1, 1), dtype=np.int64)
-        self.row, self.code = row[0], ledger[0]
-        # No row has this shape where every row must take the long way.
-        self.shape = self.row.shape if learner.learns_single_rows else (-1,)
-        rows = Dense(row, learner.constant)
-        task = learner.task(ledger, PLAIN, np.zeros((1, len(self.values)), dtype=np.uint8))
-        table, work = learner.table, learner.work
-        self.learn_args = (learner.rule, task, table.rep, rows, learner.tally, work, 0, 1)
-        self.learn = entry(learn, *self.learn_args)
-        # Averaged weights may come in another representation than the one that learns.
-        self.decide_args = (task, learner.predictor(), rows, work)
-        self.decide = entry(decide, *self.decide_args)
-
-    def predict_averaged(self, learner: Learner) -> int:
-        """Index of the label that the averaged hypothesis gives to the row in the buffer."""
-        task, _, rows, work = self.decide_args
-        return int(self.decide(task, learner.predictor(), rows, work))

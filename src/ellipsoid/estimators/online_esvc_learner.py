@@ -17,6 +17,7 @@ from ellipsoid.representation.rollback import Marked
 from .inputs import RowSource
 from .interruption import without_interrupts
 from .learner import NO_LABELS, Learner
+from .one_row import NoOneRow
 
 FIELDS = ("Z", "Q", "w", "past", "pull", "scalars")
 # Q and Z are dense n x n matrices, one pair per class.
@@ -108,12 +109,6 @@ class _Piece:
             self.learner.tally += more
 
 
-class _Not:
-    """Stands where single rows have no faster way."""
-
-    shape = (-1,)
-
-
 class EllipsoidalSVMLearner(Learner):
     """Labels, features and binary learners of one stream."""
 
@@ -133,7 +128,7 @@ class EllipsoidalSVMLearner(Learner):
         return False
 
     def one(self) -> Any:
-        return _Not
+        return NoOneRow
 
     def open(self, width: int, *, by_class: bool, classes: int = 0) -> None:
         if width + 1 > WIDEST:
