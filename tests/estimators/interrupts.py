@@ -160,6 +160,10 @@ def campaign(trial, points, kind=Interrupted, seed=0):
             continue
         except (KeyboardInterrupt, MemoryError):
             pass
+        except ValueError as error:
+            # Where room for the weights is asked for, a full memory is told as rows that are too wide.
+            if kind is not Failing or "more than there is" not in str(error):
+                raise
         count = getattr(model, "t_", 0) - known
         if count not in twins:
             twin = copy.deepcopy(base)
