@@ -176,3 +176,18 @@ def test_an_average_that_was_asked_for_is_made_anew_for_wider_rows():
         slow.learn_one(x, label)
     assert watched.learn_predict(X[10:], y[10:]).tolist() == expected
     assert (watched.coef_ == slow.coef_).all()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix, sp.csc_matrix])
+def test_a_row_that_brings_features_is_scaled_by_those_that_are_known(form):
+    """Its length over all features would shift it against the intercept."""
+    rng = np.random.default_rng(7)
+    differ = 0
+    for _ in range(40):
+        X, y = rng.normal(size=(12, 4)), np.arange(12) % 2
+        X[8:, 2:] *= 30.0
+        model = Scaled(Perceptron(grow_features=True), UnitNorm()).partial_fit(form(X[:8, :2]), y[:8])
+        said = model.predict(form(X[8:]))[0]
+        differ += said != model.learner_.predict(UnitNorm().fit_transform(X[8:])[:1, :2])[0]
+        assert model.learn_predict(form(X[8:]), y[8:])[0] == said
+    assert differ > 0

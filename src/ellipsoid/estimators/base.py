@@ -244,7 +244,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
                 raise ValueError(flaw_message(0, -1 - code))
             return fast.values[code]
         row = self._one_row(x)[0]
-        return self.predict(row)[0] if core.multilabel else core.labels.values[core.verdict(self.decision_function(row))]
+        return (
+            self.predict(row)[0] if core.multilabel else core.labels.values[core.verdict(self.decision_function(row))]
+        )
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores: shape (n,) for two classes (positive means ``classes_[1]``), else (n, classes)."""

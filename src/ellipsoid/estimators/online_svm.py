@@ -117,6 +117,9 @@ class WindowLearner(Windowed):
 class KernelWindowLearner(Windowed, ExpansionLearner):
     """The same in the feature space of a kernel."""
 
+    # Predictions sum a row's kernel values in another order than the loop does, and a tie may fall otherwise.
+    predicts_in_loop = False
+
     def __init__(self, rule: Any, kernel: KernelSpec, *, intercept: bool, average: bool, window: int) -> None:
         ExpansionLearner.__init__(self, rule, kernel, intercept=intercept, average=average, half=0.5)
         self.window = window

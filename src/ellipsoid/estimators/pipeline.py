@@ -74,7 +74,11 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 return learner.learn_predict(both[1], y, classes=classes)
             return learner._learn_predict(*both, y, classes)
 
+        # Features that a first row brings are left out of what is predicted of it, and so of its scale.
+        first = self.predict(X[:1])[0] if self._brings_features(X) else None
         answer: NDArray[Any] = self._pass(X, learn, watch=True)
+        if first is not None:
+            answer[0] = first
         return answer
 
     def learn_one(self, x: Any, y: Any) -> Self:
@@ -160,10 +164,16 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _scaled(self, X: Any) -> Any:
         scaler = self._learned_pair()[1]
-        width = scaler.n_features_in_
-        if scaler.grow_features and getattr(X, "ndim", 0) == 2 and X.shape[1] > width:
-            X = X[:, :width]  # features that were never met have no weight
+        if self._brings_features(X):
+            X = X[:, : scaler.n_features_in_]  # features that were never met have no weight
         return scaler.transform(X)
+
+    def _brings_features(self, X: Any) -> bool:
+        """Is there a row, in an array that can be sliced, with features that were never met?"""
+        arrays = isinstance(X, np.ndarray) or getattr(X, "format", "") in ("csr", "csc", "lil", "dok")
+        if not (arrays and X.ndim == 2 and X.shape[0] and self.__sklearn_is_fitted__()):
+            return False
+        return bool(self.scaler_.grow_features and X.shape[1] > self.scaler_.n_features_in_)
 
     def _named(self, x: dict[Any, Any]) -> tuple[Any, dict[Any, int]]:
         core = self.learner_._core if self.__sklearn_is_fitted__() else None
