@@ -24,7 +24,7 @@ def stream(width=LONG, loud=200, calm=300, seed=0):
 
 def deferred(model):
     table = model._core.table
-    assert table.form == "column"
+    assert table.form.name == "column"
     return bool(table.numbers[DEFERRED])
 
 

@@ -4,6 +4,8 @@ Both ellipsoid methods shrink B by the same scale-free downdate B <- B - kappa (
 s, so that log det P = dim log s + sum log(1 - kappa) is known in O(1), whatever form B is kept in.
 """
 
+from math import log
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,8 +37,9 @@ OLD_SIZE = 20
 
 # Below this product of (1 - kappa) a difference I - U U' has lost three digits: a product form takes over.
 LEAST_KEPT = 1e-3
+LOG_LEAST_KEPT = log(LEAST_KEPT)
 
 
-def padded(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def completed(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """The scalars of a file, with zeros for those that older files do not have."""
     return np.concatenate([numbers, np.zeros(SIZE - len(numbers))])

@@ -13,18 +13,16 @@ The debt is paid when updates have become rare, and rows need H x no longer. All
 how they came in chunks; each H x is summed feature after feature, however many rows are read together.
 """
 
-from math import ceil, sqrt
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ellipsoid.engine.generic import SUM, generic, helper
 from ellipsoid.engine.native.vector_sums import LANES, add_products, store_sums, zero_sums
 from ellipsoid.engine.protocol import TAU, WHO, begin, score, score_next
 from ellipsoid.engine.rows import CSR, Dense, count
 from ellipsoid.representation.linear import ClassMajor, add
-from ellipsoid.representation.tables import Floats, zeros
 
 from ..dense_row import unpack
 from ..protocol import probe, push, shrink
@@ -68,16 +66,6 @@ def stays(state, functions, columns):
     """Has the last downdate come, so that columns may be laid across, and are they long enough for that?"""
     last = state[DONE] != 0.0 and state[EXHAUSTED] == 0.0 and state[STORED] > 0.0
     return last and functions == 1 and columns >= LONG
-
-
-def laid_across(H: Floats, state: Floats) -> dict[str, NDArray[Any]]:
-    """What a `Column` with these columns holds beside them, derived or scratch."""
-    capacity, functions, columns = H.shape
-    padded = GROUP * ceil(capacity / GROUP)
-    across = zeros((columns if stays(state, functions, columns) else 0, padded))
-    if across.size:
-        across[:, :capacity] = H[:, 0].T
-    return {"across": across, "seen": zeros((ROWS_AHEAD, padded)), "ahead": np.zeros(3, dtype=np.int64)}
 
 
 @helper(SUM)
