@@ -12,11 +12,10 @@ from ellipsoid.representation.tables import Floats
 
 from . import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
 from .forms.form import FormArrays, check_shape
-from .forms.gram import PAIR, overlap
+from .forms.gram import PAIR_SIZE, pair_overlap
 from .forms.gram_forms import check_pairs, split_pairs
 from .forms.kernel_gram import KernelGram
-from .state import CUTS, DONE, LOG_SCALE, SIZE, SLIM, STORED, WEIGHT, completed
-from .validate import check_counts
+from .state import COMPLETE, CUTS, LOG_SCALE, MARGIN_WEIGHT, SLIM, STATE_SIZE, STORED, checked_numbers, complete_numbers
 
 NamedKernel = tuple[str, float | None, float, float]
 
@@ -38,10 +37,10 @@ class KernelTable(Marked):
     def __init__(self, kernel: NamedKernel, *, columns: float, average: bool, constant: bool) -> None:
         self.kernel, self.columns, self.average, self.constant = kernel, columns, average, constant
         self.width, self.scores = 0, 1
-        self.numbers: Floats = np.zeros(SIZE)
+        self.numbers: Floats = np.zeros(STATE_SIZE)
         self.numbers[SLIM], self.numbers[LOG_SCALE] = inf, 0.0
         if columns == 0:
-            self.numbers[DONE] = 1.0
+            self.numbers[COMPLETE] = 1.0
         self._allocate(0, 0)
 
     def _allocate(self, patterns: int, stored: int) -> None:
@@ -51,7 +50,7 @@ class KernelTable(Marked):
             "late": np.zeros((patterns if self.average else 0, self.scores)),
             "rounds": np.zeros(patterns),
             "S": np.zeros((stored, stored)),
-            "pairs": np.zeros((stored, PAIR)),
+            "pairs": np.zeros((stored, PAIR_SIZE)),
         }
         self._bind()
 
@@ -118,7 +117,7 @@ class KernelTable(Marked):
             array[:, 0] = 0.0 - array[:, 1]  # never -0.0
         split_pairs(self.arrays["pairs"][: int(self.numbers[STORED])])
         self.arrays["S"] /= 2.0
-        self.numbers[WEIGHT] /= 2.0
+        self.numbers[MARGIN_WEIGHT] /= 2.0
         self._bind()
 
     def patterns(self) -> Floats:
@@ -149,7 +148,7 @@ class KernelTable(Marked):
         along = np.empty(stored)
         for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
             work[1:] = (sign, rival_sign), (block, rival)
-            G[k] = [overlap(other, 2 if rival_sign else 1, work) for other in pairs] * K[k, :stored]
+            G[k] = [pair_overlap(other, 2 if rival_sign else 1, work) for other in pairs] * K[k, :stored]
             along[k] = sign * scores[k, int(block)] + (rival_sign * scores[k, int(rival)] if rival_sign else 0.0)
         extra = S @ np.linalg.solve(np.eye(stored) - G @ S, along)
         h = coef.copy()
@@ -177,19 +176,19 @@ class KernelTable(Marked):
     def check(arrays: FormArrays, functions: int) -> None:
         """Raise ``ValueError`` unless arrays of a file make a kernel expansion of so many functions."""
         patterns, stored = len(arrays["SV"]), len(arrays["S"])
-        numbers = check_counts(arrays, patterns)
+        numbers = checked_numbers(arrays, patterns)
         check_shape("SV", arrays["SV"], (patterns, *arrays["SV"].shape[-1:]))
         check_shape("coef", arrays["coef"], (patterns, functions))
         check_shape("rounds", arrays["rounds"], (patterns,))
         check_shape("S", arrays["S"], (stored, stored))
-        check_shape("pairs", arrays["pairs"], (stored, PAIR))
+        check_shape("pairs", arrays["pairs"], (stored, PAIR_SIZE))
         if arrays["SV"].shape[1] < 1 or numbers[STORED] != stored or stored > patterns:
             raise ValueError("its stored examples are not among its support patterns")
         check_pairs(arrays["pairs"], functions)
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take back what ``state`` gave."""
-        self.numbers[:] = arrays["numbers"] = completed(arrays["numbers"])
+        self.numbers[:] = arrays["numbers"] = complete_numbers(arrays["numbers"])
         cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
         expected = {"SV": (cuts, 1 + self.width), "coef": (cuts, self.scores), "S": (stored, stored)}
         if any(arrays[name].shape != shape for name, shape in expected.items()):

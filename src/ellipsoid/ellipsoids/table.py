@@ -26,8 +26,8 @@ from . import absorb as _absorb  # noqa: F401  (the bodies that make these forms
 from . import state as slots
 from .conversion import become_full, become_product, recover_bounds
 from .ellipsoid import Ellipsoid
-from .forms.form import SINCE_VERSION_2, Form, Room
-from .forms.gram import length
+from .forms.form import SINCE_VERSION_2, Form, FormArrays, Room
+from .forms.gram import row_length
 from .forms.gram_forms import GramForm, SparseGramForm
 from .forms.vector_forms import ColumnForm, FullForm, ProductForm
 from .shapes import BallShape
@@ -64,10 +64,10 @@ class EllipsoidTable(Marked):
         self.columns, self.kept, self.start, self.constant = columns, kept, log_scale, constant
         self.forced = None if form is None else FORMS[form]
         self.form: Form | None = None
-        self.numbers: Floats = np.zeros(slots.SIZE)
+        self.numbers: Floats = np.zeros(slots.STATE_SIZE)
         self.numbers[slots.LOG_SCALE], self.numbers[slots.SLIM] = log_scale, inf
         if columns == 0:
-            self.numbers[slots.DONE] = 1.0
+            self.numbers[slots.COMPLETE] = 1.0
         self.rounds: Floats = np.zeros(64)
         self.scores = 1
         self.rep: Any = None
@@ -178,8 +178,8 @@ class EllipsoidTable(Marked):
         form = self.form
         assert form is not None
         if form.stored >= self.columns:
-            self.numbers[slots.DONE] = 1.0
-        if features := form.features_for(length(rows, t)):
+            self.numbers[slots.COMPLETE] = 1.0
+        if features := form.features_for(row_length(rows, t)):
             self.form = form = self._enlarged(form, 1, features)
         inaccurate = form.gives_way and self.numbers[slots.LOG_KEPT] <= slots.LOG_LEAST_KEPT
         dense = self.forced is None and self.dim <= LARGEST_FULL and 2 * form.stored >= self.dim
@@ -187,7 +187,7 @@ class EllipsoidTable(Marked):
             become_full(self)
         elif inaccurate:
             become_product(self)
-        elif form.is_full and not self.numbers[slots.DONE]:
+        elif form.is_full and not self.numbers[slots.COMPLETE]:
             self.form = self._enlarged(form, 2)
         elif (rescaled := form.rescaled(0 if self.constant else 1)) is not form:
             self.form = rescaled
@@ -208,7 +208,7 @@ class EllipsoidTable(Marked):
         self.scores = 2
         self.numbers[slots.DIM] = self.dim
         # a_k = (goal - (1 - c_k) n_k) / (v_k D_k), and |z|^2 doubles.
-        self.numbers[slots.WEIGHT] /= 2.0
+        self.numbers[slots.MARGIN_WEIGHT] /= 2.0
         if form is not None:
             self.form = form.split(self._room(type(form), max(8, form.room.downdates)))
             self.bind()
@@ -233,9 +233,9 @@ class EllipsoidTable(Marked):
     def restart(self) -> None:
         """Back to the start ball, with the flags of empty intersections kept."""
         # The order to halt is the last to go: if this is broken off, it is done again from the start.
-        fresh = np.zeros(slots.SIZE)
+        fresh = np.zeros(slots.STATE_SIZE)
         fresh[slots.LOG_SCALE], fresh[slots.SLIM] = self.start, inf
-        for slot in (slots.DIM, slots.EMPTY, slots.EMPTY_ROUND, slots.ASKED, slots.HALT):
+        for slot in (slots.DIM, slots.EMPTY_COUNT, slots.EMPTY_ROUND, slots.ASKED, slots.HALT):
             fresh[slot] = self.numbers[slot]
         self.numbers[:] = fresh
         self.linear.clear()
@@ -284,10 +284,26 @@ class EllipsoidTable(Marked):
         arrays = {**self.linear.state(scores), "numbers": self.numbers.copy(), "rounds": self.rounds[:cuts].copy()}
         return arrays if self.form is None else arrays | self.form.save(1 + self.width)
 
+    def check(self, arrays: FormArrays, name: Any) -> None:
+        """Raise ``ValueError`` unless arrays of a file, in the form of this name, fit the functions and features."""
+        numbers = slots.checked_numbers(arrays, len(arrays["rounds"]))
+        if numbers[slots.DIM] != self.dim:
+            raise ValueError(f"its ellipsoid has dimension {numbers[slots.DIM]:g}, its weights have {self.dim}")
+        if name is None:
+            return
+        if name not in FORMS:
+            raise ValueError(f"its shape has the unknown form {name!r}")
+        kind, forced = FORMS[name], self.forced
+        # A form that has lost its digits gave way to products, whatever was asked for.
+        allowed = forced is None or forced is kind or (forced.gives_way and kind is ProductForm)
+        if kind.by_class != self.by_class or not allowed:
+            raise ValueError(f"its shape has the form {name!r}, which is not one for its weights and parameters")
+        kind.check(numbers, arrays, *self.extent)
+
     def restore(self, arrays: dict[str, NDArray[Any]], form: str | None = None) -> None:
         """Take back what ``state`` gave."""
         self.linear.restore(arrays)
-        self.numbers[:] = slots.completed(arrays["numbers"])
+        self.numbers[:] = slots.complete_numbers(arrays["numbers"])
         self.rounds = np.concatenate([arrays["rounds"], np.zeros(64)])
         if form is not None:
             kind = FORMS[form]
@@ -295,7 +311,7 @@ class EllipsoidTable(Marked):
             room = kind.room_in(old, *self.extent)
             self.form = kind(self.numbers, self._room(kind, max(8, room.downdates), room.features), old)
             self.bind()
-        if len(arrays["numbers"]) < slots.SIZE:
+        if len(arrays["numbers"]) < slots.STATE_SIZE:
             if self.radius:
                 recover_bounds(self)
             # From here on the file is one of today.

@@ -9,7 +9,6 @@ from ellipsoid.certificates.rounding import Span
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.kernel_table import KernelTable
 from ellipsoid.ellipsoids.table import EllipsoidTable
-from ellipsoid.ellipsoids.validate import check_form
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip, iellip
@@ -59,7 +58,7 @@ class EllipsoidLearner(Learner):
 
     def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Take back the representation."""
-        check_form(self.table, arrays, scalars["form"])
+        self.table.check(arrays, scalars["form"])
         self.table.restore(arrays, scalars["form"])
         if isinstance(self.rule, iellip.IELLIP):
             seed = int(scalars["seed"])

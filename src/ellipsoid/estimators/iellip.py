@@ -211,7 +211,7 @@ class IELLIP(EllipsoidClassifier):
 
     def _from_pull(self, learner: Learner, size: Span, norm: Span, inner: Span) -> list[Certificate]:
         numbers, tally = learner.table.numbers, learner.tally
-        weight, lifted = float(numbers[slots.WEIGHT]), float(numbers[slots.LIFTED])
+        weight, lifted = float(numbers[slots.MARGIN_WEIGHT]), float(numbers[slots.LIFTED])
         logs = float(numbers[slots.LOG_SCALE])
         known = ellipsoidal.measured(1.0 + learner.width, float(numbers[slots.CUTS]), logs)
         # h is the solution of a system with the shape, and as uncertain as that.

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from ellipsoid.representation.tables import Floats, LinearTable, zeros
 
 from ..factored_shapes import GramShape
-from ..state import MASS, SQUARES, STORED, SUMMED, USED
+from ..state import FEATURES_USED, MASS, ROOT_SQUARES, STORED, TERM_SUM
 from .form import FormArrays, LowRankForm, Room
-from .gram import BETA, BLOCK, LATE, PAD, PAIR, RIVAL, RIVAL_SIGN, SIGN, Gram, SparseGram
+from .gram import BETA, LATE, PAD, PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN, PAIR_SIZE, Gram, SparseGram
 from .low_rank import in_blocks
 
 # Features of stored examples that there is room for at first.
@@ -29,7 +29,7 @@ class GramForm(LowRankForm):
     @staticmethod
     def layout(room: Room) -> dict[str, tuple[int, ...]]:
         m = room.downdates
-        return {"Z": (m, room.columns), "S": (m, m), "pairs": (m, PAIR), "lengths": (m,)}
+        return {"Z": (m, room.columns), "S": (m, m), "pairs": (m, PAIR_SIZE), "lengths": (m,)}
 
     def allocate(self) -> dict[str, NDArray[Any]]:
         return {**super().allocate(), "Z": zeros(self.layout(self.room)["Z"])}
@@ -70,7 +70,7 @@ class GramForm(LowRankForm):
 
     def measure(self) -> None:
         roots = np.sqrt(np.maximum(np.diagonal(self.arrays["S"])[: self.stored], 0.0))
-        self.numbers[[SUMMED, SQUARES]] = 1.001 * float(roots @ self.arrays["lengths"][: self.stored]) ** 2, 0.0
+        self.numbers[[TERM_SUM, ROOT_SQUARES]] = 1.001 * float(roots @ self.arrays["lengths"][: self.stored]) ** 2, 0.0
 
     @classmethod
     def room_in(cls, arrays: FormArrays, functions: int, columns: int) -> Room:
@@ -104,7 +104,7 @@ class SparseGramForm(GramForm):
     def layout(room: Room) -> dict[str, tuple[int, ...]]:
         m = room.downdates
         return {
-            "Z": (room.features, m), "S": (m, m), "pairs": (m, PAIR), "small": (5, m), "slot": (room.columns,),
+            "Z": (room.features, m), "S": (m, m), "pairs": (m, PAIR_SIZE), "small": (5, m), "slot": (room.columns,),
             "lengths": (m,),
         }  # fmt: skip
 
@@ -113,7 +113,7 @@ class SparseGramForm(GramForm):
 
     def features_for(self, entries: int) -> int:
         room = self.room.features
-        return 2 * (room + entries) if self.numbers[USED] + entries >= room else 0
+        return 2 * (room + entries) if self.numbers[FEATURES_USED] + entries >= room else 0
 
     def fold(self, linear: LinearTable) -> LinearTable:
         pairs, small, slot = self.arrays["pairs"], self.arrays["small"], self.arrays["slot"]
@@ -122,7 +122,7 @@ class SparseGramForm(GramForm):
         for target, beta in ((folded.W, small[BETA]), (folded.U, small[LATE])):
             if target.size:
                 for k, pair in enumerate(pairs[: self.stored]):
-                    for block, sign in ((pair[BLOCK], pair[SIGN]), (pair[RIVAL], pair[RIVAL_SIGN])):
+                    for block, sign in ((pair[PAIR_BLOCK], pair[PAIR_SIGN]), (pair[PAIR_RIVAL], pair[PAIR_RIVAL_SIGN])):
                         if sign != 0.0:
                             target[used, int(block)] += beta[k] * sign * Z[:, k]
         return folded
@@ -152,7 +152,7 @@ class SparseGramForm(GramForm):
     @classmethod
     def check(cls, numbers: Floats, arrays: FormArrays, functions: int, columns: int) -> dict[str, NDArray[Any]]:
         own = super().check(numbers, arrays, functions, columns)
-        slot, used = own["slot"], numbers[USED]
+        slot, used = own["slot"], numbers[FEATURES_USED]
         if slot.min() < 0 or slot.max() > used or used >= len(own["Z"]):
             raise ValueError("its table of stored examples names rows that are not there")
         return own
@@ -165,13 +165,13 @@ class SparseGramForm(GramForm):
 
 def split_pairs(pairs: Floats) -> None:
     """Let examples of one function be those of two opposite ones, in place."""
-    positive = pairs[:, SIGN] > 0.0
-    pairs[:, BLOCK], pairs[:, SIGN] = positive, 1.0
-    pairs[:, RIVAL], pairs[:, RIVAL_SIGN] = ~positive, -1.0
+    positive = pairs[:, PAIR_SIGN] > 0.0
+    pairs[:, PAIR_BLOCK], pairs[:, PAIR_SIGN] = positive, 1.0
+    pairs[:, PAIR_RIVAL], pairs[:, PAIR_RIVAL_SIGN] = ~positive, -1.0
 
 
 def check_pairs(pairs: Floats, functions: int) -> None:
     """Every stored example must belong to functions that are there."""
-    blocks = np.concatenate([pairs[:, BLOCK], pairs[pairs[:, RIVAL_SIGN] != 0.0, RIVAL]])
+    blocks = np.concatenate([pairs[:, PAIR_BLOCK], pairs[pairs[:, PAIR_RIVAL_SIGN] != 0.0, PAIR_RIVAL]])
     if not ((blocks >= 0) & (blocks < functions) & (blocks == np.floor(blocks))).all():
         raise ValueError("its stored examples belong to classes that are not there")

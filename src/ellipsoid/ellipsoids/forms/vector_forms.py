@@ -19,7 +19,7 @@ from ellipsoid.representation.tables import Floats, LinearTable, zeros
 
 from ..factored_shapes import ColumnShape, ProductShape
 from ..shapes import FactorShape
-from ..state import DEFERRED, LIFT_AT, LIFTED, LOG_KEPT, SQUARES, SUMMED, WEIGHT
+from ..state import DEFERRED, LIFT_AT, LIFTED, LOG_KEPT, MARGIN_WEIGHT, ROOT_SQUARES, TERM_SUM
 from .column import GROUP, ROWS_AHEAD, Column, stays
 from .flat import Full, Product
 from .form import Form, FormArrays, LowRankForm, Room
@@ -81,7 +81,7 @@ class ColumnForm(LowRankForm):
         return new
 
     def measure(self) -> None:
-        self.numbers[[SUMMED, SQUARES]] = 1.001 * float((self.arrays["H"][: self.stored] ** 2).sum()), 0.0
+        self.numbers[[TERM_SUM, ROOT_SQUARES]] = 1.001 * float((self.arrays["H"][: self.stored] ** 2).sum()), 0.0
 
 
 class ProductForm(Form):
@@ -124,7 +124,7 @@ class ProductForm(Form):
 
     def measure(self) -> None:
         T = self.arrays["T"][: self.stored, : self.stored]
-        self.numbers[[SUMMED, SQUARES]] = 1.001 * float(np.abs(T).sum()), 0.0
+        self.numbers[[TERM_SUM, ROOT_SQUARES]] = 1.001 * float(np.abs(T).sum()), 0.0
 
 
 class FullForm(Form):
@@ -151,16 +151,16 @@ class FullForm(Form):
 
     def enlarged(self, room: Room) -> Self:
         new = super().enlarged(room)
-        self.numbers[SQUARES] += room.functions * room.columns
+        self.numbers[ROOT_SQUARES] += room.functions * room.columns
         return new
 
     def rescaled(self, first: int) -> Form:
         if self.numbers[LOG_KEPT] > self.numbers[LIFT_AT]:
             return self
         new = type(self)(self.numbers, self.room, self.arrays)
-        factor = rescale(new.arrays["J"], slice(first, None))
+        factor = rescale_root(new.arrays["J"], slice(first, None))
         self.numbers[LIFTED] += factor
-        self.numbers[WEIGHT] *= exp(-factor)
+        self.numbers[MARGIN_WEIGHT] *= exp(-factor)
         return new
 
     def solve(self, w: Floats) -> Floats:
@@ -186,20 +186,20 @@ class FullForm(Form):
         return new
 
     def measure(self) -> None:
-        self.numbers[[SUMMED, SQUARES]] = 0.0, 1.001 * float((self.arrays["J"] ** 2).sum())
+        self.numbers[[TERM_SUM, ROOT_SQUARES]] = 0.0, 1.001 * float((self.arrays["J"] ** 2).sum())
 
     @classmethod
     def room_in(cls, arrays: FormArrays, functions: int, columns: int) -> Room:
         return Room(UNLIMITED, functions, columns)
 
 
-def rescale(J: Floats, columns: slice) -> float:
+def rescale_root(J: Floats, columns: slice) -> float:
     """Multiply J (row (r, j), column (s, i)) so that its least root is about 1, in place; log of the factor of B.
 
     ``columns`` are the features in use; the rest of J is diagonal.
 
     >>> J = 2.0**-40 * np.eye(2).reshape(1, 2, 1, 2)
-    >>> factor = rescale(J, slice(2))
+    >>> factor = rescale_root(J, slice(2))
     >>> float(factor / log(2.0)), float(J[0, 0, 0, 0])
     (80.0, 1.0)
     """
