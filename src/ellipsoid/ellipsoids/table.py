@@ -166,21 +166,16 @@ class EllipsoidTable(Marked):
         if self.form is not None:
             self.rep = self.form.bind(base=self.linear.rep, rounds=self.rounds)
 
-    def _enlarged(self, form: Form, factor: int, features: int = 0) -> Form:
-        self.columns = max(self.columns, form.room.downdates)
-        return form.enlarged(self._room(type(form), factor * form.room.downdates, features))
-
     def grow(self, rows: Any, t: int) -> None:
         """What the loop stopped for: an empty intersection, more room, or another form."""
         self.settle()
         if self.numbers[slots.CUTS] >= len(self.rounds):
             self.rounds = np.concatenate([self.rounds, np.zeros(len(self.rounds))])
-        form = self.form
-        assert form is not None
+        assert self.form is not None
+        form = self.form.with_room_for(row_length(rows, t))
+        self.form = form
         if form.stored >= self.columns:
             self.numbers[slots.COMPLETE] = 1.0
-        if features := form.features_for(row_length(rows, t)):
-            self.form = form = self._enlarged(form, 1, features)
         inaccurate = form.gives_way and self.numbers[slots.LOG_KEPT] <= slots.LOG_LEAST_KEPT
         dense = self.forced is None and self.dim <= LARGEST_FULL and 2 * form.stored >= self.dim
         if dense and (form.is_full or inaccurate):
@@ -188,7 +183,7 @@ class EllipsoidTable(Marked):
         elif inaccurate:
             become_product(self)
         elif form.is_full and not self.numbers[slots.COMPLETE]:
-            self.form = self._enlarged(form, 2)
+            self.form = form.enlarged(self._room(type(form), 2 * form.room.downdates))
         elif (rescaled := form.rescaled(0 if self.constant else 1)) is not form:
             self.form = rescaled
             self.watch_scale()

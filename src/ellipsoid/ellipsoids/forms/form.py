@@ -87,9 +87,9 @@ class Form(ABC):
         """Has it no directions to speak of, so that B is the identity?"""
         return self.stored == 0
 
-    def features_for(self, entries: int) -> int:
-        """Room for how many stored features a row of so many entries asks for; 0 if there is enough."""
-        return 0
+    def with_room_for(self, entries: int) -> "Form":
+        """A form that can store a row of so many entries; itself where it can."""
+        return self
 
     def enlarged(self, room: Room) -> Self:
         """The same B in arrays of another size."""

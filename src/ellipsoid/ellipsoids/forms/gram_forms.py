@@ -111,9 +111,10 @@ class SparseGramForm(GramForm):
     def allocate(self) -> dict[str, NDArray[Any]]:
         return {**super().allocate(), "slot": np.zeros(self.room.columns, dtype=np.int32)}
 
-    def features_for(self, entries: int) -> int:
-        room = self.room.features
-        return 2 * (room + entries) if self.numbers[FEATURES_USED] + entries >= room else 0
+    def with_room_for(self, entries: int) -> "SparseGramForm":
+        features = self.room.features
+        fits = self.numbers[FEATURES_USED] + entries < features
+        return self if fits else self.enlarged(self.room._replace(features=2 * (features + entries)))
 
     def fold(self, linear: LinearTable) -> LinearTable:
         pairs, small, slot = self.arrays["pairs"], self.arrays["small"], self.arrays["slot"]
