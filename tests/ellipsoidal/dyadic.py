@@ -201,24 +201,24 @@ def distance2(table, offset):
     one = np.array([[int(i == j) for j in range(size)] for i in range(size)], dtype=object)
     scale = max(f.denominator for f in offset)
     target = [int(f * scale) for f in offset]
-    if table.form is None or (table.form != "full" and stored == 0):
+    if table.form is None or (table.form.name != "full" and stored == 0):
         return sum(f * f for f in offset)
-    if table.form in ("full", "product"):
-        if table.form == "full":
-            J, e = whole(table.parts["J"].reshape(size, size))
+    if table.form.name in ("full", "product"):
+        if table.form.name == "full":
+            J, e = whole(table.form.arrays["J"].reshape(size, size))
         else:
-            H, eh = whole(table.parts["H"][:stored].reshape(stored, size))
-            T, et = whole(table.parts["T"][:stored, :stored])
+            H, eh = whole(table.form.arrays["H"][:stored].reshape(stored, size))
+            T, et = whole(table.form.arrays["T"][:stored, :stored])
             e = 2 * eh + et
             J = (one << e) - H.T.dot(T).dot(H)
         top, bottom = solved(J[np.ix_(keep, keep)], target)
         return sum(Fraction(t * (1 << e), bottom * scale) ** 2 for t in top)
-    if table.form == "column":
-        H, eh = whole(table.parts["H"][:stored].reshape(stored, size))
+    if table.form.name == "column":
+        H, eh = whole(table.form.arrays["H"][:stored].reshape(stored, size))
         B, e = (one << (2 * eh)) - H.T.dot(H), 2 * eh
     else:
-        Z, ez = whole(table.examples(functions, columns).toarray())
-        S, es = whole(table.parts["S"][:stored, :stored])
+        Z, ez = whole(table.form.examples(functions, columns).toarray())
+        S, es = whole(table.form.arrays["S"][:stored, :stored])
         B, e = (one << (2 * ez + es + 1)) - Z.T.dot(S + S.T).dot(Z), 2 * ez + es + 1
     top, bottom = solved(B[np.ix_(keep, keep)], target)
     return sum(f * Fraction(t * (1 << e), bottom * scale) for f, t in zip(offset, top, strict=True))
@@ -239,7 +239,7 @@ def faults(world, model):
         scale = Fraction(Decimal(float(table.numbers[0])).exp()) * (1 - Fraction(1, 10**50))
     distance = distance2(table, offset)
     if distance > scale or distance < 0:
-        found.append(f"lost, {float(distance):.17g} for {float(scale):.17g}, in the form {table.form}")
+        found.append(f"lost, {float(distance):.17g} for {float(scale):.17g}, in the form {table.form_name}")
     d, first = len(world.W[0]), 1 if world.intercept else 0
     fresh = [[Fraction(world.random.randrange(-64, 65), 64) for _ in range(d)] for _ in range(6)]
     fresh += [x for x, _ in world.rows[-3:]]

@@ -6,14 +6,13 @@ import scipy.sparse as sp
 
 import ellipsoid
 from ellipsoid import IELLIP
-from ellipsoid.ellipsoids.forms.column import LONG, ROWS_AHEAD, TILE
+from ellipsoid.ellipsoids.forms.column import FEATURES_AT_ONCE, LONG_COLUMN, ROWS_AHEAD
 from ellipsoid.ellipsoids.state import DEFERRED
-from ellipsoid.ellipsoids.validate import check_form
 
 PARAMETERS = {"c": 0.1, "b": 0.3, "margin": 0.5, "trigger": "margin"}
 
 
-def stream(width=LONG, loud=200, calm=300, seed=0):
+def stream(width=LONG_COLUMN, loud=200, calm=300, seed=0):
     """Rows in general position, half of them mislabelled, then one row again and again: updates often, then never."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(loud, width)) / np.sqrt(width)
@@ -24,7 +23,7 @@ def stream(width=LONG, loud=200, calm=300, seed=0):
 
 def deferred(model):
     table = model._core.table
-    assert table.form == "column"
+    assert table.form.name == "column"
     return bool(table.numbers[DEFERRED])
 
 
@@ -34,7 +33,7 @@ def test_every_round_is_that_of_the_matrix(dense, average, sparse):
     X, y = stream(loud=150, calm=60)
     model = IELLIP(**PARAMETERS, fit_intercept=False, average=average)
     truth = dense.run(model, X, np.where(y == 1, 1, -1).tolist())
-    sums, states, changes = np.zeros(LONG), [False], 0
+    sums, states, changes = np.zeros(LONG_COLUMN), [False], 0
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
         # The first chunk chooses the table; sparse rows may come later.
         rows = sp.csr_matrix(x[None]) if sparse and t % 3 == 2 else x[None]
@@ -51,7 +50,7 @@ def test_every_round_is_that_of_the_matrix(dense, average, sparse):
 
 
 @pytest.mark.parametrize("average", [False, True])
-@pytest.mark.parametrize("width", [LONG, TILE + 100])
+@pytest.mark.parametrize("width", [LONG_COLUMN, FEATURES_AT_ONCE + 100])
 def test_chunks_leave_no_trace(width, average, tmp_path):
     """Nor does a file between two rows, while something is owed and after it was paid."""
     X, y = stream(width)
@@ -102,9 +101,9 @@ def test_a_wider_row_and_a_third_label_while_something_is_owed(dense):
     model = IELLIP(**PARAMETERS, fit_intercept=False).partial_fit(X, y)
     assert deferred(model)
     before = model.coef_.copy()
-    model._core.table.reserve(1, LONG + 10)
+    model._core.table.reserve(1, LONG_COLUMN + 10)
     assert deferred(model)
-    assert model._core.table.weights(1, 0)[0, 1 : 1 + LONG].tobytes() == before[0].tobytes()
+    assert model._core.table.weights(1, 0)[0, 1 : 1 + LONG_COLUMN].tobytes() == before[0].tobytes()
     model = IELLIP(**PARAMETERS, fit_intercept=False).partial_fit(wide, y)
     score = model.decision_function(wide[:9])
     model._core.add_label(2)
@@ -117,10 +116,10 @@ def test_a_file_that_owes_what_it_does_not_hold_is_refused():
     X, y = stream(calm=0)
     table = IELLIP(**PARAMETERS).partial_fit(X, y, classes=[0, 1])._core.table
     arrays = table.state(1)
-    check_form(table, arrays, "column")
+    table.check(arrays, "column")
     without = {name: array for name, array in arrays.items() if name != "form_debt"}
     with pytest.raises(ValueError, match="owe"):
-        check_form(table, without, "column")
+        table.check(without, "column")
     arrays["form_debt"] = arrays["form_debt"][:, :-1]
     with pytest.raises(ValueError, match="debt"):
-        check_form(table, arrays, "column")
+        table.check(arrays, "column")

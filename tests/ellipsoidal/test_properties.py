@@ -86,7 +86,7 @@ def test_paper_cut_shrinks_every_direction(dense):
 def roots(model):
     """Eigenvalues of B, in the scale in which it is kept."""
     table = model._core.table
-    J = table.parts["J"][0, 1:, 0, 1:]
+    J = table.form.arrays["J"][0, 1:, 0, 1:]
     return np.linalg.eigvalsh(J @ J.T)
 
 

@@ -86,7 +86,7 @@ def test_a_form_that_has_given_way_to_products_can_be_saved(form, state, tmp_pat
     """Little is kept of a direction here: digits would be lost, and products take over, whatever was asked for."""
     X, y = stream(classes=2)
     model = IELLIP(c=0.9, b=0.9, shape=form).partial_fit(X, y, classes=[0, 1])
-    assert model._core.table.form == "product"
+    assert model._core.table.form.name == "product"
     model.save(tmp_path / "model")
     assert state(ellipsoid.load(tmp_path / "model")) == state(model)
 

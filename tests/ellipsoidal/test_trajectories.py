@@ -113,7 +113,7 @@ def test_change_of_form_leaves_the_run_unchanged(dense, kind, dim, forms):
     slack = 1e-10 if kind == "classical" else 1e-12
     seen = []
     for t in dense.feed(model, X, Y):
-        seen += [model._core.table.form] if model._core.table.form not in seen else []
+        seen += [model._core.table.form.name] if model._core.table.form.name not in seen else []
         np.testing.assert_allclose(
             dense.weights(model), truth[t].w, atol=slack * max(1.0, np.abs(truth[t].w).max()), rtol=0
         )
@@ -129,7 +129,7 @@ def test_change_of_form_with_classes(dense, sparse):
     truth = dense.run(model, X, Y, 3)
     forms = set()
     for t in dense.feed(model, X, Y, 3, sparse=sparse):
-        forms.add(model._core.table.form)
+        forms.add(model._core.table.form.name)
         np.testing.assert_allclose(dense.weights(model), truth[t].w, rtol=0, atol=1e-10)
     assert forms == ({"sparse", "full"} if sparse else {"gram", "full"})
     np.testing.assert_allclose(dense.shape(model), truth[-1].P, rtol=0, atol=1e-9)
@@ -188,7 +188,7 @@ def test_nearly_parallel_rows_in_forms_that_cancel(dense, plain, form):
     model = IELLIP(c=0.9, b=0.9, fit_intercept=False, shape=form)
     for _ in dense.feed(model, X, Y):
         pass
-    assert model._core.table.form == "product"
+    assert model._core.table.form.name == "product"
     assert model.mistakes_ == mistakes
     assert np.linalg.norm(dense.weights(model) - w) <= 1e-9 * np.linalg.norm(w)
 

@@ -5,7 +5,7 @@
 The step and kappa come from the rule's cut; B is touched on updates only, never to score.
 """
 
-from math import log, sqrt
+from math import sqrt
 
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2, room, score
@@ -14,14 +14,15 @@ from ellipsoid.engine.tally import ROUNDS
 
 from .forms.column import Column, stays
 from .forms.flat import Full, Product
-from .forms.gram import Gram, SparseGram, length2
-from .forms.gram import length as row_length
+from .forms.gram import Gram, SparseGram, length2, row_length
 from .forms.kernel_gram import KernelGram
 from .protocol import cut, probe, push, shrink
 from .rounding import caution, measure, noise
-from .state import CUTS, DONE, HALT, LEAST_KEPT, LIFT_AT, LOG_KEPT, STORED, USED
+from .state import COMPLETE as DONE
+from .state import CUTS, HALT, LIFT_AT, LOG_KEPT, STORED
+from .state import FEATURES_USED as USED
+from .state import LOG_LEAST_KEPT as LEAST
 
-LEAST = log(LEAST_KEPT)
 NO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 

@@ -1,120 +1,109 @@
-"""An ellipsoid in another form: its shape as products, as a full root, or over two functions in place of one."""
+"""An ellipsoid whose shape changes its form, to products or to a full root, or comes from a file without bounds.
+
+A form that takes over holds B only up to rounding. How far the two differ is computed from the arrays of both, and the
+scale is raised until the new ellipsoid holds the old one: (1 + L |dB|) B >= B + dB where ``|B^{-1}| <= L``.
+"""
 
 from __future__ import annotations
 
+from math import exp, inf, log, log1p, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
-from ellipsoid.representation.tables import Floats
-
-from .forms.low_rank import in_blocks, square_root
+from .forms.form import LowRankForm
+from .forms.low_rank import assemble
+from .forms.vector_forms import FullForm, ProductForm
 from .rounding import U
-from .snapshot import folded
-from .state import DEFERRED, DIM, MASS, STORED, WEIGHT
-from .transfer import assembled, difference, measured, rounded, widen
+from .state import DIM, GAINED, LOG_KEPT, LOG_SCALE, MASS, STEEP, STORED, UNCUT, WIDENED
 
 if TYPE_CHECKING:
     from .table import EllipsoidTable
 
-
-def directions(table: EllipsoidTable) -> tuple[Floats, Floats, float]:
-    """Orthonormal vectors h_k and t_k with J = I - sum_k t_k h_k h_k' and B = J J', and how far J J' is off."""
-    stored = int(table.numbers[STORED])
-    functions, columns = table.scores, 1 + table.width
-    if table.form == "column":
-        vectors, middle = table.parts["H"][:stored, :functions, :columns], None
-    else:
-        vectors = examples(table, functions, columns).toarray()
-        middle = table.parts["S"][:stored, :stored]
-    vectors = vectors.reshape(stored, functions * columns)
-    roots, weights = square_root(vectors, np.eye(stored) if middle is None else middle)
-    return roots, weights, difference(vectors, middle, roots, weights) if table.radius else 0.0
-
-
-def examples(table: EllipsoidTable, functions: int, columns: int, first: int = 0) -> sp.csr_matrix:
-    """The stored examples as rows of the whole space, features from column ``first`` on."""
-    stored = int(table.numbers[STORED])
-    if table.form == "gram":
-        rows = sp.csr_matrix(table.parts["Z"][:stored, first:columns])
-    else:
-        slot = table.parts["slot"][first:columns]
-        used = np.flatnonzero(slot)
-        values = sp.csr_matrix(table.parts["Z"][slot[used], :stored].T)
-        rows = sp.csr_matrix((values.data, used[values.indices], values.indptr), (stored, columns - first))
-    return in_blocks(table.parts["pairs"][:stored], rows, functions)
+# Beyond this dimension an older file's shape is not taken apart: its determinant bounds the inverse too.
+LARGEST_SPECTRUM = 1024
+# What older versions called a point was one to this depth.
+POINT = 1e-9
+# A change of form that moves a shape by more than this, in its own metric, has lost it.
+LOST = 0.25
 
 
 def become_product(table: EllipsoidTable) -> None:
-    vectors, weights, off = directions(table)
-    functions, columns = table.scores, 1 + table.width
-    stored = len(weights)
-    table.adopt("product", max(8, 2 * stored))
+    """Keep B = J J' as products from now on."""
+    assert isinstance(table.form, LowRankForm)
+    vectors, middle, off = table.form.root(*table.extent, table.radius > 0.0)
+    form = table.start_form(ProductForm, max(8, 2 * len(vectors)))
     if widen(table, off):
-        table.parts["H"][:stored, :functions, :columns] = vectors.reshape(stored, functions, columns)
-        table.parts["T"][:stored, :stored] = np.diag(weights)
-        table.numbers[STORED] = stored
+        form.take(vectors, middle)
+        table.numbers[STORED] = len(vectors)
     else:
-        rounded(table)
-    measured(table)
+        become_ball(table)
+    form.measure()
 
 
 def become_full(table: EllipsoidTable) -> None:
-    functions, columns = table.scores, 1 + table.width
-    off, centre = 0.0, 0.0
-    if table.form == "product":
-        stored = int(table.numbers[STORED])
-        vectors = table.parts["H"][:stored, :functions, :columns].reshape(stored, functions * columns)
-        middle = table.parts["T"][:stored, :stored]
-    else:
-        vectors, weights, off = directions(table)
-        middle = np.diag(weights)
+    """Keep B = J J' with a matrix J from now on."""
+    assert isinstance(table.form, LowRankForm | ProductForm)
+    vectors, middle, off = table.form.root(*table.extent, table.radius > 0.0)
+    centre = 0.0
     if not table.by_class:
-        table.linear = folded(table).by_functions()
+        table.linear = table.form.fold(table.linear).by_functions()
         centre = U * (len(vectors) + 4) * table.numbers[MASS]
-    table.adopt("full", 1)
-    block, error = assembled(vectors, middle)
+    form = table.start_form(FullForm, 1)
+    block, error = assemble(vectors, middle)
     if widen(table, off, error, centre):
-        J = table.parts["J"]
-        J[:functions, :columns, :functions, :columns] -= block.reshape(functions, columns, functions, columns)
+        form.take(block)
     else:
-        rounded(table, centre)
-    measured(table)
+        become_ball(table, centre)
+    form.measure()
     table.watch_scale()
 
 
-def split(table: EllipsoidTable, factor: float) -> None:
-    """Turn a binary run into the same run with two opposite functions (z becomes (e_b - e_a) (x) x)."""
-    stored = int(table.numbers[STORED])
-    if table.form == "column":
-        table.linear, table.numbers[DEFERRED] = folded(table), 0.0
-        table.parts["debt"][:] = 0.0
-    before = {name: np.array(array) for name, array in table.parts.items()}
-    table.linear.split(factor)
-    table.scores = 2
-    table.numbers[DIM] = table.dim
-    # a_k = (goal - (1 - c_k) n_k) / (v_k D_k), and |z|^2 doubles.
-    table.numbers[WEIGHT] /= 2.0
-    if table.form is None:
-        return
-    table.relay()
-    if "H" in table.parts:
-        half = before["H"][:stored, 0] / np.sqrt(2.0)
-        table.parts["H"][:stored, 0, : half.shape[1]] = -half
-        table.parts["H"][:stored, 1, : half.shape[1]] = half
-    if "pairs" in table.parts:
-        positive = before["pairs"][:stored, 1] > 0.0
-        pairs = table.parts["pairs"][:stored]
-        pairs[:, 0], pairs[:, 1] = positive, 1.0
-        pairs[:, 2], pairs[:, 3] = ~positive, -1.0
-        table.parts["S"] /= 2.0
-        if "small" in table.parts:
-            table.parts["small"] /= 2.0
-    if "J" in table.parts:
-        columns = before["J"].shape[1]
-        J, eye = before["J"][0, :, 0, :], np.eye(columns)
-        for r in (0, 1):
-            for s in (0, 1):
-                table.parts["J"][r, :columns, s, :columns] = 0.5 * (eye + (J if r == s else -J))
-    table.bind()
+def widen(table: EllipsoidTable, shape: float, factor: float = 0.0, centre: float = 0.0) -> bool:
+    """Raise the scale of a table that makes promises: its B is off by ``shape``, its J by ``factor``, w by ``centre``.
+
+    False, and nothing is changed, where no scale would do: the ball around the old ellipsoid must take its place.
+    """
+    if table.radius == 0.0:
+        return True
+    numbers = table.numbers
+    steep = 1.0 + numbers[STEEP]
+    off = 0.5 * steep * shape + sqrt(steep) * (factor + centre * exp(-0.5 * numbers[LOG_SCALE]))
+    if not off < LOST:
+        return False
+    growth = -2.0 * log1p(-2.0 * off) + U * (8.0 + 8.0 * abs(numbers[LOG_SCALE]))
+    numbers[LOG_SCALE] += growth
+    numbers[WIDENED] += growth
+    numbers[GAINED] += 1.01 * exp(numbers[LOG_SCALE]) * growth
+    numbers[STEEP] = steep * exp(growth) - 1.0
+    return True
+
+
+def become_ball(table: EllipsoidTable, centre: float = 0.0) -> None:
+    """Take the ball around an ellipsoid whose shape is lost in rounding: B = I, because no axis of B is longer."""
+    numbers = table.numbers
+    reach = 1.01 + 2.0 * centre * exp(-0.5 * numbers[LOG_SCALE])
+    numbers[LOG_SCALE] += 2.0 * log(reach)
+    numbers[WIDENED] += 2.0 * log(reach)
+    numbers[STEEP] = numbers[LOG_KEPT] = numbers[STORED] = 0.0
+    numbers[UNCUT] = 1.0
+
+
+def recover_bounds(table: EllipsoidTable) -> None:
+    """Give a table from an older file, which has no bounds, those of its arrays.
+
+    What rounding had done to it before is not known, and not made good; only what comes is kept.
+    """
+    numbers = table.numbers
+    if numbers[LOG_SCALE] == -inf:
+        numbers[LOG_SCALE] = table.start + log(2.0 * POINT)
+    inverse = exp(min(700.0, -numbers[LOG_KEPT]))
+    if table.form is not None and numbers[DIM] <= LARGEST_SPECTRUM:
+        # A scale beyond what exp can tell leaves the bound by the volume.
+        with np.errstate(over="ignore", invalid="ignore"):
+            matrix = table.ellipsoid().shape_matrix() * np.exp(-numbers[LOG_SCALE])
+        least = float(np.linalg.eigvalsh(matrix)[0]) if np.isfinite(matrix).all() else 0.0
+        inverse = min(inverse, 2.0 / least) if least > 0.0 else inverse
+    numbers[STEEP] = max(0.0, inverse - 1.0)
+    if table.form is not None:
+        table.form.recover_bounds(table.linear, *table.extent)

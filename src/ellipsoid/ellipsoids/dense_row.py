@@ -9,11 +9,11 @@ from ellipsoid.engine.rows import CSR, Dense
 
 
 @generic(1)
-def unpack(rows: Any, t: int, x: Any) -> None:
+def unpack_row(rows: Any, t: int, x: Any) -> None:
     """Write row t into ``x``; entries beyond its width become zero."""
 
 
-@unpack.register(Dense)
+@unpack_row.register(Dense)
 def _(rows, t, x):
     width = rows.X.shape[1]
     x[0] = rows.constant
@@ -23,7 +23,7 @@ def _(rows, t, x):
         x[j] = 0.0
 
 
-@unpack.register(CSR)
+@unpack_row.register(CSR)
 def _(rows, t, x):
     for j in range(x.shape[0]):
         x[j] = 0.0

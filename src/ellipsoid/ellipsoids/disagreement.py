@@ -28,7 +28,7 @@ def disagreement(task: Any, rep: Any, rows: Any, t: int, work: Any, radius: floa
 @disagreement.register(Binary)
 def _(task, rep, rows, t, work, radius):
     work[WHO, 0], work[TAU, 0] = 0.0, 1.0
-    return abs(work[SCORES, 0]) <= spread(rep, rows, t, 1, work, radius)
+    return abs(work[SCORES, 0]) <= direction_width(rep, rows, t, 1, work, radius)
 
 
 @disagreement.register(Multiclass)
@@ -41,7 +41,7 @@ def _(task, rep, rows, t, work, radius):
         if r != best:
             work[WHO, 0], work[TAU, 0] = best, 1.0
             work[WHO, 1], work[TAU, 1] = r, -1.0
-            if work[SCORES, best] - work[SCORES, r] <= spread(rep, rows, t, 2, work, radius):
+            if work[SCORES, best] - work[SCORES, r] <= direction_width(rep, rows, t, 2, work, radius):
                 return True
     return False
 
@@ -53,14 +53,14 @@ def _(task, rep, rows, t, work, radius):
 
 
 @helper(inline=False)
-def spread(rep, rows, t, moves, work, radius):
+def direction_width(rep, rows, t, moves, work, radius):
     """sqrt(z'Pz) for the direction in ``work``, and what rounding may add to it and take from the score."""
     length = length2(moves, work, norm2(rep, rows, t))
     return widest(rep, rows, t, sqrt(length), probe(rep, rows, t, moves, work, length), radius)
 
 
 @compiled
-def doubts(task, rep, rows, work, radius, out):
+def mark_disagreements(task, rep, rows, work, radius, out):
     """Write for each row whether the ellipsoid's classifiers disagree on it."""
     task, rep, rows, work, out = borrowed(task), borrowed(rep), borrowed(rows), borrowed(work), borrowed(out)
     for t in range(count(rows)):

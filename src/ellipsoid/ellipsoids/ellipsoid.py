@@ -19,11 +19,11 @@ from numpy.typing import ArrayLike
 
 from .factored_shapes import ColumnShape, GramShape, ProductShape
 from .shapes import (
-    Array,
     BallShape,
     DenseShape,
     FactorShape,
-    Rows,
+    FloatArray,
+    RowsLike,
     ScaledShape,
     Shape,
     densify,
@@ -97,7 +97,7 @@ class Ellipsoid:
         return cls(centre, ProductShape(vectors, weights, log_scale))
 
     @property
-    def centre(self) -> Array:
+    def centre(self) -> FloatArray:
         """The centre, as it was given: a vector or a K x d matrix (read-only)."""
         return self._centre
 
@@ -111,7 +111,7 @@ class Ellipsoid:
         """log det P, minus infinity for a flat ellipsoid."""
         return self._shape.log_det
 
-    def width(self, X: Any) -> Array:
+    def width(self, X: Any) -> FloatArray:
         """sqrt(x'Px) for every row x of X, rounded up: half the range of <x, q> over q in the ellipsoid."""
         rows = self._rows(X, "X")
         if isinstance(self._shape, ScaledShape):
@@ -150,7 +150,7 @@ class Ellipsoid:
         matrix = self._shape.apply(directions) @ directions.T
         return Ellipsoid.from_matrix(directions @ self._centre.ravel(), 0.5 * (matrix + matrix.T))
 
-    def boundary(self, n: int = 200) -> Array:
+    def boundary(self, n: int = 200) -> FloatArray:
         """n points around the boundary of a 2-D ellipsoid, the last equal to the first: a curve to plot."""
         if self.dim != 2:
             raise ValueError(f"boundary needs a 2-D ellipsoid, this one has {self.dim} coordinates: project it first")
@@ -161,7 +161,7 @@ class Ellipsoid:
         circle = np.column_stack([np.cos(angles), np.sin(angles)])
         return self._centre.ravel() + self._shape.stretch(circle)
 
-    def sample(self, n: int, random_state: Any = None) -> Array:
+    def sample(self, n: int, random_state: Any = None) -> FloatArray:
         """n points drawn uniformly from the inside, in the layout of ``centre``: (n, dim) or (n, K, d).
 
         From a flat ellipsoid they follow the limit of ever thinner ones.  ``random_state`` is None, a seed or
@@ -187,14 +187,14 @@ class Ellipsoid:
         with np.errstate(over="ignore"):
             return float(np.exp(0.5 * (mine - its)))
 
-    def shape_matrix(self) -> Array:
+    def shape_matrix(self) -> FloatArray:
         """P, as a new dim x dim array."""
         return self._shape.dense()
 
     def __repr__(self) -> str:
         return f"Ellipsoid(dim={self.dim}, shape={type(self._shape).__name__}, log_volume={self.log_volume:.6g})"
 
-    def _directions(self, axes: Sequence[int] | ArrayLike) -> Array:
+    def _directions(self, axes: Sequence[int] | ArrayLike) -> FloatArray:
         if np.ndim(axes) == 2:
             basis = finite_matrix(axes, "axes")
             if basis.shape[0] != self.dim or basis.shape[1] == 0:
@@ -209,7 +209,7 @@ class Ellipsoid:
         directions[np.arange(numbers.size), numbers] = 1.0
         return directions
 
-    def _rows(self, values: Any, name: str) -> Rows:
+    def _rows(self, values: Any, name: str) -> RowsLike:
         if sp.issparse(values):
             rows: Any = sp.csr_matrix(values, dtype=np.float64)
             finite = np.isfinite(rows.data)

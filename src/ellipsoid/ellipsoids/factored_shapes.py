@@ -8,7 +8,7 @@ After m updates B needs only m vectors, and these are the forms in which they ar
 
     column   B = I - U U'
     Gram     B = I - Z' S Z              the rows of Z are the update examples, often sparse
-    product  B = J J',  J = I - H T H'   the compact "WY" product of the factors I - tau_k h_k h_k'
+    dense_product  B = J J',  J = I - H T H'   the compact "WY" dense_product of the factors I - tau_k h_k h_k'
 
 For column and Gram forms everything follows from the eigenvalues l and eigenvectors Q of the small matrix U'U
 (U = Z'R, S = R R'): the inverse is the Woodbury identity, I + U (I - U'U)^{-1} U', and the root of B is
@@ -26,16 +26,16 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from .shapes import (
-    EPS,
-    Array,
+    EPSILON,
+    FloatArray,
     Rounding,
-    Rows,
+    RowsLike,
     ScaledShape,
     checked_spectrum,
+    dense_product,
     densify,
     finite_matrix,
-    product,
-    squared_norms,
+    squared_lengths,
 )
 
 
@@ -43,22 +43,22 @@ class _LowRankShape(ScaledShape):
     """B = I - U U', where only x -> x U, c -> c U' and the eigenvalues of U'U are known."""
 
     @abstractmethod
-    def _project(self, rows: Rows) -> Array: ...
+    def _project(self, rows: RowsLike) -> FloatArray: ...
 
     @abstractmethod
-    def _expand(self, coefficients: Array) -> Array: ...
+    def _expand(self, coefficients: FloatArray) -> FloatArray: ...
 
     @abstractmethod
-    def _inner(self) -> Array:
+    def _inner(self) -> FloatArray:
         """U'U, m x m."""
 
     @cached_property
-    def _spectrum(self) -> tuple[Array, Array]:
+    def _spectrum(self) -> tuple[FloatArray, FloatArray]:
         # Returns what each eigen-direction of U U' leaves, 1 - l, and the eigenvectors Q of U'U.
         inner = self._inner()
         eigenvalues, vectors = np.linalg.eigh(0.5 * (inner + inner.T))
         left = checked_spectrum(1.0 - eigenvalues, "I - U U' must be positive semidefinite")
-        left[left <= 4 * len(left) * EPS] = 0.0
+        left[left <= 4 * len(left) * EPSILON] = 0.0
         return left, vectors
 
     @abstractmethod
@@ -68,7 +68,7 @@ class _LowRankShape(ScaledShape):
     @cached_property
     def rounding(self) -> Rounding:
         left = self._spectrum[0]
-        terms = (self.dim + 2 * len(left) + 8) * EPS * (1.0 + self._bulk())
+        terms = (self.dim + 2 * len(left) + 8) * EPSILON * (1.0 + self._bulk())
         least = float(left[left > 0.0].min(initial=1.0))
         return Rounding(2 * terms, 0.0, 4 * terms / least, 1.0 / np.sqrt(least))
 
@@ -76,28 +76,28 @@ class _LowRankShape(ScaledShape):
         left = self._spectrum[0]
         return -np.inf if (left == 0.0).any() else float(np.log(left).sum())
 
-    def _apply(self, rows: Rows) -> Array:
+    def _apply(self, rows: RowsLike) -> FloatArray:
         return densify(rows) - self._expand(self._project(rows))
 
-    def _quadratic(self, rows: Rows) -> Array:
-        norms = squared_norms(rows)
-        values = norms - squared_norms(self._project(rows))
+    def _quadratic(self, rows: RowsLike) -> FloatArray:
+        norms = squared_lengths(rows)
+        values = norms - squared_lengths(self._project(rows))
         # |x|^2 - |U'x|^2 loses the digits of a narrow direction; |F x|^2 keeps half of what would be lost.
         narrow = np.flatnonzero(values < 1e-3 * norms)
         if narrow.size:
-            values[narrow] = squared_norms(self._stretch(densify(rows[narrow])))
+            values[narrow] = squared_lengths(self._stretch(densify(rows[narrow])))
         return values
 
-    def _inverse_quadratic(self, rows: Rows, zero: float) -> Array:
+    def _inverse_quadratic(self, rows: RowsLike, zero: float) -> FloatArray:
         left, vectors = self._spectrum
         coordinates = self._project(rows) @ vectors
         flat = left == 0.0
-        values = squared_norms(rows) + squared_norms(coordinates[:, ~flat] / np.sqrt(left[~flat]))
+        values = squared_lengths(rows) + squared_lengths(coordinates[:, ~flat] / np.sqrt(left[~flat]))
         # Along a flat direction U Q is a unit vector, so the coordinate is a length.
         values[(np.abs(coordinates[:, flat]) > zero).any(axis=1)] = np.inf
         return values
 
-    def _stretch(self, rows: Array) -> Array:
+    def _stretch(self, rows: FloatArray) -> FloatArray:
         left, vectors = self._spectrum
         return rows - self._expand(((self._project(rows) @ vectors) / (1.0 + np.sqrt(left))) @ vectors.T)
 
@@ -109,13 +109,13 @@ class ColumnShape(_LowRankShape):
         self._columns = finite_matrix(columns, "U")
         super().__init__(self._columns.shape[0], log_scale)
 
-    def _project(self, rows: Rows) -> Array:
-        return product(rows, self._columns)
+    def _project(self, rows: RowsLike) -> FloatArray:
+        return dense_product(rows, self._columns)
 
-    def _expand(self, coefficients: Array) -> Array:
+    def _expand(self, coefficients: FloatArray) -> FloatArray:
         return np.asarray(coefficients @ self._columns.T)
 
-    def _inner(self) -> Array:
+    def _inner(self) -> FloatArray:
         return np.asarray(self._columns.T @ self._columns)
 
     def _bulk(self) -> float:
@@ -139,24 +139,24 @@ class GramShape(_LowRankShape):
         if np.abs(matrix - matrix.T).max(initial=0.0) > 1e-8 * np.abs(matrix).max(initial=0.0):
             raise ValueError("S must be symmetric")
         # In units of the rows, which may differ much in length: small rows have large coefficients.
-        lengths = np.sqrt(squared_norms(self._rows))
+        lengths = np.sqrt(squared_lengths(self._rows))
         lengths[lengths == 0.0] = 1.0
         eigenvalues, vectors = np.linalg.eigh(0.5 * lengths[:, None] * (matrix + matrix.T) * lengths)
         spectrum = checked_spectrum(eigenvalues, "S must be positive semidefinite")
         self._root = vectors * np.sqrt(spectrum) / lengths[:, None]
         super().__init__(dim, log_scale)
 
-    def _project(self, rows: Rows) -> Array:
-        return np.asarray(product(rows, self._rows.T) @ self._root)
+    def _project(self, rows: RowsLike) -> FloatArray:
+        return np.asarray(dense_product(rows, self._rows.T) @ self._root)
 
-    def _expand(self, coefficients: Array) -> Array:
+    def _expand(self, coefficients: FloatArray) -> FloatArray:
         return np.asarray((self._rows.T @ (self._root @ coefficients.T)).T)
 
-    def _inner(self) -> Array:
-        return np.asarray(self._root.T @ product(self._rows, self._rows.T) @ self._root)
+    def _inner(self) -> FloatArray:
+        return np.asarray(self._root.T @ dense_product(self._rows, self._rows.T) @ self._root)
 
     def _bulk(self) -> float:
-        return float(np.sqrt(squared_norms(self._rows)) @ np.linalg.norm(self._root, axis=1)) ** 2
+        return float(np.sqrt(squared_lengths(self._rows)) @ np.linalg.norm(self._root, axis=1)) ** 2
 
 
 class ProductShape(ScaledShape):
@@ -189,7 +189,7 @@ class ProductShape(ScaledShape):
         return cls(columns, weights, log_scale)
 
     @cached_property
-    def _core(self) -> Array:
+    def _core(self) -> FloatArray:
         # I - T H'H, whose determinant is that of J.
         return np.eye(len(self._weights)) - self._weights @ (self._vectors.T @ self._vectors)
 
@@ -198,32 +198,32 @@ class ProductShape(ScaledShape):
         count = len(self._weights)
         weight = 1.0 + float(np.abs(self._weights).sum())
         columns = float(np.linalg.norm(self._vectors)) ** 2
-        terms = (self.dim + 2 * count + 8) * EPS * weight
+        terms = (self.dim + 2 * count + 8) * EPSILON * weight
         if self._log_det() == -np.inf:
             return Rounding(0.0, terms, 1.0, np.inf)
         solved = float(np.linalg.norm(np.linalg.solve(self._core, self._weights)))
         steep = 1.0 + columns * solved
-        doubt = count * EPS * float(np.linalg.cond(self._core)) if count else 0.0
+        doubt = count * EPSILON * float(np.linalg.cond(self._core)) if count else 0.0
         inverse = terms * steep + columns * solved * doubt
         return Rounding(0.0, terms, 4 * inverse, steep)
 
-    def _transposed(self, rows: Rows) -> Array:
-        return densify(rows) - (product(rows, self._vectors) @ self._weights) @ self._vectors.T
+    def _transposed(self, rows: RowsLike) -> FloatArray:
+        return densify(rows) - (dense_product(rows, self._vectors) @ self._weights) @ self._vectors.T
 
     def _log_det(self) -> float:
         return 2.0 * float(np.linalg.slogdet(self._core)[1])
 
-    def _apply(self, rows: Rows) -> Array:
+    def _apply(self, rows: RowsLike) -> FloatArray:
         return self._stretch(self._transposed(rows))
 
-    def _quadratic(self, rows: Rows) -> Array:
-        return squared_norms(self._transposed(rows))
+    def _quadratic(self, rows: RowsLike) -> FloatArray:
+        return squared_lengths(self._transposed(rows))
 
-    def _inverse_quadratic(self, rows: Rows, zero: float) -> Array:
+    def _inverse_quadratic(self, rows: RowsLike, zero: float) -> FloatArray:
         if self._log_det() == -np.inf:
             raise ValueError("J = I - H T H' is singular; give a flat ellipsoid as a factor or a dense matrix")
         weights = np.linalg.solve(self._core, self._weights)
-        return squared_norms(densify(rows) + (product(rows, self._vectors) @ weights.T) @ self._vectors.T)
+        return squared_lengths(densify(rows) + (dense_product(rows, self._vectors) @ weights.T) @ self._vectors.T)
 
-    def _stretch(self, rows: Array) -> Array:
+    def _stretch(self, rows: FloatArray) -> FloatArray:
         return rows - (rows @ self._vectors) @ self._weights.T @ self._vectors.T

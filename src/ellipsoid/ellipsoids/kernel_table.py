@@ -11,11 +11,13 @@ from ellipsoid.representation.rollback import Marked
 from ellipsoid.representation.tables import Floats
 
 from . import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
-from .forms.gram import PAIR, overlap
+from .forms.form import FormArrays, check_shape
+from .forms.gram import PAIR_SIZE, pair_overlap
+from .forms.gram_forms import check_pairs, split_pairs
 from .forms.kernel_gram import KernelGram
-from .state import CUTS, DONE, LOG_SCALE, SIZE, SLIM, STORED, WEIGHT, padded
+from .state import COMPLETE, CUTS, LOG_SCALE, MARGIN_WEIGHT, SLIM, STATE_SIZE, STORED, checked_numbers, complete_numbers
 
-KernelSpec = tuple[str, float | None, float, float]
+NamedKernel = tuple[str, float | None, float, float]
 
 # Rows are as long as a multiple of this. Vectors then have no rest that is summed apart, so that a sum does not change
 # when features are added that its rows do not have.
@@ -30,15 +32,15 @@ class KernelTable(Marked):
     """
 
     by_class = True
-    form = "kernel"
+    form_name = "kernel"
 
-    def __init__(self, kernel: KernelSpec, *, columns: float, average: bool, constant: bool) -> None:
+    def __init__(self, kernel: NamedKernel, *, columns: float, average: bool, constant: bool) -> None:
         self.kernel, self.columns, self.average, self.constant = kernel, columns, average, constant
         self.width, self.scores = 0, 1
-        self.numbers: Floats = np.zeros(SIZE)
+        self.numbers: Floats = np.zeros(STATE_SIZE)
         self.numbers[SLIM], self.numbers[LOG_SCALE] = inf, 0.0
         if columns == 0:
-            self.numbers[DONE] = 1.0
+            self.numbers[COMPLETE] = 1.0
         self._allocate(0, 0)
 
     def _allocate(self, patterns: int, stored: int) -> None:
@@ -48,7 +50,7 @@ class KernelTable(Marked):
             "late": np.zeros((patterns if self.average else 0, self.scores)),
             "rounds": np.zeros(patterns),
             "S": np.zeros((stored, stored)),
-            "pairs": np.zeros((stored, PAIR)),
+            "pairs": np.zeros((stored, PAIR_SIZE)),
         }
         self._bind()
 
@@ -113,12 +115,9 @@ class KernelTable(Marked):
             array = self.arrays[name]
             array[:, 1] = factor * array[:, 0]
             array[:, 0] = 0.0 - array[:, 1]  # never -0.0
-        stored = int(self.numbers[STORED])
-        pairs = self.arrays["pairs"][:stored]
-        positive = pairs[:, 1] > 0.0
-        pairs[:, 0], pairs[:, 1], pairs[:, 2], pairs[:, 3] = positive, 1.0, ~positive, -1.0
+        split_pairs(self.arrays["pairs"][: int(self.numbers[STORED])])
         self.arrays["S"] /= 2.0
-        self.numbers[WEIGHT] /= 2.0
+        self.numbers[MARGIN_WEIGHT] /= 2.0
         self._bind()
 
     def patterns(self) -> Floats:
@@ -137,7 +136,7 @@ class KernelTable(Marked):
         coef = self.arrays["coef"][:cuts]
         return coef - self.arrays["late"][:cuts] / rounds if self.average and rounds else coef.copy()
 
-    def pulled(self) -> tuple[float, float, float]:
+    def preimage_products(self) -> tuple[float, float, float]:
         """|w|^2, <w, h> and |h|^2 for h = B^{-1} w, the sum of the update examples that made w."""
         cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
         SV, coef = self.arrays["SV"][:cuts], self.arrays["coef"][:cuts]
@@ -149,15 +148,15 @@ class KernelTable(Marked):
         along = np.empty(stored)
         for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
             work[1:] = (sign, rival_sign), (block, rival)
-            G[k] = [overlap(other, 2 if rival_sign else 1, work) for other in pairs] * K[k, :stored]
+            G[k] = [pair_overlap(other, 2 if rival_sign else 1, work) for other in pairs] * K[k, :stored]
             along[k] = sign * scores[k, int(block)] + (rival_sign * scores[k, int(rival)] if rival_sign else 0.0)
         extra = S @ np.linalg.solve(np.eye(stored) - G @ S, along)
-        pulled = coef.copy()
+        h = coef.copy()
         for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
-            pulled[k, int(block)] += sign * extra[k]
+            h[k, int(block)] += sign * extra[k]
             if rival_sign:
-                pulled[k, int(rival)] += rival_sign * extra[k]
-        return float(np.vdot(coef, scores)), float(np.vdot(pulled, scores)), float(np.vdot(pulled, K @ pulled))
+                h[k, int(rival)] += rival_sign * extra[k]
+        return float(np.vdot(coef, scores)), float(np.vdot(h, scores)), float(np.vdot(h, K @ h))
 
     def predictor(self, rounds: int) -> Any:
         """What predictions are scored with."""
@@ -173,9 +172,23 @@ class KernelTable(Marked):
         arrays["S"], arrays["SV"] = arrays["S"][:, :stored].copy(), arrays["SV"][:, : 1 + self.width].copy()
         return {**arrays, "numbers": self.numbers.copy()}
 
+    @staticmethod
+    def check(arrays: FormArrays, functions: int) -> None:
+        """Raise ``ValueError`` unless arrays of a file make a kernel expansion of so many functions."""
+        patterns, stored = len(arrays["SV"]), len(arrays["S"])
+        numbers = checked_numbers(arrays, patterns)
+        check_shape("SV", arrays["SV"], (patterns, *arrays["SV"].shape[-1:]))
+        check_shape("coef", arrays["coef"], (patterns, functions))
+        check_shape("rounds", arrays["rounds"], (patterns,))
+        check_shape("S", arrays["S"], (stored, stored))
+        check_shape("pairs", arrays["pairs"], (stored, PAIR_SIZE))
+        if arrays["SV"].shape[1] < 1 or numbers[STORED] != stored or stored > patterns:
+            raise ValueError("its stored examples are not among its support patterns")
+        check_pairs(arrays["pairs"], functions)
+
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take back what ``state`` gave."""
-        self.numbers[:] = arrays["numbers"] = padded(arrays["numbers"])
+        self.numbers[:] = arrays["numbers"] = complete_numbers(arrays["numbers"])
         cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
         expected = {"SV": (cuts, 1 + self.width), "coef": (cuts, self.scores), "S": (stored, stored)}
         if any(arrays[name].shape != shape for name, shape in expected.items()):

@@ -32,14 +32,3 @@ def cut(
 
     ``errors`` is the form's `noise`, zeros for a rule without `caution`.
     """
-
-
-@generic(1, default=True)
-def search(rule: Any) -> tuple[float, float]:
-    """Rule of a link: prolong a step until the margin is the first number, to the second at most; 0: leave it."""
-    return 0.0, 0.0
-
-
-@generic(1, default=True)
-def risen(rule: Any, margin: float, alpha: float, rise: float, tally: Any) -> None:
-    """Rule of a link: keep sums for a step ``alpha`` taken at ``margin`` that raised G by ``rise``; by default none."""

@@ -21,9 +21,12 @@ from ellipsoid.engine.rows import CSR, Dense
 
 from .forms.column import Column
 from .forms.flat import Full, Product, inner
-from .forms.gram import COEF, Gram, SparseGram, length
+from .forms.gram import COEF, Gram, SparseGram
+from .forms.gram import row_length as length
 from .forms.kernel_gram import KernelGram
-from .state import DIM, LOG_SCALE, MASS, SQUARES, STEEP, STORED, SUMMED
+from .state import DIM, LOG_SCALE, MASS, STEEP, STORED
+from .state import ROOT_SQUARES as SQUARES
+from .state import TERM_SUM as SUMMED
 
 # Half a unit in the last place of 1: what one operation may lose, relatively.
 U = 2.0**-53

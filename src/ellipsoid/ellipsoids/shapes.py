@@ -4,7 +4,7 @@
 
 A shape answers five questions, none of which needs the dim x dim matrix: x P, x'Px, d'P^{-1}d, F u and
 log det P.  Here: the questions, the ball, and the forms that do hold dim x dim numbers (a factor of P, or P
-itself).  The forms of the online ellipsoid methods, which hold far fewer, are in `ellipsoid_factored`.
+itself).  The forms of the online ellipsoid methods, which hold far fewer, are in `factored_shapes`.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-Array = NDArray[np.float64]
-Rows = Any  # a dense (n, dim) array or a CSR matrix of that shape
+FloatArray = NDArray[np.float64]
+RowsLike = Any  # a dense (n, dim) array or a CSR matrix of that shape
 
-EPS = float(np.finfo(np.float64).eps)
+EPSILON = float(np.finfo(np.float64).eps)
 INDEFINITE = 1e-10  # an eigenvalue more negative than this, relative to the largest, is not rounding
 
 
@@ -36,19 +36,19 @@ class Shape(Protocol):
     def log_det(self) -> float:
         """log det P, minus infinity when the ellipsoid is flat."""
 
-    def apply(self, rows: Rows) -> Array:
+    def apply(self, rows: RowsLike) -> FloatArray:
         """X P."""
 
-    def quadratic(self, rows: Rows) -> Array:
+    def quadratic(self, rows: RowsLike) -> FloatArray:
         """x'Px for every row x."""
 
-    def inverse_quadratic(self, rows: Rows, zero: float) -> Array:
+    def inverse_quadratic(self, rows: RowsLike, zero: float) -> FloatArray:
         """d'P^{-1}d for every row d; infinite when d leaves the range of P by more than ``zero``."""
 
-    def stretch(self, rows: Array) -> Array:
+    def stretch(self, rows: FloatArray) -> FloatArray:
         """F u for every row u, where F F' = P: the unit ball becomes the ellipsoid about 0."""
 
-    def dense(self) -> Array:
+    def dense(self) -> FloatArray:
         """P itself, dim x dim."""
 
 
@@ -65,7 +65,7 @@ class Rounding(NamedTuple):
     steep: float
 
 
-def finite_matrix(values: ArrayLike, name: str) -> Array:
+def finite_matrix(values: ArrayLike, name: str) -> FloatArray:
     """A float64 2-D array without NaN or inf, or a ValueError that says what is wrong with ``name``."""
     matrix = np.array(values, dtype=np.float64)
     if matrix.ndim != 2:
@@ -75,28 +75,28 @@ def finite_matrix(values: ArrayLike, name: str) -> Array:
     return matrix
 
 
-def squared_norms(rows: Rows) -> Array:
+def squared_lengths(rows: RowsLike) -> FloatArray:
     """|x|^2 for every row, dense or sparse."""
     if sp.issparse(rows):
         return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
     return np.asarray(np.einsum("ij,ij->i", rows, rows))
 
 
-def densify(rows: Rows) -> Array:
+def densify(rows: RowsLike) -> FloatArray:
     return rows.toarray() if sp.issparse(rows) else rows
 
 
-def product(rows: Rows, matrix: Rows) -> Array:
+def dense_product(rows: RowsLike, matrix: RowsLike) -> FloatArray:
     return np.asarray(densify(rows @ matrix))
 
 
-def _scaled(values: Array, log_scale: float) -> Array:
+def _times_scale(values: FloatArray, log_scale: float) -> FloatArray:
     # A zero stays a zero however large the scale; anything else may honestly overflow to inf.
     with np.errstate(over="ignore", invalid="ignore"):
         return np.where(values == 0.0, 0.0, values * np.exp(log_scale))
 
 
-def checked_spectrum(eigenvalues: Array, message: str) -> Array:
+def checked_spectrum(eigenvalues: FloatArray, message: str) -> FloatArray:
     largest = max(float(eigenvalues.max(initial=0.0)), 0.0)
     if eigenvalues.min(initial=0.0) < -INDEFINITE * max(largest, np.finfo(np.float64).tiny):
         raise ValueError(f"{message}, its smallest eigenvalue is {eigenvalues.min():.3g}")
@@ -118,40 +118,40 @@ class ScaledShape(ABC):
     def log_det(self) -> float:
         return -np.inf if self.log_scale == -np.inf else self.dim * self.log_scale + self._log_det()
 
-    def apply(self, rows: Rows) -> Array:
-        return _scaled(self._apply(rows), self.log_scale)
+    def apply(self, rows: RowsLike) -> FloatArray:
+        return _times_scale(self._apply(rows), self.log_scale)
 
-    def quadratic(self, rows: Rows) -> Array:
-        return _scaled(np.maximum(self._quadratic(rows), 0.0), self.log_scale)
+    def quadratic(self, rows: RowsLike) -> FloatArray:
+        return _times_scale(np.maximum(self._quadratic(rows), 0.0), self.log_scale)
 
-    def inverse_quadratic(self, rows: Rows, zero: float) -> Array:
+    def inverse_quadratic(self, rows: RowsLike, zero: float) -> FloatArray:
         if self.log_scale == -np.inf:
-            return np.where(np.sqrt(squared_norms(rows)) <= zero, 0.0, np.inf)
-        return _scaled(self._inverse_quadratic(rows, zero), -self.log_scale)
+            return np.where(np.sqrt(squared_lengths(rows)) <= zero, 0.0, np.inf)
+        return _times_scale(self._inverse_quadratic(rows, zero), -self.log_scale)
 
-    def stretch(self, rows: Array) -> Array:
-        return _scaled(self._stretch(rows), 0.5 * self.log_scale)
+    def stretch(self, rows: FloatArray) -> FloatArray:
+        return _times_scale(self._stretch(rows), 0.5 * self.log_scale)
 
-    def dense(self) -> Array:
+    def dense(self) -> FloatArray:
         matrix = self.apply(np.eye(self.dim))
         return 0.5 * (matrix + matrix.T)
 
-    def widths(self, rows: Rows) -> Array:
+    def widths(self, rows: RowsLike) -> FloatArray:
         """sqrt(x'Px) for every row x, rounded up: not below the width of the ellipsoid that these numbers mean."""
         if self.log_scale == -np.inf:
             return np.zeros(rows.shape[0])
-        norms = squared_norms(rows)
+        norms = squared_lengths(rows)
         roots = np.sqrt(np.maximum(self._quadratic(rows), 0.0) + self.rounding.square * norms)
-        loose = 1.0 + EPS * (8.0 + self.dim)
-        return _scaled((roots + self.rounding.root * np.sqrt(norms)) * loose, 0.5 * self.log_scale)
+        loose = 1.0 + EPSILON * (8.0 + self.dim)
+        return _times_scale((roots + self.rounding.root * np.sqrt(norms)) * loose, 0.5 * self.log_scale)
 
-    def allowance(self, rows: Rows, lengths: Array) -> Array:
+    def allowance(self, rows: RowsLike, lengths: FloatArray) -> FloatArray:
         """How far sqrt(d'P^{-1}d) may be off, over 1 + itself; d is rounded like a number of size ``lengths``."""
         if self.log_scale == -np.inf:
             return np.zeros(rows.shape[0])
         inverse, steep = self.rounding.inverse, self.rounding.steep
         with np.errstate(over="ignore", invalid="ignore"):
-            found = inverse + EPS * (8.0 + lengths * steep * np.exp(-0.5 * self.log_scale))
+            found = inverse + EPSILON * (8.0 + lengths * steep * np.exp(-0.5 * self.log_scale))
         # Beyond that nothing is known any more, and an answer is as good as another.
         return np.where(found < 0.5, found, 0.5)
 
@@ -164,16 +164,16 @@ class ScaledShape(ABC):
     def _log_det(self) -> float: ...
 
     @abstractmethod
-    def _apply(self, rows: Rows) -> Array: ...
+    def _apply(self, rows: RowsLike) -> FloatArray: ...
 
     @abstractmethod
-    def _quadratic(self, rows: Rows) -> Array: ...
+    def _quadratic(self, rows: RowsLike) -> FloatArray: ...
 
     @abstractmethod
-    def _inverse_quadratic(self, rows: Rows, zero: float) -> Array: ...
+    def _inverse_quadratic(self, rows: RowsLike, zero: float) -> FloatArray: ...
 
     @abstractmethod
-    def _stretch(self, rows: Array) -> Array: ...
+    def _stretch(self, rows: FloatArray) -> FloatArray: ...
 
 
 class BallShape(ScaledShape):
@@ -181,21 +181,21 @@ class BallShape(ScaledShape):
 
     @cached_property
     def rounding(self) -> Rounding:
-        return Rounding(0.0, 0.0, self.dim * EPS, 1.0)
+        return Rounding(0.0, 0.0, self.dim * EPSILON, 1.0)
 
     def _log_det(self) -> float:
         return 0.0
 
-    def _apply(self, rows: Rows) -> Array:
+    def _apply(self, rows: RowsLike) -> FloatArray:
         return np.array(densify(rows))
 
-    def _quadratic(self, rows: Rows) -> Array:
-        return squared_norms(rows)
+    def _quadratic(self, rows: RowsLike) -> FloatArray:
+        return squared_lengths(rows)
 
-    def _inverse_quadratic(self, rows: Rows, zero: float) -> Array:
-        return squared_norms(rows)
+    def _inverse_quadratic(self, rows: RowsLike, zero: float) -> FloatArray:
+        return squared_lengths(rows)
 
-    def _stretch(self, rows: Array) -> Array:
+    def _stretch(self, rows: FloatArray) -> FloatArray:
         return rows
 
 
@@ -207,10 +207,10 @@ class FactorShape(ScaledShape):
         super().__init__(self._factor.shape[0], log_scale)
 
     @cached_property
-    def _axes(self) -> tuple[Array, Array]:
+    def _axes(self) -> tuple[FloatArray, FloatArray]:
         # B = W diag(lengths^2) W', only the directions whose length rounding cannot have made.
         directions, lengths, _ = np.linalg.svd(self._factor, full_matrices=False)
-        kept = lengths > lengths.max(initial=0.0) * self.dim * EPS
+        kept = lengths > lengths.max(initial=0.0) * self.dim * EPSILON
         return directions[:, kept], lengths[kept]
 
     @cached_property
@@ -218,28 +218,28 @@ class FactorShape(ScaledShape):
         lengths = self._axes[1]
         norm = float(np.linalg.norm(self._factor))
         least = float(lengths.min(initial=np.inf))
-        return Rounding(0.0, (self.dim + 4) * EPS * norm, 8 * self.dim * EPS * norm / least, 1.0 / least)
+        return Rounding(0.0, (self.dim + 4) * EPSILON * norm, 8 * self.dim * EPSILON * norm / least, 1.0 / least)
 
     def _log_det(self) -> float:
         lengths = self._axes[1]
         return 2.0 * float(np.log(lengths).sum()) if lengths.size == self.dim else -np.inf
 
-    def _apply(self, rows: Rows) -> Array:
+    def _apply(self, rows: RowsLike) -> FloatArray:
         return np.asarray((rows @ self._factor) @ self._factor.T)
 
-    def _quadratic(self, rows: Rows) -> Array:
-        return squared_norms(product(rows, self._factor))
+    def _quadratic(self, rows: RowsLike) -> FloatArray:
+        return squared_lengths(dense_product(rows, self._factor))
 
-    def _inverse_quadratic(self, rows: Rows, zero: float) -> Array:
+    def _inverse_quadratic(self, rows: RowsLike, zero: float) -> FloatArray:
         directions, lengths = self._axes
-        coordinates = product(rows, directions)
-        values = squared_norms(coordinates / lengths)
+        coordinates = dense_product(rows, directions)
+        values = squared_lengths(coordinates / lengths)
         if lengths.size < self.dim:
-            outside = np.sqrt(squared_norms(densify(rows) - coordinates @ directions.T))
+            outside = np.sqrt(squared_lengths(densify(rows) - coordinates @ directions.T))
             values[outside > zero] = np.inf
         return values
 
-    def _stretch(self, rows: Array) -> Array:
+    def _stretch(self, rows: FloatArray) -> FloatArray:
         directions, lengths = self._axes
         return np.asarray(((rows @ directions) * lengths) @ directions.T)
 
@@ -257,8 +257,8 @@ class DenseShape(FactorShape):
         self._matrix = 0.5 * (self._matrix + self._matrix.T)
         eigenvalues, vectors = np.linalg.eigh(self._matrix)
         eigenvalues = checked_spectrum(eigenvalues, "P must be positive semidefinite")
-        eigenvalues[eigenvalues <= eigenvalues.max(initial=0.0) * rows * EPS] = 0.0
+        eigenvalues[eigenvalues <= eigenvalues.max(initial=0.0) * rows * EPSILON] = 0.0
         super().__init__(vectors * np.sqrt(eigenvalues), log_scale)
 
-    def _apply(self, rows: Rows) -> Array:
-        return product(rows, self._matrix)
+    def _apply(self, rows: RowsLike) -> FloatArray:
+        return dense_product(rows, self._matrix)

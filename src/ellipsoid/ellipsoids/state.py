@@ -4,39 +4,80 @@ Both ellipsoid methods shrink B by the same scale-free downdate B <- B - kappa (
 s, so that log det P = dim log s + sum log(1 - kappa) is known in O(1), whatever form B is kept in.
 """
 
+from collections.abc import Mapping
+from math import log
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-# LOG_SCALE log s; LOG_KEPT sum of log(1 - kappa) over the downdates; DIM the dimension; CUTS the number of updates;
-# STORED the number of downdates held by the form; DONE 1 when no further downdate will come.
-LOG_SCALE, LOG_KEPT, DIM, CUTS, STORED, DONE = range(6)
-# Certificates. WEIGHT sum of a_k (IELLIP); SLIM least (1 - alpha) sqrt(v) / (2 |z|) (CELLIP).
-WEIGHT, SLIM = range(6, 8)
-# CELLIP's flags. EMPTY counts empty intersections, EMPTY_ROUND is the round of the first one (counted from 1);
-# EXHAUSTED 1 when the ellipsoid is a point; HALT 1 when the loop must return to Python before the next row.
-EMPTY, EMPTY_ROUND, EXHAUSTED, HALT = range(8, 12)
-# Selective sampling: labels asked for. USED: rows of the compact table of stored examples in use.
-ASKED, USED = range(12, 14)
-# A full matrix whose downdates never end is lifted before it underflows: it holds exp(LIFTED) B, and asks for the next
-# lift where LOG_KEPT falls to LIFT_AT.
-LIFTED, LIFT_AT = range(14, 16)
-# The column form: the recent rate of updates, CUTS one row ago, and 1 while the weights owe something.
-RATE, MARK, DEFERRED = range(16, 19)
-# What bounds on rounding rest on, see `rounding`. STEEP L - 1, where L bounds the inverse of B; SUMMED is the sum of
-# |h|^2 of the column form, of |T| of the product form, of |S_ij| |z_i| |z_j| of the Gram forms; SQUARES |J|^2 of the
-# full form; MASS bounds the parts of w that are kept apart; WIDENED is what LOG_SCALE was raised by against rounding,
-# UNSURE what that has become: the deeper a cut, the less it leaves of s, and of its excess it leaves all.
-# GAINED is what s itself was raised by in all. UNCUT is 1 after a mistake that was too shallow, beside its rounding, to
-# cut anything off, or a shape that was lost in rounding: then nothing bounds the mistakes.
-STEEP, SUMMED, SQUARES, MASS, WIDENED, UNSURE, UNCUT, GAINED = range(19, 27)
-SIZE = 27
-# Older files have fewer numbers.
-OLD_SIZE = 20
+# The ellipsoid.
+LOG_SCALE = 0  # log s
+LOG_KEPT = 1  # sum of log(1 - kappa) over the downdates: what they have kept of the volume
+DIM = 2  # the dimension
+CUTS = 3  # number of updates
+STORED = 4  # number of downdates that the form holds
+COMPLETE = 5  # 1 when no further downdate will come
+# Certificates.
+MARGIN_WEIGHT = 6  # IELLIP: sum of the a_k with which updates count in the margin certificate
+SLIM = 7  # CELLIP: the least half width of a slice that a cut has left, (1 - alpha) sqrt(z'Pz) / (2 |z|)
+# Flags of CELLIP.
+EMPTY_COUNT = 8  # number of empty intersections
+EMPTY_ROUND = 9  # round of the first of them, counted from 1
+EXHAUSTED = 10  # 1 when the ellipsoid is a point, as far as rounding can tell
+HALT = 11  # 1 when the loop must return to Python before the next row
+# Counts.
+ASKED = 12  # labels asked for, by selective sampling
+FEATURES_USED = 13  # the Gram form of sparse rows: features of stored examples
+# A full matrix whose downdates never end is multiplied before it underflows.
+LIFTED = 14  # it holds exp(LIFTED) B
+LIFT_AT = 15  # the LOG_KEPT at which it asks for the next time
+# The column form puts off part of its updates.
+RATE = 16  # the recent rate of updates
+MARK = 17  # CUTS one row ago
+DEFERRED = 18  # 1 while the weights owe something
+# What bounds on rounding rest on, see `rounding`.
+STEEP = 19  # L - 1, where L bounds the norm of the inverse of B: how steep the metric is
+TERM_SUM = 20  # sum of |h|^2 of the column form, of |T| of the product form, of |S_ij| |z_i| |z_j| of the Gram forms
+ROOT_SQUARES = 21  # |J|^2 of the full form
+MASS = 22  # bounds the parts of w that are kept apart
+WIDENED = 23  # what LOG_SCALE was raised by against rounding
+UNSURE = 24  # what WIDENED has become: the deeper a cut, the less it leaves of s, and of its excess it leaves all
+UNCUT = 25  # 1 after a mistake too shallow, beside its rounding, to cut anything off, or a shape lost in rounding: then
+# nothing bounds the mistakes
+GAINED = 26  # what s itself was raised by against rounding, in all
+STATE_SIZE = 27
+# Files of the first version have fewer numbers.
+OLD_STATE_SIZE = 20
 
+# Beyond this a log volume no longer feels an update: a loop that waits for it to fall would wait for ever.
+LARGEST_LOG_VOLUME = 1e12
 # Below this product of (1 - kappa) a difference I - U U' has lost three digits: a product form takes over.
 LEAST_KEPT = 1e-3
+LOG_LEAST_KEPT = log(LEAST_KEPT)
 
 
-def padded(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def complete_numbers(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """The scalars of a file, with zeros for those that older files do not have."""
-    return np.concatenate([numbers, np.zeros(SIZE - len(numbers))])
+    return np.concatenate([numbers, np.zeros(STATE_SIZE - len(numbers))])
+
+
+def checked_numbers(arrays: Mapping[str, NDArray[Any]], rounds: int) -> NDArray[np.float64]:
+    """The scalars of a file that tells so many rounds of updates, or a ``ValueError`` where no run could have them.
+
+    Compiled loops do not check bounds: a count from a forged file would make them read, or write, memory that is not
+    theirs. Values as such are free, any numbers make some ellipsoid, but for those that a loop waits for.
+    """
+    numbers = arrays["numbers"]
+    if numbers.shape not in ((OLD_STATE_SIZE,), (STATE_SIZE,)):
+        raise ValueError(f"its array 'numbers' has the wrong shape {numbers.shape}")
+    counts = numbers[[CUTS, STORED, FEATURES_USED, DIM]]
+    if not (np.isfinite(counts) & (counts >= 0) & (counts == np.floor(counts))).all():
+        raise ValueError("its counts are not all whole and non-negative")
+    if arrays["rounds"].ndim != 1 or numbers[CUTS] != rounds:
+        raise ValueError(f"it counts {numbers[CUTS]:g} updates and lists {rounds}")
+    if not abs(numbers[LOG_KEPT]) <= LARGEST_LOG_VOLUME:
+        raise ValueError(f"the log volume of its ellipsoid cannot be {numbers[LOG_KEPT]:g}")
+    if numbers[HALT]:
+        raise ValueError("it was written in the middle of a step")
+    return numbers

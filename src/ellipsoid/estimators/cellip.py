@@ -11,7 +11,7 @@ from ellipsoid.certificates import Certificate, ellipsoidal
 from ellipsoid.certificates.rounding import Span
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
-from ellipsoid.ellipsoids.disagreement import doubts
+from ellipsoid.ellipsoids.disagreement import mark_disagreements
 from ellipsoid.ellipsoids.rounding import U
 from ellipsoid.engine import entry
 from ellipsoid.engine import tally as tallies
@@ -178,7 +178,7 @@ class CELLIP(EllipsoidClassifier):
     @property
     def infeasible_(self) -> int:
         """Empty intersections met (zero rows count): more than 0 is a proof that no classifier has the margin."""
-        return int(self._fitted("infeasible_").table.numbers[slots.EMPTY])
+        return int(self._fitted("infeasible_").table.numbers[slots.EMPTY_COUNT])
 
     @property
     def infeasible_round_(self) -> int | None:
@@ -224,7 +224,7 @@ class CELLIP(EllipsoidClassifier):
         for start, stop in source.blocks():
             rows, radius = source.rows(start, stop), core.rule.radius
             args = (core.task(EMPTY), core.table.rep, rows, core.work, radius, out[start:stop])
-            entry(doubts, *args)(*args)
+            entry(mark_disagreements, *args)(*args)
         return out
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:

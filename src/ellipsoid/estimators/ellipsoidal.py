@@ -9,7 +9,6 @@ from ellipsoid.certificates.rounding import Span
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.kernel_table import KernelTable
 from ellipsoid.ellipsoids.table import EllipsoidTable
-from ellipsoid.ellipsoids.validate import check_form, check_patterns
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip, iellip
@@ -60,11 +59,11 @@ class EllipsoidLearner(Learner):
     def scalars(self) -> dict[str, Any]:
         """What a model file must hold beside arrays and labels."""
         # The seed is drawn when learning starts; what follows must not depend on whether a file lies between.
-        return {**super().scalars(), "form": self.table.form, "seed": getattr(self.rule, "seed", 0)}
+        return {**super().scalars(), "form": self.table.form_name, "seed": getattr(self.rule, "seed", 0)}
 
     def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Take back the representation."""
-        check_form(self.table, arrays, scalars["form"])
+        self.table.check(arrays, scalars["form"])
         self.table.restore(arrays, scalars["form"])
         if isinstance(self.rule, iellip.IELLIP):
             seed = int(scalars["seed"])
@@ -104,7 +103,7 @@ class KernelLearner(EllipsoidLearner):
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         """Take back what a model file holds."""
-        check_patterns(arrays, 1 if len(labels) == 2 and not scalars["multilabel"] else len(labels))
+        KernelTable.check(arrays, 1 if len(labels) == 2 and not scalars["multilabel"] else len(labels))
         self.multilabel = bool(scalars["multilabel"])
         self.open(arrays["SV"].shape[1] - 1, by_class=True, classes=len(labels))
         for label in labels:

@@ -183,7 +183,7 @@ class IELLIP(EllipsoidClassifier):
             return super().certificates(comparator)
         if comparator is not None:
             raise ValueError("a kernel model has no coordinates to compare with; comparator must be None")
-        size2, inner, norm2 = core.table.pulled()
+        size2, inner, norm2 = core.table.preimage_products()
         count = core.width + 8.0 + 2.0 * float(core.table.numbers[slots.CUTS])
         size, norm = (Span.about(max(0.0, square), count).root() for square in (size2, norm2))
         return self._from_pull(core, size, norm, Span.about(inner, count))
@@ -204,14 +204,14 @@ class IELLIP(EllipsoidClassifier):
         return asked
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
-        h, u = learner.table.unshaped().ravel(), comparator.ravel()
+        h, u = learner.table.preimage().ravel(), comparator.ravel()
         # The bounds do not depend on the size of u, which may be anything.
         u = u / (np.abs(u).max() or 1.0)
         return self._from_pull(learner, length(u), length(h), product(u, h, roundings=1))
 
     def _from_pull(self, learner: Learner, size: Span, norm: Span, inner: Span) -> list[Certificate]:
         numbers, tally = learner.table.numbers, learner.tally
-        weight, lifted = float(numbers[slots.WEIGHT]), float(numbers[slots.LIFTED])
+        weight, lifted = float(numbers[slots.MARGIN_WEIGHT]), float(numbers[slots.LIFTED])
         logs = float(numbers[slots.LOG_SCALE])
         known = ellipsoidal.measured(1.0 + learner.width, float(numbers[slots.CUTS]), logs)
         # h is the solution of a system with the shape, and as uncertain as that.

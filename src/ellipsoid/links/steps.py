@@ -9,13 +9,13 @@ from math import exp, inf, log
 
 import numpy as np
 
-from ellipsoid.ellipsoids.protocol import risen, search
-from ellipsoid.ellipsoids.row_coordinates import column, stretch, value
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2
 from ellipsoid.engine.tally import FARTHEST, HELD, ROUNDS
 
 from .functions import NORM, SIMPLEX
+from .protocol import risen, search
+from .row_coordinates import column, stretch, value
 from .weights import (
     CEILING,
     DIVISOR,

@@ -22,7 +22,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipsoid.ellipsoids.row_coordinates import column, stretch, value
 from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.native.memory import prefetch
 from ellipsoid.engine.protocol import norm2, room, score
@@ -30,6 +29,7 @@ from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.linear import AHEAD, LINE
 
 from .functions import BALANCED, NORM, SIMPLEX
+from .row_coordinates import column, stretch, value
 
 SHIFT, HIGH, LOW, PEAK, DIVISOR, SINCE = range(6)
 NUMBERS = 6

@@ -30,7 +30,7 @@ from ellipsoid.ellipsoids.rounding import FAINT, LOOSE, U, caution
 from ellipsoid.ellipsoids.state import (
     ASKED,
     DIM,
-    EMPTY,
+    EMPTY_COUNT,
     EMPTY_ROUND,
     EXHAUSTED,
     GAINED,
@@ -40,7 +40,7 @@ from ellipsoid.ellipsoids.state import (
     MASS,
     SLIM,
     STEEP,
-    SUMMED,
+    TERM_SUM,
     UNCUT,
     UNSURE,
     WIDENED,
@@ -101,27 +101,27 @@ def _(rule, task, rep, rows, t, work, tally):
 @on_zero_row.register(CELLIP)
 def _(rule, rep, tally):
     # Every classifier has margin 0 on a zero row; on one so short that its square vanished, hardly more.
-    if rule.threshold > 4.0 * FAINT * rule.radius and not (rule.policy == FREEZE and rep.state[EMPTY] > 0.0):
+    if rule.threshold > 4.0 * FAINT * rule.radius and not (rule.policy == FREEZE and rep.state[EMPTY_COUNT] > 0.0):
         refute(rule, rep.state, tally[ROUNDS])
 
 
 @helper()
 def refute(rule, state, rounds):
     """Note an empty intersection."""
-    if state[EMPTY] == 0.0:
+    if state[EMPTY_COUNT] == 0.0:
         state[EMPTY_ROUND] = rounds + 1.0
-    state[EMPTY] += 1.0
+    state[EMPTY_COUNT] += 1.0
     if rule.policy >= RESTART:
         state[HALT] = 1.0
 
 
 @cut.register(CELLIP)
 def _(rule, margin, quadratic, norm2, state, rounds, errors):
-    if rule.policy == FREEZE and state[EMPTY] > 0.0:
+    if rule.policy == FREEZE and state[EMPTY_COUNT] > 0.0:
         return 0.0, 0.0
-    before = state[EMPTY]
+    before = state[EMPTY_COUNT]
     step, kappa = outward_cut(rule, margin, quadratic, norm2, state, rounds, errors)
-    if step == 0.0 and margin <= 0.0 and state[EMPTY] == before:
+    if step == 0.0 and margin <= 0.0 and state[EMPTY_COUNT] == before:
         state[UNCUT] = 1.0
     return step, kappa
 
@@ -185,7 +185,7 @@ def shallow(rule, alpha, blur, root, norm2, state, errors):
     state[GAINED] += 1.01 * exp(state[LOG_SCALE]) * growth
     state[LOG_KEPT] += kept
     # Sparse rows: what is added to w, in parts.
-    state[MASS] += 1.01 * step * sqrt(norm2) * (1.0 + state[SUMMED])
+    state[MASS] += 1.01 * step * sqrt(norm2) * (1.0 + state[TERM_SUM])
     state[STEEP] = steep * (1.0 + 2.0 * growth) - 1.0
     if alpha * (1.0 + state[UNSURE]) >= 1.0 - TOLERANCE:
         state[EXHAUSTED] = 1.0

@@ -16,10 +16,10 @@ Shalev-Shwartz and Singer (COLT 2006), equations 16 and 28, section 4.
 from math import inf
 from typing import NamedTuple
 
-from ellipsoid.ellipsoids.protocol import risen, search
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import on_zero_row, record_step, share, step
 from ellipsoid.engine.tally import GAIN, LARGEST, WEIGHT
+from ellipsoid.links.protocol import risen, search
 
 from .pairwise import against_highest_rival
 

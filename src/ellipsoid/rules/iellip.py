@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.ellipsoids.protocol import cut
-from ellipsoid.ellipsoids.state import ASKED, CUTS, DONE, LOG_KEPT, LOG_SCALE, WEIGHT
+from ellipsoid.ellipsoids.state import ASKED, COMPLETE, CUTS, LOG_KEPT, LOG_SCALE, MARGIN_WEIGHT
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.protocol import SCORES, share, step, wants_label
 from ellipsoid.engine.rows import TINY
@@ -109,13 +109,13 @@ def _(rule, margin, quadratic, norm2, state, rounds, errors):
     if quadratic < TINY:
         return 0.0, 0.0
     shrinkage = 0.0
-    if state[DONE] == 0.0:
+    if state[COMPLETE] == 0.0:
         shrinkage = rule.c * rule.b ** (rounds if rule.by_round else state[CUTS])
         if shrinkage <= NEGLIGIBLE:
             shrinkage = 0.0
-            state[DONE] = 1.0
+            state[COMPLETE] = 1.0
         state[LOG_SCALE] -= log1p(-shrinkage)
         state[LOG_KEPT] += log1p(-shrinkage)
     # a_k of the margin certificate, with v_k D_k = (z'Bz)(1 - c_k).
-    state[WEIGHT] += (rule.goal - (1.0 - shrinkage) * margin) / (quadratic * (1.0 - shrinkage))
+    state[MARGIN_WEIGHT] += (rule.goal - (1.0 - shrinkage) * margin) / (quadratic * (1.0 - shrinkage))
     return (rule.goal - margin) / quadratic, shrinkage

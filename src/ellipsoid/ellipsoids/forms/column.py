@@ -13,35 +13,33 @@ The debt is paid when updates have become rare, and rows need H x no longer. All
 how they came in chunks; each H x is summed feature after feature, however many rows are read together.
 """
 
-from math import ceil, sqrt
+from math import sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ellipsoid.engine.generic import SUM, generic, helper
 from ellipsoid.engine.native.vector_sums import LANES, add_products, store_sums, zero_sums
 from ellipsoid.engine.protocol import TAU, WHO, begin, score, score_next
 from ellipsoid.engine.rows import CSR, Dense, count
 from ellipsoid.representation.linear import ClassMajor, add
-from ellipsoid.representation.tables import Floats, zeros
 
-from ..dense_row import unpack
+from ..dense_row import unpack_row
 from ..protocol import probe, push, shrink
-from ..state import CUTS, DEFERRED, DONE, EXHAUSTED, MARK, RATE, STORED
-from .flat import against, combine, copy, forward, place, subtract, subtract_four
+from ..state import COMPLETE, CUTS, DEFERRED, EXHAUSTED, MARK, RATE, STORED
+from .flat import against, combine, copy, forward, place_direction, subtract, subtract_four
 
 # Columns whose sums fit in registers together.
 GROUP = 8 * LANES
 # Rows to look ahead at the most, features of all columns that the near cache holds.
-ROWS_AHEAD, TILE = 16, 1024
+ROWS_AHEAD, FEATURES_AT_ONCE = 16, 1024
 # The rate of updates is that of the last rows, about as many as MEMORY says. A row that is foreseen costs about a fifth
 # of an update by two passes: above OFTEN foreseeing pays, below SELDOM it does not.
-MEMORY, OFTEN, SELDOM_USED = 16.0, 0.3, 0.15
+MEMORY, OFTEN, SELDOM = 16.0, 0.3, 0.15
 # Shorter columns lie in the nearest caches, where two passes cost less than a look ahead.
-LONG = 512
-# The rows from FIRST up to LAST are foreseen, SPAN of them at once.
-FIRST, LAST, SPAN = range(3)
+LONG_COLUMN = 512
+# The rows from FORESEEN_FIRST up to FORESEEN_LAST are foreseen, FORESEEN_SPAN of them at once.
+FORESEEN_FIRST, FORESEEN_LAST, FORESEEN_SPAN = range(3)
 
 
 class Column(NamedTuple):
@@ -66,18 +64,8 @@ class Column(NamedTuple):
 @helper()
 def stays(state, functions, columns):
     """Has the last downdate come, so that columns may be laid across, and are they long enough for that?"""
-    last = state[DONE] != 0.0 and state[EXHAUSTED] == 0.0 and state[STORED] > 0.0
-    return last and functions == 1 and columns >= LONG
-
-
-def laid_across(H: Floats, state: Floats) -> dict[str, NDArray[Any]]:
-    """What a `Column` with these columns holds beside them, derived or scratch."""
-    capacity, functions, columns = H.shape
-    padded = GROUP * ceil(capacity / GROUP)
-    across = zeros((columns if stays(state, functions, columns) else 0, padded))
-    if across.size:
-        across[:, :capacity] = H[:, 0].T
-    return {"across": across, "seen": zeros((ROWS_AHEAD, padded)), "ahead": np.zeros(3, dtype=np.int64)}
+    last = state[COMPLETE] != 0.0 and state[EXHAUSTED] == 0.0 and state[STORED] > 0.0
+    return last and functions == 1 and columns >= LONG_COLUMN
 
 
 @helper(SUM)
@@ -101,7 +89,7 @@ def against_four(H, k, moves, work, x):
 
 @begin.register(Column)
 def _(rep):
-    rep.ahead[FIRST], rep.ahead[LAST], rep.ahead[SPAN] = 0, 0, 1
+    rep.ahead[FORESEEN_FIRST], rep.ahead[FORESEEN_LAST], rep.ahead[FORESEEN_SPAN] = 0, 0, 1
 
 
 @score_next.register(Column, Dense)
@@ -113,15 +101,15 @@ def _(rep, rows, t, n, scores):
     if rep.across.shape[0] > 0:
         if state[RATE] > OFTEN:
             state[DEFERRED] = 1.0
-        elif state[DEFERRED] != 0.0 and state[RATE] < SELDOM_USED:
+        elif state[DEFERRED] != 0.0 and state[RATE] < SELDOM:
             pay(rep)
     score(rep.base, rows, t, n, scores)
     if state[DEFERRED] != 0.0:
-        if not ahead[FIRST] <= t < ahead[LAST]:
-            ahead[SPAN] = min(2 * ahead[SPAN], ROWS_AHEAD) if t == ahead[LAST] else 1
-            ahead[FIRST], ahead[LAST] = t, min(t + ahead[SPAN], count(rows))
-            foresee(rows, rep.across, t, ahead[LAST], rep.seen)
-        scores[0] -= owed(rep, rep.seen[t - ahead[FIRST]])
+        if not ahead[FORESEEN_FIRST] <= t < ahead[FORESEEN_LAST]:
+            ahead[FORESEEN_SPAN] = min(2 * ahead[FORESEEN_SPAN], ROWS_AHEAD) if t == ahead[FORESEEN_LAST] else 1
+            ahead[FORESEEN_FIRST], ahead[FORESEEN_LAST] = t, min(t + ahead[FORESEEN_SPAN], count(rows))
+            foresee(rows, rep.across, t, ahead[FORESEEN_LAST], rep.seen)
+        scores[0] -= owed(rep, rep.seen[t - ahead[FORESEEN_FIRST]])
 
 
 @score.register(Column, Dense)
@@ -167,8 +155,8 @@ def _(rows, across, first, last, seen):
     for group in range(0, across.shape[1], GROUP):
         for i in range(last - first):
             store_sums(add_products(zero_sums(8), across, 0, group, rows.constant), seen[i], group)
-        for start in range(0, width, TILE):
-            stop, i = min(start + TILE, width), 0
+        for start in range(0, width, FEATURES_AT_ONCE):
+            stop, i = min(start + FEATURES_AT_ONCE, width), 0
             while i + 2 <= last - first:
                 foresee_two(rows.X, across, first + i, start, stop, seen, i, group)
                 i += 2
@@ -211,12 +199,12 @@ def _(rows, across, first, last, seen):
 def _(rep, rows, t, moves, work, length):
     m, k = int(rep.state[STORED]), 0
     if rep.state[DEFERRED] != 0.0:
-        seen = rep.seen[t - rep.ahead[FIRST]]
+        seen = rep.seen[t - rep.ahead[FORESEEN_FIRST]]
         for i in range(m):
             length -= seen[i] * seen[i]
         return length
-    unpack(rows, t, rep.x)
-    place(moves, work, rep.x, rep.Bz)
+    unpack_row(rows, t, rep.x)
+    place_direction(moves, work, rep.x, rep.Bz)
     # A column is read once from the far cache: its product and its share of Bz are made together.
     while k + 4 <= m:
         subtract_four(rep.Bz, against_four(rep.H, k, moves, work, rep.x), rep.H, k)
@@ -233,7 +221,7 @@ def _(rep, rows, t, moves, work, step, before):
     if rep.state[DEFERRED] == 0.0:
         forward(rep.base, rep.Bz, step, before)
         return
-    sign, seen = work[TAU, 0], rep.seen[t - rep.ahead[FIRST]]
+    sign, seen = work[TAU, 0], rep.seen[t - rep.ahead[FORESEEN_FIRST]]
     work[TAU, 0] = step * sign
     add(rep.base, rows, t, moves, work, before)
     work[TAU, 0] = sign

@@ -17,7 +17,7 @@ from ellipsoid.engine.protocol import TAU, WHO
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.linear import ClassMajor
 
-from ..dense_row import unpack
+from ..dense_row import unpack_row
 from ..protocol import probe, push, shrink
 from ..state import STORED
 
@@ -49,7 +49,7 @@ class Full(NamedTuple):
 
 
 @helper()
-def place(moves, work, x, z):
+def place_direction(moves, work, x, z):
     """z as a dense vector of blocks."""
     zero(z)
     for i in range(moves):
@@ -147,8 +147,8 @@ def _(rep, rows, t, moves, work, step, before):
 @probe.register(Product, CSR)
 def _(rep, rows, t, moves, work, length):
     m = int(rep.state[STORED])
-    unpack(rows, t, rep.x)
-    place(moves, work, rep.x, rep.f)
+    unpack_row(rows, t, rep.x)
+    place_direction(moves, work, rep.x, rep.f)
     seen, weight, back = rep.small[0], rep.small[1], rep.small[2]
     for k in range(m):
         seen[k] = against(rep.H[k], moves, work, rep.x)
@@ -190,7 +190,7 @@ def _(rep, rows, t, moves, work, kappa, quadratic):
 @probe.register(Full, CSR)
 def _(rep, rows, t, moves, work, length):
     J, f = rep.J, rep.f
-    unpack(rows, t, rep.x)
+    unpack_row(rows, t, rep.x)
     zero(f)
     for i in range(moves):
         for j in range(rep.x.shape[0]):

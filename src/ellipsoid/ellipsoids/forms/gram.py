@@ -33,13 +33,13 @@ from ellipsoid.representation.linear import (
     score_in_blocks,
 )
 
-from ..dense_row import unpack
+from ..dense_row import unpack_row
 from ..protocol import probe, push, shrink
-from ..state import LOG_KEPT, STORED, USED
+from ..state import FEATURES_USED, LOG_KEPT, STORED
 
 # Columns of ``pairs``: the blocks of a stored example and their signs (sign 0: no second block), and its kappa.
-BLOCK, SIGN, RIVAL, RIVAL_SIGN, KAPPA = range(5)
-PAIR = 5
+PAIR_BLOCK, PAIR_SIGN, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_KAPPA = range(5)
+PAIR_SIZE = 5
 # Stored examples are met in blocks of so many.
 PAD = 8 * LANES
 
@@ -80,19 +80,19 @@ COEF, MEET, PRODUCTS, BETA, LATE = range(5)
 
 
 @helper()
-def overlap(pair, moves, work):
+def pair_overlap(pair, moves, work):
     """Sum over common blocks of the product of signs."""
     total = 0.0
     for i in range(moves):
         who, sign = work[WHO, i], work[TAU, i]
-        # No branches, which nothing could foresee; a pair without a rival has RIVAL = -1.
-        total += sign * pair[SIGN] if who == pair[BLOCK] else 0.0
-        total += sign * pair[RIVAL_SIGN] if who == pair[RIVAL] else 0.0
+        # No branches, which nothing could foresee; a pair without a rival has PAIR_RIVAL = -1.
+        total += sign * pair[PAIR_SIGN] if who == pair[PAIR_BLOCK] else 0.0
+        total += sign * pair[PAIR_RIVAL_SIGN] if who == pair[PAIR_RIVAL] else 0.0
     return total
 
 
 @helper(SUM)
-def solve(rep, m, norm2):
+def probe_gram(rep, m, norm2):
     """coef = -S g and z'Bz, not below the least that the downdates can have left of |z|^2."""
     coef, meet = rep.small[COEF], rep.small[MEET]
     for k in range(m):
@@ -121,9 +121,10 @@ def extend(rep, moves, work, kappa, quadratic):
         S[m, k] = S[k, m]
     S[m, m] = factor
     pair = rep.pairs[m]
-    pair[BLOCK], pair[SIGN], pair[RIVAL], pair[RIVAL_SIGN], pair[KAPPA] = work[WHO, 0], work[TAU, 0], -1.0, 0.0, kappa
+    pair[PAIR_BLOCK], pair[PAIR_SIGN], pair[PAIR_KAPPA] = work[WHO, 0], work[TAU, 0], kappa
+    pair[PAIR_RIVAL], pair[PAIR_RIVAL_SIGN] = -1.0, 0.0
     if moves == 2:
-        pair[RIVAL], pair[RIVAL_SIGN] = work[WHO, 1], work[TAU, 1]
+        pair[PAIR_RIVAL], pair[PAIR_RIVAL_SIGN] = work[WHO, 1], work[TAU, 1]
     rep.state[STORED] += 1.0
 
 
@@ -140,15 +141,15 @@ def length2(moves, work, norm2):
 @probe.register(Gram, CSR, fast=SUM)
 def _(rep, rows, t, moves, work, length):
     m = int(rep.state[STORED])
-    unpack(rows, t, rep.x)
+    unpack_row(rows, t, rep.x)
     meet = rep.small[MEET]
     for k in range(m):
-        common, total = overlap(rep.pairs[k], moves, work), 0.0
+        common, total = pair_overlap(rep.pairs[k], moves, work), 0.0
         if common != 0.0:
             for j in range(rep.x.shape[0]):
                 total += rep.Z[k, j] * rep.x[j]
         meet[k] = common * total
-    return solve(rep, m, length)
+    return probe_gram(rep, m, length)
 
 
 @push.register(Gram, Dense)
@@ -159,9 +160,9 @@ def _(rep, rows, t, moves, work, step, before):
     for k in range(int(rep.state[STORED])):
         pair, amount = rep.pairs[k], step * rep.small[COEF, k]
         if amount != 0.0:
-            along(rep.base, int(pair[BLOCK]), amount * pair[SIGN], rep.Z[k], before)
-            if pair[RIVAL_SIGN] != 0.0:
-                along(rep.base, int(pair[RIVAL]), amount * pair[RIVAL_SIGN], rep.Z[k], before)
+            along(rep.base, int(pair[PAIR_BLOCK]), amount * pair[PAIR_SIGN], rep.Z[k], before)
+            if pair[PAIR_RIVAL_SIGN] != 0.0:
+                along(rep.base, int(pair[PAIR_RIVAL]), amount * pair[PAIR_RIVAL_SIGN], rep.Z[k], before)
 
 
 @helper()
@@ -184,13 +185,13 @@ def _(rep, rows, t, moves, work, kappa, quadratic):
 
 
 @helper()
-def correct(rep, m, scores):
+def add_stored_scores(rep, m, scores):
     """Add the stored examples' share to the scores."""
     for k in range(m):
         pair, amount = rep.pairs[k], rep.small[BETA, k] * rep.small[PRODUCTS, k]
-        scores[int(pair[BLOCK])] += amount * pair[SIGN]
-        if pair[RIVAL_SIGN] != 0.0:
-            scores[int(pair[RIVAL])] += amount * pair[RIVAL_SIGN]
+        scores[int(pair[PAIR_BLOCK])] += amount * pair[PAIR_SIGN]
+        if pair[PAIR_RIVAL_SIGN] != 0.0:
+            scores[int(pair[PAIR_RIVAL])] += amount * pair[PAIR_RIVAL_SIGN]
 
 
 @score.register(SparseGram, CSR)
@@ -206,7 +207,7 @@ def _(rep, rows, t, n, scores):
             scores[r] = score_alone(rep.base, rows, t, r)
     while met < m:
         met = meet_block(rep, rows, t, met, zero_sums(8))
-    correct(rep, m, scores)
+    add_stored_scores(rep, m, scores)
 
 
 @score_block.register(SparseGram, CSR)
@@ -272,8 +273,8 @@ def _(rep, rows, t, first, sums):
 def _(rep, rows, t, moves, work, length):
     m = int(rep.state[STORED])
     for k in range(m):
-        rep.small[MEET, k] = overlap(rep.pairs[k], moves, work) * rep.small[PRODUCTS, k]
-    return solve(rep, m, length)
+        rep.small[MEET, k] = pair_overlap(rep.pairs[k], moves, work) * rep.small[PRODUCTS, k]
+    return probe_gram(rep, m, length)
 
 
 @push.register(SparseGram, Dense)
@@ -294,25 +295,25 @@ def _(rep, rows, t, moves, work, step, before):
 @shrink.register(SparseGram, CSR)
 def _(rep, rows, t, moves, work, kappa, quadratic):
     k = int(rep.state[STORED])
-    store(rows, t, rep, k)
+    store_example(rows, t, rep, k)
     rep.small[BETA, k] = 0.0
     rep.small[LATE, k] = 0.0
     extend(rep, moves, work, kappa, quadratic)
 
 
 @generic(1)
-def store(rows: Any, t: int, rep: Any, k: int) -> None:
+def store_example(rows: Any, t: int, rep: Any, k: int) -> None:
     """Write row t into column k of the compact table."""
 
 
-@store.register(Dense)
+@store_example.register(Dense)
 def _(rows, t, rep, k):
     store_feature(rep, 0, rows.constant, k)
     for j in range(rows.X.shape[1]):
         store_feature(rep, 1 + j, np.float64(rows.X[t, j]), k)
 
 
-@store.register(CSR)
+@store_example.register(CSR)
 def _(rows, t, rep, k):
     store_feature(rep, 0, rows.constant, k)
     for q in range(rows.indptr[t], rows.indptr[t + 1]):
@@ -325,21 +326,21 @@ def store_feature(rep, j, x, k):
     if x == 0.0:
         return
     if rep.slot[j] == 0:
-        rep.state[USED] += 1.0
-        rep.slot[j] = int(rep.state[USED])
+        rep.state[FEATURES_USED] += 1.0
+        rep.slot[j] = int(rep.state[FEATURES_USED])
     rep.Z[np.uint64(rep.slot[j]), k] = x
 
 
 @generic(1)
-def length(rows: Any, t: int) -> int:
+def row_length(rows: Any, t: int) -> int:
     """How many entries row t may bring, the constant one included."""
 
 
-@length.register(Dense)
+@row_length.register(Dense)
 def _(rows, t):
     return 1 + rows.X.shape[1]
 
 
-@length.register(CSR)
+@row_length.register(CSR)
 def _(rows, t):
     return 1 + rows.indptr[t + 1] - rows.indptr[t]

@@ -14,10 +14,10 @@ from ellipsoid.engine.protocol import TAU, WHO, norm2, room, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.kernel.functions import value
 
-from ..dense_row import unpack
+from ..dense_row import unpack_row
 from ..protocol import probe, push, shrink
-from ..state import CUTS, DONE, HALT, STORED
-from .gram import BLOCK, COEF, MEET, RIVAL, RIVAL_SIGN, SIGN, extend, overlap, solve
+from ..state import COMPLETE, CUTS, HALT, STORED
+from .gram import COEF, MEET, PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN, extend, pair_overlap, probe_gram
 
 
 class KernelGram(NamedTuple):
@@ -43,7 +43,7 @@ class KernelGram(NamedTuple):
 @score.register(KernelGram, Dense)
 @score.register(KernelGram, CSR)
 def _(rep, rows, t, n, scores):
-    unpack(rows, t, rep.x)
+    unpack_row(rows, t, rep.x)
     rep.x[0] = 0.0
     for r in range(n):
         scores[r] = 0.0
@@ -56,7 +56,7 @@ def _(rep, rows, t, n, scores):
 @norm2.register(KernelGram, Dense)
 @norm2.register(KernelGram, CSR)
 def _(rep, rows, t):
-    unpack(rows, t, rep.x)
+    unpack_row(rows, t, rep.x)
     rep.x[0] = 0.0
     return value(rep.kernel, rep.x, rep.x) + rep.constant2
 
@@ -66,8 +66,8 @@ def _(rep, rows, t):
 def _(rep, rows, t, moves, work, length):
     m = int(rep.state[STORED])
     for k in range(m):
-        rep.small[MEET, k] = overlap(rep.pairs[k], moves, work) * rep.values[k]
-    return solve(rep, m, length)
+        rep.small[MEET, k] = pair_overlap(rep.pairs[k], moves, work) * rep.values[k]
+    return probe_gram(rep, m, length)
 
 
 @push.register(KernelGram, Dense)
@@ -80,9 +80,9 @@ def _(rep, rows, t, moves, work, step, before):
         credit(rep, new, int(work[WHO, i]), step * work[TAU, i], before)
     for k in range(int(rep.state[STORED])):
         pair, amount = rep.pairs[k], step * rep.small[COEF, k]
-        credit(rep, k, int(pair[BLOCK]), amount * pair[SIGN], before)
-        if pair[RIVAL_SIGN] != 0.0:
-            credit(rep, k, int(pair[RIVAL]), amount * pair[RIVAL_SIGN], before)
+        credit(rep, k, int(pair[PAIR_BLOCK]), amount * pair[PAIR_SIGN], before)
+        if pair[PAIR_RIVAL_SIGN] != 0.0:
+            credit(rep, k, int(pair[PAIR_RIVAL]), amount * pair[PAIR_RIVAL_SIGN], before)
 
 
 @helper()
@@ -102,5 +102,5 @@ def _(rep, rows, t, moves, work, kappa, quadratic):
 @room.register(KernelGram)
 def _(rep, rows, t):
     state = rep.state
-    stored = state[DONE] != 0.0 or state[STORED] < rep.S.shape[0]
+    stored = state[COMPLETE] != 0.0 or state[STORED] < rep.S.shape[0]
     return stored and state[HALT] == 0.0 and state[CUTS] < min(rep.SV.shape[0], rep.rounds.shape[0])
