@@ -29,8 +29,8 @@ def test_archives_hold_x_and_y(tmp_path, save, order):
 def test_an_archive_is_mapped_so_that_its_size_costs_no_memory(tmp_path):
     np.savez(tmp_path / "a.npz", other=np.zeros(17), X=X, y=y)
     mapped = npz(tmp_path / "a.npz", Options())
-    assert isinstance(mapped._X, np.memmap)
-    np.testing.assert_array_equal(mapped._X, X)
+    assert isinstance(mapped.whole[0].base, np.memmap)
+    np.testing.assert_array_equal(mapped.whole[0], X)
 
 
 def test_a_matrix_whose_last_column_is_the_label(tmp_path):
