@@ -20,7 +20,8 @@ over the version space; their normalised average is near its centre.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from ellipsoid.engine.compile import compiled
 
 from .problem import Matrix, Vector
 
@@ -34,7 +35,7 @@ class Ball(NamedTuple):
     e: np.ndarray
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _fly(ball, phi, gram, total, reach, most):
     """Fly for the length ``reach`` or ``most`` bounces; adds the integral to ``total``; returns length and bounces."""
     p, u, d, e = ball
@@ -111,7 +112,7 @@ def billiard(
         goal *= 2
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _perceptron(gram, order, counts, max_epochs):
     """Mistake counts of a perceptron in the order given, until a pass is clean; returns whether one was."""
     n = gram.shape[0]

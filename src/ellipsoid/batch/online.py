@@ -17,10 +17,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.linalg import cho_solve, cholesky, eigh, eigvalsh
 
 from ellipsoid.certificates.rounding import lost
+from ellipsoid.engine.compile import compiled
+from ellipsoid.engine.generic import helper
 
 from .problem import Matrix, Vector
 
@@ -56,7 +57,7 @@ class State(NamedTuple):
     scalars: np.ndarray
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def _load_dense(X, row, terms, x, which):
     """Row ``row`` into the dense scratch x (constant feature first); returns its nonzeros' number and squared norm."""
     count, norm2 = 0, 0.0
@@ -75,7 +76,7 @@ def _load_dense(X, row, terms, x, which):
     return count, norm2
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def _load_csr(data, indices, indptr, row, terms, x, which):
     count, norm2 = 0, 0.0
     x[:] = 0.0
@@ -95,7 +96,7 @@ def _load_csr(data, indices, indptr, row, terms, x, which):
     return count, norm2
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def _learn(x, which, count, norm2, y, state, terms, u):
     """One step on the loaded point; returns its score before the step and whether it was active."""
     Z, Q, w, past, pull, scalars = state
@@ -161,7 +162,7 @@ def _learn(x, which, count, norm2, y, state, terms, u):
     return score, active
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def dense_steps(X, order, signs, state, terms, scores, moved, start):
     """Learn rows order[start:], until rho is due; returns where it stopped."""
     n = state.w.shape[0]
@@ -175,7 +176,7 @@ def dense_steps(X, order, signs, state, terms, scores, moved, start):
     return order.shape[0]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def csr_steps(data, indices, indptr, order, signs, state, terms, scores, moved, start):
     n = state.w.shape[0]
     x, u, which = np.zeros(n), np.empty(n), np.empty(n, np.int64)
