@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ellipsoid.streams.arrays import Arrays, npz
+from ellipsoid.streams.arrays import ArrayRows, npz
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.options import Options
 from ellipsoid.streams.scan.hashing import hash_name
@@ -75,9 +75,9 @@ def test_damaged_and_dangerous_files_are_refused(tmp_path):
 
 def test_arrays_must_fit():
     with pytest.raises(ValueError, match="as many rows as each other, got 3000 and 2"):
-        Arrays(X, y[:2])
+        ArrayRows(X, y[:2])
     with pytest.raises(ValueError, match="two dimensions"):
-        Arrays(y, y)
+        ArrayRows(y, y)
 
 
 def test_named_features_are_hashed_in_any_cut():

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 from ellipsoid.estimators.parameters import positive, whole
 
 from .classifier import BatchClassifier, scores
-from .features import Rows
+from .features import FeatureRows
 from .fitting import (
     BinaryModel,
     Prepared,
@@ -288,9 +288,9 @@ class EllipsoidalSVC(BatchClassifier):
         if self.kernel_.name == "precomputed" and prepared.feature_map is None:
             raise ValueError("ellipsoid_width needs k(x, x) of new points, which a precomputed kernel does not give")
         if prepared.feature_map is not None:
-            rows: Rows | None = Rows(prepared.feature_map(self._cross(X, prepared.feature_map.landmarks)))
+            rows: FeatureRows | None = FeatureRows(prepared.feature_map(self._cross(X, prepared.feature_map.landmarks)))
         else:
-            rows = Rows(X) if self.kernel_.name == "linear" else None
+            rows = FeatureRows(X) if self.kernel_.name == "linear" else None
         widths = []
         for model in self._models:
             if rows is not None and (model.inverse is not None or model.shape is not None):

@@ -27,11 +27,11 @@ from .problem import Matrix, Vector
 
 STEP = 0.3
 # How much t may grow before rho is renewed, and the fewest steps between two renewals.
-GROWTH, LEAST = 0.05, 10
+GROWTH, LEAST_STEPS = 0.05, 10
 # Up to this width the eigenvalues that sharpen the skip test cost less than they save.
 EIGEN_WIDTH = 200
 
-CLOCK, RHO, TOP, RADIUS, WAITING, DUE, UPDATES = range(7)
+CLOCK, RHO, TOP, RADIUS, WAITING, DUE, MOVES = range(7)
 
 
 class Terms(NamedTuple):
@@ -46,7 +46,7 @@ class Terms(NamedTuple):
     bias: float
 
 
-class State(NamedTuple):
+class MachineState(NamedTuple):
     """Arrays of one binary learner: Z's lower triangle, Q, w, the weighted sum of past w, sum C y x, and scalars."""
 
     Z: np.ndarray
@@ -156,7 +156,7 @@ def _learn(x, which, count, norm2, y, state, terms, u):
             total = np.sqrt(total)
             for j in range(n):
                 w[j] /= total
-        scalars[UPDATES] += 1.0
+        scalars[MOVES] += 1.0
     # Past vectors are averaged with weights 1, 2, 3, ...: a vector that stays gathers its weights and waits.
     scalars[WAITING] += t
     return score, active
@@ -210,12 +210,12 @@ class Machine:
 
     terms: Terms
     width: int
-    state: State = field(init=False)
+    state: MachineState = field(init=False)
 
     def __post_init__(self) -> None:
         n = self.width
-        scalars = np.zeros(UPDATES + 1)
-        self.state = State(np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n), scalars)
+        scalars = np.zeros(MOVES + 1)
+        self.state = MachineState(np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n), scalars)
 
     @property
     def clock(self) -> int:
@@ -229,7 +229,7 @@ class Machine:
         """The learner of the opposite class: activity does not depend on which class is called positive."""
         twin = Machine(self.terms, self.width)
         s = self.state
-        twin.state = State(s.Z.copy(), s.Q.copy(), -s.w, -s.past, -s.pull, s.scalars.copy())
+        twin.state = MachineState(s.Z.copy(), s.Q.copy(), -s.w, -s.past, -s.pull, s.scalars.copy())
         return twin
 
     def widen(self, width: int) -> None:
@@ -270,7 +270,7 @@ class Machine:
         """rho, Q and the skip test's bound for the steps until t has grown by a twentieth."""
         s = self.state.scalars.copy()
         t = s[CLOCK]
-        ahead = max(float(LEAST), np.floor(GROWTH * t))
+        ahead = max(float(LEAST_STEPS), np.floor(GROWTH * t))
         Z = self.state.Z + np.tril(self.state.Z, -1).T
         narrow = self.width <= EIGEN_WIDTH
         values, vectors = eigh(Z) if narrow and t > 0 else (np.zeros(self.width), np.eye(self.width))

@@ -36,7 +36,7 @@ class Box(NamedTuple):
     C: np.ndarray
 
 
-class State(NamedTuple):
+class PairState(NamedTuple):
     """What a step changes: alpha, z = phi.(v0 + sum alpha y phi), Omega = r((1-r)I + Kc A)^{-1}Kc; K stays."""
 
     alpha: np.ndarray

@@ -49,7 +49,7 @@ def gram_of_rows(rows, weights, width):
 
 
 @compiled(error_model="numpy")
-def dense_rows(rows, which, width):
+def filled_rows(rows, which, width):
     """The rows ``which``, zeros filled in."""
     data, indices, indptr = rows
     out = np.zeros((which.shape[0], width))

@@ -27,7 +27,7 @@ from ellipsoid.streams.scale import scale
 from ellipsoid.streams.stream import Stream
 
 from .at_once import fit_and_test
-from .cell import Cell, CellTask, fingerprint, run, stored
+from .cell import Cell, CellTask, fingerprint, run_cell, stored
 from .prequential import Progress, shifted
 
 
@@ -233,7 +233,7 @@ def _cells(tasks: Sequence[CellTask], n_jobs: int, store: str | Path | None, pro
 
 
 def _cell(task: CellTask, store: Path | None, data: str, progress: Progress | None = None) -> Cell:
-    compute = run if task.at_once is None else fit_and_test
+    compute = run_cell if task.at_once is None else fit_and_test
     if store is None:
         return compute(task, progress)
     return stored(store, task, data, lambda task: compute(task, progress))

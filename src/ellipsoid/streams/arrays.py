@@ -24,7 +24,7 @@ from .options import Options
 PIECE = 1 << 19
 
 
-class Arrays:
+class ArrayRows:
     """A matrix and its labels (None: there are none), to be cut into slices of ``piece`` rows."""
 
     def __init__(self, X: Any, y: Any, description: str = "arrays") -> None:
@@ -63,7 +63,7 @@ class LastColumn:
                 yield np.ascontiguousarray(Z[part, :-1]), y
 
 
-def npy(path: Path, options: Options) -> Arrays | LastColumn:
+def npy(path: Path, options: Options) -> ArrayRows | LastColumn:
     """The stream in a ``.npy`` file."""
     Z = _mapped(path)
     if Z.ndim != 2:
@@ -71,7 +71,7 @@ def npy(path: Path, options: Options) -> Arrays | LastColumn:
     if Z.dtype.kind not in "biuf":
         raise ValueError(f"{path} must hold real numbers, got an array of type {Z.dtype}")
     if not options.labelled:
-        return Arrays(Z, None, "NumPy array, mapped")
+        return ArrayRows(Z, None, "NumPy array, mapped")
     if options.label is not None:
         other = path.parent / options.label
         if not other.is_file():
@@ -79,13 +79,13 @@ def npy(path: Path, options: Options) -> Arrays | LastColumn:
         y = _mapped(other)
         if y.ndim != 1:
             raise ValueError(f"{other} must hold one label per row, got an array of shape {y.shape}")
-        return Arrays(Z, y, f"NumPy array, mapped, labels from {other.name}")
+        return ArrayRows(Z, y, f"NumPy array, mapped, labels from {other.name}")
     if Z.shape[1] < 2:
         raise ValueError(f"{path} has one column only; name the file of the labels by label, or give labelled=False")
     return LastColumn(Z, "NumPy array, mapped, the label in its last column")
 
 
-def npz(path: Path, options: Options) -> Arrays:
+def npz(path: Path, options: Options) -> ArrayRows:
     """The stream in a ``.npz`` archive."""
     names = ("X", "y") if options.labelled else ("X",)
     try:
@@ -99,7 +99,7 @@ def npz(path: Path, options: Options) -> Arrays:
     except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError) as error:
         raise ValueError(f"{path}: not a readable .npz archive: {error}") from error
     how = "mapped" if isinstance(arrays[0], np.memmap) else "loaded whole"
-    return Arrays(arrays[0], arrays[1] if options.labelled else None, f"NumPy archive, {how}")
+    return ArrayRows(arrays[0], arrays[1] if options.labelled else None, f"NumPy archive, {how}")
 
 
 def _mapped(path: Path) -> Any:

@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .arrays import Arrays
+from .arrays import ArrayRows
 from .labels import as_they_are
 from .options import Options
 from .scan.hashing import hash_name, hash_strings
 
-ROWS = 1024
+EXAMPLES = 1024
 
 
 class Examples:
@@ -43,13 +43,13 @@ class Examples:
         for item in iterator:
             x, y = _pair(item, row)
             if is_example(x, y):
-                others = enumerate(islice(iterator, (self.options.chunk_rows or ROWS) - 1), start=row + 1)
+                others = enumerate(islice(iterator, (self.options.chunk_rows or EXAMPLES) - 1), start=row + 1)
                 several = [(x, y), *(_pair(other, i) for i, other in others)]
                 xs, ys = [list(part) for part in zip(*several, strict=True)]
                 yield self._rows(xs, row), as_they_are(ys)
                 row += len(ys)
             else:
-                X, labels = Arrays(x, y).whole
+                X, labels = ArrayRows(x, y).whole
                 row += X.shape[0]
                 yield X, labels
 

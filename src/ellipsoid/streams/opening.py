@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from . import arrays
-from .arrays import Arrays
+from .arrays import ArrayRows
 from .blocks import SUFFIXES, Origin, stem
 from .datasets import Dataset, load, names
 from .examples import Examples
@@ -72,7 +72,7 @@ def open_stream(source: Any, **options: Any) -> Stream:
         return _dataset(source, asked)
     if isinstance(source, tuple) and len(source) == 2:
         _refuse_columns("arrays", asked)
-        return Stream("arrays", Arrays(*source), asked)
+        return Stream("arrays", ArrayRows(*source), asked)
     if isinstance(source, Iterable):
         return Stream("stream", Examples(source, asked), asked)
     raise TypeError(
@@ -95,7 +95,7 @@ def _named(name: str, options: Options) -> Stream:
 
 def _dataset(data: Dataset, options: Options) -> Stream:
     _refuse_columns(data.name, options)
-    return Stream(data.name, Arrays(*data.train, "a data set"), options, test=data.test)
+    return Stream(data.name, ArrayRows(*data.train, "a data set"), options, test=data.test)
 
 
 def _refuse_columns(name: str, options: Options, labels: bool = False) -> None:

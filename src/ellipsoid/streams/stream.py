@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from .arrays import Arrays
+from .arrays import ArrayRows
 from .datasets import Pair
 from .options import Options
 
@@ -174,7 +174,7 @@ class Stream:
 
     def in_memory(self) -> Stream:
         """The same stream, read to its end: it knows its rows and labels, and reading it again costs nothing."""
-        return self if self._whole else Stream(self.name, Arrays(*self.arrays()), Options(), test=self.test)
+        return self if self._whole else Stream(self.name, ArrayRows(*self.arrays()), Options(), test=self.test)
 
     @cached_property
     def _whole(self) -> Pair | None:
