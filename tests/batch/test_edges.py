@@ -2,15 +2,17 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from ellipsoid.batch import EllipsoidalSVC
+from ellipsoid.batch import BayesPointMachine, EllipsoidalSVC
 from ellipsoid.batch.problem import NotSeparable
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 3))
 NOISY = np.where(X[:, 0] + 0.7 * RNG.standard_normal(60) > 0, 1, -1)
 CLEAN = np.where(X[:, 0] > 0, 1, -1)
+WIDE = np.random.default_rng(1).standard_normal((60, 37))
 APART = X + 2.0 * CLEAN[:, None] * np.array([1.0, 0.0, 0.0])
 
 
@@ -28,6 +30,7 @@ APART = X + 2.0 * CLEAN[:, None] * np.array([1.0, 0.0, 0.0])
         ({"solver": "magic"}, "solver must be one of"),
         ({"kernel": "sigmoid"}, "kernel must be one of"),
         ({"gamma": -1.0}, "gamma must be"),
+        ({"degree": 2.5}, "degree must be at least 1, and an integer; got 2.5"),
         ({"tol": 0.0}, "tol must be positive"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
         ({"n_components": 0}, "n_components must be at least 1"),
@@ -150,3 +153,30 @@ def test_progress_bar_goes_to_standard_error(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "gap" in err
+
+
+@pytest.mark.parametrize("classes", [["a", "b"], ["b", "a"]])
+def test_a_tie_of_two_classes_goes_to_the_first(classes):
+    y = np.where(CLEAN > 0, classes[0], classes[1])
+    model = EllipsoidalSVC(kernel="linear").fit(X, y)
+    model.intercept_[:] = 0.0
+    without = BayesPointMachine(kernel="linear", fit_intercept=False).fit(X, y)
+    for tied in (model, without):
+        assert tied.decision_function(np.zeros((1, 3))) == [0.0]
+        assert tied.predict(np.zeros((1, 3))) == ["a"]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 7, 60])
+@pytest.mark.parametrize(
+    "model", [EllipsoidalSVC(kernel="linear"), EllipsoidalSVC(gamma=0.5), BayesPointMachine(gamma=0.5)], ids=repr
+)
+def test_equal_weights_score_exactly_equal_and_the_first_class_wins(model, rows):
+    y = np.arange(60) % 9
+    model = clone(model).set_params(random_state=0).fit(WIDE, y)
+    weights = model.coef_ if hasattr(model, "coef_") else model.dual_coef_
+    weights[3:] = weights[3]
+    if hasattr(model, "intercept_"):
+        model.intercept_[3:] = 10.0
+    values = model.decision_function(WIDE[:rows])
+    assert (values[:, 3:] == values[:, [3]]).all()
+    assert set(model.predict(WIDE[:rows]).tolist()) <= {0, 1, 2, 3}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from ellipsoid import MIRA, PassiveAggressive, Perceptron, datasets, prequential
-from ellipsoid.evaluate.checkpoints import MOST, SHORTEST, Checkpoints
+from ellipsoid.evaluate.checkpoints import MOST, SHORTEST_STRIDE, Checkpoints
 from ellipsoid.evaluate.run import Prequential
 
 CURVES = ("checkpoints", "cumulative_error", "windowed_error", "cumulative_updates")
@@ -82,7 +82,7 @@ def test_updates_are_exact_where_the_learner_was_stopped(parrot):
     changes = np.cumsum(np.concatenate([[True], y[1:] != y[:-1]]))
     run = prequential(parrot(), (np.zeros((3000, 1)), y))
     known = ~np.isnan(run.cumulative_updates)
-    assert known.sum() == -(-3000 // SHORTEST)
+    assert known.sum() == -(-3000 // SHORTEST_STRIDE)
     np.testing.assert_array_equal(run.cumulative_updates[known], changes[run.checkpoints[known] - 1])
     assert (np.diff(run.cumulative_seconds[known]) >= 0).all()
 

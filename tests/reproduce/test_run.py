@@ -36,10 +36,10 @@ def test_a_killed_run_goes_on_to_the_same_bytes(whole, tmp_path, monkeypatch):
     assert 0 < len(kept) < 6
     assert not (tmp_path / "results.json").exists()
     computed = []
-    run = cell.run
+    run = cell.run_cell
     # By the module, because the package gives its name to the function.
     monkeypatch.setattr(
-        sys.modules["ellipsoid.evaluate.compare"], "run", lambda *given: computed.append(given) or run(*given)
+        sys.modules["ellipsoid.evaluate.compare"], "run_cell", lambda *given: computed.append(given) or run(*given)
     )
     write(TINY, reproduce(TINY, tmp_path), tmp_path)
     assert len(computed) == 6 - len(kept)

@@ -39,4 +39,4 @@ def read(data, **options):
 @pytest.fixture
 def block_size(monkeypatch):
     """``block_size(16)`` cuts every text into blocks of so many bytes."""
-    return lambda size: monkeypatch.setattr(blocks, "BLOCK", size)
+    return lambda size: monkeypatch.setattr(blocks, "BLOCK_BYTES", size)

@@ -197,7 +197,7 @@ def expected(kind, text):
 
 def found(kind, text, size):
     """The same by the reader under test."""
-    blocks.BLOCK, kept = size, blocks.BLOCK
+    blocks.BLOCK_BYTES, kept = size, blocks.BLOCK_BYTES
     rows = []
     try:
         for X, y, _ in open_stream(io.BytesIO(text), format=kind, **OPTIONS[kind]):
@@ -208,7 +208,7 @@ def found(kind, text, size):
         line = re.search(r", line (\d+): ", str(error))
         return rows, int(line.group(1)) if line else None
     finally:
-        blocks.BLOCK = kept
+        blocks.BLOCK_BYTES = kept
     return rows, None
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ellipsoid.streams.arrays import Arrays, npz
+from ellipsoid.streams.arrays import ArrayRows, npz
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.options import Options
 from ellipsoid.streams.scan.hashing import hash_name
@@ -29,8 +29,8 @@ def test_archives_hold_x_and_y(tmp_path, save, order):
 def test_an_archive_is_mapped_so_that_its_size_costs_no_memory(tmp_path):
     np.savez(tmp_path / "a.npz", other=np.zeros(17), X=X, y=y)
     mapped = npz(tmp_path / "a.npz", Options())
-    assert isinstance(mapped._X, np.memmap)
-    np.testing.assert_array_equal(mapped._X, X)
+    assert isinstance(mapped.whole[0].base, np.memmap)
+    np.testing.assert_array_equal(mapped.whole[0], X)
 
 
 def test_a_matrix_whose_last_column_is_the_label(tmp_path):
@@ -75,9 +75,9 @@ def test_damaged_and_dangerous_files_are_refused(tmp_path):
 
 def test_arrays_must_fit():
     with pytest.raises(ValueError, match="as many rows as each other, got 3000 and 2"):
-        Arrays(X, y[:2])
+        ArrayRows(X, y[:2])
     with pytest.raises(ValueError, match="two dimensions"):
-        Arrays(y, y)
+        ArrayRows(y, y)
 
 
 def test_named_features_are_hashed_in_any_cut():

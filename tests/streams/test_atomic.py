@@ -26,13 +26,6 @@ def test_the_mode_of_an_old_file_stays(mode, tmp_path):
 
 
 @unix
-def test_a_new_file_is_as_readable_as_any_other(tmp_path):
-    with open(tmp_path / "other", "w"), atomic_write(tmp_path / "m") as file:
-        file.write("new")
-    assert (tmp_path / "m").stat().st_mode == (tmp_path / "other").stat().st_mode
-
-
-@unix
 @pytest.mark.parametrize("exists", [True, False])
 def test_a_link_stays_one(exists, tmp_path):
     """Also one that points to nothing yet, and one to a link."""
@@ -100,3 +93,38 @@ def test_a_folder_is_no_file(tmp_path):
         check_folder(tmp_path)
     with pytest.raises(IsADirectoryError, match="is a folder; name a file in it"), atomic_write(tmp_path):
         pass
+
+
+def test_failure_leaves_the_old_file(tmp_path):
+    path = tmp_path / "labels.txt"
+    path.write_text("old")
+
+    def fail():
+        with atomic_write(path) as file:
+            file.write("half of the n")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_missing_folder_is_named(tmp_path):
+    with (
+        pytest.raises(FileNotFoundError, match=r"the folder of .* does not exist"),
+        atomic_write(tmp_path / "no" / "a"),
+    ):
+        pass
+
+
+@unix
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_a_file_is_as_readable_as_any_other_new_one(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        with atomic_write(tmp_path / "a") as file:
+            file.write("1")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o666 & ~mask

@@ -15,9 +15,8 @@ import pytest
 from scipy import sparse
 
 from ellipsoid import MIRA, prequential
-from ellipsoid.streams.chunks import Reader
 from ellipsoid.streams.opening import open_stream, sniff
-from ellipsoid.streams.stream import read_ahead
+from ellipsoid.streams.stream import Stream, read_ahead
 
 from .conftest import gather
 
@@ -38,7 +37,7 @@ def test_packed_files_are_read_again_and_again_with_progress(tmp_path, suffix):
     path = tmp_path / f"a.svm{suffix}"
     path.write_bytes(PACKERS[suffix](TEXT))
     reader = open_stream(path)
-    assert isinstance(reader, Reader)
+    assert isinstance(reader, Stream)
     assert reader.bytes_total == path.stat().st_size
     for _ in range(2):
         X, y = gather(reader)

@@ -16,9 +16,9 @@ The certificate recomputes everything from alpha, so sums may be reassociated he
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-_FAST = {"reassoc", "contract", "nsz"}
+from ellipsoid.engine.compile import compiled
+from ellipsoid.engine.generic import SUM, helper
 
 
 class Weights(NamedTuple):
@@ -39,7 +39,7 @@ class Points(NamedTuple):
     norms: np.ndarray
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def _slope(s, omega, yz, norm, q, pull, weights):
     """U'(s) and U''(s); ``pull`` is y_i times the bias now."""
     r, mu, mu_b, _ = weights
@@ -57,7 +57,7 @@ def _slope(s, omega, yz, norm, q, pull, weights):
     return inflated - first - pull - s * half, -inflated * inflated / r - second - half
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def _best_move(omega, yz, norm, q, pull, weights, low, high):
     """The zero of U' on [low, high], low <= 0 <= high, high perhaps infinite."""
     at_zero, bend = _slope(0.0, omega, yz, norm, q, pull, weights)
@@ -100,7 +100,7 @@ def _best_move(omega, yz, norm, q, pull, weights, low, high):
     return s
 
 
-@njit(cache=True, error_model="numpy", fastmath=_FAST)
+@helper(SUM, inline=False)
 def _apply(inverse, row, out):
     """out = P row, skipping the zeros of the row; returns row.out."""
     m = row.shape[0]
@@ -117,7 +117,7 @@ def _apply(inverse, row, out):
     return total
 
 
-@njit(cache=True, error_model="numpy", fastmath=_FAST)
+@helper(SUM, inline=False)
 def _dot(a, b):
     total = 0.0
     for j in range(a.shape[0]):
@@ -125,7 +125,7 @@ def _dot(a, b):
     return total
 
 
-@njit(cache=True, error_model="numpy", fastmath=_FAST)
+@helper(SUM, inline=False)
 def _shrink_inverse(inverse, direction, weight):
     """P -= weight u u'."""
     m = direction.shape[0]
@@ -136,7 +136,7 @@ def _shrink_inverse(inverse, direction, weight):
                 inverse[k, j] -= value * direction[j]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def point_pass(order, phi, points, alpha, inverse, v, state, weights, resting, comfort):
     """One pass over the points of ``order``, one coordinate at a time; ``state`` = [q, sig, largest violation].
 
@@ -172,7 +172,7 @@ def point_pass(order, phi, points, alpha, inverse, v, state, weights, resting, c
         _shrink_inverse(inverse, u, weight / (1.0 + weight * gram))
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def block_sweeps(points, alpha, products, state, weights, resting, comfort, sweeps):
     """Coordinate sweeps on one block; ``products`` = (Phi_W P Phi_W', Phi_W Phi_W', Phi_W v), changed in place."""
     gram, kernel, z = products

@@ -5,21 +5,19 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ellipsoid.estimators import parameters
-from ellipsoid.streams.label_kinds import label_array, refuse_masked
 
 from .billiard import billiard, perceptrons
+from .classifier import BatchClassifier, scores
 from .features import incomplete_cholesky
 from .kernels import KernelFunction, check_kernel, make_kernel
 from .problem import Matrix, Vector
 
 
-class BayesPointMachine(ClassifierMixin, BaseEstimator):
+class BayesPointMachine(BatchClassifier):
     """The centre of mass of the version space, found by billiards or by averaging perceptrons.
 
     Points are scaled to length one in the kernel's feature space (a version space does not depend on their lengths).
@@ -28,7 +26,8 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     kernel, gamma, degree, coef0
-        As in ``sklearn.svm.SVC``: "linear", "rbf", "poly", "precomputed" or a function of two matrices.
+        As in ``sklearn.svm.SVC``: "linear", "rbf", "poly", "precomputed" or a function of two matrices. Learners of
+        streams begin with ``gamma="auto"``, 1/features: the variance of X, for ``"scale"``, they cannot know.
     method : "billiard" or "perceptrons"
         The kernel billiard, or the average of perceptrons trained on permutations of the data.
     regularization : float
@@ -38,7 +37,7 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         Add a constant feature, as long as the points themselves.
     tol : float
         The billiard ends when twice as many bounces turn the vector of training values by less than this angle.
-    max_bounces, n_perceptrons, max_epochs : int
+    max_bounces, n_perceptrons, max_iter : int
         Limits: bounces of the billiard, perceptrons to average, passes of a perceptron.
     random_state : int, RandomState instance or None
 
@@ -71,7 +70,7 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         tol: float = 0.02,
         max_bounces: int = 200_000,
         n_perceptrons: int = 100,
-        max_epochs: int = 1000,
+        max_iter: int = 1000,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -84,27 +83,13 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.max_bounces = max_bounces
         self.n_perceptrons = n_perceptrons
-        self.max_epochs = max_epochs
+        self.max_iter = max_iter
         self.random_state = random_state
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Find the centre of the version space of every class against the rest."""
         self._check_parameters()
-        accept = False if self.kernel == "precomputed" else "csr"
-        refuse_masked(X, "X")
-        y = y if y is None else label_array(y)
-        X, y = validate_data(self, X, y, accept_sparse=accept, dtype=np.float64, ensure_min_samples=2)
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(f"a precomputed kernel must be square, got {X.shape[0]} rows and {X.shape[1]} columns")
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(f"y holds 1 class only ({self.classes_[0]!r}); a classifier needs at least two classes")
+        X, self.classes_, codes = self._training_rows(X, y)
         self.kernel_ = make_kernel(self.kernel, self.gamma, self.degree, self.coef0, X)
         self._constant = bool(self.fit_intercept)
         K = self.kernel_(X, X)
@@ -146,11 +131,11 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
 
     def _centre(self, signed: Matrix, positive: int, rng: np.random.Generator) -> tuple[Vector, int, float]:
         count = self.n_perceptrons if self.method == "perceptrons" else 1
-        inside, separating = perceptrons(signed, count=count, max_epochs=self.max_epochs, rng=rng)
+        inside, separating = perceptrons(signed, count=count, max_iter=self.max_iter, rng=rng)
         if separating == 0:
             raise ValueError(
-                f"class {self.classes_[positive]!r}: no perceptron separated it from the rest in {self.max_epochs} "
-                "passes, so the hard version space may be empty; raise regularization (a soft boundary) or max_epochs"
+                f"class {self.classes_[positive]!r}: no perceptron separated it from the rest in {self.max_iter} "
+                "passes, so the hard version space may be empty; raise regularization (a soft boundary) or max_iter"
             )
         if self.method == "perceptrons":
             return inside / np.linalg.norm(inside), 0, float("nan")
@@ -172,7 +157,7 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         except ValueError as error:
             raise ValueError(f"regularization must not be negative: {error}") from None
         parameters.positive("tol", self.tol, infinite=True)
-        for name in ("max_bounces", "n_perceptrons", "max_epochs"):
+        for name in ("max_bounces", "n_perceptrons", "max_iter"):
             parameters.whole(name, getattr(self, name))
 
     def _normalised(self, K: Matrix, left: Vector, right: Vector) -> Matrix:
@@ -182,19 +167,10 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The product of a point, scaled to length one, with each centre of mass."""
-        check_is_fitted(self, "dual_coef_")
-        accept = False if self.kernel_.name == "precomputed" else "csr"
-        X = validate_data(self, X, accept_sparse=accept, dtype=np.float64, reset=False)
+        X = self._new_rows(X)
         if self.kernel_.name == "precomputed":
             # k(x, x) is not at hand; the sign, and the order of the classes, do not need it without a constant.
             cross, left = X[:, self.support_], np.ones(X.shape[0])
         else:
             cross, left = self.kernel_(X, self.support_vectors_), np.sqrt(self.kernel_.diagonal(X))
-        values = self._normalised(cross, left, self._lengths) @ self.dual_coef_.T
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the largest value, the first of equals; of two classes by the sign, the second at zero."""
-        values = self.decision_function(X)
-        winners = (values >= 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[winners]
+        return scores(self._normalised(cross, left, self._lengths), self.dual_coef_)

@@ -20,7 +20,8 @@ over the version space; their normalised average is near its centre.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from ellipsoid.engine.compile import compiled
 
 from .problem import Matrix, Vector
 
@@ -34,7 +35,7 @@ class Ball(NamedTuple):
     e: np.ndarray
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _fly(ball, phi, gram, total, reach, most):
     """Fly for the length ``reach`` or ``most`` bounces; adds the integral to ``total``; returns length and bounces."""
     p, u, d, e = ball
@@ -111,12 +112,12 @@ def billiard(
         goal *= 2
 
 
-@njit(cache=True, error_model="numpy")
-def _perceptron(gram, order, counts, max_epochs):
+@compiled(error_model="numpy")
+def _perceptron(gram, order, counts, max_iter):
     """Mistake counts of a perceptron in the order given, until a pass is clean; returns whether one was."""
     n = gram.shape[0]
     image = np.zeros(n)
-    for _ in range(max_epochs):
+    for _ in range(max_iter):
         clean = True
         for i in order:
             if image[i] <= 0.0:
@@ -129,13 +130,13 @@ def _perceptron(gram, order, counts, max_epochs):
     return False
 
 
-def perceptrons(signed: Matrix, *, count: int, max_epochs: int, rng: np.random.Generator) -> tuple[Vector, int]:
+def perceptrons(signed: Matrix, *, count: int, max_iter: int, rng: np.random.Generator) -> tuple[Vector, int]:
     """The average of ``count`` normalised perceptrons on permutations of the data, and how many of them separate it."""
     gram = signed @ signed.T
     total, separating = np.zeros(signed.shape[1]), 0
     for _ in range(count):
         counts = np.zeros(len(signed))
-        if _perceptron(gram, rng.permutation(len(signed)), counts, max_epochs):
+        if _perceptron(gram, rng.permutation(len(signed)), counts, max_iter):
             w = counts @ signed
             total += w / np.linalg.norm(w)
             separating += 1

@@ -6,15 +6,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
 from ellipsoid.estimators.parameters import positive, whole
-from ellipsoid.streams.label_kinds import label_array, refuse_masked
 
-from .features import Rows
+from .classifier import BatchClassifier, scores
+from .features import FeatureRows
 from .fitting import (
     BinaryModel,
     Prepared,
@@ -30,7 +29,7 @@ from .problem import HARD_MARGIN_R, SOFT_MARGIN_R, Matrix, Vector, check_constan
 from .progress import GapBar
 
 
-class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
+class EllipsoidalSVC(BatchClassifier):
     """The centre of a large ellipsoid in the version space, where the SVM takes the centre of a ball.
 
     Parameters
@@ -42,7 +41,8 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
         The weight of the ellipsoid's volume against its size. By default 0.9, and 1 - 1e-6 for a hard margin.
     kernel : "linear", "rbf", "poly", "precomputed" or a function of two matrices
     gamma, degree, coef0
-        The kernel's parameters, as in ``sklearn.svm.SVC``.
+        The kernel's parameters, as in ``sklearn.svm.SVC``. ``gamma="scale"`` divides by the variance of X, which a
+        learner of a stream cannot know; ``gamma="auto"`` means 1/features in both.
     hard_margin : bool
         Allow no slack. Raises ``ValueError`` when the classes cannot be separated.
     margin_scaling : "unit" or "paper"
@@ -91,9 +91,9 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
+        *,
         nu: float | str = "auto",
         r: float | None = None,
-        *,
         kernel: str | KernelFunction = "rbf",
         gamma: float | str = "scale",
         degree: int = 3,
@@ -128,24 +128,10 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.kernel != "precomputed"
-        tags.input_tags.pairwise = self.kernel == "precomputed"
-        return tags
-
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the problem on X and y; the weights multiply the price of each point's slack."""
         settings = self._settings()
-        accept = False if self.kernel == "precomputed" else "csr"
-        refuse_masked(X, "X")
-        y = y if y is None else label_array(y)
-        X, y = validate_data(self, X, y, accept_sparse=accept, dtype=np.float64, ensure_min_samples=2)
-        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
-            raise ValueError(f"a precomputed kernel must be square, got {X.shape[0]} rows and {X.shape[1]} columns")
-        classes, codes = np.unique(y, return_inverse=True)
-        if len(classes) < 2:
-            raise ValueError(f"y holds 1 class only ({classes[0]!r}); a classifier needs at least two classes")
+        X, classes, codes = self._training_rows(X, y)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         if weights is not None and (weights < 0).any():
             raise ValueError(f"sample_weight must not be negative, got {weights.min()} in row {weights.argmin()}")
@@ -283,42 +269,28 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
         training, _, kept = self._training
         return X[:, kept[points]] if self.kernel_.name == "precomputed" else self.kernel_(X, training[points])
 
-    def _check(self, X: Any) -> Any:
-        check_is_fitted(self, "_models")
-        accept = False if self.kernel_.name == "precomputed" else "csr"
-        return validate_data(self, X, accept_sparse=accept, dtype=np.float64, reset=False)
-
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """w.phi(x) + b for every binary problem; ``|w| <= 1`` in each, so the values are comparable."""
-        X = self._check(X)
+        X = self._new_rows(X)
         if hasattr(self, "coef_"):
-            values = np.asarray(X @ self.coef_.T)
-        elif self.kernel_.name == "precomputed":
-            values = X[:, self.support_] @ self.dual_coef_.T
-        else:
-            values = self.kernel_(X, self.support_vectors_) @ self.dual_coef_.T
-        values = values + self.intercept_
-        return values[:, 0] if values.shape[1] == 1 else values
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the largest value, the first of equals; of two classes by the sign, the second at zero."""
-        values = self.decision_function(X)
-        winners = (values >= 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
-        return self.classes_[winners]
+            return scores(X, self.coef_) + self.intercept_
+        precomputed = self.kernel_.name == "precomputed"
+        cross = X[:, self.support_] if precomputed else self.kernel_(X, self.support_vectors_)
+        return scores(cross, self.dual_coef_) + self.intercept_
 
     def ellipsoid_width(self, X: Any) -> NDArray[np.float64]:
         """phi(x)'B phi(x): how far the ellipsoid reaches in the direction of x, per binary problem.
 
         Needs the kernel values k(x, x); a precomputed kernel does not hold them for new points.
         """
-        X = self._check(X)
+        X = self._new_rows(X)
         training, prepared, _ = self._training
         if self.kernel_.name == "precomputed" and prepared.feature_map is None:
             raise ValueError("ellipsoid_width needs k(x, x) of new points, which a precomputed kernel does not give")
         if prepared.feature_map is not None:
-            rows: Rows | None = Rows(prepared.feature_map(self._cross(X, prepared.feature_map.landmarks)))
+            rows: FeatureRows | None = FeatureRows(prepared.feature_map(self._cross(X, prepared.feature_map.landmarks)))
         else:
-            rows = Rows(X) if self.kernel_.name == "linear" else None
+            rows = FeatureRows(X) if self.kernel_.name == "linear" else None
         widths = []
         for model in self._models:
             if rows is not None and (model.inverse is not None or model.shape is not None):
@@ -332,7 +304,7 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
 
     def margin_ratio(self, X: Any) -> NDArray[np.float64]:
         """``|f(x)|`` over the margin that the ellipsoid asks for at x: above one, the whole ellipsoid agrees."""
-        X = self._check(X)
+        X = self._new_rows(X)
         values, widths = np.abs(self.decision_function(X)), self.ellipsoid_width(X)
         diagonal = self.kernel_.diagonal(X)
         scale = np.sqrt(diagonal) if self._unit_margins else np.ones(len(diagonal))

@@ -16,7 +16,7 @@ from scipy.optimize import linprog
 
 from .problem import Matrix, NotSeparable, Vector, balanced
 
-LARGEST = 60
+MOST_DIMENSIONS = 60
 # Tried one after another: on separable rows with a high price of slack the solver may stop for want of accuracy, and
 # gets through with shorter steps or without rescaling.
 SETTINGS: tuple[dict[str, float], ...] = ({}, {"max_step_fraction": 0.9}, {"equilibrate_enable": False})
@@ -47,8 +47,8 @@ def solve_exact(
     except ImportError:
         raise ImportError('formulation="exact" needs the conic solvers: pip install "ellipsoid[exact]"') from None
     n, d = X.shape
-    if d > LARGEST:
-        raise ValueError(f'formulation="exact" is for at most {LARGEST} dimensions, got {d}; use "relaxed"')
+    if d > MOST_DIMENSIONS:
+        raise ValueError(f'formulation="exact" is for at most {MOST_DIMENSIONS} dimensions, got {d}; use "relaxed"')
     if hard and not _separable(X, y):
         raise NotSeparable("a linear programme finds no separating hyperplane")
     norms = np.linalg.norm(X, axis=1)

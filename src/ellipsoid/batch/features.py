@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.linalg import eigh, solve_triangular
 
 from .problem import Matrix, Vector
-from .sparse_rows import SparseParts, dense_rows, gram_of_rows, nonzeros_of_rows, quadratic_of_rows
+from .sparse_rows import SparseParts, filled_rows, gram_of_rows, nonzeros_of_rows, quadratic_of_rows
 
 # Rows handled at once, so that a product with a large dense Phi stays in the cache and needs little memory.
 CHUNK = 4096
@@ -24,7 +24,7 @@ CHUNK = 4096
 SPARSE, LARGE = 0.25, 100_000
 
 
-class Rows:
+class FeatureRows:
     """The products with Phi that the solver in features asks for.
 
     Sums over single rows (``quadratic``, ``weighted_gram``) go through the nonzeros alone where there are few, however
@@ -47,7 +47,7 @@ class Rows:
         """The rows ``which`` as a dense matrix."""
         if self.sparse:
             assert self.parts is not None
-            return dense_rows(self.parts, which, self.shape[1])
+            return filled_rows(self.parts, which, self.shape[1])
         return self.phi[which]
 
     def dense(self) -> Matrix:

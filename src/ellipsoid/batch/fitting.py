@@ -16,19 +16,19 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
 from .exact import solve_exact
-from .features import LandmarkMap, Rows, incomplete_cholesky, nystroem
+from .features import FeatureRows, LandmarkMap, incomplete_cholesky, nystroem
 from .kernels import Kernel, check_kernel
 from .posterior import cholesky_of_kernel
 from .problem import Matrix, NotSeparable, Problem, Vector, balanced, make_problem
-from .proximal import PLAIN_LIMIT, Options, Report, solve_kernel
+from .proximal import PLAIN_LIMIT, Report, SolverOptions, solve_kernel
 from .scalable import inverse_of, solve_features
 
 # The exact kernel solver keeps two N x N matrices; beyond this many points features of the kernel take over.
 EXACT_LIMIT = 6000
 # Below this many points the kernel solver beats coordinate ascent even for few features.
-SMALL = 500
+KERNEL_FIRST = 500
 # P = M^{-1} is a dense m x m matrix.
-WIDEST = 2000
+WIDEST_INVERSE = 2000
 # nu = "auto": the margin at which every multiplier is at its bound, r nu rank/N, becomes a fiftieth of r.
 SATURATION = 0.02
 # Passes that a small problem is polished for by the kernel's solvers, and in features, whose passes gain less, the
@@ -45,7 +45,7 @@ class Prepared:
     squared_norms: Vector
     rank: int
     kernel_matrix: Matrix | None = None
-    rows: Rows | None = None
+    rows: FeatureRows | None = None
     feature_map: LandmarkMap | None = None
 
 
@@ -100,7 +100,7 @@ def choose_solver(asked: str, kernel: Kernel, n: int, width: int) -> str:
     if asked != "auto":
         return asked
     linear = kernel.name == "linear"
-    if (linear and n > SMALL and width <= min(n, WIDEST)) or n > EXACT_LIMIT:
+    if (linear and n > KERNEL_FIRST and width <= min(n, WIDEST_INVERSE)) or n > EXACT_LIMIT:
         return "features"
     return "smo" if n <= PLAIN_LIMIT else "block"
 
@@ -112,23 +112,23 @@ def prepare(
     n, width = X.shape
     linear = kernel.name == "linear"
     if exact:
-        rows = Rows(X) if linear else _kernel_features(X, kernel, n, "cholesky", seed)[0]
+        rows = FeatureRows(X) if linear else _kernel_features(X, kernel, n, "cholesky", seed)[0]
         feature_map = None if linear else _kernel_features(X, kernel, n, "cholesky", seed)[1]
         return Prepared("exact", rows.squared_norms(), rows.shape[1], rows=rows, feature_map=feature_map)
     if solver == "features":
-        if linear and width <= WIDEST:
-            rows = Rows(X)
+        if linear and width <= WIDEST_INVERSE:
+            rows = FeatureRows(X)
             return Prepared("features", rows.squared_norms(), min(n, width), rows=rows)
         rows, feature_map = _kernel_features(X, kernel, n_components, features, seed)
         return Prepared("features", rows.squared_norms(), rows.shape[1], rows=rows, feature_map=feature_map)
     K = kernel(X, X)
     check_kernel(kernel, K)
-    rows_or_none = Rows(X) if linear else None
+    rows_or_none = FeatureRows(X) if linear else None
     rank = min(n, width) if linear else n
     return Prepared(solver, np.diag(K).copy(), rank, kernel_matrix=np.ascontiguousarray(K), rows=rows_or_none)
 
 
-def _kernel_features(X: Any, kernel: Kernel, width: int, method: str, seed: int) -> tuple[Rows, LandmarkMap]:
+def _kernel_features(X: Any, kernel: Kernel, width: int, method: str, seed: int) -> tuple[FeatureRows, LandmarkMap]:
     def columns(which: NDArray[np.int64]) -> Matrix:
         return X[:, which] if kernel.name == "precomputed" else kernel(X, X[which])
 
@@ -141,7 +141,7 @@ def _kernel_features(X: Any, kernel: Kernel, width: int, method: str, seed: int)
         phi, feature_map = incomplete_cholesky(lambda j: columns(np.array([j]))[:, 0], diagonal, width)
     else:
         raise ValueError(f"features must be 'cholesky' or 'nystroem', got {method!r}")
-    return Rows(phi), feature_map
+    return FeatureRows(phi), feature_map
 
 
 def fit_binary(
@@ -191,7 +191,7 @@ def _fit_kernel(
         coef = np.zeros(n)
         coef[: len(previous.coef)] = previous.coef
         start = (_warm_alpha(previous, problem), coef)
-    options = Options(settings.tol, settings.max_iter * n, seed=settings.seed)
+    options = SolverOptions(settings.tol, settings.max_iter * n, seed=settings.seed)
     options.polish = POLISH * n if n <= PLAIN_LIMIT else 0
     if prepared.solver == "smo":
         options.block = 0
@@ -210,7 +210,7 @@ def _fit_kernel(
     )
     if prepared.rows is not None:
         model.w = prepared.rows.combine(found.coef)
-        if prepared.rows.shape[1] <= WIDEST:
+        if prepared.rows.shape[1] <= WIDEST_INVERSE:
             # The features' small determinant is exact where the kernel's large one loses digits (r near 1).
             model.inverse, log_determinant = inverse_of(prepared.rows, problem, found.alpha)
             norm = float(np.linalg.norm(prepared.rows.combine(problem.y * found.alpha)))
@@ -229,7 +229,7 @@ def _fit_features(
         start = (_warm_alpha(previous, problem), old, previous.bias)
     n, m = rows.shape
     polish = int(POLISH_WORK / (n * m * (m + 30))) if n <= PLAIN_LIMIT else 0
-    options = Options(settings.tol, settings.max_iter, -1, settings.seed, polish)
+    options = SolverOptions(settings.tol, settings.max_iter, -1, settings.seed, polish)
     found = solve_features(rows, problem, options, start, report)
     return BinaryModel(
         found.alpha,
@@ -265,7 +265,7 @@ def _fit_exact(prepared: Prepared, problem: Problem, nu: float, tol: float, weig
     )
 
 
-def feature_width(model: BinaryModel, rows: Rows) -> Vector:
+def feature_width(model: BinaryModel, rows: FeatureRows) -> Vector:
     """phi'B phi of the rows, from B in features."""
     if model.shape is not None:
         return rows.quadratic(model.shape)

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky
 
+from ellipsoid.estimators.parameters import whole
 from ellipsoid.representation.kernel.functions import KERNELS, from_products
 
 from .problem import Matrix, Vector
@@ -68,7 +69,7 @@ def make_kernel(
         raise ValueError(f"gamma must be 'scale', 'auto' or positive, got {gamma!r}")
     else:
         value = float(gamma)
-    return Kernel(name, value, degree, coef0)
+    return Kernel(name, value, whole("degree", degree), coef0)
 
 
 def check_kernel(kernel: Kernel, K: Matrix) -> None:

@@ -17,20 +17,21 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from scipy.linalg import cho_solve, cholesky, eigh, eigvalsh
 
 from ellipsoid.certificates.rounding import lost
+from ellipsoid.engine.compile import compiled
+from ellipsoid.engine.generic import helper
 
 from .problem import Matrix, Vector
 
 STEP = 0.3
 # How much t may grow before rho is renewed, and the fewest steps between two renewals.
-GROWTH, LEAST = 0.05, 10
+GROWTH, LEAST_STEPS = 0.05, 10
 # Up to this width the eigenvalues that sharpen the skip test cost less than they save.
 EIGEN_WIDTH = 200
 
-CLOCK, RHO, TOP, RADIUS, WAITING, DUE, UPDATES = range(7)
+CLOCK, RHO, TOP, RADIUS, WAITING, DUE, MOVES = range(7)
 
 
 class Terms(NamedTuple):
@@ -45,7 +46,7 @@ class Terms(NamedTuple):
     bias: float
 
 
-class State(NamedTuple):
+class MachineState(NamedTuple):
     """Arrays of one binary learner: Z's lower triangle, Q, w, the weighted sum of past w, sum C y x, and scalars."""
 
     Z: np.ndarray
@@ -56,7 +57,7 @@ class State(NamedTuple):
     scalars: np.ndarray
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def _load_dense(X, row, terms, x, which):
     """Row ``row`` into the dense scratch x (constant feature first); returns its nonzeros' number and squared norm."""
     count, norm2 = 0, 0.0
@@ -75,7 +76,7 @@ def _load_dense(X, row, terms, x, which):
     return count, norm2
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def _load_csr(data, indices, indptr, row, terms, x, which):
     count, norm2 = 0, 0.0
     x[:] = 0.0
@@ -95,7 +96,7 @@ def _load_csr(data, indices, indptr, row, terms, x, which):
     return count, norm2
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def _learn(x, which, count, norm2, y, state, terms, u):
     """One step on the loaded point; returns its score before the step and whether it was active."""
     Z, Q, w, past, pull, scalars = state
@@ -155,13 +156,13 @@ def _learn(x, which, count, norm2, y, state, terms, u):
             total = np.sqrt(total)
             for j in range(n):
                 w[j] /= total
-        scalars[UPDATES] += 1.0
+        scalars[MOVES] += 1.0
     # Past vectors are averaged with weights 1, 2, 3, ...: a vector that stays gathers its weights and waits.
     scalars[WAITING] += t
     return score, active
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def dense_steps(X, order, signs, state, terms, scores, moved, start):
     """Learn rows order[start:], until rho is due; returns where it stopped."""
     n = state.w.shape[0]
@@ -175,7 +176,7 @@ def dense_steps(X, order, signs, state, terms, scores, moved, start):
     return order.shape[0]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def csr_steps(data, indices, indptr, order, signs, state, terms, scores, moved, start):
     n = state.w.shape[0]
     x, u, which = np.zeros(n), np.empty(n), np.empty(n, np.int64)
@@ -209,12 +210,12 @@ class Machine:
 
     terms: Terms
     width: int
-    state: State = field(init=False)
+    state: MachineState = field(init=False)
 
     def __post_init__(self) -> None:
         n = self.width
-        scalars = np.zeros(UPDATES + 1)
-        self.state = State(np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n), scalars)
+        scalars = np.zeros(MOVES + 1)
+        self.state = MachineState(np.zeros((n, n)), np.zeros((n, n)), np.zeros(n), np.zeros(n), np.zeros(n), scalars)
 
     @property
     def clock(self) -> int:
@@ -228,7 +229,7 @@ class Machine:
         """The learner of the opposite class: activity does not depend on which class is called positive."""
         twin = Machine(self.terms, self.width)
         s = self.state
-        twin.state = State(s.Z.copy(), s.Q.copy(), -s.w, -s.past, -s.pull, s.scalars.copy())
+        twin.state = MachineState(s.Z.copy(), s.Q.copy(), -s.w, -s.past, -s.pull, s.scalars.copy())
         return twin
 
     def widen(self, width: int) -> None:
@@ -269,7 +270,7 @@ class Machine:
         """rho, Q and the skip test's bound for the steps until t has grown by a twentieth."""
         s = self.state.scalars.copy()
         t = s[CLOCK]
-        ahead = max(float(LEAST), np.floor(GROWTH * t))
+        ahead = max(float(LEAST_STEPS), np.floor(GROWTH * t))
         Z = self.state.Z + np.tril(self.state.Z, -1).T
         narrow = self.width <= EIGEN_WIDTH
         values, vectors = eigh(Z) if narrow and t > 0 else (np.zeros(self.width), np.eye(self.width))

@@ -7,10 +7,11 @@ BLAS-3 call (``syrk``) a block of moves updates it at half the cost of a general
 """
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, eigh, solve, solve_triangular
 from scipy.linalg.blas import dgemm, dsymv, dsyrk
+
+from ellipsoid.engine.compile import compiled
 
 from .problem import Matrix, Problem, Vector
 
@@ -20,7 +21,7 @@ DRIFT = 1e-9
 BUFFER = 256
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def _columns(upper, which, out):
     """out[:, k] = the column which[k] of the symmetric matrix whose upper triangle is stored."""
     n = upper.shape[0]

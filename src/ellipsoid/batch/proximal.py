@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .features import Rows
+from .features import FeatureRows
 from .posterior import DRIFT, Posterior
 from .problem import Matrix, NotSeparable, Problem, Vector, check_diverged, duality_gap
-from .smo import Box, Curvature, State, pair_steps
+from .smo import Box, Curvature, PairState, pair_steps
 
 # Steps of the proximal weight: 0.03 to 0.3 all serve.
-KAPPA = 0.1
+PULL = 0.1
 # Above this many points a step on all of Omega is bound by memory, and blocks win.
 PLAIN_LIMIT = 200
 # The largest change of mu from one proximal step to the next.
@@ -31,7 +31,7 @@ INNER_STEPS = 0.5
 # Blocks (or bundles of pair steps) between two checks of Omega against its definition.
 CHECK_DRIFT_EVERY = 50
 # Gaps below this share of the dual are noise.
-ROUNDING = 1e-13
+ROUNDED_GAP = 1e-13
 
 Report = Callable[[float, float, int], None]
 
@@ -52,7 +52,7 @@ class Solution:
 
 
 @dataclass
-class Options:
+class SolverOptions:
     """How long to work and on what: ``block`` 0 means pair steps on all points.
 
     ``polish`` steps more are spent after the tolerance is met, while the gap is above rounding.
@@ -102,7 +102,7 @@ class _Working:
         """One block (or a bundle of pair steps); returns the steps taken and the violation before (after)."""
         terms = Curvature(self.problem.r, self.mu)
         if self.omega is not None:
-            state = State(self.alpha, self.z, self.omega, self.kernel)
+            state = PairState(self.alpha, self.z, self.omega, self.kernel)
             bundle = min(budget, max(20, len(self.alpha) // 2))
             self.q, growth, steps, violation = pair_steps(state, self.box, terms, self.q, 0.0, bundle)
             self.posterior.log_determinant += growth
@@ -116,7 +116,7 @@ class _Working:
             return 0, 0.0
         columns = self.posterior.columns(which)
         square = np.ascontiguousarray(columns[which])
-        part = State(
+        part = PairState(
             self.alpha[which], self.z[which], square.copy(), np.ascontiguousarray(self.kernel[np.ix_(which, which)])
         )
         box = Box(self.box.y[which], self.box.C[which])
@@ -158,10 +158,10 @@ class _Working:
 def solve_kernel(
     kernel: Matrix,
     problem: Problem,
-    options: Options,
+    options: SolverOptions,
     start: tuple[Vector, Vector] | None = None,
     report: Report | None = None,
-    rows: Rows | None = None,
+    rows: FeatureRows | None = None,
 ) -> Solution:
     """Solve (D) for a kernel matrix; ``rows`` (where K = rows rows') make tiny norms exact."""
     try:
@@ -176,17 +176,17 @@ def solve_kernel(
 def _solve(
     kernel: Matrix,
     problem: Problem,
-    options: Options,
+    options: SolverOptions,
     start: tuple[Vector, Vector] | None,
     report: Report | None,
-    rows: Rows | None,
+    rows: FeatureRows | None,
 ) -> Solution:
     n = len(problem.y)
     alpha, coef = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
     rng = np.random.default_rng(options.seed)
     work = _Working(kernel, problem, alpha, options.block)
     squared_norms = np.diag(kernel)
-    mu = KAPPA * problem.r * problem.rank
+    mu = PULL * problem.r * problem.rank
     done, stale, begun, rounds = 0, 0, 0, 0
     limit = options.max_iter
     best: Solution | None = None
@@ -218,7 +218,7 @@ def _solve(
         if best.gap <= target:
             best.converged = True
             limit = min(limit, done + options.polish)
-            target = min(target, ROUNDING * max(1.0, abs(dual)))
+            target = min(target, ROUNDED_GAP * max(1.0, abs(dual)))
         if best.gap <= target or done >= limit:
             break
         stuck = stale >= 3
@@ -229,7 +229,7 @@ def _solve(
         ):
             spent, size = float(work.alpha @ work.diagonal), float(np.sqrt(work.q)) / work.two_gamma
             if size > 0:
-                mu = float(np.clip(KAPPA * spent / size**2, mu / GROW, GROW * mu))
+                mu = float(np.clip(PULL * spent / size**2, mu / GROW, GROW * mu))
             work.correct_drift(rng)
             work.recentre(new_coef, mu)
             stale, begun = 0, done
@@ -244,7 +244,7 @@ def _solve(
     return best
 
 
-def _norm(beta: Vector, image: Vector, rows: Rows | None) -> float:
+def _norm(beta: Vector, image: Vector, rows: FeatureRows | None) -> float:
     """|sum_i beta_i phi_i|, from K beta or, to the last digit, from the features."""
     if rows is not None:
         return float(np.linalg.norm(rows.combine(beta)))

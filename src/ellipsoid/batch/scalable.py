@@ -12,13 +12,13 @@ from scipy.linalg import cho_solve, cholesky
 from scipy.linalg.lapack import dgesv
 
 from .ascent import Points, Weights, block_sweeps, point_pass
-from .features import Rows
+from .features import FeatureRows
 from .problem import Matrix, Problem, Vector, balanced, check_diverged, duality_gap
-from .proximal import GROW, KAPPA, Options, Report
+from .proximal import GROW, PULL, Report, SolverOptions
 
 # Above this many features a rank-one change of P is bound by memory, and blocks win.
 PLAIN_FEATURES = 60
-SWEEPS = 5
+BLOCK_SWEEPS = 5
 # Points at rest are looked at again every so many passes.
 FULL_PASS_EVERY = 5
 # P is computed afresh from alpha every so many certificates.
@@ -45,7 +45,7 @@ class FeatureSolution:
 class _Ascent:
     """alpha, P, v and sig of the running proximal problem."""
 
-    def __init__(self, rows: Rows, problem: Problem, options: Options) -> None:
+    def __init__(self, rows: FeatureRows, problem: Problem, options: SolverOptions) -> None:
         self.rows, self.problem, self.options = rows, problem, options
         self.norms = rows.squared_norms()
         self.points = Points(problem.y, problem.c, problem.C, self.norms)
@@ -99,7 +99,7 @@ class _Ascent:
         alpha = before.copy()
         resting = np.empty(len(which), dtype=np.bool_)
         products = (gram.copy(), phi @ phi.T, phi @ v)
-        block_sweeps(points, alpha, products, state, weights, resting, self.comfort, SWEEPS)
+        block_sweeps(points, alpha, products, state, weights, resting, self.comfort, BLOCK_SWEEPS)
         self.resting[which] = resting
         delta = alpha - before
         (moved,) = delta.nonzero()
@@ -131,7 +131,7 @@ class _Ascent:
         return solution, float(alpha @ omega)
 
 
-def inverse_of(rows: Rows, problem: Problem, alpha: Vector) -> tuple[Matrix, float]:
+def inverse_of(rows: FeatureRows, problem: Problem, alpha: Vector) -> tuple[Matrix, float]:
     """M^{-1} and log|M/(1-r)| from alpha alone."""
     system = rows.weighted_gram(alpha * problem.c)
     system[np.diag_indices_from(system)] += 1.0 - problem.r
@@ -142,9 +142,9 @@ def inverse_of(rows: Rows, problem: Problem, alpha: Vector) -> tuple[Matrix, flo
 
 
 def solve_features(
-    rows: Rows,
+    rows: FeatureRows,
     problem: Problem,
-    options: Options,
+    options: SolverOptions,
     start: tuple[Vector, Vector, float] | None = None,
     report: Report | None = None,
 ) -> FeatureSolution:
@@ -153,7 +153,7 @@ def solve_features(
     if start is not None:
         ascent.alpha, ascent.w, ascent.bias = start[0].copy(), start[1].copy(), start[2]
         ascent.inverse = inverse_of(rows, problem, ascent.alpha)[0]
-    mu = KAPPA * problem.r * problem.rank
+    mu = PULL * problem.r * problem.rank
     best: FeatureSolution | None = None
     done = rounds = 0
     converged, limit = False, options.max_iter
@@ -175,7 +175,7 @@ def solve_features(
         while work < 1.0 and done < limit:
             size = float(np.linalg.norm(ascent.w))
             if size > 0:
-                mu = float(np.clip(KAPPA * spent / size**2, mu / GROW, GROW * mu))
+                mu = float(np.clip(PULL * spent / size**2, mu / GROW, GROW * mu))
             ascent.run_pass(mu, full=done % FULL_PASS_EVERY == 0)
             work += max(ascent.share, 0.1)
             done += 1

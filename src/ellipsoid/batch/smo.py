@@ -17,7 +17,9 @@ of one block that fits the cache).
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from ellipsoid.engine.compile import compiled
+from ellipsoid.engine.generic import helper
 
 
 class Curvature(NamedTuple):
@@ -34,7 +36,7 @@ class Box(NamedTuple):
     C: np.ndarray
 
 
-class State(NamedTuple):
+class PairState(NamedTuple):
     """What a step changes: alpha, z = phi.(v0 + sum alpha y phi), Omega = r((1-r)I + Kc A)^{-1}Kc; K stays."""
 
     alpha: np.ndarray
@@ -43,7 +45,7 @@ class State(NamedTuple):
     kernel: np.ndarray
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def _slope(s, a1, a2, g, k, q, terms):
     """U'(s) and U''(s)."""
     r, mu = terms
@@ -68,7 +70,7 @@ def _slope(s, a1, a2, g, k, q, terms):
     return first, second
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def _maximise(a1, a2, g, k, q, terms, bound):
     """The maximiser of U between 0 and ``bound`` (of either sign, perhaps infinite), where U increases at 0."""
     sign = 1.0 if bound > 0.0 else -1.0
@@ -105,7 +107,7 @@ def _maximise(a1, a2, g, k, q, terms, bound):
     return s
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def extremes(alpha, z, diagonal, box, two_gamma):
     """The lowest H over I_up and the highest over I_low, and where; the KKT violation is their difference."""
     lowest, highest = np.inf, -np.inf
@@ -122,7 +124,7 @@ def extremes(alpha, z, diagonal, box, two_gamma):
     return lowest, highest, i, j
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def _partner(i, lowest, state, box, two_gamma, r):
     """The j of I_low with the largest second-order gain against i."""
     alpha, z, omega, kernel = state
@@ -143,13 +145,13 @@ def _partner(i, lowest, state, box, two_gamma, r):
     return j
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def _room(a, C, down):
     """How far a multiplier may move: to 0 when it goes down, to C when it goes up."""
     return a if down else C - a
 
 
-@njit(cache=True, error_model="numpy")
+@helper(inline=False)
 def _rank_two(omega, i, j, di, dj, r, wi, wj):
     """Omega after alpha_i += di, alpha_j += dj; wi, wj are scratch for the two columns."""
     n = omega.shape[0]
@@ -168,7 +170,7 @@ def _rank_two(omega, i, j, di, dj, r, wi, wj):
             omega[a, b] -= ca * wi[b] + cb * wj[b]
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def pair_steps(state, box, terms, q, tol, max_steps):
     """Pair steps until the KKT violation is at most ``tol``.
 

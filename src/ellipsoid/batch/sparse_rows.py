@@ -3,7 +3,8 @@
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+
+from ellipsoid.engine.compile import compiled
 
 
 class SparseParts(NamedTuple):
@@ -14,7 +15,7 @@ class SparseParts(NamedTuple):
     indptr: np.ndarray
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def quadratic_of_rows(rows, form):
     """phi_i' form phi_i for every row; ``form`` is symmetric, so the pairs above the diagonal count twice."""
     data, indices, indptr = rows
@@ -31,7 +32,7 @@ def quadratic_of_rows(rows, form):
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def gram_of_rows(rows, weights, width):
     """sum_i weights_i phi_i phi_i'."""
     data, indices, indptr = rows
@@ -47,8 +48,8 @@ def gram_of_rows(rows, weights, width):
     return total
 
 
-@njit(cache=True, error_model="numpy")
-def dense_rows(rows, which, width):
+@compiled(error_model="numpy")
+def filled_rows(rows, which, width):
     """The rows ``which``, zeros filled in."""
     data, indices, indptr = rows
     out = np.zeros((which.shape[0], width))
@@ -58,7 +59,7 @@ def dense_rows(rows, which, width):
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def nonzeros_of_rows(X):
     """Compressed rows of a dense matrix."""
     indptr = np.zeros(X.shape[0] + 1, np.int32)

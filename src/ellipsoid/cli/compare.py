@@ -47,15 +47,13 @@ def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
     from ellipsoid.report.plots import need_matplotlib, write_png
     from ellipsoid.report.table import table
     from ellipsoid.streams.atomic import atomic_write
-    from ellipsoid.streams.files import open_data
-    from ellipsoid.streams.source import from_arrays
+    from ellipsoid.streams.opening import open_stream
 
     from .terminal import progress_bar, show_table
 
     need_matplotlib()
-    source = open_data(data, label=options["label"])
-    X, y = source.arrays()
-    models = _models(options["models"], y)
+    source = open_stream(data, label=options["label"]).in_memory()
+    models = _models(options["models"], source.arrays()[1])
     protocol = Protocol(
         passes=options["passes"],
         seeds=_seeds(options["seed"], options["shuffles"]),
@@ -64,13 +62,7 @@ def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
     )
     output.mkdir(parents=True, exist_ok=True)
     with progress_bar("comparing", quiet=quiet) as progress:
-        found = compare(
-            models,
-            from_arrays(source.name, X, y, test=source.test),
-            protocol,
-            n_jobs=options["jobs"],
-            progress=progress,
-        )
+        found = compare(models, source, protocol, n_jobs=options["jobs"], progress=progress)
     write_png(found, output / "curves.png")
     write_html(found, output / "report.html")
     with atomic_write(output / "results.json") as file:

@@ -214,9 +214,9 @@ class _Run:
             return
         import numpy as np
 
-        from ellipsoid.streams.source import as_source
+        from ellipsoid.streams.opening import open_stream
 
-        X, y = as_source(iter(self.inputs)).arrays()
+        X, y = open_stream(iter(self.inputs)).arrays()
         rng = np.random.default_rng(position.order)
         for epoch in range(position.epochs):
             order = rng.permutation(len(y))

@@ -93,10 +93,9 @@ def named_set(names: tuple[str, ...]) -> Any:
 
     if len(names) > 1 or names[0] == "-" or Path(names[0]).suffix or Path(names[0]).exists():
         return None
-    from ellipsoid.streams.datasets import load
-    from ellipsoid.streams.source import as_source
+    from ellipsoid.streams.opening import open_stream
 
-    return as_source(load(names[0]))
+    return open_stream(names[0])
 
 
 class Inputs:

@@ -25,7 +25,7 @@ from types import ModuleType
 from typing import Any
 
 # Imported by scikit-learn, SciPy, joblib and numba as whole modules, and looked at only inside of functions.
-SELDOM_USED = (
+LATER_IMPORTS = (
     "asyncio",
     "narwhals",
     "narwhals.stable",
@@ -52,7 +52,7 @@ def import_libraries() -> None:
 
 
 def _import_scikit_learn() -> None:
-    defer_imports(SELDOM_USED)
+    defer_imports(LATER_IMPORTS)
     # None makes the import statement fail as for a module that is not there.
     sys.modules["pandas"] = None  # type: ignore[assignment]
     try:

@@ -23,15 +23,12 @@ from math import ceil, copysign, exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ellipsoid.ellipsoids import Ellipsoid
+from ellipsoid.ellipsoids.shapes import EPS, Array
 
-Array = NDArray[np.float64]
-
-EPS = float(np.finfo(np.float64).eps)
 DEEPEST = 1.0 - 1e-9  # a depth beyond this is used as this: the cover is larger, never wrong
-LARGEST_LOG = 600.0  # a scale beyond exp of this, or its inverse, leaves the floats with a product or two
+LOG_RANGE = 600.0  # a scale beyond exp of this, or its inverse, leaves the floats with a product or two
 
 
 def log_volume_ratio(dim: int, depth: float = 0.0) -> float:
@@ -75,7 +72,7 @@ class CuttingEllipsoid:
     def __init__(self, centre: Array, radius: float) -> None:
         self.dim = centre.size
         self.centre = centre.copy()
-        self.exhausted = abs(log(radius)) > LARGEST_LOG
+        self.exhausted = abs(log(radius)) > LOG_RANGE
         self._factor: Array = np.eye(self.dim)
         self._inverse: Array = np.eye(self.dim)
         self._reach: Array = np.ones(self.dim)  # the lengths of the rows of the factor
@@ -137,7 +134,7 @@ class CuttingEllipsoid:
                 self.exhausted = True
 
     def _inflate(self, gain: float) -> None:
-        if abs(self._log_scale) > LARGEST_LOG:
+        if abs(self._log_scale) > LOG_RANGE:
             self.exhausted = True
             return
         moved = EPS * (np.abs(self.centre) * exp(-self._log_scale) + (2 * self.dim + 8) * self._reach)

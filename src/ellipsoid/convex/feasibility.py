@@ -18,8 +18,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .cutting import EPS, CuttingEllipsoid, iteration_bound, sure_depth
-from .oracles import Array, check_cut, number, start_ball, vector
+from ellipsoid.ellipsoids.shapes import EPS, Array
+
+from .cutting import CuttingEllipsoid, iteration_bound, sure_depth
+from .oracles import check_cut, checked_number, start_ball, vector
 from .results import Cut, CutRule, FeasibilityResult
 
 Separation = Callable[[Array], tuple[Any, float] | None]
@@ -64,7 +66,7 @@ def feasible_point(
     central = check_cut(cut)
     inner = 1e-8 * radius if inner_radius is None else float(inner_radius)
     if not 0.0 < inner < np.inf:
-        raise ValueError(f"inner_radius must be a positive finite number, got {inner_radius}")
+        raise ValueError(f"inner_radius must be a positive finite checked_number, got {inner_radius}")
     if max_iter is not None and max_iter < 1:
         raise ValueError(f"max_iter must be at least 1, got {max_iter}")
     dim = centre.size
@@ -84,7 +86,7 @@ def feasible_point(
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ValueError(f"the oracle must return None or a pair (a, b), got {type(answer).__name__}")
         normal = vector(answer[0], dim, "the normal of the oracle", iteration)
-        offset = number(answer[1], "the offset of the oracle", iteration)
+        offset = checked_number(answer[1], "the offset of the oracle", iteration)
         if not normal.any():
             if offset >= 0.0:
                 raise ValueError(f"the oracle's half-space 0 <= {offset} at iteration {iteration} separates nothing")

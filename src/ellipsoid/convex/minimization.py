@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipsoid.ellipsoids import Ellipsoid
+from ellipsoid.ellipsoids.shapes import EPS, Array
 
-from .cutting import EPS, CuttingEllipsoid, Direction, iteration_bound, sure_depth
-from .oracles import Array, Oracle, check_cut, evaluate, start_ball
+from .cutting import CuttingEllipsoid, Direction, iteration_bound, sure_depth
+from .oracles import Oracle, check_cut, evaluate, start_ball
 from .results import CutRule, MinimizeResult, Step
 
 Callback = Callable[[Step, Ellipsoid], object]

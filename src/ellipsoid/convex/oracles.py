@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from ellipsoid.ellipsoids.shapes import Array
+
 Oracle = Callable[[Array], tuple[float, Any]]
 
 
@@ -20,7 +21,7 @@ def start_ball(x0: ArrayLike, radius: float) -> tuple[Array, float]:
     if not np.isfinite(centre).all():
         raise ValueError("x0 must be finite, it contains NaN or inf")
     if not 0.0 < radius < np.inf:
-        raise ValueError(f"radius must be a positive finite number, got {radius}")
+        raise ValueError(f"radius must be a positive finite checked_number, got {radius}")
     return centre, float(radius)
 
 
@@ -41,11 +42,11 @@ def vector(values: Any, dim: int, name: str, iteration: int) -> Array:
     return result
 
 
-def number(value: Any, name: str, iteration: int) -> float:
+def checked_number(value: Any, name: str, iteration: int) -> float:
     """A finite scalar."""
     array = np.asarray(value, dtype=np.float64)
     if array.size != 1:
-        raise ValueError(f"{name} must be one number, got shape {array.shape} at iteration {iteration}")
+        raise ValueError(f"{name} must be one checked_number, got shape {array.shape} at iteration {iteration}")
     result = float(array.reshape(()))
     if not np.isfinite(result):
         raise ValueError(f"{name} is {result} at iteration {iteration}")
@@ -58,5 +59,5 @@ def evaluate(oracle: Oracle, x: Array, name: str, iteration: int) -> tuple[float
     answer = oracle(x.copy())
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise ValueError(f"{name} must return a pair (value, subgradient), got {type(answer).__name__}")
-    value = number(answer[0], f"the value of {name}", iteration)
+    value = checked_number(answer[0], f"the value of {name}", iteration)
     return value, vector(answer[1], x.size, f"the subgradient of {name}", iteration)

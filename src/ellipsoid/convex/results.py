@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ellipsoid.ellipsoids import Ellipsoid
+from ellipsoid.ellipsoids.shapes import Array
 
-Array = NDArray[np.float64]
 CutRule = Literal["deep", "central"]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.batch.online import UPDATES, Machine, Terms
+from ellipsoid.batch.online import MOVES, Machine, Terms
 from ellipsoid.batch.problem import Matrix, Vector
 from ellipsoid.certificates.rounding import Span, lost
 from ellipsoid.engine import CSR, Dense, entry, scores_of
@@ -272,7 +272,7 @@ class EllipsoidalSVMLearner(Learner):
             product += float(u @ pull)
             length += float(u @ u)
             most += float(pull @ pull)
-            updates += float(machine.state.scalars[UPDATES])
+            updates += float(machine.state.scalars[MOVES])
         scale = max(updates, 1.0)
         # Rows of length one are averaged: no number here is larger than one, nor any error than these roundings.
         error = lost(2.0 * updates + 4.0 * comparator.size + 16.0)

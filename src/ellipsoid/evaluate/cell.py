@@ -120,7 +120,7 @@ class CellTask:
         return len(self.train[1]) * self.passes
 
 
-def run(task: CellTask, progress: Progress | None = None) -> Cell:
+def run_cell(task: CellTask, progress: Progress | None = None) -> Cell:
     """Compute a cell: learn a clone of the model, test it after each pass."""
     from sklearn.base import clone
 

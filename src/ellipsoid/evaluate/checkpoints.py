@@ -7,13 +7,13 @@ are forgotten. Either way the same rows remain.
 
 What is predicted is known for every row; what the learner counts, and the time, only where it is stopped.
 Stopping costs about as much as learning a hundred rows, so it happens at multiples of ``step`` that are also
-multiples of `SHORTEST`.
+multiples of `SHORTEST_STRIDE`.
 """
 
 from __future__ import annotations
 
 MOST = 128
-SHORTEST = 256
+SHORTEST_STRIDE = 256
 
 
 class Checkpoints:
@@ -37,7 +37,7 @@ class Checkpoints:
 
     def stop_after(self, row: int) -> int:
         """The first row after ``row`` to stop at."""
-        stride = max(self.step, SHORTEST)
+        stride = max(self.step, SHORTEST_STRIDE)
         return (row // stride + 1) * stride
 
     def reach(self, row: int) -> bool:

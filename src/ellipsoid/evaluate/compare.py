@@ -21,11 +21,13 @@ import numpy as np
 
 from ellipsoid.certificates import Certificate
 from ellipsoid.streams.datasets import Pair
+from ellipsoid.streams.label_kinds import label_array
+from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.scale import scale
-from ellipsoid.streams.source import Source, as_source
+from ellipsoid.streams.stream import Stream
 
 from .at_once import fit_and_test
-from .cell import Cell, CellTask, fingerprint, run, stored
+from .cell import Cell, CellTask, fingerprint, run_cell, stored
 from .prequential import Progress, shifted
 
 
@@ -140,9 +142,9 @@ def compare(
 ) -> Comparison:
     """Run every learner of ``models`` (label to model; the models are cloned) on ``data`` under ``protocol``.
 
-    ``data`` is anything `prequential` takes. ``n_jobs`` processes share the cells. ``store`` is a folder
-    for a JSON file a cell, found there again when the same cell is asked for next time. ``progress`` is
-    called with the rows done and the rows in all.
+    ``data`` is anything `open_stream` takes; it is read to its end, and dicts are hashed. ``n_jobs`` processes share
+    the cells. ``store`` is a folder for a JSON file a cell, found there again when the same cell is asked for next
+    time. ``progress`` is called with the rows done and the rows in all.
 
     >>> from ellipsoid.estimators import MIRA, Perceptron
     >>> result = compare({"Perceptron": Perceptron(), "MIRA": MIRA()}, "digits", Protocol(hold_out=0.2))
@@ -152,7 +154,7 @@ def compare(
     if not models:
         raise ValueError("models must hold at least one learner")
     protocol = protocol or Protocol()
-    source = as_source(data)
+    source = open_stream(data)
     train, test = _prepare(source, protocol)
     y = train[1]
     classes = np.unique(y) if y.ndim == 1 else None
@@ -174,7 +176,7 @@ def compare(
     ]
     cells = _cells(tasks, n_jobs, store, progress)
     setting = {
-        "data": source.name,
+        "data": Path(source.name).name,
         "rows": len(y),
         "features": int(train[0].shape[1]),
         "classes": y.shape[1] if classes is None else len(classes),
@@ -189,9 +191,11 @@ def compare(
     return Comparison(setting, kinds, {label: model.get_params() for label, model in models.items()}, tuple(cells))
 
 
-def _prepare(source: Source, protocol: Protocol) -> tuple[Pair, Pair | None]:
+def _prepare(source: Stream, protocol: Protocol) -> tuple[Pair, Pair | None]:
     X, y = source.arrays()
-    test = source.test
+    if y is None:
+        raise ValueError(f"{source.name} has no labels to learn from")
+    y, test = label_array(y), source.test
     if protocol.at_once is not None:  # each seed draws a part of its own, and scales by it
         return (X, y), None
     kept = round(len(y) * (1 - protocol.hold_out))
@@ -229,7 +233,7 @@ def _cells(tasks: Sequence[CellTask], n_jobs: int, store: str | Path | None, pro
 
 
 def _cell(task: CellTask, store: Path | None, data: str, progress: Progress | None = None) -> Cell:
-    compute = run if task.at_once is None else fit_and_test
+    compute = run_cell if task.at_once is None else fit_and_test
     if store is None:
         return compute(task, progress)
     return stored(store, task, data, lambda task: compute(task, progress))

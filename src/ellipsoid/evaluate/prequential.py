@@ -17,7 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.certificates.dual import FLOOR
-from ellipsoid.streams.source import CHUNK_SIZE, as_source
+from ellipsoid.streams.label_kinds import label_array
+from ellipsoid.streams.opening import open_stream
+from ellipsoid.streams.stream import Stream
 
 from .checkpoints import Checkpoints
 from .run import Prequential
@@ -36,7 +38,7 @@ def prequential(
     *,
     classes: Any = None,
     window: int | None = None,
-    chunk_size: int = CHUNK_SIZE,
+    chunk_size: int = 1024,
     bounds: bool = False,
     progress: Progress | None = None,
 ) -> Prequential:
@@ -45,8 +47,8 @@ def prequential(
     Parameters
     ----------
     model : an online learner (it goes on from what it knows already)
-    stream : a data set or its name, a pair ``(X, y)``, or an iterable of chunks ``(X, y)`` or examples
-        ``(x, y)``
+    stream : anything `open_stream` takes. Examples given as dicts are handed to the model as they are, for its own
+        vocabulary of features; open the stream yourself to have their names hashed
     classes : labels announced beforehand, as for ``partial_fit``
     window : rows of the sliding window; by default a twentieth of the rows, but from 100 to 10,000, and 1000
         where the number of rows is unknown
@@ -67,18 +69,24 @@ def prequential(
         raise TypeError(f"model must be an online learner with learn_predict, got {type(model).__name__}")
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be positive, got {chunk_size}")
-    source = as_source(stream)
+    if not isinstance(stream, Stream):
+        stream = open_stream(stream, dicts="keep", chunk_rows=chunk_size)
+    n_rows = stream.n_rows
+    if n_rows is not None:  # what is no label is refused before anything is learned
+        label_array(stream.arrays()[1])
     if window is None:
-        window = 1000 if source.n_rows is None else min(max(100, source.n_rows // 20), 10_000)
+        window = 1000 if n_rows is None else min(max(100, n_rows // 20), 10_000)
     if window < 1:
         raise ValueError(f"window must be positive, got {window}")
-    recorder = Recorder(model, source.n_rows, window, classes, bounds)
-    for X, y in source.read(chunk_size):
-        recorder.feed(X, y)
+    recorder = Recorder(model, n_rows, window, classes, bounds)
+    for X, y, _ in stream.chunks(chunk_size):
+        if y is None:
+            raise ValueError(f"{stream.name} has no labels to learn from")
+        recorder.feed(X, label_array(y))
         if progress is not None:
-            progress(recorder.rows, source.n_rows)
+            progress(recorder.rows, n_rows)
     if recorder.rows == 0:
-        raise ValueError(f"the stream {source.name} has no rows")
+        raise ValueError(f"{stream.name} has no rows")
     return recorder.result()
 
 

@@ -16,34 +16,33 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .labels import Numbers
+from .label_kinds import refuse_masked
+from .labels import Numbers, as_they_are
 from .options import Options
 
 # Values in one piece.
 PIECE = 1 << 19
 
 
-class Arrays:
-    """Slices of a matrix and its labels (None: there are none)."""
+class ArrayRows:
+    """A matrix and its labels (None: there are none), to be cut into slices of ``piece`` rows."""
 
     def __init__(self, X: Any, y: Any, description: str = "arrays") -> None:
-        if not sparse.issparse(X):
-            X = np.asanyarray(X)
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
+        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         if X.ndim != 2:
             raise ValueError(f"X must have two dimensions (rows and features), got shape {X.shape}")
         if y is not None and len(y) != X.shape[0]:
             raise ValueError(f"X and y must have as many rows as each other, got {X.shape[0]} and {len(y)}")
-        self._X, self._y = X.tocsr() if sparse.issparse(X) else X, y
+        self.whole = X, None if y is None else as_they_are(y)
+        self.piece = max(1, PIECE * X.shape[0] // max(1, X.nnz if sparse.issparse(X) else X.size))
         self.n_features: int | None = X.shape[1]
         self.description = description
 
     def pairs(self) -> Iterator[tuple[Any, Any]]:
-        """Rows and labels, slice by slice."""
-        n, width = self._X.shape
-        step = max(1, PIECE // max(1, width))
-        for start in range(0, n, step):
-            stop = min(n, start + step)
-            yield self._X[start:stop], None if self._y is None else np.asarray(self._y[start:stop])
+        """All rows and labels, which lie in memory or are mapped."""
+        yield self.whole
 
 
 class LastColumn:
@@ -57,12 +56,14 @@ class LastColumn:
     def pairs(self) -> Iterator[tuple[Any, Any]]:
         """Rows and labels, slice by slice."""
         numbers = Numbers()
-        for Z, _ in Arrays(self._Z, None).pairs():
+        step = max(1, PIECE // self._Z.shape[1])
+        for start in range(0, len(self._Z), step):
+            Z = self._Z[start : start + step]
             for part, y in numbers.pieces(np.asarray(Z[:, -1], dtype=np.float64)):
                 yield np.ascontiguousarray(Z[part, :-1]), y
 
 
-def npy(path: Path, options: Options) -> Arrays | LastColumn:
+def npy(path: Path, options: Options) -> ArrayRows | LastColumn:
     """The stream in a ``.npy`` file."""
     Z = _mapped(path)
     if Z.ndim != 2:
@@ -70,7 +71,7 @@ def npy(path: Path, options: Options) -> Arrays | LastColumn:
     if Z.dtype.kind not in "biuf":
         raise ValueError(f"{path} must hold real numbers, got an array of type {Z.dtype}")
     if not options.labelled:
-        return Arrays(Z, None, "NumPy array, mapped")
+        return ArrayRows(Z, None, "NumPy array, mapped")
     if options.label is not None:
         other = path.parent / options.label
         if not other.is_file():
@@ -78,13 +79,13 @@ def npy(path: Path, options: Options) -> Arrays | LastColumn:
         y = _mapped(other)
         if y.ndim != 1:
             raise ValueError(f"{other} must hold one label per row, got an array of shape {y.shape}")
-        return Arrays(Z, y, f"NumPy array, mapped, labels from {other.name}")
+        return ArrayRows(Z, y, f"NumPy array, mapped, labels from {other.name}")
     if Z.shape[1] < 2:
         raise ValueError(f"{path} has one column only; name the file of the labels by label, or give labelled=False")
     return LastColumn(Z, "NumPy array, mapped, the label in its last column")
 
 
-def npz(path: Path, options: Options) -> Arrays:
+def npz(path: Path, options: Options) -> ArrayRows:
     """The stream in a ``.npz`` archive."""
     names = ("X", "y") if options.labelled else ("X",)
     try:
@@ -98,7 +99,7 @@ def npz(path: Path, options: Options) -> Arrays:
     except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError) as error:
         raise ValueError(f"{path}: not a readable .npz archive: {error}") from error
     how = "mapped" if isinstance(arrays[0], np.memmap) else "loaded whole"
-    return Arrays(arrays[0], arrays[1] if options.labelled else None, f"NumPy archive, {how}")
+    return ArrayRows(arrays[0], arrays[1] if options.labelled else None, f"NumPy archive, {how}")
 
 
 def _mapped(path: Path) -> Any:

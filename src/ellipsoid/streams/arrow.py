@@ -19,9 +19,9 @@ from .options import Options
 from .scan.hashing import hash_name, hash_strings
 from .scan.table import NO_HASH
 
-ROWS = 8192
+BATCH_ROWS = 8192
 PARQUET, ARROW = "parquet", "arrow"
-MAGIC = b"ARROW1"
+FILE_MAGIC = b"ARROW1"
 
 
 class ArrowTable:
@@ -61,8 +61,8 @@ class ArrowTable:
             for batch in self._batches():
                 if self.n_features is None or row == 0:
                     label = self._arrange(batch.schema)
-                for start in range(0, batch.num_rows, ROWS):
-                    part = batch.slice(start, ROWS)
+                for start in range(0, batch.num_rows, BATCH_ROWS):
+                    part = batch.slice(start, BATCH_ROWS)
                     X = self._features(part, row)
                     if label is None:
                         yield X, None
@@ -77,20 +77,20 @@ class ArrowTable:
             from pyarrow import parquet
 
             with parquet.ParquetFile(self.origin.path) as file:
-                yield from file.iter_batches(batch_size=ROWS, use_threads=False)
+                yield from file.iter_batches(batch_size=BATCH_ROWS, use_threads=False)
             return
         from pyarrow import ipc
 
         if self.origin.path is not None:
             with open(self.origin.path, "rb") as file:
                 magic = file.read(6)
-            if magic == MAGIC:
+            if magic == FILE_MAGIC:
                 with ipc.open_file(str(self.origin.path)) as batches:
                     for i in range(batches.num_record_batches):
                         yield batches.get_batch(i)
                 return
         with self.origin.open() as file:
-            if file.peek(8).startswith(MAGIC):
+            if file.peek(8).startswith(FILE_MAGIC):
                 # In a pipe, an Arrow file is a stream behind eight bytes.
                 file.read(8)
             with ipc.open_stream(file) as batches:

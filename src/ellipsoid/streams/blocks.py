@@ -23,7 +23,7 @@ import numpy as np
 from ellipsoid.engine.native.text_words import WINDOW
 
 # Smaller ones cost more in handing over than they save (docs/decisions/0021).
-BLOCK = 1 << 21
+BLOCK_BYTES = 1 << 21
 PEEK = 1 << 18
 LONGEST_LINE = 1 << 28
 # Scanners look at windows of bytes, also where the last line ends, and right behind a window.
@@ -90,7 +90,7 @@ class Origin:
     def blocks_left(self) -> int | None:
         """How many more blocks this pass will need; None where only reading tells."""
         left = self._left(self._filled)
-        return None if left is None else -(-left // BLOCK)
+        return None if left is None else -(-left // BLOCK_BYTES)
 
     def peek(self) -> bytes:
         """The first bytes, decompressed, without reading them for good."""
@@ -157,7 +157,7 @@ class Origin:
     def _room(self, past: int) -> int:
         """Bytes for a block that begins behind so many: no more than there are, and one in which the end shows."""
         left = self._left(past)
-        return min(BLOCK, left + 1) if left else BLOCK
+        return min(BLOCK_BYTES, left + 1) if left else BLOCK_BYTES
 
     def _left(self, past: int) -> int | None:
         """Bytes behind so many; None if the file does not tell, as those do not that the system makes while they are

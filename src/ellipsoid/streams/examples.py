@@ -1,8 +1,8 @@
 """Any Python iterable as a stream: of examples ``(x, y)`` or of chunks ``(X, y)``.
 
-An example's x is a 1-D array, a sparse row, or a ``dict`` of features by name. Names are hashed: the feature ``name:
-number`` has the column ``hash(name)``; ``name: "word"`` sets a one in the column of the hash of the word, seeded with
-the hash of the name, as a column of words in a table does.
+An example's x is a 1-D array, a sparse row, or a ``dict`` of features by name. Unless dicts are kept, names are hashed:
+the feature ``name: number`` has the column ``hash(name)``; ``name: "word"`` sets a one in the column of the hash of the
+word, seeded with the hash of the name, as a column of words in a table does.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .arrays import Arrays
+from .arrays import ArrayRows
+from .labels import as_they_are
 from .options import Options
 from .scan.hashing import hash_name, hash_strings
 
-ROWS = 1024
+EXAMPLES = 1024
 
 
 class Examples:
@@ -42,18 +43,24 @@ class Examples:
         for item in iterator:
             x, y = _pair(item, row)
             if is_example(x, y):
-                others = enumerate(islice(iterator, (self.options.chunk_rows or ROWS) - 1), start=row + 1)
+                others = enumerate(islice(iterator, (self.options.chunk_rows or EXAMPLES) - 1), start=row + 1)
                 several = [(x, y), *(_pair(other, i) for i, other in others)]
                 xs, ys = [list(part) for part in zip(*several, strict=True)]
-                yield self._rows(xs, row), _labels(ys)
+                yield self._rows(xs, row), as_they_are(ys)
                 row += len(ys)
             else:
-                for X, labels in Arrays(x, y).pairs():
-                    row += len(labels)
-                    yield X, labels
+                X, labels = ArrayRows(x, y).whole
+                row += X.shape[0]
+                yield X, labels
 
     def _rows(self, xs: list[Any], row: int) -> Any:
         if isinstance(xs[0], Mapping):
+            for i, x in enumerate(xs, start=row):
+                if not isinstance(x, Mapping):
+                    raise ValueError(f"row {i}: every example must be a dict of features, as the first is, got {x!r}")
+            if self.options.dicts == "keep":
+                self.description = "an iterable of named features"
+                return xs
             self.n_features = 1 << self.options.hash_bits
             self.description = f"an iterable of named features, hashed to {self.options.hash_bits} bits"
             return hashed(xs, self.options.hash_bits, row)
@@ -76,12 +83,6 @@ def _pair(item: Any, row: int) -> Any:
     return x, y
 
 
-def _labels(ys: list[Any]) -> Any:
-    """Labels as they are: beside a word, NumPy would make a word of a number."""
-    words = {isinstance(y, str) for y in ys}
-    return np.asarray(ys) if len(words) == 1 else np.array(ys, dtype=object)
-
-
 def is_example(x: Any, y: Any) -> bool:
     """Is a pair one example, not a chunk of them?"""
     return isinstance(x, Mapping) or np.ndim(y) == 0 or (not sparse.issparse(x) and np.ndim(x) == 1)
@@ -99,8 +100,6 @@ def hashed(examples: list[Mapping[Any, Any]], bits: int, row: int = 0) -> Any:
     values: list[float] = []
     indptr = [0]
     for i, example in enumerate(examples, start=row):
-        if not isinstance(example, Mapping):
-            raise ValueError(f"row {i}: every example must be a dict of features, as the first is, got {example!r}")
         for name, value in example.items():
             text = name if isinstance(name, str) else str(name)
             if isinstance(value, str):

@@ -22,7 +22,7 @@ QUICK = frozenset(
 # Kinds of arrays of which the same is true.
 QUICK_KINDS = "biufU"
 
-SMALLEST, LARGEST = -(2**63), 2**63 - 1
+LOWEST, HIGHEST = -(2**63), 2**63 - 1
 WHOLE = 2.0**53
 
 KINDS = "all text or all whole numbers"
@@ -53,7 +53,7 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
     if kind == "f":
         return _whole(labels, what)
     if kind == "u" and labels.dtype.itemsize == 8:
-        _refuse_first(labels, labels > LARGEST, what)
+        _refuse_first(labels, labels > HIGHEST, what)
     if kind in "OT":
         return _objects(labels, what)
     if kind == "c":
@@ -84,7 +84,7 @@ def plain(label: Any) -> Any:
         return str(label)
     if isinstance(label, bool):
         return label
-    if isinstance(label, int) and SMALLEST <= label <= LARGEST:
+    if isinstance(label, int) and LOWEST <= label <= HIGHEST:
         return int(label)
     if isinstance(label, float) and label.is_integer() and abs(label) <= WHOLE:
         return float(label)

@@ -39,3 +39,13 @@ class Numbers:
             self._whole = start == len(y)
         if start < len(y):
             yield slice(start, len(y)), np.array(y[start:])
+
+
+def as_they_are(y: Any) -> Any:
+    """Labels as an array: beside a word, NumPy would make a word of a number.
+
+    >>> as_they_are([1, "x"]).tolist()
+    [1, 'x']
+    """
+    mixed = isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1
+    return np.array(y, dtype=object) if mixed else np.asarray(y)

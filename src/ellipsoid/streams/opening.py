@@ -5,9 +5,10 @@
 a path                                by its name: ``.svm .libsvm .svmlight .txt``, ``.csv .tsv``, ``.vw``,
                                       ``.parquet .pq``, ``.arrow .feather .ipc``, ``.npy``, ``.npz``; text of
                                       these may be compressed (``.gz .bz2 .xz .zst``); other names as ``"-"``
-the name of a data set, a `Dataset`   its training part
+the name of a data set, a `Dataset`   its training part; ``test`` has the other
 a pair ``(X, y)`` of arrays           as it is
 any other iterable                    examples ``(x, y)``, with dicts or rows, or chunks ``(X, y)``
+a `Stream` that is open               itself
 ====================================  =======================================================================
 """
 
@@ -20,9 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from . import arrays
-from .arrays import Arrays
+from .arrays import ArrayRows
 from .blocks import SUFFIXES, Origin, stem
-from .chunks import Reader
 from .datasets import Dataset, load, names
 from .examples import Examples
 from .options import FORMATS, Options
@@ -49,46 +49,53 @@ _SVMLIGHT = re.compile(rb"\s*[-+]?[\d.]+(e[-+]?\d+)?(\s+|(,[-+]?[\d.]+)+ +(?=[^,
 _TABLES = ("csv", "parquet", "arrow")
 
 
-def open_stream(source: Any, **options: Any) -> Reader:
-    """A `Reader` of the stream ``source``; the keywords are those of `Options`.
+def open_stream(source: Any, **options: Any) -> Stream:
+    """``source`` as a `Stream`; the keywords are those of `Options`.
 
-    >>> reader = open_stream([({"rain": 1.0}, "wet"), ({"sun": 2.0}, "dry")], bits=8)
-    >>> for X, y, offset in reader:
+    >>> examples = [({"rain": 1.0}, "wet"), ({"sun": 2.0}, "dry")]
+    >>> for X, y, offset in open_stream(examples, bits=8):
     ...     print(X.shape, y.tolist(), offset)
     (2, 256) ['wet', 'dry'] 0
+    >>> open_stream("digits").n_rows
+    1797
     """
+    if isinstance(source, Stream):
+        if options:
+            raise ValueError(f"{source.name} is open already: give {', '.join(options)} where it is opened")
+        return source
     asked = Options(**options)
     if isinstance(source, str | os.PathLike):
         return _named(os.fspath(source), asked)
     if hasattr(source, "read"):
         return _bytes(Origin(source), asked, asked.format)
     if isinstance(source, Dataset):
-        return _arrays(source.name, Arrays(*source.train, "a data set"), asked)
+        return _dataset(source, asked)
     if isinstance(source, tuple) and len(source) == 2:
-        return _arrays("arrays", Arrays(*source), asked)
+        _refuse_columns("arrays", asked)
+        return Stream("arrays", ArrayRows(*source), asked)
     if isinstance(source, Iterable):
         return Stream("stream", Examples(source, asked), asked)
     raise TypeError(
-        "stream must be a path, '-', an open binary file, a data set or its name, a pair (X, y), or an iterable of "
+        "a stream must be a path, '-', an open binary file, a data set or its name, a pair (X, y), or an iterable of "
         f"chunks (X, y) or examples (x, y), got {type(source).__name__}"
     )
 
 
-def _named(name: str, options: Options) -> Reader:
+def _named(name: str, options: Options) -> Stream:
     if name == "-":
         return _bytes(Origin(name), options, options.format)
     path = Path(name)
     format = options.format or SUFFIX.get(Path(stem(path.name)).suffix)
     if not path.exists():
         if format is None and not path.suffix:
-            return _arrays(name, Arrays(*load(name).train, "a data set"), options)
+            return _dataset(load(name), options)
         raise FileNotFoundError(f"no file {name!r}, and no data set of that name (there are {', '.join(names())})")
     return _bytes(Origin(path), options, format)
 
 
-def _arrays(name: str, format: Format, options: Options) -> Reader:
-    _refuse_columns(name, options)
-    return Stream(name, format, options)
+def _dataset(data: Dataset, options: Options) -> Stream:
+    _refuse_columns(data.name, options)
+    return Stream(data.name, ArrayRows(*data.train, "a data set"), options, test=data.test)
 
 
 def _refuse_columns(name: str, options: Options, labels: bool = False) -> None:
@@ -99,7 +106,7 @@ def _refuse_columns(name: str, options: Options, labels: bool = False) -> None:
             raise ValueError(f"{option} {verb} {what} of a table (CSV, Parquet, Arrow), and {name!r} is none")
 
 
-def _bytes(origin: Origin, options: Options, format: str | None) -> Reader:
+def _bytes(origin: Origin, options: Options, format: str | None) -> Stream:
     format = format or sniff(origin.peek(), origin.name)
     if format not in _TABLES:
         _refuse_columns(origin.name, options, labels=format == "npy")

@@ -29,6 +29,9 @@ class Options:
         what to do with a sparse feature beyond ``n_features``: ``"error"`` or ``"drop"``;
     ``bits``
         hash the names of features to ``2**bits`` columns;
+    ``dicts``
+        what becomes of examples that are dicts: ``"hash"`` makes rows of ``2**bits`` columns of them, ``"keep"`` hands
+        them on for ``learn_one``, where a learner gives each name a column of its own;
     ``zero_based``
         whether the features of svmlight text count from 0; None: the first block tells;
     ``missing``
@@ -54,6 +57,7 @@ class Options:
     n_features: int | None = None
     extra: str = "error"
     bits: int | None = None
+    dicts: str = "hash"
     zero_based: bool | None = None
     missing: str = "error"
     skip: int = 0
@@ -63,11 +67,14 @@ class Options:
     def __post_init__(self) -> None:
         if self.format not in (None, *FORMATS):
             raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {self.format!r}")
-        for name, allowed in (("extra", ("error", "drop")), ("missing", ("error", "zero"))):
+        choices = (("extra", ("error", "drop")), ("missing", ("error", "zero")), ("dicts", ("hash", "keep")))
+        for name, allowed in choices:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be {' or '.join(allowed)}, got {getattr(self, name)!r}")
         if self.bits is not None and not 1 <= self.bits <= MOST_BITS:
             raise ValueError(f"bits must be from 1 to {MOST_BITS}, got {self.bits}")
+        if self.bits is not None and self.dicts == "keep":
+            raise ValueError("bits hashes the names in dicts, and dicts='keep' keeps them: give one of the two")
         if self.n_features is not None and self.n_features < 1:
             raise ValueError(f"n_features must be positive, got {self.n_features}")
         twice = [name for name in self.columns or () if (self.columns or ()).count(name) > 1]

@@ -11,7 +11,8 @@ from scipy import sparse
 from .blocks import Origin, TextBlock
 from .labels import Numbers
 from .options import Options
-from .scan.svmlight import FULL, Rows
+from .scan.reasons import FULL
+from .scan.svmlight import SparseRows
 from .scan_threads import ABREAST, Scanned, side_by_side
 from .words import LineError, finite
 
@@ -41,7 +42,7 @@ class SparseText:
     def begin(self, block: TextBlock) -> None:
         """Find out from the first block what is to be known beforehand."""
 
-    def run(self, text: Any, position: int, stop: int, out: Rows) -> Any:
+    def run(self, text: Any, position: int, stop: int, out: SparseRows) -> Any:
         """Scan lines from a position on; returns a ``Stop``."""
         raise NotImplementedError
 
@@ -49,7 +50,7 @@ class SparseText:
         """The sentence for the flaw at which a scan stopped."""
         raise NotImplementedError
 
-    def pieces(self, out: Rows, found: Any) -> tuple[Any, Any]:
+    def pieces(self, out: SparseRows, found: Any) -> tuple[Any, Any]:
         """Rows, as wide as they need be, and labels of a scan."""
         raise NotImplementedError
 
@@ -117,9 +118,9 @@ class SparseText:
         return Scanned(pieces, lines, flaw, (rows_seen / block.stop, values_seen / block.stop), important)
 
     @staticmethod
-    def rows(rows: int, values: int, hard: int) -> Rows:
+    def rows(rows: int, values: int, hard: int) -> SparseRows:
         """Arrays for so many rows, values and numerals left to Python."""
-        return Rows(
+        return SparseRows(
             np.empty(rows),
             np.empty(rows + 1, dtype=np.int32),
             np.empty(values, dtype=np.int32),
@@ -127,7 +128,7 @@ class SparseText:
             np.empty((hard, 3), dtype=np.int64),
         )
 
-    def _hard(self, block: TextBlock, out: Rows, found: Any) -> tuple[int, tuple[int, str] | None]:
+    def _hard(self, block: TextBlock, out: SparseRows, found: Any) -> tuple[int, tuple[int, str] | None]:
         """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the
         next.
         """
@@ -143,7 +144,7 @@ class SparseText:
         return found.rows, None
 
 
-def matrix(out: Rows, found: Any, width: int, hashed: bool) -> Any:
+def matrix(out: SparseRows, found: Any, width: int, hashed: bool) -> Any:
     """The rows of a scan as a CSR matrix; features of one hash are added up."""
     n, k = found.rows, found.values
     X = sparse.csr_matrix((out.values[:k], out.indices[:k], out.indptr[: n + 1]), shape=(n, width))

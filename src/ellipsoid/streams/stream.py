@@ -1,22 +1,47 @@
-"""The reader that every format shares: rows are counted, skipped and cut here, and the next ones are read meanwhile."""
+"""A stream that is open: its rows in order, in chunks of bounded size, and what is known of them beforehand.
+
+A stream may be longer than memory, so that nobody need ask for all of it: each `Chunk` may be forgotten before the next
+is read. How a stream is cut into chunks changes no result.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import cached_property
 from queue import Full, Queue
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from .chunks import Chunk
+import numpy as np
+from scipy import sparse
+
+from .arrays import ArrayRows
+from .datasets import Pair
 from .options import Options
 
-Pairs = Iterator[tuple[Any, Any]]
+Pairs = Iterator[Pair]
+
+
+class Chunk(NamedTuple):
+    """Consecutive rows of a stream.
+
+    ``X`` is a 2-D array of numbers, a CSR matrix whose indices increase within a row, or (with ``dicts="keep"``) a list
+    of dicts; ``y`` the labels, one per row (or a 0/1 matrix, one column per label), None where the stream has none;
+    ``offset`` the number of rows before the first of these.
+
+    A sparse stream does not know its width before its end: ``X.shape[1]`` never falls from one chunk to the next, but
+    may rise, unless the stream was told ``n_features`` or hashes to ``2**bits`` columns.
+    """
+
+    X: Any
+    y: Any
+    offset: int
 
 
 class Format(Protocol):
     """How the bytes of an origin become rows and labels.
 
-    What only some formats know of their features is looked for: ``columns``, ``zero_based``, ``bits``.
+    What only some formats know is looked for: ``columns``, ``zero_based``, ``bits``, ``piece``, ``whole``.
     """
 
     n_features: int | None
@@ -26,29 +51,56 @@ class Format(Protocol):
         """The format in words."""
 
     def pairs(self) -> Pairs:
-        """Rows and labels from the beginning, in pieces of bounded size."""
+        """Rows and labels from the beginning, in pieces of bounded size (``piece`` says where to cut those that lie in
+        memory anyway).
+        """
 
 
 class Stream:
-    """A `Reader` of one format.
+    """What `open_stream` returns.
 
-    ``ahead`` lets a thread read the next piece while this one is learned, which pays where most of the work is done
-    outside Python's lock.
+    Iterating starts at the beginning; what can be read only once (a pipe, an iterator) says so when it is asked a
+    second time. Bad input raises ``ValueError`` that names the file and the line or row, and every chunk before it has
+    been yielded by then.
+
+    ``test`` is the test part of a data set that has one. ``ahead`` lets a thread read the next piece while this one is
+    learned, which pays where most of the work is done outside Python's lock.
     """
 
-    def __init__(self, name: str, format: Format, options: Options, *, origin: Any = None, ahead: bool = False) -> None:
-        self.name, self.options = name, options
+    def __init__(
+        self,
+        name: str,
+        format: Format,
+        options: Options,
+        *,
+        origin: Any = None,
+        ahead: bool = False,
+        test: Pair | None = None,
+    ) -> None:
+        self.name, self.options, self.test = name, options, test
         self._format, self._origin, self._ahead = format, origin, ahead
 
     @property
     def description(self) -> str:
-        """The stream in words."""
+        """The stream in words, with what was detected: ``train.svm.gz: svmlight text, features count from 1``."""
         return f"{self.name}: {self._format.description}"
 
     @property
     def n_features(self) -> int | None:
         """The width of the chunks, None while it is unknown."""
         return self._format.n_features
+
+    @property
+    def n_rows(self) -> int | None:
+        """The number of rows of arrays and data sets, None where only reading tells."""
+        whole = self._whole
+        return None if whole is None else whole[0].shape[0]
+
+    @property
+    def classes(self) -> Any:
+        """The labels of arrays and data sets, None where only reading tells, and of several labels a row."""
+        y = None if self._whole is None else self._whole[1]
+        return None if y is None or y.ndim > 1 else np.unique(y)
 
     @property
     def columns(self) -> list[str] | None:
@@ -70,18 +122,23 @@ class Stream:
 
     @property
     def bytes_total(self) -> int | None:
-        """Bytes to be read, None if nobody knows."""
+        """Bytes to be read, of the file as it lies on disk; None for a pipe or an iterator."""
         return self._origin.bytes_total if self._origin else None
 
     @property
     def bytes_read(self) -> int:
-        """Bytes read so far."""
+        """Bytes read so far, of the same count; 0 where nothing is read from a file."""
         return self._origin.bytes_read if self._origin else 0
 
     def __iter__(self) -> Iterator[Chunk]:
-        offset, skip, most = 0, self.options.skip, self.options.chunk_rows
+        return self.chunks(self.options.chunk_rows)
+
+    def chunks(self, most: int | None) -> Iterator[Chunk]:
+        """The chunks, of at most so many rows (None: as many as lie together)."""
+        offset, skip = 0, self.options.skip
+        most = most or getattr(self._format, "piece", None)
         for X, y in read_ahead(self._format.pairs()) if self._ahead else self._format.pairs():
-            n = X.shape[0]
+            n = len(X) if isinstance(X, list) else X.shape[0]
             start = min(max(0, skip - offset), n)
             step = most or n
             while start < n:
@@ -93,6 +150,44 @@ class Stream:
             offset += n
         if offset == 0:
             raise ValueError(f"{self.name} has no rows")
+
+    def arrays(self) -> Pair:
+        """All rows that are left as one X, as wide as the widest, and their labels as one y (None: there are none)."""
+        if self._whole is not None and self.n_rows:
+            return self._whole
+        parts = list(self)
+        if not parts:
+            raise ValueError(f"{self.name} has no rows after the first {self.options.skip}")
+        Xs, ys, _ = zip(*parts, strict=True)
+        if isinstance(Xs[0], list):
+            raise ValueError("examples kept as dicts have no array form; learn from them one after another")
+        if not sparse.issparse(Xs[0]):
+            X = np.concatenate(Xs)
+        else:
+            width = max(X.shape[1] for X in Xs)
+            X = sparse.vstack([_widened(X, width) for X in Xs], format="csr")
+        if ys[0] is None:
+            return X, None
+        # Beside words, NumPy would make words of numbers.
+        words = {y.dtype.kind == "U" for y in ys}
+        return X, np.concatenate(ys, dtype=object if len(words) > 1 else None)
+
+    def in_memory(self) -> Stream:
+        """The same stream, read to its end: it knows its rows and labels, and reading it again costs nothing."""
+        return self if self._whole else Stream(self.name, ArrayRows(*self.arrays()), Options(), test=self.test)
+
+    @cached_property
+    def _whole(self) -> Pair | None:
+        whole: Pair | None = getattr(self._format, "whole", None)
+        if whole is None:
+            return None
+        X, y = whole
+        skip = self.options.skip
+        return X[skip:] if skip else X, y[skip:] if y is not None and self.options.labelled else None
+
+
+def _widened(X: Any, width: int) -> Any:
+    return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
 
 
 def read_ahead(pairs: Pairs, depth: int = 2) -> Pairs:

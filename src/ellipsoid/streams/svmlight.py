@@ -11,20 +11,21 @@ from typing import Any
 
 from .blocks import Origin, TextBlock
 from .options import Options
+from .scan import reasons
 from .scan import svmlight as scan
 from .sparse_text import SparseText, matrix
 from .words import token
 
 # Without n_features and bits, a feature beyond this is taken for damage, not for a wish for that much memory.
-WIDEST = 1 << 24
+MOST_UNASKED = 1 << 24
 
 _SENTENCES = {
-    scan.NO_LABEL: "a line must begin with its label, a number, got {}",
-    scan.MANY_LABELS: "a line must have one label, got {}; sets of labels are learned from arrays, y a 0/1 matrix",
-    scan.NO_INDEX: "a feature must be written index:value, got {}",
-    scan.NO_COLON: "a feature must be written index:value, got {}",
-    scan.NO_VALUE: "the value of a feature must be a number, got {}",
-    scan.NOT_RISING: "the indices of the features must rise along a line, but {} follows one that is as large",
+    reasons.NO_LABEL: "a line must begin with its label, a number, got {}",
+    reasons.MANY_LABELS: "a line must have one label, got {}; sets of labels are learned from arrays, y a 0/1 matrix",
+    reasons.NO_INDEX: "a feature must be written index:value, got {}",
+    reasons.NO_COLON: "a feature must be written index:value, got {}",
+    reasons.NO_VALUE: "the value of a feature must be a number, got {}",
+    reasons.NOT_RISING: "the indices of the features must rise along a line, but {} follows one that is as large",
 }
 
 
@@ -57,7 +58,7 @@ class Svmlight(SparseText):
         zero = self.options.zero_based
         self._base = self._detected(block) if zero is None else int(not zero)
 
-    def pieces(self, out: scan.Rows, found: Any) -> tuple[Any, Any]:
+    def pieces(self, out: scan.SparseRows, found: Any) -> tuple[Any, Any]:
         """Rows, as wide as they need be, and labels of a scan."""
         hashed = self.options.bits is not None
         width = self.n_features or max(1, found.largest - (self._base or 0) + 1)
@@ -69,27 +70,27 @@ class Svmlight(SparseText):
         # It may stand in a comment: look closer, at every line up to the first flaw.
         rows, values = block.stop // 2 + 1, block.stop // self.shortest + 1
         out = self.rows(rows, values, rows)
-        rules = scan.Rules(base=0, width=2**31 - 1, drop=True, mask=-1)
-        return int(scan.Stop(*scan.scan(block.text, 0, block.stop, rules, out)).smallest > 0)
+        rules = scan.SvmlightRules(base=0, width=2**31 - 1, drop=True, mask=-1)
+        return int(scan.SvmlightStop(*scan.scan_svmlight(block.text, 0, block.stop, rules, out)).smallest > 0)
 
-    def run(self, text: Any, position: int, stop: int, out: scan.Rows) -> Any:
+    def run(self, text: Any, position: int, stop: int, out: scan.SparseRows) -> Any:
         """Scan lines from a position on."""
         base = self._base or 0
         if self.options.bits is not None:
-            rules = scan.Rules(base, 1 << 62, False, (1 << self.options.bits) - 1)
+            rules = scan.SvmlightRules(base, 1 << 62, False, (1 << self.options.bits) - 1)
         else:
-            width = WIDEST if self.n_features is None else self.n_features
-            rules = scan.Rules(base, width, self.options.extra == "drop", -1)
-        return scan.Stop(*scan.scan(text, position, stop, rules, out))
+            width = MOST_UNASKED if self.n_features is None else self.n_features
+            rules = scan.SvmlightRules(base, width, self.options.extra == "drop", -1)
+        return scan.SvmlightStop(*scan.scan_svmlight(text, position, stop, rules, out))
 
     def flaw(self, block: TextBlock, found: Any) -> str:
         """The sentence for the flaw at which a scan stopped."""
         word = token(block, found.position)
-        if found.reason == scan.ZERO_INDEX:
+        if found.reason == reasons.ZERO_INDEX:
             how = "are to count" if self.options.zero_based is False else "count in the first lines"
             return f"{word} is feature 0, but features {how} from 1; give zero_based=True from the first file on"
-        if found.reason == scan.TOO_WIDE and self.n_features is not None:
+        if found.reason == reasons.TOO_WIDE and self.n_features is not None:
             return f"{word} is beyond n_features={self.n_features} (features count from {self._base})"
-        if found.reason == scan.TOO_WIDE:
-            return f"{word} is beyond {WIDEST} features, the most that are read unasked; give n_features or bits"
+        if found.reason == reasons.TOO_WIDE:
+            return f"{word} is beyond {MOST_UNASKED} features, the most that are read unasked; give n_features or bits"
         return _SENTENCES[found.reason].format(word)

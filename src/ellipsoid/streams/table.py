@@ -17,6 +17,7 @@ from .blocks import SLACK, Origin, TextBlock
 from .labels import Numbers
 from .onehot import beside
 from .options import Options
+from .scan import reasons
 from .scan import table as scan
 from .scan.hashing import hash_name
 from .scan_threads import ABREAST, Scanned, side_by_side
@@ -159,7 +160,7 @@ class Csv:
             if names is not None and kind == scan.NUMBER:
                 self.columns = [names[j] for j in of_kind]
         seed = np.array([hash_name(names[j] if names else str(j)) for j in range(width)], dtype=np.int64)
-        self._columns = scan.Columns(purpose, place, seed)
+        self._columns = scan.TableColumns(purpose, place, seed)
         self._hashes = int((purpose == scan.TEXT).sum())
         self._numbers = int((purpose == scan.NUMBER).sum())
         self._known: dict[bytes, str] = {}
@@ -183,7 +184,7 @@ class Csv:
         expect.
         """
         room, lines, rows_seen, pieces = HARD_ROOM, block.raw.count(b"\n", 0, position), 0, []
-        rules = scan.Rules(ord(self._delimiter), (1 << self.options.hash_bits) - 1, self.options.missing == "zero")
+        rules = scan.TableRules(ord(self._delimiter), (1 << self.options.hash_bits) - 1, self.options.missing == "zero")
         flaw = None
         while position < block.stop and flaw is None:
             size = block.stop - position
@@ -193,19 +194,19 @@ class Csv:
                 np.empty((n, self._numbers)), np.empty((n, self._hashes), dtype=np.int64), np.empty(n),
                 np.empty((n if text else 0, 2), dtype=np.int64), np.empty((room, 4), dtype=np.int64),
             )  # fmt: skip
-            found = scan.Stop(*scan.scan(block.text, position, block.stop, self._columns, rules, out))
+            found = scan.TableStop(*scan.scan_table(block.text, position, block.stop, self._columns, rules, out))
             rows, flaw = self._hard(block, out, found)
             if rows:
                 pieces.append(self._piece(block, out, rows))
             lines, rows_seen = lines + found.lines, rows_seen + found.rows
-            if flaw is None and found.reason > scan.FULL:
+            if flaw is None and found.reason > reasons.FULL:
                 flaw = lines + 1, self._flaw(block, found)
             if found.rows == 0:
                 room, density = 4 * room, 1.0
             position = found.position
         return Scanned(pieces, lines, flaw, rows_seen / block.stop)
 
-    def _hard(self, block: TextBlock, out: scan.Cells, found: scan.Stop) -> tuple[int, tuple[int, str] | None]:
+    def _hard(self, block: TextBlock, out: scan.Cells, found: scan.TableStop) -> tuple[int, tuple[int, str] | None]:
         """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the
         next.
         """
@@ -220,17 +221,17 @@ class Csv:
                 out.numbers[row, place] = value
         return found.rows, None
 
-    def _flaw(self, block: TextBlock, found: scan.Stop) -> str:
+    def _flaw(self, block: TextBlock, found: scan.TableStop) -> str:
         width = len(self._columns.purpose)
-        if found.reason == scan.TOO_FEW:
+        if found.reason == reasons.TOO_FEW:
             return f"{found.column} columns where the first line has {width}"
-        if found.reason == scan.TOO_MANY:
+        if found.reason == reasons.TOO_MANY:
             return f"more than the {width} columns of the first line"
-        if found.reason == scan.BAD_QUOTE:
+        if found.reason == reasons.BAD_QUOTE:
             return f"the quotation marks of column {found.column + 1} do not enclose it on this line"
-        if found.reason == scan.MISSING and self._columns.purpose[found.column] > scan.TEXT:
+        if found.reason == reasons.MISSING and self._columns.purpose[found.column] > scan.TEXT:
             return f"the label (column {found.column + 1}) is missing"
-        if found.reason == scan.MISSING:
+        if found.reason == reasons.MISSING:
             return f"column {found.column + 1} is missing; give missing='zero' to read that as zero"
         cell = token(block, found.position, b"\r\n" + self._delimiter.encode())
         return f"{cell} is not a number, as the first cell of column {found.column + 1} is"

@@ -6,17 +6,18 @@ from typing import Any
 
 from .blocks import Origin, TextBlock
 from .options import Options
+from .scan import reasons
 from .scan import vw as scan
-from .scan.svmlight import Rows
+from .scan.svmlight import SparseRows
 from .sparse_text import SparseText, matrix
 from .words import token
 
 _SENTENCES = {
-    scan.NO_LABEL: "a line must begin with its label, a number, got {}",
-    scan.NO_BAR: "numbers and a tag must be followed by |, got {}",
-    scan.NO_VALUE: "what follows a colon must be a number, got {}",
-    scan.NO_NAME: "a feature must have a name, got {}",
-    scan.TOO_LARGE: "a value times the scale of its namespace must fit a float64 easily, got {}",
+    reasons.NO_LABEL: "a line must begin with its label, a number, got {}",
+    reasons.NO_BAR: "numbers and a tag must be followed by |, got {}",
+    reasons.NO_VALUE: "what follows a colon must be a number, got {}",
+    reasons.NO_NAME: "a feature must have a name, got {}",
+    reasons.OVERFLOW: "a value times the scale of its namespace must fit a float64 easily, got {}",
 }
 
 
@@ -36,14 +37,14 @@ class VowpalWabbit(SparseText):
         weights = f"; {self.important} importance weights ignored" if self.important else ""
         return f"Vowpal Wabbit text, features hashed to {self.options.hash_bits} bits{weights}"
 
-    def pieces(self, out: Rows, found: Any) -> tuple[Any, Any]:
+    def pieces(self, out: SparseRows, found: Any) -> tuple[Any, Any]:
         """Rows and labels of a scan."""
         return matrix(out, found, 1 << self.options.hash_bits, hashed=True), out.labels[: found.rows]
 
-    def run(self, text: Any, position: int, stop: int, out: Rows) -> Any:
+    def run(self, text: Any, position: int, stop: int, out: SparseRows) -> Any:
         """Scan lines from a position on."""
-        rules = scan.Rules((1 << self.options.hash_bits) - 1, self.options.labelled)
-        return scan.Stop(*scan.scan(text, position, stop, rules, out))
+        rules = scan.VwRules((1 << self.options.hash_bits) - 1, self.options.labelled)
+        return scan.VwStop(*scan.scan_vw(text, position, stop, rules, out))
 
     def flaw(self, block: TextBlock, found: Any) -> str:
         """The sentence for the flaw at which a scan stopped."""

@@ -24,7 +24,7 @@ from ellipsoid.engine.native.text_words import (
 
 from .compiled import at, forced, inlined
 
-FINE, HARD, NO_NUMERAL = range(3)
+READ, HARD, NO_NUMERAL = range(3)
 
 _MOST_DIGITS = 18
 _LEAST_POWER, _LARGEST_POWER = -342, 308
@@ -171,13 +171,13 @@ def common(text, p):
             value = decimal(text, p + whole + 1, w, whole, end - p - whole - 1) if end < p + WINDOW else -1.0
         if text[at(end)] | 32 == 101:
             value = -1.0
-    status = FINE if value >= 0.0 else NO_NUMERAL
+    status = READ if value >= 0.0 else NO_NUMERAL
     return -value if negative else value, end, status
 
 
 @inlined
 def numeral(text, p):
-    """Value, end and status (FINE, HARD, NO_NUMERAL) of the numeral ``[+-] digits [. digits] [e [+-] digits]`` at p."""
+    """Value, end and status (READ, HARD, NO_NUMERAL) of the numeral ``[+-] digits [. digits] [e [+-] digits]`` at p."""
     negative = text[at(p)] == 45
     if negative or text[at(p)] == 43:
         p += 1
@@ -252,4 +252,4 @@ def after_digits(text, p, w, kept):
     value = scaled(w, q)
     if lost and nearest(w, q) != nearest(w + 1, q):
         value = -1.0
-    return (value, p, FINE) if value >= 0.0 else (0.0, p, HARD)
+    return (value, p, READ) if value >= 0.0 else (0.0, p, HARD)

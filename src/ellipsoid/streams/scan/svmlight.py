@@ -14,16 +14,25 @@ from ellipsoid.engine.native.text_words import non_digits, trailing_zeros, witho
 
 from .compiled import at, inlined, scanner
 from .hashing import murmur3
-from .numerals import FINE, HARD, decimal, digits, numeral
-
-# Why a scan stopped: at its end, because its arrays are full, or at a flaw of a line.
-DONE, FULL, NO_LABEL, NO_INDEX, NO_COLON, NO_VALUE, NOT_RISING, TOO_WIDE, ZERO_INDEX, MANY_LABELS = range(10)
+from .numerals import HARD, READ, decimal, digits, numeral
+from .reasons import (
+    FULL,
+    MANY_LABELS,
+    NO_COLON,
+    NO_FLAW,
+    NO_INDEX,
+    NO_LABEL,
+    NO_VALUE,
+    NOT_RISING,
+    TOO_WIDE,
+    ZERO_INDEX,
+)
 
 # Indices of at least this many digits are not computed.
 _BEYOND = 1 << 58
 
 
-class Rows(NamedTuple):
+class SparseRows(NamedTuple):
     """Where a scan writes: labels, CSR rows, and numerals left to Python, (place of the value or -1 - row, begin, end).
 
     The value of a numeral that is left is 1, or the scale by which it is to be multiplied.
@@ -36,7 +45,7 @@ class Rows(NamedTuple):
     hard: Any
 
 
-class Rules(NamedTuple):
+class SvmlightRules(NamedTuple):
     """``base`` is subtracted from every index; what is not below ``width`` is an error, or left out with ``drop``.
     With ``mask`` >= 0 the column is the hash of the index and the mask, and rows are neither sorted nor free of
     repetitions.
@@ -48,7 +57,7 @@ class Rules(NamedTuple):
     mask: int
 
 
-class Stop(NamedTuple):
+class SvmlightStop(NamedTuple):
     """Why a scan stopped, and where: the next byte to read, or that of the flaw; with the line feeds passed, the rows,
     values and hard numerals written, the smallest and the largest index kept.
     """
@@ -76,7 +85,7 @@ def sight(text, window, origin):
 
 
 @scanner
-def scan(text, start, stop, rules, out):
+def scan_svmlight(text, start, stop, rules, out):
     """Read the lines of ``text[start:stop]``, which ends with a line feed."""
     p, lines, row, k, hard = start, 0, 0, 0, 0
     smallest, largest = np.int64(_BEYOND), np.int64(-1)
@@ -98,27 +107,27 @@ def scan(text, start, stop, rules, out):
             lines += 1
             continue
         if row == out.labels.size:
-            return Stop(FULL, line, lines, row, line_k, line_hard, smallest, largest)
+            return SvmlightStop(FULL, line, lines, row, line_k, line_hard, smallest, largest)
         begin = p
         if window == 0:
             window, origin = non_digits(text, p), p
         end = origin + trailing_zeros(window)
         if 0 < end - p <= 8 and text[at(end)] <= 32:
-            value, status, p, window = np.float64(digits(text, p, end - p)), FINE, end, without_lowest(window)
+            value, status, p, window = np.float64(digits(text, p, end - p)), READ, end, without_lowest(window)
         else:
             value, p, status = numeral(text, p)
             window = np.uint64(0)
         c = text[at(p)]
         if status > HARD or not (c <= 32 or c == 35):
             reason = MANY_LABELS if c == 44 and status <= HARD else NO_LABEL
-            return Stop(reason, begin, lines, row, line_k, line_hard, smallest, largest)
+            return SvmlightStop(reason, begin, lines, row, line_k, line_hard, smallest, largest)
         if status == HARD:
             if hard == out.hard.shape[0]:
-                return Stop(FULL, line, lines, row, line_k, line_hard, smallest, largest)
+                return SvmlightStop(FULL, line, lines, row, line_k, line_hard, smallest, largest)
             out.hard[hard, 0], out.hard[hard, 1], out.hard[hard, 2] = -1 - row, begin, p
             hard += 1
         out.labels[at(row)] = value
-        reason = DONE
+        reason = NO_FLAW
         previous = np.int64(-1)
         while True:
             c = text[at(p)]
@@ -147,7 +156,7 @@ def scan(text, start, stop, rules, out):
                         value = np.float64(short)
                     plain = value >= 0.0 and text[at(end)] <= 32
             if plain:
-                begin, index, status = p, digits(text, p, n), FINE
+                begin, index, status = p, digits(text, p, n), READ
                 value = -value if first_digit > colon + 1 else value
                 p, window = end, left
             else:
@@ -212,8 +221,8 @@ def scan(text, start, stop, rules, out):
             out.indices[at(k)] = column
             out.values[at(k)] = value
             k += 1
-        if reason != DONE:
-            return Stop(reason, line if reason == FULL else p, lines, row, line_k, line_hard, smallest, largest)
+        if reason != NO_FLAW:
+            return SvmlightStop(reason, line if reason == FULL else p, lines, row, line_k, line_hard, smallest, largest)
         if k > line_k:
             # Indices rise along a line: the first kept is the smallest, the last the largest.
             smallest = min(smallest, np.int64(out.indices[at(line_k)]) + rules.base)
@@ -222,7 +231,7 @@ def scan(text, start, stop, rules, out):
         lines += 1
         row += 1
         out.indptr[at(row)] = k
-    return Stop(DONE, p, lines, row, k, hard, smallest, largest)
+    return SvmlightStop(NO_FLAW, p, lines, row, k, hard, smallest, largest)
 
 
 @scanner

@@ -10,18 +10,17 @@ from typing import Any, NamedTuple
 
 from .compiled import at, inlined, scanner
 from .hashing import murmur3
-from .numerals import FINE, HARD, NO_NUMERAL, common, numeral
+from .numerals import HARD, NO_NUMERAL, READ, common, numeral
+from .reasons import BAD_QUOTE, FULL, MISSING, NO_FLAW, NOT_A_NUMBER, TOO_FEW, TOO_MANY
 
 # What a column is for.
 IGNORED, NUMBER, TEXT, NUMBER_LABEL, TEXT_LABEL = range(5)
 
-# Why a scan stopped.
-DONE, FULL, TOO_FEW, TOO_MANY, NOT_A_NUMBER, MISSING, BAD_QUOTE = range(7)
 
 NO_HASH = -1
 
 
-class Columns(NamedTuple):
+class TableColumns(NamedTuple):
     """The purpose of each column, its place among those of its purpose, and the seed of its hash."""
 
     purpose: Any
@@ -29,7 +28,7 @@ class Columns(NamedTuple):
     seed: Any
 
 
-class Rules(NamedTuple):
+class TableRules(NamedTuple):
     """The delimiter, the mask of hashes, and whether a missing cell counts as zero."""
 
     delimiter: int
@@ -49,7 +48,7 @@ class Cells(NamedTuple):
     hard: Any
 
 
-class Stop(NamedTuple):
+class TableStop(NamedTuple):
     """Why a scan stopped, and where: the next byte to read, or that of the flaw, in which column; line feeds passed,
     rows and hard numerals written.
     """
@@ -153,7 +152,7 @@ def classify(text, start, stop, delimiter, kinds):
 
 
 @scanner
-def scan(text, start, stop, columns, rules, out):
+def scan_table(text, start, stop, columns, rules, out):
     """Read the lines of ``text[start:stop]``, which ends with a line feed."""
     p, lines, row, hard, delimiter = start, 0, 0, 0, rules.delimiter
     width = columns.purpose.size
@@ -167,8 +166,8 @@ def scan(text, start, stop, columns, rules, out):
             continue
         p = line
         if row == out.labels.size:
-            return Stop(FULL, line, 0, lines, row, line_hard)
-        reason, j = DONE, 0
+            return TableStop(FULL, line, 0, lines, row, line_hard)
+        reason, j = NO_FLAW, 0
         while True:
             purpose, place = columns.purpose[at(j)], columns.place[at(j)]
             begin = p
@@ -184,7 +183,7 @@ def scan(text, start, stop, columns, rules, out):
                 if quotes < 0:
                     reason = BAD_QUOTE
                     break
-                value, status = 0.0, FINE
+                value, status = 0.0, READ
                 if purpose == TEXT_LABEL:
                     out.spans[at(row), 0], out.spans[at(row), 1] = begin, end
                 if purpose != IGNORED and is_missing(text, begin, end):
@@ -220,11 +219,11 @@ def scan(text, start, stop, columns, rules, out):
                 reason = TOO_MANY
                 break
             p += 1
-        if reason == DONE and j < width:
+        if reason == NO_FLAW and j < width:
             reason = TOO_FEW
-        if reason != DONE:
-            return Stop(reason, line if reason == FULL else p, j, lines, row, line_hard)
+        if reason != NO_FLAW:
+            return TableStop(reason, line if reason == FULL else p, j, lines, row, line_hard)
         p += 1
         lines += 1
         row += 1
-    return Stop(DONE, p, 0, lines, row, hard)
+    return TableStop(NO_FLAW, p, 0, lines, row, hard)

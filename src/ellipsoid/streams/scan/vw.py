@@ -14,22 +14,20 @@ import numpy as np
 
 from .compiled import at, inlined, scanner
 from .hashing import murmur3
-from .numerals import FINE, HARD, NO_NUMERAL, common, numeral
-
-# Why a scan stopped.
-DONE, FULL, NO_LABEL, NO_BAR, NO_VALUE, NO_NAME, TOO_LARGE = range(7)
+from .numerals import HARD, NO_NUMERAL, READ, common, numeral
+from .reasons import FULL, NO_BAR, NO_FLAW, NO_LABEL, NO_NAME, NO_VALUE, OVERFLOW
 
 _LARGEST = np.finfo(np.float64).max
 
 
-class Rules(NamedTuple):
+class VwRules(NamedTuple):
     """The mask of hashes, and whether a line without a label is an error."""
 
     mask: int
     labelled: bool
 
 
-class Stop(NamedTuple):
+class VwStop(NamedTuple):
     """Why a scan stopped, and where: the next byte to read, or that of the flaw; line feeds passed, rows, values and
     hard numerals written, and importances other than 1 met.
     """
@@ -60,7 +58,7 @@ def ends_word(c):
 
 
 @scanner
-def scan(text, start, stop, rules, out):
+def scan_vw(text, start, stop, rules, out):
     """Read the lines of ``text[start:stop]``, which ends with a line feed, into the arrays of an svmlight scan."""
     p, lines, row, k, hard, important = start, 0, 0, 0, 0, 0
     out.indptr[0] = 0
@@ -74,10 +72,10 @@ def scan(text, start, stop, rules, out):
             p += 1
             lines += 1
             continue
-        reason = FULL if row == out.labels.size else DONE
+        reason = FULL if row == out.labels.size else NO_FLAW
         out_label, numbers = 0.0, 0
         # Before the first bar: up to three numbers, then a tag, which begins with an apostrophe or touches the bar.
-        while reason == DONE and c != 124:
+        while reason == NO_FLAW and c != 124:
             begin = p
             if numbers > 3:
                 reason = NO_BAR
@@ -110,9 +108,9 @@ def scan(text, start, stop, rules, out):
                 c = text[at(p)]
             if c == 10:
                 reason = NO_BAR
-        if reason == DONE and rules.labelled and numbers == 0:
+        if reason == NO_FLAW and rules.labelled and numbers == 0:
             reason = NO_LABEL
-        while reason == DONE and text[at(p)] == 124:
+        while reason == NO_FLAW and text[at(p)] == 124:
             p += 1
             begin = p
             p = word_end(text, p)
@@ -120,8 +118,8 @@ def scan(text, start, stop, rules, out):
             scale = 1.0
             if text[at(p)] == 58:
                 scale, p, status = numeral(text, p + 1)
-                if status != FINE or not ends_word(text[at(p)]):
-                    reason = TOO_LARGE if status == HARD else NO_VALUE
+                if status != READ or not ends_word(text[at(p)]):
+                    reason = OVERFLOW if status == HARD else NO_VALUE
                     break
             while True:
                 c = text[at(p)]
@@ -147,7 +145,7 @@ def scan(text, start, stop, rules, out):
                         break
                     value = scale if status == HARD else value * scale
                     if not -_LARGEST <= value <= _LARGEST:
-                        p, reason = begin, TOO_LARGE
+                        p, reason = begin, OVERFLOW
                         break
                     if status == HARD:
                         if hard == out.hard.shape[0]:
@@ -161,11 +159,11 @@ def scan(text, start, stop, rules, out):
                 out.indices[at(k)] = column
                 out.values[at(k)] = value
                 k += 1
-        if reason != DONE:
-            return Stop(reason, line if reason == FULL else p, lines, row, line_k, line_hard, important)
+        if reason != NO_FLAW:
+            return VwStop(reason, line if reason == FULL else p, lines, row, line_k, line_hard, important)
         out.labels[at(row)] = out_label
         p += 1
         lines += 1
         row += 1
         out.indptr[at(row)] = k
-    return Stop(DONE, p, lines, row, k, hard, important)
+    return VwStop(NO_FLAW, p, lines, row, k, hard, important)

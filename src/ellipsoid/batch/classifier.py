@@ -1,0 +1,65 @@
+"""What the classifiers that see all rows at once share: the door for X and y, and the label that wins."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ellipsoid.streams.label_kinds import label_array, refuse_masked
+
+from .kernels import Kernel
+from .problem import Matrix
+
+
+class BatchClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier with a kernel, one-vs-rest where there are more than two classes."""
+
+    kernel: Any
+    kernel_: Kernel
+    classes_: NDArray[Any]
+    decision_function: Callable[[Any], NDArray[np.float64]]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.kernel != "precomputed"
+        tags.input_tags.pairwise = self.kernel == "precomputed"
+        return tags
+
+    def _training_rows(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
+        """X, the classes in order, and each row's place among them."""
+        accept = False if self.kernel == "precomputed" else "csr"
+        refuse_masked(X, "X")
+        y = y if y is None else label_array(y)
+        X, y = validate_data(self, X, y, accept_sparse=accept, dtype=np.float64, ensure_min_samples=2)
+        if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
+            raise ValueError(f"a precomputed kernel must be square, got {X.shape[0]} rows and {X.shape[1]} columns")
+        classes, codes = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"y holds 1 class only ({classes[0]!r}); a classifier needs at least two classes")
+        return X, classes, codes
+
+    def _new_rows(self, X: Any) -> Any:
+        check_is_fitted(self, ("intercept_", "dual_coef_"), all_or_any=any)
+        accept = False if self.kernel_.name == "precomputed" else "csr"
+        return validate_data(self, X, accept_sparse=accept, dtype=np.float64, reset=False)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of the largest value; of equals, the first in ``classes_``."""
+        values = self.decision_function(X)
+        return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+
+
+def scores(rows: Any, weights: Matrix) -> Matrix:
+    """The products of all rows with the weights of each class, a column each (one class: no column).
+
+    Class by class: a product of two matrices may sum its columns in different orders, and equal weights must score
+    exactly equal.
+
+    >>> scores(np.array([[1.0, 2.0]]), np.array([[0.5, 0.0], [0.0, 1.0]])).tolist()
+    [[0.5, 2.0]]
+    """
+    columns = [np.asarray(rows @ each) for each in weights]
+    return columns[0] if len(columns) == 1 else np.column_stack(columns)
