@@ -66,7 +66,7 @@ def test_perceptrons_average_to_a_point_inside():
 def test_estimator_agrees_with_the_sample():
     X, y, _ = separable(2, n=10)
     model = BayesPointMachine(
-        kernel="linear", fit_intercept=False, regularization=0.0, tol=0.003, max_epochs=100_000, random_state=0
+        kernel="linear", fit_intercept=False, regularization=0.0, tol=0.003, max_iter=100_000, random_state=0
     ).fit(X, y)
     centre = sampled_centre(X * y[:, None], 2)
     probe = np.eye(4)
@@ -102,7 +102,7 @@ def test_soft_boundary_bears_contradictions(method):
     model = BayesPointMachine(method=method, gamma=1.0, random_state=0).fit(twice, labels)
     assert model.score(X[1:], y[1:]) > 0.9
     with pytest.raises(ValueError, match="raise regularization"):
-        BayesPointMachine(method=method, gamma=1.0, regularization=0.0, max_epochs=50).fit(twice, labels)
+        BayesPointMachine(method=method, gamma=1.0, regularization=0.0, max_iter=50).fit(twice, labels)
 
 
 @pytest.mark.parametrize(

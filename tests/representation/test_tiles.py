@@ -226,9 +226,9 @@ def test_a_stream_without_repetitions_may_be_cut_anywhere(kernel, monkeypatch):
     monkeypatch.setattr(blocks, "BLOCK", 50)
     X, y = rows(230, zeros=0.3), RNG.integers(0, 3, 230)
     settings = {"kernel": kernel, "gamma": 0.02, "degree": 3, "coef0": 1.0}
-    whole = MIRA(0.3, **settings).partial_fit(X, y, classes=range(3))
+    whole = MIRA(margin=0.3, **settings).partial_fit(X, y, classes=range(3))
     for cuts in ([1], [49, 50, 51], [7, 8, 100], list(range(100, 130))):
-        model = MIRA(0.3, **settings)
+        model = MIRA(margin=0.3, **settings)
         for part in np.split(np.arange(230), cuts):
             model.partial_fit(X[part], y[part], classes=range(3))
         assert np.array_equal(model.dual_coef_, whole.dual_coef_)

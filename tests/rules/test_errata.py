@@ -63,13 +63,13 @@ def test_the_blame_goes_to_the_highest_of_the_error_set(one_round):
 
 
 def test_proportions_of_nothing_are_equal_shares(one_round):
-    after = one_round(perceptron.Perceptron(perceptron.PROP, 0.0), [[1.0], [1.0], [0.0], [1.0]], [1.0], 0)
+    after = one_round(perceptron.Perceptron(perceptron.PROPORTIONAL, 0.0), [[1.0], [1.0], [0.0], [1.0]], [1.0], 0)
     assert after.W.ravel().tolist() == [2.0, 0.5, 0.0, 0.5]
 
 
 def test_proportions_are_those_of_the_shifted_excess(one_round):
     """Excesses 1 and 3 with the margin, -1 and 1 without."""
-    after = one_round(perceptron.Perceptron(perceptron.PROP, 2.0), [[0.0], [-1.0], [1.0]], [1.0], 0)
+    after = one_round(perceptron.Perceptron(perceptron.PROPORTIONAL, 2.0), [[0.0], [-1.0], [1.0]], [1.0], 0)
     assert after.W.ravel().tolist() == [1.0, -1.25, 0.25]
 
 
@@ -82,7 +82,7 @@ def test_ties_are_learned_from_whichever_label_is_right():
 def test_romma_multiplies_the_rows_outside_the_error_set_too():
     """Theorem 15 holds up to a common factor: no label outside E gains on another one."""
     X = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-0.5, 0.1, 1.0]])
-    model = ROMMA(update="max", fit_intercept=False).partial_fit(X[:2], [2, 3], classes=range(5))
+    model = ROMMA(multiclass="max", fit_intercept=False).partial_fit(X[:2], [2, 3], classes=range(5))
     before = model.coef_
     model.partial_fit(X[2:], [1])
     assert model.updates_ == 3
@@ -136,7 +136,7 @@ def test_one_label_alone_teaches_nothing(model):
 
 def test_labels_that_come_later_make_another_run_than_labels_known_before():
     X, y = np.array([[1.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), [0, 1, 0, 2]
-    known, unknown = Perceptron(update="uniform"), Perceptron(update="uniform")
+    known, unknown = Perceptron(multiclass="uniform"), Perceptron(multiclass="uniform")
     known.partial_fit(X, y, classes=range(3))
     unknown.partial_fit(X, y)
     assert known.updates_ != unknown.updates_ or (known.coef_ != unknown.coef_).any()

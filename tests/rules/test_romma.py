@@ -16,12 +16,12 @@ from ellipsoid.engine.tally import MISTAKES, SIZE, UPDATES
 from ellipsoid.representation.kernel import lookahead
 from ellipsoid.representation.linear import ClassMajor
 from ellipsoid.representation.scaled import weights as scaled
-from ellipsoid.rules.perceptron import MAX, PROP, UNIFORM
+from ellipsoid.rules.perceptron import MAX, PROPORTIONAL, UNIFORM
 from ellipsoid.rules.romma import ROMMA
 
 FEATURES = 4
 numbers = st.one_of(st.integers(-3, 3).map(float), st.floats(-100.0, 100.0).map(lambda v: round(v, 6)))
-rules = st.builds(ROMMA, st.sampled_from([UNIFORM, MAX, PROP]), st.sampled_from([0.0, 1.0]))
+rules = st.builds(ROMMA, st.sampled_from([UNIFORM, MAX, PROPORTIONAL]), st.sampled_from([0.0, 1.0]))
 
 
 def one_round(rule, M, x, y, *, scale=1.0, goal=1.0):
@@ -90,7 +90,7 @@ def test_a_step_is_the_shortest_on_the_right_side_of_both_constraints(situation,
     if after.mistake:
         # m <= 0, but where the blame for a mistake is shared with labels that trail by less than one.
         shared = rule.margin == 1.0 and len(M) > 1
-        parts = {MAX: 2, PROP: len(M), UNIFORM: len(M) * (len(M) - 1)}[rule.sharing] if shared else 2
+        parts = {MAX: 2, PROPORTIONAL: len(M), UNIFORM: len(M) * (len(M) - 1)}[rule.sharing] if shared else 2
         assert (W**2).sum() - b >= (1.0 - 1e-9) / ((parts if len(M) > 1 else 1) * (x @ x)) - room
 
 
@@ -144,7 +144,7 @@ def test_the_same_example_with_another_label_is_skipped(classes):
     assert model.updates_ == 2
 
 
-@given(st.integers(0, 2**32), st.sampled_from([0.0, 1.0]), st.sampled_from([UNIFORM, MAX, PROP]))
+@given(st.integers(0, 2**32), st.sampled_from([0.0, 1.0]), st.sampled_from([UNIFORM, MAX, PROPORTIONAL]))
 def test_two_rows_are_the_binary_form_with_half_of_w_each(seed, margin, sharing):
     rng = np.random.default_rng(seed)
     w, x = rng.normal(size=3), rng.normal(size=3)
@@ -183,7 +183,7 @@ def run(X, y, classes, sharing, aggressive):
             if sharing == "max":
                 tau[E[int(np.argmax([B[r] for r in E]))]] = -1
             else:
-                tau[E] = -excess / excess.sum() if sharing == "prop" and excess.sum() > 0 else -real(1) / len(E)
+                tau[E] = -excess / excess.sum() if sharing == "proportional" and excess.sum() > 0 else -real(1) / len(E)
             Z = np.outer(tau, x)
             a, b, m = (Z**2).sum(), (M**2).sum(), (Z * M).sum()
             if m < 1:
@@ -209,11 +209,11 @@ def separable(classes, n=150, dim=6):
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("aggressive", [False, True], ids=["plain", "aggressive"])
 @pytest.mark.parametrize("classes", [2, 3, 26])
-@pytest.mark.parametrize("update", ["uniform", "max", "prop"])
-def test_whole_run_follows_the_definition(update, classes, aggressive, sparse):
+@pytest.mark.parametrize("multiclass", ["uniform", "max", "proportional"])
+def test_whole_run_follows_the_definition(multiclass, classes, aggressive, sparse):
     X, y = separable(classes)
-    truth, updates = run(X, y, classes, update, aggressive)
-    model = Estimator(update=update, aggressive=aggressive, fit_intercept=False, average=True)
+    truth, updates = run(X, y, classes, multiclass, aggressive)
+    model = Estimator(multiclass=multiclass, aggressive=aggressive, fit_intercept=False, average=True)
     rows = sp.csr_matrix(X) if sparse else X
     for start in range(0, len(y), 50):
         model.partial_fit(

@@ -21,8 +21,8 @@ Y = {2: (np.abs(X[:, 0]) > np.abs(X[:, 1])).astype(int), 4: (X[:, 0] * X[:, 1] >
 LINE = {"kernel": "poly", "degree": 1, "gamma": 1.0, "coef0": 0.0}
 RBF = np.exp(-0.4 * ((X[:, None] - X) ** 2).sum(axis=2))
 MODELS = {
-    "ROMMA": ROMMA(update="uniform"),
-    "ROMMA, aggressive": ROMMA(aggressive=True, update="prop"),
+    "ROMMA": ROMMA(multiclass="uniform"),
+    "ROMMA, aggressive": ROMMA(aggressive=True, multiclass="proportional"),
     "ROMMA, max": ROMMA(aggressive=True),
     "ALMA": ALMA(alpha=0.3),
 }

@@ -11,13 +11,13 @@ from hypothesis.extra.numpy import arrays
 import ellipsoid
 from ellipsoid.rules.mira import MIRA
 from ellipsoid.rules.passive_aggressive import PassiveAggressive
-from ellipsoid.rules.perceptron import MAX, PROP, UNIFORM, Perceptron
+from ellipsoid.rules.perceptron import MAX, PROPORTIONAL, UNIFORM, Perceptron
 
 FEATURES = 4
 numbers = st.one_of(st.integers(-3, 3).map(float), st.floats(-100.0, 100.0).map(lambda v: round(v, 6)))
 examples = arrays(np.float64, FEATURES, elements=numbers)
 margins = st.sampled_from([0.0, 0.01, 1.0, 50.0])
-sharings = st.sampled_from([UNIFORM, MAX, PROP])
+sharings = st.sampled_from([UNIFORM, MAX, PROPORTIONAL])
 
 
 @st.composite
@@ -206,7 +206,7 @@ def test_unclipped_mira_scales_with_its_margin(factor, seed):
     )
 
 
-@given(st.integers(0, 2**32), st.sampled_from([UNIFORM, MAX, PROP]))
+@given(st.integers(0, 2**32), st.sampled_from([UNIFORM, MAX, PROPORTIONAL]))
 def test_max_and_the_rest_coincide_for_two_rows(one_round, seed, sharing):
     rng = np.random.default_rng(seed)
     w, x = rng.integers(-3, 4, 3).astype(float), rng.integers(-3, 4, 3).astype(float)

@@ -38,7 +38,7 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         Add a constant feature, as long as the points themselves.
     tol : float
         The billiard ends when twice as many bounces turn the vector of training values by less than this angle.
-    max_bounces, n_perceptrons, max_epochs : int
+    max_bounces, n_perceptrons, max_iter : int
         Limits: bounces of the billiard, perceptrons to average, passes of a perceptron.
     random_state : int, RandomState instance or None
 
@@ -71,7 +71,7 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         tol: float = 0.02,
         max_bounces: int = 200_000,
         n_perceptrons: int = 100,
-        max_epochs: int = 1000,
+        max_iter: int = 1000,
         random_state: Any = None,
     ) -> None:
         self.kernel = kernel
@@ -84,7 +84,7 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         self.tol = tol
         self.max_bounces = max_bounces
         self.n_perceptrons = n_perceptrons
-        self.max_epochs = max_epochs
+        self.max_iter = max_iter
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
@@ -146,11 +146,11 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
 
     def _centre(self, signed: Matrix, positive: int, rng: np.random.Generator) -> tuple[Vector, int, float]:
         count = self.n_perceptrons if self.method == "perceptrons" else 1
-        inside, separating = perceptrons(signed, count=count, max_epochs=self.max_epochs, rng=rng)
+        inside, separating = perceptrons(signed, count=count, max_epochs=self.max_iter, rng=rng)
         if separating == 0:
             raise ValueError(
-                f"class {self.classes_[positive]!r}: no perceptron separated it from the rest in {self.max_epochs} "
-                "passes, so the hard version space may be empty; raise regularization (a soft boundary) or max_epochs"
+                f"class {self.classes_[positive]!r}: no perceptron separated it from the rest in {self.max_iter} "
+                "passes, so the hard version space may be empty; raise regularization (a soft boundary) or max_iter"
             )
         if self.method == "perceptrons":
             return inside / np.linalg.norm(inside), 0, float("nan")
@@ -172,7 +172,7 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         except ValueError as error:
             raise ValueError(f"regularization must not be negative: {error}") from None
         parameters.positive("tol", self.tol, infinite=True)
-        for name in ("max_bounces", "n_perceptrons", "max_epochs"):
+        for name in ("max_bounces", "n_perceptrons", "max_iter"):
             parameters.whole(name, getattr(self, name))
 
     def _normalised(self, K: Matrix, left: Vector, right: Vector) -> Matrix:
@@ -194,7 +194,7 @@ class BayesPointMachine(ClassifierMixin, BaseEstimator):
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the largest value, the first of equals; of two classes by the sign, the second at zero."""
+        """The class of the largest value, the first of equals."""
         values = self.decision_function(X)
-        winners = (values >= 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        winners = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
         return self.classes_[winners]

@@ -91,9 +91,9 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
+        *,
         nu: float | str = "auto",
         r: float | None = None,
-        *,
         kernel: str | KernelFunction = "rbf",
         gamma: float | str = "scale",
         degree: int = 3,
@@ -301,9 +301,9 @@ class EllipsoidalSVC(ClassifierMixin, BaseEstimator):
         return values[:, 0] if values.shape[1] == 1 else values
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of the largest value, the first of equals; of two classes by the sign, the second at zero."""
+        """The class of the largest value, the first of equals."""
         values = self.decision_function(X)
-        winners = (values >= 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
+        winners = (values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)
         return self.classes_[winners]
 
     def ellipsoid_width(self, X: Any) -> NDArray[np.float64]:

@@ -1,6 +1,7 @@
 """One scikit-learn shell for every online learner; a subclass names parameters and gives the rule they stand for."""
 
-from typing import Any, Self
+from dataclasses import field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +16,7 @@ from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
 from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refuse_masked
 
 from . import checks, persist
+from .declaration import declared
 from .examples import one_row
 from .inputs import RowSource, check_memory, flaw_message
 from .interruption import LearnerMark, add_progress_note, without_interrupts
@@ -26,20 +28,37 @@ Labelled = NDArray[Any]
 FLOAT64 = np.dtype(np.float64)
 
 
+@declared
 class OnlineClassifier(ClassifierMixin, BaseEstimator):
-    """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example."""
+    """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example.
 
-    fit_intercept: bool
-    average: Any
-    n_epochs: Any
-    shuffle: bool
-    random_state: Any
-    grow_features: bool
+    Parameters
+    ----------
+    fit_intercept : bool
+        Add a constant feature 1 to every example; its weight is the intercept.
+    average : bool
+        Predict with the average of all hypotheses so far instead of the last one.
+    n_epochs : int
+        Passes that ``fit`` makes over its data.
+    shuffle : bool
+        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
+    random_state : int, RandomState or None
+        Seed of those orders.
+    grow_features : bool
+        Let a wider X add features in mid-stream; otherwise it is refused.
+    """
 
-    _core: Learner
-    _multilabel = False
+    fit_intercept: bool = True
+    average: Any = False
+    n_epochs: int = 5
+    shuffle: bool = True
+    random_state: Any = None
+    grow_features: bool = False
+
+    _core: Learner = field(init=False)
+    _multilabel: ClassVar[bool] = False
     # Does it matter how many features there are, counting those that no row has had yet? Or whether more than so many?
-    _counts_features: bool | int = False
+    _counts_features: ClassVar[bool | int] = False
 
     # -- what a subclass gives ---------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from ellipsoid.engine import entry
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import cellip
 
+from .declaration import declared
 from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, largest_of
 from .learner import EMPTY, Learner
 from .parameters import one_of, positive
@@ -38,6 +39,7 @@ class CELLIPLearner(EllipsoidLearner):
     start: ellipsoidal.Start
 
 
+@declared
 class CELLIP(EllipsoidClassifier):
     """Classical ellipsoid method online: a version space held as an ellipsoid, for separable data.
 
@@ -63,20 +65,6 @@ class CELLIP(EllipsoidClassifier):
         :class:`~ellipsoid.EmptyVersionSpace`, a ``ValueError``.
     selective : bool
         Ask for a label only where the version space disagrees, and learn from asked labels only.
-    shape : {"auto", "column", "product", "gram", "dense"}
-        The form in which the ellipsoid is kept.
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
-    average : bool
-        Predict with the average of all hypotheses so far instead of the last one.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------
@@ -98,37 +86,13 @@ class CELLIP(EllipsoidClassifier):
     Yang, Jin and Ye, "Online learning by ellipsoid method", ICML 2009; corrected as the errata page says.
     """
 
-    def __init__(
-        self,
-        margin: float = 0.1,
-        a: float = 1.0,
-        radius: float | None = None,
-        cut: str = "paper",
-        trigger: str = "mistake",
-        on_infeasible: str = "skip",
-        selective: bool = False,
-        shape: str = "auto",
-        fit_intercept: bool = True,
-        average: bool = False,
-        n_epochs: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.margin = margin
-        self.a = a
-        self.radius = radius
-        self.cut = cut
-        self.trigger = trigger
-        self.on_infeasible = on_infeasible
-        self.selective = selective
-        self.shape = shape
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    margin: float = 0.1
+    a: float = 1.0
+    radius: float | None = None
+    cut: str = "paper"
+    trigger: str = "mistake"
+    on_infeasible: str = "skip"
+    selective: bool = False
 
     def _geometry(self) -> tuple[float, float, float, float]:
         """margin, a, radius, threshold, checked."""

@@ -1,5 +1,6 @@
 """Learners that climb the dual: QuasiAdditive, one template with a link and a size of step."""
 
+from dataclasses import field
 from math import inf
 from typing import Any
 
@@ -15,6 +16,7 @@ from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import dual_ascent
 
 from .base import OnlineClassifier
+from .declaration import declared
 from .learner import Learner
 from .measures import best_multiple, blur, blur_of_norm, compared, linked_off
 from .parameters import one_of, positive
@@ -111,6 +113,7 @@ class DualLearner(Learner):
         return drift.quadratic(way, most, link.p)
 
 
+@declared
 class QuasiAdditive(OnlineClassifier):
     """Dual ascent with a link: one template for the Perceptron, Winnow, p-norm and passive-aggressive algorithms.
 
@@ -133,21 +136,9 @@ class QuasiAdditive(OnlineClassifier):
         The largest multiplier. Infinite (a hard margin) with the euclidean and p-norm links, except for ``fixed``.
     margin : float
         The margin asked of every example.
-    multiclass : {"rival", "ovr"}
+    multiclass : {"max", "ovr"}
         More than two classes: the right label against its highest rival, all weights under one link; or a learner
         for each class against the rest, with a link each.
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
-    average : bool
-        Predict with the average of all hypotheses so far instead of the last one.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Notes
     -----
@@ -171,35 +162,14 @@ class QuasiAdditive(OnlineClassifier):
     Shalev-Shwartz and Singer, "Online learning meets optimization in the dual", COLT 2006.
     """
 
-    _core: DualLearner
+    _core: DualLearner = field(init=False)
 
-    def __init__(
-        self,
-        link: str = "euclidean",
-        p: float = 4.0,
-        update: str = "exact",
-        C: float = 1.0,
-        margin: float = 1.0,
-        multiclass: str = "rival",
-        fit_intercept: bool = True,
-        average: bool = False,
-        n_epochs: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.link = link
-        self.p = p
-        self.update = update
-        self.C = C
-        self.margin = margin
-        self.multiclass = multiclass
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    link: str = "euclidean"
+    p: float = 4.0
+    update: str = "exact"
+    C: float = 1.0
+    margin: float = 1.0
+    multiclass: str = "max"
 
     @property
     def _counts_features(self) -> bool | int:  # type: ignore[override]
@@ -208,7 +178,7 @@ class QuasiAdditive(OnlineClassifier):
 
     def _start(self) -> DualLearner:
         kind, push = one_of("link", self.link, LINKS), one_of("update", self.update, PUSHES)
-        ovr = one_of("multiclass", self.multiclass, {"rival": False, "ovr": True})
+        ovr = one_of("multiclass", self.multiclass, {"max": False, "ovr": True})
         p = positive("p", self.p)
         if p < 2.0:
             raise ValueError(f"p must be at least 2, got {self.p!r}")

@@ -1,5 +1,6 @@
 """What learners that keep an ellipsoid around their weights have in common."""
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip, iellip
 
 from .base import OnlineClassifier
+from .declaration import declared
 from .expansion import check_values
 from .inputs import RowSource
 from .learner import Learner
@@ -114,10 +116,19 @@ class KernelLearner(EllipsoidLearner):
         check_values(self.new_table(True), source)
 
 
+@declared
 class EllipsoidClassifier(OnlineClassifier):
-    """What CELLIP and IELLIP share."""
+    """What CELLIP and IELLIP share.
 
-    _core: EllipsoidLearner
+    Parameters
+    ----------
+    shape : {"auto", "column", "product", "gram", "dense"}
+        The form in which the ellipsoid is kept.
+    """
+
+    shape: str = "auto"
+
+    _core: EllipsoidLearner = field(init=False)
     _multilabel = True
     _counts_features = True  # they are dimensions of the ellipsoid
 

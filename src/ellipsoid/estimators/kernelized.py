@@ -1,6 +1,6 @@
 """Shells of learners that are linear in some feature space: of the inputs themselves, or of a kernel."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from ellipsoid.representation.kernel.functions import KERNELS
 from ellipsoid.representation.kernel.patterns import WIDE
 
 from .base import OnlineClassifier
+from .declaration import declared
 from .expansion import ExpansionLearner
 from .learner import Learner
 from .parameters import one_of, positive
@@ -26,17 +27,43 @@ def kernel_spec(kernel: Any, gamma: Any, degree: Any, coef0: Any) -> KernelSpec:
     return kernel, width, float(degree), positive("coef0", coef0, zero=True)
 
 
-class KernelClassifier(OnlineClassifier):
-    """A learner that keeps weights, or with a kernel support patterns and their coefficients."""
+@declared
+class KernelParameters:
+    """The space in which a learner is linear.
 
-    kernel: Any
-    gamma: Any
-    degree: Any
-    coef0: Any
-    budget: Any
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
+        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
+        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
+        kernel values, one column per training example in the order in which they are learned.
+    gamma, degree, coef0
+        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features. (SVC's "scale" needs
+        the variance of all rows, which nobody knows of a stream.)
+    """
 
-    _linear_learner: type[Learner] = Learner
-    _expansion_learner: type[ExpansionLearner] = ExpansionLearner
+    kernel: Any = "linear"
+    gamma: float | str = "auto"
+    degree: int = 3
+    coef0: float = 0.0
+
+    def _kernel_spec(self) -> KernelSpec:
+        return kernel_spec(self.kernel, self.gamma, self.degree, self.coef0)
+
+
+@declared
+class KernelClassifier(KernelParameters, OnlineClassifier):
+    """A learner that keeps weights, or with a kernel support patterns and their coefficients.
+
+    Parameters
+    ----------
+    average : bool or "vote"
+        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
+        that a hypothesis survived.
+    """
+
+    _linear_learner: ClassVar[type[Learner]] = Learner
+    _expansion_learner: ClassVar[type[ExpansionLearner]] = ExpansionLearner
 
     @property
     def _counts_features(self) -> bool | int:  # type: ignore[override]
@@ -44,10 +71,11 @@ class KernelClassifier(OnlineClassifier):
         kernel = self._started_with("kernel")
         return False if isinstance(kernel, str) and kernel == "linear" else WIDE
 
-    def _learner(self, rule: Any, *, one_vs_rest: bool = False, half: float = 1.0) -> Learner:
+    def _learner(
+        self, rule: Any, *, budget: int | None = None, one_vs_rest: bool = False, half: float = 1.0
+    ) -> Learner:
         """A learner for the rule, in the space that the parameters name."""
-        kernel = kernel_spec(self.kernel, self.gamma, self.degree, self.coef0)
-        budget, vote = self.budget, isinstance(self.average, str)
+        kernel, vote = self._kernel_spec(), isinstance(self.average, str)
         if budget is not None and (not isinstance(budget, int | np.integer) or budget < 1):
             raise ValueError(f"budget must be a positive integer or None, got {budget!r}")
         budget = None if budget is None else int(budget)
@@ -119,3 +147,16 @@ class KernelClassifier(OnlineClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
+
+
+@declared
+class BudgetClassifier(KernelClassifier):
+    """A kernel learner whose updates stand by themselves, so that a support pattern can be given up.
+
+    Parameters
+    ----------
+    budget : int or None
+        The most support patterns to keep: beyond it the one that is missed least is projected onto the others.
+    """
+
+    budget: int | None = None

@@ -16,11 +16,13 @@ from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED
 
 from . import checks
 from .base import OnlineClassifier
+from .declaration import declared
 from .learner import Learner
 from .online_esvc_learner import EllipsoidalSVMLearner, row_lengths
 from .parameters import positive
 
 
+@declared
 class OnlineEllipsoidalSVC(OnlineClassifier):
     """A linear ellipsoidal SVM learned one example at a time, O(n^2) each.
 
@@ -31,7 +33,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         ``nu * n`` (n the number of features) on a grid from 1e-4 to 0.3.
     r : float in (0, 1)
         The weight of the ellipsoid's volume against its size ("relaxed" problem).
-    problem : "relaxed" or "trace"
+    formulation : {"relaxed", "trace"}
         The online form of the batch problem, or the paper's Problem 14, whose ellipsoid is bounded by its trace. The
         latter's ellipsoid is a ball unless ``nu`` is well below 1/n^2.
     tol : float
@@ -43,8 +45,6 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     intercept_scaling : float, optional
         The size of the constant feature: by default the median length of the rows in ``fit``, and the length of the
         first row that is not zero on a stream; zero rows before it count and teach nothing.
-    fit_intercept, shuffle, random_state, grow_features
-        As for every learner here.
 
     Attributes
     ----------
@@ -68,42 +68,21 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     True
     """
 
-    _multilabel = False
-
-    def __init__(
-        self,
-        nu: float = 1e-3,
-        r: float = SOFT_MARGIN_R,
-        *,
-        problem: str = "relaxed",
-        tol: float = 1e-2,
-        average: bool = True,
-        fit_intercept: bool = True,
-        intercept_scaling: float | None = None,
-        n_epochs: int = 20,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.nu = nu
-        self.r = r
-        self.problem = problem
-        self.tol = tol
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    nu: float = 1e-3
+    r: float = SOFT_MARGIN_R
+    formulation: str = "relaxed"
+    tol: float = 1e-2
+    average: bool = True
+    n_epochs: int = 20
+    intercept_scaling: float | None = None
 
     def _start(self) -> EllipsoidalSVMLearner:
         check_constants(self.nu, self.r)
-        if self.problem not in ("relaxed", "trace"):
-            raise ValueError(f"problem must be 'relaxed' or 'trace', got {self.problem!r}")
+        if self.formulation not in ("relaxed", "trace"):
+            raise ValueError(f"formulation must be 'relaxed' or 'trace', got {self.formulation!r}")
         positive("tol", self.tol, infinite=True)
         terms = Terms(
-            float(self.nu), float(self.r) if self.problem == "relaxed" else 0.0, int(bool(self.fit_intercept)), 0.0
+            float(self.nu), float(self.r) if self.formulation == "relaxed" else 0.0, int(bool(self.fit_intercept)), 0.0
         )
         bias = None if self.intercept_scaling is None else positive("intercept_scaling", self.intercept_scaling)
         return EllipsoidalSVMLearner(terms, intercept=self.fit_intercept, average=self.average, bias=bias)

@@ -20,10 +20,11 @@ from ellipsoid.representation.window.table import WindowTable
 from ellipsoid.rules import online_svm
 from ellipsoid.rules.dual_ascent import EXACT, DualAscent
 
+from .declaration import declared
 from .expansion import ExpansionLearner
 from .inputs import RowSource
 from .interruption import LearnerMark
-from .kernelized import KernelClassifier, kernel_spec
+from .kernelized import KernelClassifier
 from .learner import NO_LABELS, Learner
 from .measures import best_multiple, compared
 from .parameters import positive
@@ -149,6 +150,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
         ledger[:] = longer[:, m:]
 
 
+@declared
 class OnlineSVM(KernelClassifier):
     """The SVM's dual, maximised on every round over the alphas of the last ``window`` examples.
 
@@ -161,24 +163,8 @@ class OnlineSVM(KernelClassifier):
         The price of a loss and the cap of every alpha; infinity asks for the margin without exception.
     margin : float
         The margin asked of every example.
-    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
-        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
-        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
-        kernel values, one column per training example in the order in which they are learned.
-    gamma, degree, coef0
-        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
     average : bool
         Predict with the average of all hypotheses so far instead of the last one.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Notes
     -----
@@ -206,35 +192,9 @@ class OnlineSVM(KernelClassifier):
     Shalev-Shwartz and Singer, "Online learning meets optimization in the dual", COLT 2006.
     """
 
-    def __init__(
-        self,
-        window: int | None = 16,
-        C: float = 1.0,
-        margin: float = 1.0,
-        kernel: Any = "linear",
-        gamma: float | str = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        average: bool = False,
-        n_epochs: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.window = window
-        self.C = C
-        self.margin = margin
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    window: int | None = 16
+    C: float = 1.0
+    margin: float = 1.0
 
     def _start(self) -> Windowed:
         whole = isinstance(self.window, int | np.integer) and not isinstance(self.window, bool)
@@ -244,7 +204,7 @@ class OnlineSVM(KernelClassifier):
         rule = DualAscent(margin, margin, cap, EXACT)
         if not isinstance(self.average, bool | np.bool_):
             raise ValueError(f"average must be True or False, got {self.average!r}")
-        kernel = kernel_spec(self.kernel, self.gamma, self.degree, self.coef0)
+        kernel = self._kernel_spec()
         shared: dict[str, Any] = {
             "intercept": self.fit_intercept, "average": bool(self.average), "window": int(self.window or ALL),
         }  # fmt: skip

@@ -38,6 +38,15 @@ SCRATCH = {"form_small": 3}
 # Beyond this a float no longer counts.
 MOST_ROUNDS = 2.0**53
 
+# What parameters were called until 0.1: the learner, the old name, the new one, and values that were renamed too.
+OLD_NAMES: tuple[tuple[str, str, str, dict[str, str]], ...] = (
+    ("Perceptron", "update", "multiclass", {"prop": "proportional"}),
+    ("ROMMA", "update", "multiclass", {"prop": "proportional"}),
+    ("Winnow", "update", "multiclass", {"prop": "proportional"}),
+    ("QuasiAdditive", "multiclass", "multiclass", {"rival": "max"}),
+    ("OnlineEllipsoidalSVC", "problem", "formulation", {}),
+)
+
 KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
 
 
@@ -115,6 +124,7 @@ def _version_1(header: dict[str, Any], arrays: Arrays) -> Any:
         raise ValueError(f"its header must hold {', '.join(KEYS)}, and holds {', '.join(map(str, header))}")
     if not isinstance(header["stream"], dict | None):
         raise ValueError("its stream is no JSON object")
+    header = {**header, **{part: _renamed(header["class"], header[part]) for part in ("params", "started")}}
     _check_values(arrays)
     _check_tally(arrays["tally"], len(_listed(header["labels"])))
     arrays = {name: _meant(name, array) for name, array in arrays.items()}
@@ -124,6 +134,18 @@ def _version_1(header: dict[str, Any], arrays: Arrays) -> Any:
 
 
 READERS = {1: _version_1}
+
+
+def _renamed(learner: Any, params: Any) -> Any:
+    """Parameters of a file under the names and values that they have now."""
+    for kind, old, new, values in OLD_NAMES:
+        if learner == kind and isinstance(params, dict) and old in params:
+            if new != old and new in params:
+                raise ValueError(f"its parameters hold {new!r} and also {old!r}, the name of the same before")
+            value = params[old]
+            kept = {name: other for name, other in params.items() if name != old}
+            params = {**kept, new: values.get(value, value) if isinstance(value, str) else value}
+    return params
 
 
 def _learner(header: dict[str, Any], arrays: Arrays) -> Any:
@@ -167,7 +189,7 @@ def _scaled(header: dict[str, Any], arrays: Arrays) -> Any:
     learner = _learner({**header, "names": None}, arrays)
     if scaler.n_features_in_ != learner.n_features_in_:
         raise ValueError(f"its scaler has {scaler.n_features_in_} features, its learner {learner.n_features_in_}")
-    model = Scaled(clone(learner), clone(scaler))
+    model = Scaled(clone(learner), scaler=clone(scaler))
     if header["names"] is not None:
         scaler.feature_names_in_ = np.array([str(name) for name in _listed(header["names"])], dtype=object)
     model._keep(learner, scaler)

@@ -168,7 +168,7 @@ class StandardStream(Scaler):
     Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American Statistician 37 (1983).
     """
 
-    def __init__(self, with_mean: bool = True, grow_features: bool = False) -> None:
+    def __init__(self, *, with_mean: bool = True, grow_features: bool = False) -> None:
         self.with_mean = with_mean
         self.grow_features = grow_features
 
@@ -312,7 +312,7 @@ class UnitNorm(Scaler):
            [0. , 0. ]])
     """
 
-    def __init__(self, grow_features: bool = False) -> None:
+    def __init__(self, *, grow_features: bool = False) -> None:
         self.grow_features = grow_features
 
     def _run(self, source: RowSource, learn: bool, write: bool) -> Any:

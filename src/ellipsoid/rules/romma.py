@@ -32,7 +32,7 @@ PARALLEL = 1e-12
 
 
 class ROMMA(NamedTuple):
-    """``sharing`` is UNIFORM, MAX or PROP; ``margin`` is 0, or 1 for the aggressive version."""
+    """``sharing`` is UNIFORM, MAX or PROPORTIONAL; ``margin`` is 0, or 1 for the aggressive version."""
 
     sharing: int = MAX
     margin: float = 0.0
