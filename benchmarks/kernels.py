@@ -194,7 +194,7 @@ def stretches(found: Run, kind: Any = one_by_one.Direct, count: int = 10) -> tup
     for start in np.linspace(0, len(data.y) - length, count).astype(int):
         rows = slice(start, start + length)
         used, after = np.searchsorted(found.when, [start, start + length], side="right")
-        call = one_by_one.prepared(mira.MIRA(0.01), kernel, data.X[rows], data.y[rows],
+        call = one_by_one.prepared(mira.MIRARule(0.01), kernel, data.X[rows], data.y[rows],
                                    (found.patterns, found.coef, int(used)), kind)  # fmt: skip
         began = time.perf_counter()
         updates = call()

@@ -118,7 +118,7 @@ class CELLIP(EllipsoidClassifier):
             "skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE,
         }  # fmt: skip
         policy = one_of("on_infeasible", self.on_infeasible, policies)
-        rule = cellip.CELLIP(passive, threshold, self.cut == "minvol", policy, bool(self.selective), radius)
+        rule = cellip.CELLIPRule(passive, threshold, self.cut == "minvol", policy, bool(self.selective), radius)
         log_scale = 2.0 * log(radius)
         table = {
             "columns": inf,

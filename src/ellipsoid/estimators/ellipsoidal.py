@@ -51,7 +51,7 @@ class EllipsoidLearner(Learner):
 
     def learn_new_label(self, rows: Any, ledger: Any, mode: int, row: int) -> None:
         """A label cannot be new to a learner that did not ask for it."""
-        told = {"selective": False} if isinstance(self.rule, cellip.CELLIP) else {"smoothing": 0.0}
+        told = {"selective": False} if isinstance(self.rule, cellip.CELLIPRule) else {"smoothing": 0.0}
         self.run(rows, ledger, mode, row, row + 1, rule=self.rule._replace(**told))
 
     def scalars(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class EllipsoidLearner(Learner):
         """Take back the representation."""
         check_form(self.table, arrays, scalars["form"])
         self.table.restore(arrays, scalars["form"])
-        if isinstance(self.rule, iellip.IELLIP):
+        if isinstance(self.rule, iellip.IELLIPRule):
             seed = int(scalars["seed"])
             if not 0 <= seed < 2**31:
                 raise ValueError(f"its seed {seed} is out of range")

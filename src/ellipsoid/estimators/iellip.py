@@ -85,7 +85,7 @@ class IELLIP(KernelParameters, EllipsoidClassifier):
         by_round = one_of("decay", self.decay, {"update": False, "round": True})
         smoothing = positive("smoothing", self.smoothing) if self.selective else 0.0
         seed = int(check_random_state(self.random_state).randint(2**31)) if self.selective else 0
-        rule = iellip.IELLIP(passive, margin, c, b, by_round, smoothing, seed)
+        rule = iellip.IELLIPRule(passive, margin, c, b, by_round, smoothing, seed)
         columns = downdates(c, b)
         one_of("kernel", self.kernel, KERNELS)
         if self.kernel != "linear":

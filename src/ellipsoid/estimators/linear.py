@@ -61,7 +61,7 @@ class Perceptron(BudgetClassifier):
 
     def _start(self) -> Learner:
         sharing = one_of("multiclass", self.multiclass, {**perceptron.SHARINGS, "ovr": perceptron.MAX})
-        rule = perceptron.Perceptron(sharing, positive("margin", self.margin, zero=True))
+        rule = perceptron.PerceptronRule(sharing, positive("margin", self.margin, zero=True))
         return self._learner(rule, budget=self.budget, one_vs_rest=self.multiclass == "ovr")
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
@@ -107,7 +107,7 @@ class PassiveAggressive(BudgetClassifier):
     def _start(self) -> Learner:
         C = positive("C", self.C, infinite=True)
         slack = {"hard": (inf, 0.0), "I": (C, 0.0), "II": (inf, 1.0 / (2.0 * C))}
-        rule = passive_aggressive.PassiveAggressive(
+        rule = passive_aggressive.PassiveAggressiveRule(
             positive("margin", self.margin), *one_of("variant", self.variant, slack)
         )
         return self._learner(rule, budget=self.budget, half=0.5)
@@ -142,7 +142,7 @@ class MIRA(BudgetClassifier):
     margin: float = 0.01
 
     def _start(self) -> Learner:
-        rule = mira.MIRA(positive("margin", self.margin))
+        rule = mira.MIRARule(positive("margin", self.margin))
         return self._learner(rule, budget=self.budget)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:

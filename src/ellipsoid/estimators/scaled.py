@@ -58,7 +58,7 @@ class ROMMA(ScaledClassifier):
 
     def _start(self) -> Learner:
         sharing = one_of("multiclass", self.multiclass, perceptron.SHARINGS)
-        rule = romma.ROMMA(sharing, 1.0 if self.aggressive else 0.0)
+        rule = romma.ROMMARule(sharing, 1.0 if self.aggressive else 0.0)
         return self._learner(rule, half=0.5)
 
     @property
@@ -119,7 +119,7 @@ class ALMA(ScaledClassifier):
             raise ValueError(f"alpha must lie in (0, 1], got {self.alpha!r}")
         if p > 2.0 and not (isinstance(self.kernel, str) and self.kernel == "linear"):
             raise ValueError(f"p must be 2 with a kernel, whose feature space has no other norm; got {self.p!r}")
-        rule = alma.ALMA(alpha, p)
+        rule = alma.ALMARule(alpha, p, alma.EVERY_MARGIN)
         # |(-h w, h w)|_q = |w|_q: a third label changes nothing for the two before it.
         return self._learner(rule, half=2.0 ** (1.0 / p - 1.0))
 

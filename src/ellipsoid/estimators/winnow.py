@@ -27,7 +27,7 @@ from .parameters import one_of, positive
 class WinnowLearner(Learner):
     """A row of weights for every label, two labels included: their rows are not opposite."""
 
-    def __init__(self, rule: winnow.Winnow, link: Link, *, intercept: bool, average: bool) -> None:
+    def __init__(self, rule: winnow.WinnowRule, link: Link, *, intercept: bool, average: bool) -> None:
         super().__init__(rule, intercept=intercept, average=average)
         self.link = link
 
@@ -118,7 +118,7 @@ class Winnow(OnlineClassifier):
         sharing = one_of("multiclass", self.multiclass, perceptron.SHARINGS)
         if self.version not in (1, 2):
             raise ValueError(f"version must be 1 or 2, got {self.version!r}")
-        rule = winnow.Winnow(sharing, positive("margin", self.margin, zero=True), positive("eta", self.eta))
+        rule = winnow.WinnowRule(sharing, positive("margin", self.margin, zero=True), positive("eta", self.eta))
         link = Link(BALANCED if self.balanced else SIMPLEX, joint=self.version == 2)
         return WinnowLearner(rule, link, intercept=self.fit_intercept, average=self.average)
 

@@ -22,29 +22,29 @@ from ellipsoid.representation.scaled.weights import WEIGHT, blend
 
 from .pairwise import against_highest_rival
 
-# No row that the loop accepts has a larger score: the margin that counts depends on the row and the round.
-ANY = 1e146
+# The margin that counts depends on the row and the round: the loop is to ask at every row that it accepts.
+EVERY_MARGIN = 1e146
 
 
-class ALMA(NamedTuple):
+class ALMARule(NamedTuple):
     """``alpha`` in (0, 1] is how much of the margin may be missing; 1 updates on mistakes only. ``p`` >= 2."""
 
-    alpha: float = 0.9
-    p: float = 2.0
-    margin: float = ANY
+    alpha: float
+    p: float
+    margin: float
 
 
-@step.register(ALMA)
+@step.register(ALMARule)
 def _(rule, margin, energy):
     return 1.0
 
 
-@share.register(ALMA)
+@share.register(ALMARule)
 def _(rule, n, y, energy, work):
     return against_highest_rival(rule, n, y, energy, work)
 
 
-@stride.register(ALMA)
+@stride.register(ALMARule)
 def _(rule, reach, tally):
     j = tally[UPDATES] + 1.0
     if reach > (1.0 - rule.alpha) * sqrt(8.0 * (rule.p - 1.0) / j) / rule.alpha:
@@ -52,7 +52,7 @@ def _(rule, reach, tally):
     return sqrt(2.0 / ((rule.p - 1.0) * j))
 
 
-@blend.register(ALMA)
+@blend.register(ALMARule)
 def _(rule, state, reach, energy, tally):
     size = sqrt(energy)
     eta = stride(rule, reach / size, tally)

@@ -29,10 +29,10 @@ FIXED, ADAPTIVE, CURVATURE, EXACT = range(4)
 class DualAscent(NamedTuple):
     """The Euclidean rule: ``margin`` is the margin beyond which it is passive, ``goal`` that of the loss."""
 
-    margin: float = 1.0
-    goal: float = 1.0
-    cap: float = inf
-    push: int = EXACT
+    margin: float
+    goal: float
+    cap: float
+    push: int
 
 
 @helper()
@@ -87,11 +87,11 @@ class LinkedAscent(NamedTuple):
     ``pair`` is the curvature along (e_y - e_s) (x) x in units of that along x.
     """
 
-    margin: float = 1.0
-    goal: float = 1.0
-    cap: float = 1.0
-    push: int = EXACT
-    pair: float = 1.0
+    margin: float
+    goal: float
+    cap: float
+    push: int
+    pair: float
 
 
 @step.register(LinkedAscent)

@@ -24,18 +24,18 @@ from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, share, step
 UNEVEN = 1e-13
 
 
-class MIRA(NamedTuple):
+class MIRARule(NamedTuple):
     """``margin`` > 0: with a zero start and margin 0 the rule would never move."""
 
-    margin: float = 0.01
+    margin: float
 
 
-@step.register(MIRA)
+@step.register(MIRARule)
 def _(rule, margin, energy):
     return min(1.0, max(0.0, 0.5 * rule.margin - margin) / energy)
 
 
-@share.register(MIRA)
+@share.register(MIRARule)
 def _(rule, n, y, energy, work):
     scores, tau, who, heap = work[SCORES], work[TAU], work[WHO], work[SPARE]
     floor = scores[y] - rule.margin

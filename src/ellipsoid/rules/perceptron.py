@@ -17,19 +17,19 @@ UNIFORM, MAX, PROPORTIONAL = range(3)
 SHARINGS = {"uniform": UNIFORM, "max": MAX, "proportional": PROPORTIONAL}
 
 
-class Perceptron(NamedTuple):
+class PerceptronRule(NamedTuple):
     """``sharing`` is UNIFORM, MAX or PROPORTIONAL; ``margin`` >= 0 makes the rule aggressive."""
 
-    sharing: int = UNIFORM
-    margin: float = 0.0
+    sharing: int
+    margin: float
 
 
-@step.register(Perceptron)
+@step.register(PerceptronRule)
 def _(rule, margin, energy):
     return 1.0 if margin <= rule.margin else 0.0
 
 
-@share.register(Perceptron)
+@share.register(PerceptronRule)
 def _(rule, n, y, energy, work):
     return share_blame(rule.sharing, rule.margin, n, y, work)
 
