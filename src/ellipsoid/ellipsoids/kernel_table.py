@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.representation.kernel.functions import KERNELS, kernel_matrix
-from ellipsoid.representation.rollback import Marked
-from ellipsoid.representation.tables import Floats
+from ellipsoid.representation.table_protocol import Floats, Table
 
 from . import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
 from .forms.gram import PAIR, overlap
@@ -22,7 +21,7 @@ KernelSpec = tuple[str, float | None, float, float]
 STRIDE = 64
 
 
-class KernelTable(Marked):
+class KernelTable(Table):
     """Support patterns, their coefficients and the Gram form over the first of them.
 
     ``kernel`` is the name and parameters of a kernel, gamma None for one over the number of features; ``columns`` is
@@ -158,6 +157,10 @@ class KernelTable(Marked):
             if rival_sign:
                 pulled[k, int(rival)] += rival_sign * extra[k]
         return float(np.vdot(coef, scores)), float(np.vdot(pulled, scores)), float(np.vdot(pulled, K @ pulled))
+
+    def weights(self, scores: int, rounds: int) -> Floats:
+        """There is no weight vector to hand out."""
+        raise AttributeError("a kernel model has no coef_; use support_vectors_ and dual_coef_")
 
     def predictor(self, rounds: int) -> Any:
         """What predictions are scored with."""

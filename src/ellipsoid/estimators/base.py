@@ -290,7 +290,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     # -- what was learned --------------------------------------------------------------------------------------
 
-    def _learned(self) -> Learner:
+    def _learned(self) -> Any:
+        """The learner, of the kind that this estimator starts."""
         core: Learner | None = self.__dict__.get("_core")
         if core is None:
             raise NotFittedError(
@@ -302,7 +303,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """A parameter as it was when learning started; what is set later is for the next start."""
         return (self._core.started if "_core" in self.__dict__ else {}).get(name, getattr(self, name))
 
-    def _fitted(self, name: str) -> Learner:
+    def _fitted(self, name: str) -> Any:
         if "_core" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something")
         return self._core

@@ -31,13 +31,15 @@ PUSHES = {
 class DualLearner(Learner):
     """A learner whose table holds theta, the sum of alpha z, and what the link makes of it."""
 
+    table: LinearTable | LinkTable
+
     def __init__(self, rule: Any, link: Link, *, intercept: bool, average: bool, one_vs_rest: bool) -> None:
         # One vector becomes two opposite rows: for `fixed` by the same steps, otherwise by steps that keep the margins.
         half = 1.0 if one_vs_rest or rule.push == dual_ascent.FIXED else 1.0 / link.pair
         super().__init__(rule, intercept=intercept, average=average, one_vs_rest=one_vs_rest, half=half)
         self.link = link
 
-    def new_table(self, by_class: bool) -> Any:
+    def new_table(self, by_class: bool) -> LinearTable | LinkTable:
         """Where G is half a squared Euclidean norm, theta is the hypothesis."""
         if self.link.quadratic and self.link.p == 2.0:
             return LinearTable(by_class=by_class, average=self.average)
@@ -211,13 +213,11 @@ class QuasiAdditive(OnlineClassifier):
     @property
     def dual_objective_(self) -> float:
         """D: whatever the weights, their complexity and C times their loss on all examples so far are no less."""
-        core: Any = self._fitted("dual_objective_")
-        return float(core.solution().objective)
+        return float(self._fitted("dual_objective_").solution().objective)
 
     def least_loss(self, norm: float = 1.0) -> float:
         """All weights of at most this norm (dual to the link's) have suffered at least this much loss so far."""
-        core: Any = self._learned()
-        return dual.least_loss(core.solution(), positive("norm", norm, zero=True))
+        return dual.least_loss(self._learned().solution(), positive("norm", norm, zero=True))
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, DualLearner)

@@ -27,6 +27,8 @@ SHAPES = {"auto": None, "column": "column", "product": "product", "gram": "gram"
 class EllipsoidLearner(Learner):
     """A learner whose table keeps an ellipsoid."""
 
+    table: EllipsoidTable
+
     def __init__(
         self, rule: Any, *, intercept: bool, average: bool, table: dict[str, Any], halts: bool = False
     ) -> None:
@@ -85,6 +87,8 @@ def largest_of(learner: Learner) -> Span:
 class KernelLearner(EllipsoidLearner):
     """The same in the feature space of a kernel."""
 
+    table: KernelTable  # type: ignore[assignment]
+
     # Predictions sum a row's kernel values in another order than the loop does, and a tie may fall otherwise.
     predicts_in_loop = False
 
@@ -94,10 +98,6 @@ class KernelLearner(EllipsoidLearner):
             self.table_options["kernel"], columns=self.table_options["columns"], average=self.average,
             constant=self.constant != 0.0,
         )  # fmt: skip
-
-    def weights(self) -> NDArray[np.float64]:
-        """There is no weight vector to hand out."""
-        raise AttributeError("a kernel model has no coef_; use support_vectors_ and dual_coef_")
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         """Take back what a model file holds."""

@@ -87,6 +87,8 @@ class ExpansionLearner(Learner):
     over its rows, ``budget`` the most support patterns to keep.
     """
 
+    table: ExpansionTable
+
     def __init__(
         self, rule: Any, kernel: KernelSpec, *, intercept: bool, average: Any, passes: int = 1,
         budget: int | None = None, one_vs_rest: bool = False, half: float = 1.0,
@@ -224,19 +226,20 @@ class ExpansionLearner(Learner):
 
     def go_within_budget(self, task: Any, block: Block, ahead: Lookahead) -> None:
         """The same, with a stop after each update, which is then settled."""
-        reached, stop, step = 0, len(ahead.when), 1
-        rows, values = Dense(np.empty((stop, 0)), 0.0), self.table.values(block)
+        reached, stop, step, table = 0, len(ahead.when), 1, self.table
+        assert isinstance(table, BudgetTable)
+        rows, values = Dense(np.empty((stop, 0)), 0.0), table.values(block)
         while reached < stop:
             mark = self.mark(block=True)
             try:
                 # An update changes the scores of all rows behind it: the longer there was none, the more are made.
                 end = min(stop, reached + step)
-                self.table.rescore(ahead, values, reached, end)
+                table.rescore(ahead, values, reached, end)
                 step *= 2
                 args = (self.rule, task, ahead, rows, self.tally, self.work, reached, end)
                 reached = entry(learn, *args)(*args)
-                if self.table.numbers[PENDING]:
-                    self.table.settle_update(block, ahead, reached - 1, values, mark)
+                if table.numbers[PENDING]:
+                    table.settle_update(block, ahead, reached - 1, values, mark)
                     step = 1
             except BaseException:
                 self.go_back(mark)

@@ -19,7 +19,6 @@ from ellipsoid.rules import iellip
 from .declaration import declared
 from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, KernelLearner, largest_of
 from .kernelized import KernelParameters
-from .learner import Learner
 from .parameters import one_of, positive
 
 
@@ -157,13 +156,13 @@ class IELLIP(KernelParameters, EllipsoidClassifier):
         asked: NDArray[np.bool_] = draw * (smoothing + lead / self._core.rule.goal) <= smoothing
         return asked
 
-    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+    def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         h, u = learner.table.unshaped().ravel(), comparator.ravel()
         # The bounds do not depend on the size of u, which may be anything.
         u = u / (np.abs(u).max() or 1.0)
         return self._from_pull(learner, length(u), length(h), product(u, h, roundings=1))
 
-    def _from_pull(self, learner: Learner, size: Span, norm: Span, inner: Span) -> list[Certificate]:
+    def _from_pull(self, learner: EllipsoidLearner, size: Span, norm: Span, inner: Span) -> list[Certificate]:
         numbers, tally = learner.table.numbers, learner.tally
         weight, lifted = float(numbers[slots.WEIGHT]), float(numbers[slots.LIFTED])
         logs = float(numbers[slots.LOG_SCALE])

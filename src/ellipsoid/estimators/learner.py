@@ -27,6 +27,7 @@ from ellipsoid.engine import (
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, ORDERED, PLAIN
+from ellipsoid.representation.table_protocol import Table
 from ellipsoid.representation.tables import LinearTable, whole_blocks
 
 from .inputs import RowSource, flaw_message
@@ -66,7 +67,8 @@ class Learner:
         self.features: dict[Any, int] | None = None
         # The shell's parameters when learning started; they may be set anew for the next start at any time.
         self.started: dict[str, Any] = {}
-        self.table: Any = None
+        # Made by `open`, when the first rows have come.
+        self.table: Table = None  # type: ignore[assignment]
         self.tally = np.zeros(tallies.SIZE)
         self.work = np.zeros((WORK_ROWS, 1))
         self.fast: OneRow | None = None
@@ -98,7 +100,7 @@ class Learner:
         """May single rows be learned without looking at the representation afterwards?"""
         return len(self.labels) > 0 and not self.multilabel
 
-    def new_table(self, by_class: bool) -> Any:
+    def new_table(self, by_class: bool) -> Table:
         """The representation this learner keeps its hypothesis in."""
         return LinearTable(by_class=by_class, average=self.average)
 
@@ -245,7 +247,7 @@ class Learner:
     @property
     def predicts_in_loop(self) -> bool:
         """Does the loop, when it is watched, say of a row what ``predict`` would say? Else it is asked row by row."""
-        return not self.average or getattr(self.table, "predicts_in_loop", False)
+        return not self.average or self.table.predicts_in_loop
 
     def predict_before(self, source: RowSource, row: int) -> Any:
         """The label that ``predict`` gives to one row; None while no label is known."""

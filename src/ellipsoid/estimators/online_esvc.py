@@ -155,7 +155,6 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     def duality_gap_(self) -> Any:
         """The certified gap over the data of ``fit``; a stream has none, see ``certified_gap``."""
         core = self._fitted("duality_gap_")
-        assert isinstance(core, EllipsoidalSVMLearner)
         if not core.known_gaps:
             raise AttributeError("a duality gap is known for the data of a whole fit only; use certified_gap(X, y)")
         return core.known_gaps[0] if len(core.known_gaps) == 1 else np.array(core.known_gaps)
@@ -175,7 +174,6 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     def certified_gap(self, X: Any, y: ArrayLike) -> Any:
         """The duality gap over X and y; valid if they are what was learned, each row equally often."""
         core = self._learned()
-        assert isinstance(core, EllipsoidalSVMLearner)
         source = self._source(X, core, learning=False)
         source.check()
         codes, fresh = core.labels.encode(checks.labels_of(y, source.n, sets=False))

@@ -32,6 +32,7 @@ class _Machines(Marked):
     """The binary learners of all classes: one for two labels, else one a class."""
 
     by_class = True
+    predicts_in_loop = False
 
     def __init__(self) -> None:
         self.machines: list[Machine] = []
@@ -117,7 +118,8 @@ class _Not:
 class EllipsoidalSVMLearner(Learner):
     """Labels, features and binary learners of one stream."""
 
-    table: _Machines
+    # No table that a loop runs on: what asks for more than marks and weights is overridden here.
+    table: _Machines  # type: ignore[assignment]
 
     def __init__(self, terms: Terms, *, intercept: bool, average: bool, bias: float | None) -> None:
         super().__init__(None, intercept=intercept, average=average, one_vs_rest=True)

@@ -35,6 +35,8 @@ EUCLIDEAN = Link()
 class Windowed(Learner):
     """What the learners with a window share: who is asked, and the dual solution so far."""
 
+    table: WindowTable | WindowExpansion
+
     def task(self, ledger: Any, mode: int = PLAIN, Y: Any = NO_LABELS) -> Any:
         """Every example is handed to the window."""
         if len(self.labels) == 2:
@@ -95,6 +97,8 @@ class Windowed(Learner):
 class WindowLearner(Windowed):
     """Weights, and the last ``window`` examples with their alphas."""
 
+    table: WindowTable
+
     def __init__(self, rule: Any, *, intercept: bool, average: bool, window: int) -> None:
         super().__init__(rule, intercept=intercept, average=average, half=0.5)
         self.window = window
@@ -117,6 +121,8 @@ class WindowLearner(Windowed):
 
 class KernelWindowLearner(Windowed, ExpansionLearner):
     """The same in the feature space of a kernel."""
+
+    table: WindowExpansion
 
     def __init__(self, rule: Any, kernel: KernelSpec, *, intercept: bool, average: bool, window: int) -> None:
         ExpansionLearner.__init__(self, rule, kernel, intercept=intercept, average=average, half=0.5)
@@ -213,13 +219,11 @@ class OnlineSVM(KernelClassifier):
     @property
     def dual_objective_(self) -> float:
         """The dual: no weight vector has a smaller ``|w|^2 / 2 + C`` (sum of its losses on the stream so far)."""
-        core: Any = self._fitted("dual_objective_")
-        return float(core.solution().objective)
+        return float(self._fitted("dual_objective_").solution().objective)
 
     def least_loss(self, norm: float = 1.0) -> float:
         """All weights of at most this norm have suffered at least this much loss so far."""
-        core: Any = self._learned()
-        return dual.least_loss(core.solution(), positive("norm", norm, zero=True))
+        return dual.least_loss(self._learned().solution(), positive("norm", norm, zero=True))
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, Windowed)

@@ -64,7 +64,7 @@ def watched_block(
 ) -> WatchedBlock:
     """Rows start..stop of a source, ready to be watched."""
     rows = source.rows(start, stop)
-    if shown is None or not getattr(learner.table, "predicts_in_loop", False):
+    if shown is None or not learner.table.predicts_in_loop:
         ledger = np.zeros((2, len(codes)), dtype=np.int64)
         ledger[CODES] = codes
         return WatchedBlock(learner, source, shown, False, start, rows, ledger)

@@ -1,5 +1,7 @@
 """ROMMA and ALMA: learners that multiply their weights before they add to them."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -66,7 +68,7 @@ class ROMMA(ScaledClassifier):
         """Examples that asked for an update which no weights satisfy: their opposite is all that was learned."""
         return int(self._fitted("skipped_").table.numbers[SKIPPED])
 
-    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+    def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         labels, shared = learner.scores, learner.rule.margin > 0.0
         parts = {perceptron.UNIFORM: labels * (labels - 1), perceptron.PROPORTIONAL: labels, perceptron.MAX: 2}
         return scaled.romma(
@@ -123,7 +125,7 @@ class ALMA(ScaledClassifier):
         # |(-h w, h w)|_q = |w|_q: a third label changes nothing for the two before it.
         return self._learner(rule, half=2.0 ** (1.0 / p - 1.0))
 
-    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+    def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         table, rule = learner.table, learner.rule
         run = run_of(learner, comparator)
         return scaled.alma(

@@ -20,6 +20,8 @@ from .learner import Learner
 class ScaledLearner(Learner):
     """Linear weights with a factor in front; a rule with p > 2 keeps them in the dual of that norm."""
 
+    table: ScaledTable
+
     def new_table(self, by_class: bool) -> ScaledTable:
         """Weights with a factor in front."""
         power = getattr(self.rule, "p", 2.0)
@@ -30,6 +32,8 @@ class ScaledLearner(Learner):
 
 class ScaledExpansionLearner(ExpansionLearner):
     """A kernel expansion with a factor in front."""
+
+    table: ScaledExpansionTable
 
     def new_table(self, by_class: bool) -> ScaledExpansionTable:
         """Support patterns, dense or sparse as the first rows are."""

@@ -27,6 +27,8 @@ from .parameters import one_of, positive
 class WinnowLearner(Learner):
     """A row of weights for every label, two labels included: their rows are not opposite."""
 
+    table: LinkTable
+
     def __init__(self, rule: winnow.WinnowRule, link: Link, *, intercept: bool, average: bool) -> None:
         super().__init__(rule, intercept=intercept, average=average)
         self.link = link

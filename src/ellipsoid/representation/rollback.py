@@ -7,7 +7,7 @@ new values, the content of the small arrays it may write to, and whatever part o
 
 import copy
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,8 +46,8 @@ class Mark:
             each.__dict__ = attributes.copy()
 
 
-class Marked:
-    """What a table tells about itself to be marked."""
+class Marked(Protocol):
+    """What is asked of something that can be marked; a part of every table."""
 
     def pieces(self) -> list[Any]:
         """The objects whose attributes a step may give new values."""
@@ -63,9 +63,11 @@ class Marked:
 
     def returned(self) -> None:
         """It was put back: make anew what is only derived from the rest."""
+        return
 
     def finish(self) -> None:
         """Do what the loop has left to be done after the last row, if that was broken off."""
+        return
 
     def twin(self) -> Self:
         """A copy that shares nothing but the kernel, which may be the user's own function."""

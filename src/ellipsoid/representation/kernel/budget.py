@@ -189,12 +189,10 @@ class BudgetTable(ExpansionTable):
     # -- files -------------------------------------------------------------------------------------------------
 
     def state(self, scores: int) -> dict[str, NDArray[Any]]:
-        """Arrays that hold everything, trimmed of spare capacity."""
         n = self.used
         return {**super().state(scores), **{name: getattr(self, name)[:n, :n].copy() for name in ("gram", "inverse")}}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back what ``state`` gave."""
         super().restore(arrays)
         if self.used > self.budget:
             raise ValueError(f"it has {self.used} support patterns and a budget of {self.budget}")

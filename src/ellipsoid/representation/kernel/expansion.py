@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.rows import CSR, Dense
 
-from ..rollback import Mark, Marked
+from ..rollback import Mark
+from ..table_protocol import Arrays, Floats, Table
 from ..tables import doubled
 from .functions import KERNELS, Function, Precomputed
 from .history import History, add_to
@@ -31,20 +32,20 @@ from .threads import in_parts, together
 from .tiles import PATTERNS
 from .update_log import Delayed
 
-Floats = NDArray[np.float64]
 KernelSpec = tuple[str | Callable[[Any, Any], Any], float | None, float, float]
 
 # Patterns whose kernel values with a block are made at once: with 512 rows, 4 MB that stay in the near caches.
 TILE = 16 * PATTERNS
 
 
-class ExpansionTable(Marked):
+class ExpansionTable(Table):
     """Support patterns, coefficients and the numbers of a hypothesis in the feature space of a kernel.
 
     ``kernel`` is a name or a function with its parameters, gamma None for one over the number of features.
     """
 
     by_class = True
+    rep: Any = None
 
     def __init__(self, kernel: KernelSpec, *, average: bool, constant: float, sparse: bool) -> None:
         self.kernel, self.average, self.constant2 = kernel, average, constant * constant
@@ -93,7 +94,6 @@ class ExpansionTable(Marked):
         return self.patterns.used
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many functions and features; True if arrays moved."""
         wider, more = width > self.width, scores > self.coef.shape[1]
         if wider:
             self.patterns.widen(width)
@@ -105,14 +105,7 @@ class ExpansionTable(Marked):
                 self.history.widen(self.coef.shape[1])
         return wider or more
 
-    def prepare(self) -> None:
-        """Nothing is left to choose before the first row."""
-
-    def settle(self) -> None:
-        """Nothing is left to do after a run."""
-
     def split(self, factor: float) -> None:
-        """Turn one binary function into two opposite ones: ``-factor w`` and ``factor w``."""
         self.reserve(2, self.width)
         for array in (self.coef, self.late):
             array[:, 1] = factor * array[:, 0]
@@ -235,9 +228,8 @@ class ExpansionTable(Marked):
 
     # -- files -------------------------------------------------------------------------------------------------
 
-    def state(self, scores: int) -> dict[str, NDArray[Any]]:
-        """Arrays that hold everything, trimmed of spare capacity."""
-        arrays: dict[str, NDArray[Any]] = {
+    def state(self, scores: int) -> Arrays:
+        arrays: Arrays = {
             "coef": self.coef[: self.used, :scores].copy(),
             "numbers": self.numbers.copy(),
         }
@@ -249,7 +241,7 @@ class ExpansionTable(Marked):
             arrays["history_moved"] = self.history.moved[:end, :scores]
         return {**arrays, **self.delayed.state(scores), **self.patterns.arrays()}
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Take back what ``state`` gave; classes and features must be known."""
         names = ("coef", "late", "numbers") if self.average else ("coef", "numbers")
         if not all(np.isfinite(arrays[name]).all() for name in names):

@@ -40,12 +40,10 @@ class ScaledExpansionTable(ExpansionTable):
         return float(self.numbers[GOAL])
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many functions and features; True if arrays moved."""
         self.numbers[USED] = max(self.numbers[USED], scores)
         return super().reserve(scores, width)
 
     def split(self, factor: float) -> None:
-        """Turn one binary function into two opposite ones: ``-factor w`` and ``factor w``."""
         super().split(factor)
         self.numbers[SUMMED] *= 2.0 * factor * factor
 

@@ -54,7 +54,6 @@ class WindowExpansion(ExpansionTable):
         return sp.csr_matrix((count, width)) if self.patterns.sparse else np.zeros((count, width))
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many functions and features; True if arrays moved."""
         wider = width > self.width
         moved = super().reserve(scores, width)
         if wider and not isinstance(self.patterns, Columns):
@@ -69,7 +68,6 @@ class WindowExpansion(ExpansionTable):
         return moved
 
     def split(self, factor: float) -> None:
-        """Turn a binary run into the same run with two opposite functions."""
         super().split(factor)
         self.slots.split(factor)
         self.slots.arrays["late"] *= factor
@@ -181,7 +179,6 @@ class WindowExpansion(ExpansionTable):
     # -- files -------------------------------------------------------------------------------------------------
 
     def state(self, scores: int) -> dict[str, NDArray[Any]]:
-        """Arrays that hold everything, trimmed of spare capacity."""
         arrays = {**super().state(scores), **self.slots.state(), "window_values": _mirrored(self.recent_gram)}
         if self.mixed:
             del arrays["window_late"]
