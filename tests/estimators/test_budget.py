@@ -70,7 +70,7 @@ def learned(settings, rows, sizes=(160, 160), budget=20):
 @pytest.mark.parametrize("small", [False, True])
 def test_the_pattern_of_least_loss_is_projected(expected, monkeypatch, small):
     if small:
-        monkeypatch.setattr(blocks, "BLOCK_WITHIN_BUDGET", 7)
+        monkeypatch.setattr(blocks, "SCORED_AHEAD_WITHIN_BUDGET", 7)
     slots, coef, updates = expected
     model = learned(RBF, X)
     assert model.updates_ == updates > 90

@@ -95,8 +95,8 @@ MANY = {
 def small_blocks(monkeypatch, request):
     """Short streams cross many blocks; another process, which a model is compared with, has its usual ones."""
     if "real_process" not in request.keywords:
-        monkeypatch.setattr(blocks, "BLOCK", 8)
-        monkeypatch.setattr(blocks, "BLOCK_WITHIN_BUDGET", 6)
+        monkeypatch.setattr(blocks, "SCORED_AHEAD", 8)
+        monkeypatch.setattr(blocks, "SCORED_AHEAD_WITHIN_BUDGET", 6)
 
 
 @pytest.mark.parametrize("name", SOME)

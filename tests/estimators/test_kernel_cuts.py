@@ -35,7 +35,7 @@ STREAMS = {
 @pytest.fixture(autouse=True, scope="module")
 def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK", 32)
+        patch.setattr(blocks, "SCORED_AHEAD", 32)
         yield
 
 

@@ -29,7 +29,7 @@ def begun(monkeypatch):
             noted.append(len(block.norms))
             super().__init__(table, block, *args)
 
-    monkeypatch.setattr(blocks, "BLOCK", 40)
+    monkeypatch.setattr(blocks, "SCORED_AHEAD", 40)
     monkeypatch.setattr(blocks, "BlockPrefetch", Counted)
     for module in (threads, forerun):
         monkeypatch.setattr(module, "threads_for", lambda count, effort: 3)
@@ -66,7 +66,7 @@ def test_examples_met_again_are_counted_in(begun, monkeypatch):
     for module in (threads, forerun):
         monkeypatch.setattr(module, "threads_for", lambda count, effort: 1)
     assert model().dual_coef_.tobytes() == found.dual_coef_.tobytes()
-    monkeypatch.setattr(blocks, "BLOCK", 1)
+    monkeypatch.setattr(blocks, "SCORED_AHEAD", 1)
     plain = model(Perceptron)
     assert plain.updates_ == steps.updates_
     np.testing.assert_allclose(steps.dual_coef_, plain.dual_coef_, rtol=0, atol=1e-12)

@@ -40,8 +40,8 @@ def expansion(tau, K, y, classes, epochs=1):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks and tiles that do not divide the stream, so that every boundary is met."""
-    monkeypatch.setattr(blocks, "BLOCK", 13)
-    monkeypatch.setattr(tiles, "TILE", tiles.PATTERNS)
+    monkeypatch.setattr(blocks, "SCORED_AHEAD", 13)
+    monkeypatch.setattr(tiles, "PATTERNS_AT_ONCE", tiles.PATTERNS_OF_TILE)
 
 
 def rules(reference):

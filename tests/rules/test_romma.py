@@ -28,9 +28,9 @@ def one_round(rule, M, x, y, *, scale=1.0, goal=1.0):
     """One round of the loop from any M (one row: binary), kept as ``scale`` times a table; X as the rule chose it."""
     M = np.atleast_2d(np.array(M, dtype=float))
     table = np.ascontiguousarray(np.column_stack([np.zeros(len(M)), M / scale]))
-    state = np.zeros(lookahead.SIZE)
-    state[[lookahead.SCALE, scaled.GOAL, scaled.USED]] = scale, goal, len(M)
-    state[[lookahead.NORM2, scaled.SUMMED]] = (M**2).sum()
+    state = np.zeros(lookahead.EXPANSION_NUMBERS)
+    state[[lookahead.SCALE, scaled.GOAL, scaled.FUNCTIONS_USED]] = scale, goal, len(M)
+    state[[lookahead.NORM2, scaled.NORM2_SUMMED]] = (M**2).sum()
     ledger = np.array([[y]])
     task = Binary(ledger, 0) if len(M) == 1 else Multiclass(ledger, 0, len(M))
     work, tally = np.full((WORK_ROWS, len(M) + 1), np.nan), np.zeros(SIZE)

@@ -16,6 +16,7 @@ from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
 from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refuse_masked
 
 from . import checks, persist
+from .checks import Labelled
 from .declaration import declared
 from .examples import one_row
 from .inputs import RowSource, check_memory, flaw_message
@@ -24,7 +25,6 @@ from .labels import tidy
 from .learner import NO_LABELS, Learner
 from .predict_then_learn import before_it_grows
 
-Labelled = NDArray[Any]
 FLOAT64 = np.dtype(np.float64)
 
 

@@ -19,7 +19,7 @@ from ellipsoid.rules import cellip
 
 from .declaration import declared
 from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, largest_of
-from .learner import EMPTY, Learner
+from .learner import NO_CODES, Learner
 from .parameters import one_of, positive
 
 # Beyond every margin, and finite: the running sum of squared losses must stay a number.
@@ -187,7 +187,7 @@ class CELLIP(EllipsoidClassifier):
         out = np.zeros(source.n, dtype=np.bool_)
         for start, stop in source.blocks():
             rows, radius = source.rows(start, stop), core.rule.radius
-            args = (core.task(EMPTY), core.table.rep, rows, core.work, radius, out[start:stop])
+            args = (core.task(NO_CODES), core.table.rep, rows, core.work, radius, out[start:stop])
             entry(doubts, *args)(*args)
         return out
 
@@ -197,7 +197,7 @@ class CELLIP(EllipsoidClassifier):
         table, numbers, tally = learner.table, learner.table.numbers, learner.tally
         largest = largest_of(learner)
         logs = abs(float(numbers[slots.LOG_KEPT])) + abs(float(numbers[slots.LOG_SCALE]))
-        known = ellipsoidal.measured(table.dim, float(numbers[slots.CUTS]), logs if logs < inf else 0.0)
+        known = ellipsoidal.after_cuts(table.dim, float(numbers[slots.CUTS]), logs if logs < inf else 0.0)
         # The stored shape may be larger than the sum of logarithms says, by as much as it was widened.
         log_det = table.log_det() + table.dim * float(numbers[slots.WIDENED])
         refuted = self.infeasible_ > 0 or tally[tallies.ZEROS] > 0 or numbers[slots.UNCUT] > 0.0
@@ -214,7 +214,7 @@ class CELLIP(EllipsoidClassifier):
         if self.infeasible_ > 0:
             best = ellipsoidal.refuted_margin(radius, threshold)
         else:
-            best = ellipsoidal.best_margin(
+            best = ellipsoidal.margin_of_updates(
                 radius=radius, threshold=threshold, largest=largest, slim=float(numbers[slots.SLIM]),
                 log_det=log_det, dim=table.dim, known=known,
             )  # fmt: skip

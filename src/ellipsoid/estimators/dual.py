@@ -18,13 +18,13 @@ from ellipsoid.rules import dual_ascent
 from .base import OnlineClassifier
 from .declaration import declared
 from .learner import Learner
-from .measures import best_multiple, blur, blur_of_norm, compared, linked_off
+from .measures import best_multiple, comparator_of, conjugate_error, dual_norm_error, rounding_behind_link
 from .parameters import one_of, positive
 
 LINKS = {"euclidean": NORM, "entropy": SIMPLEX, "balanced": BALANCED, "p-norm": NORM}
-PUSHES = {
-    "fixed": dual_ascent.FIXED, "adaptive": dual_ascent.ADAPTIVE, "curvature": dual_ascent.CURVATURE,
-    "exact": dual_ascent.EXACT,
+STEP_KINDS = {
+    "fixed": dual_ascent.FIXED_STEP, "adaptive": dual_ascent.ADAPTIVE_STEP, "curvature": dual_ascent.CURVATURE_STEP,
+    "exact": dual_ascent.EXACT_STEP,
 }  # fmt: skip
 
 
@@ -35,7 +35,7 @@ class DualLearner(Learner):
 
     def __init__(self, rule: Any, link: Link, *, intercept: bool, average: bool, one_vs_rest: bool) -> None:
         # One vector becomes two opposite rows: for `fixed` by the same steps, otherwise by steps that keep the margins.
-        half = 1.0 if one_vs_rest or rule.push == dual_ascent.FIXED else 1.0 / link.pair
+        half = 1.0 if one_vs_rest or rule.push == dual_ascent.FIXED_STEP else 1.0 / link.pair
         super().__init__(rule, intercept=intercept, average=average, one_vs_rest=one_vs_rest, half=half)
         self.link = link
 
@@ -74,11 +74,11 @@ class DualLearner(Learner):
             blurred = conjugate * lost(theta.size + 8.0 + 4.0 * link.p)
             blurred += off.drift * (link.dual_norm(theta) + off.drift)
         else:
-            blurred = blur(link, theta) + groups * off.drift
+            blurred = conjugate_error(link, theta) + groups * off.drift
         return dual.Dual(
             margin=rule.goal, C=rule.cap, weight=float(tally[tallies.WEIGHT]), largest=float(tally[tallies.LARGEST]),
             conjugate=conjugate, norm=link.dual_norm(theta), terms=self.steps, blurred=blurred, lost=off.lost,
-            drift=blur_of_norm(link, theta) + off.drift * (1 if link.quadratic else groups),
+            drift=dual_norm_error(link, theta) + off.drift * (1 if link.quadratic else groups),
         )  # fmt: skip
 
     @property
@@ -100,18 +100,20 @@ class DualLearner(Learner):
         rule, tally, link = self.rule, self.tally, self.link
         weight, terms = float(tally[tallies.WEIGHT]), 2.0 + self.width
         if not link.quadratic:
-            return linked_off(tally, link, terms, rule.goal)
+            return rounding_behind_link(tally, link, terms, rule.goal)
         # The p-norm of a row is at most the root of its curvature.
         curvature = self.curvature.high
         path = weight * float(np.sqrt(curvature))
-        if drift.known(tally) and (link.p == 2.0 or rule.push != dual_ascent.EXACT):
+        if drift.known(tally) and (link.p == 2.0 or rule.push != dual_ascent.EXACT_STEP):
             # Rows of the largest curvature may be few. (Exact steps behind a link are longer than those asked for.)
             path = min(path, 2.0 * float(tally[tallies.PATH]) * (1.0 + lost(self.steps + self.width)))
         way = drift.Way(path=path, sway=weight, steps=self.steps, terms=terms, goal=rule.goal)
-        if rule.push == dual_ascent.FIXED:
+        if rule.push == dual_ascent.FIXED_STEP:
             most = weight * rule.cap * curvature
         else:
-            most = 2.0 * rule.goal * weight if rule.push != dual_ascent.ADAPTIVE or curvature <= 2.0 else path * path
+            most = (
+                2.0 * rule.goal * weight if rule.push != dual_ascent.ADAPTIVE_STEP or curvature <= 2.0 else path * path
+            )
         return drift.quadratic(way, most, link.p)
 
 
@@ -179,7 +181,7 @@ class QuasiAdditive(OnlineClassifier):
         return self._started_with("link") in ("entropy", "balanced")
 
     def _start(self) -> DualLearner:
-        kind, push = one_of("link", self.link, LINKS), one_of("update", self.update, PUSHES)
+        kind, push = one_of("link", self.link, LINKS), one_of("update", self.update, STEP_KINDS)
         ovr = one_of("multiclass", self.multiclass, {"max": False, "ovr": True})
         p = positive("p", self.p)
         if p < 2.0:
@@ -188,11 +190,11 @@ class QuasiAdditive(OnlineClassifier):
         margin, cap = positive("margin", self.margin), positive("C", self.C, infinite=True)
         if cap == inf and not link.quadratic:
             raise ValueError(f"C must be finite with link={self.link!r}: no finite step makes every margin hold")
-        if cap == inf and push in (dual_ascent.FIXED, dual_ascent.ADAPTIVE):
+        if cap == inf and push in (dual_ascent.FIXED_STEP, dual_ascent.ADAPTIVE_STEP):
             raise ValueError(
                 f"C must be finite with update={self.update!r}, whose steps know nothing of the length of a row"
             )
-        passive = 0.0 if push == dual_ascent.FIXED else margin
+        passive = 0.0 if push == dual_ascent.FIXED_STEP else margin
         if link.quadratic and link.p == 2.0:
             rule: Any = dual_ascent.DualAscent(passive, margin, cap, push)
         else:
@@ -224,25 +226,25 @@ class QuasiAdditive(OnlineClassifier):
         w = comparator if learner.constant else comparator[:, 1:]
         run, link, theta = learner.solution(), learner.link, learner.theta()
         if link.quadratic:
-            found = dual.running(run, compared(link, theta, w))
+            found = dual.running(run, comparator_of(link, theta, w))
         else:
             adrift = learner.off().drift * len(link.groups(theta))
             found = dual.running(
                 run,
-                compared(link, theta, w),
+                comparator_of(link, theta, w),
                 lambda s: link.conjugate(s * theta),
-                lambda s: blur(link, s * theta) + s * adrift,
+                lambda s: conjugate_error(link, s * theta) + s * adrift,
             )
-        return [*found, *self._of_mistakes(learner, run, compared(link, theta, link.fitted(w)))]
+        return [*found, *self._of_mistakes(learner, run, comparator_of(link, theta, link.fitted(w)))]
 
     def _of_mistakes(self, learner: DualLearner, run: dual.Dual, fitted: dual.Comparator) -> list[Certificate]:
         rule, tally, link = learner.rule, learner.tally, learner.link
         rival = learner.scores > 1 and not learner.one_vs_rest
         curvature = learner.curvature
-        fixed = rule.push == dual_ascent.FIXED
-        never_falls = rule.push != dual_ascent.ADAPTIVE or curvature.high <= 2.0
+        fixed = rule.push == dual_ascent.FIXED_STEP
+        never_falls = rule.push != dual_ascent.ADAPTIVE_STEP or curvature.high <= 2.0
         gain = run.value.low if fixed else float(tally[tallies.GAIN])
-        kind = "fixed" if fixed else "adaptive" if rule.push == dual_ascent.ADAPTIVE else "best"
+        kind = "fixed" if fixed else "adaptive" if rule.push == dual_ascent.ADAPTIVE_STEP else "best"
         if link.quadratic:
             fitted = best_multiple(fitted)
         increase = dual.least_increase(kind, rule.goal, rule.cap, curvature)

@@ -20,15 +20,16 @@ from ellipsoid.representation.kernel.score_cache import ScoreCache
 
 from .inputs import RowSource
 from .interruption import LearnerMark
-from .learner import NO_LABELS, Codes, Learner
+from .labels import Codes
+from .learner import NO_LABELS, Learner
 
 # Kernel values beyond this could overflow a score.
-HUGE = 1e150
+LARGEST_KERNEL_VALUE = 1e150
 
 # Rows scored ahead of the loop: enough for a matrix product to run at full speed, few enough that the Gram matrix of
 # the block, of which half is not needed, costs little beside it.
-BLOCK = 512
-BLOCK_WITHIN_BUDGET = 128
+SCORED_AHEAD = 512
+SCORED_AHEAD_WITHIN_BUDGET = 128
 
 # Scores of all rows are kept from one pass of ``fit`` to the next if they are no more than this: 256 MB.
 STANDING_VALUES = 1 << 25
@@ -46,7 +47,7 @@ def base_round(rounds: int) -> int:
     Blocks end where the number of rounds is a multiple of their size, wherever a chunk begins. A block may be scored
     while the one before it is learned: so it is the beginning of that one.
     """
-    return (rounds // BLOCK - 1) * BLOCK
+    return (rounds // SCORED_AHEAD - 1) * SCORED_AHEAD
 
 
 def check_values(table: ExpansionTable | KernelTable, source: RowSource) -> None:
@@ -74,7 +75,7 @@ def check_powers(kernel: Poly, norms: NDArray[np.float64], first: int) -> None:
     """Raise ``ValueError`` naming the first row, counted from ``first``, whose power is too large."""
     with np.errstate(over="ignore"):
         own = np.abs(kernel.gamma * norms + kernel.coef0) ** kernel.degree
-    large = np.flatnonzero(~(own < HUGE))
+    large = np.flatnonzero(~(own < LARGEST_KERNEL_VALUE))
     if len(large):
         row = first + int(large[0])
         raise ValueError(f"row {row} of X is too large (inf): its kernel value overflows; rescale the features")
@@ -139,7 +140,7 @@ class ExpansionLearner(Learner):
         how = WATCHED if mode == WATCHED else PLAIN
         coming: BlockPrefetch | None = None
         ahead: Lookahead | None = None
-        size = BLOCK if self.budget is None else BLOCK_WITHIN_BUDGET
+        size = SCORED_AHEAD if self.budget is None else SCORED_AHEAD_WITHIN_BUDGET
         begin, end = start, min(stop, start + size - self.rounds % size)
 
         def picks_of(begin: int, end: int) -> slice | Codes:
@@ -296,7 +297,7 @@ class ExpansionLearner(Learner):
     def decision(self, source: RowSource) -> NDArray[np.float64]:
         """Scores of every row, or each label's share of the votes; one column for two classes."""
         out = np.empty((source.n, self.scores))
-        size = VOTERS if self.vote else BLOCK
+        size = VOTERS if self.vote else SCORED_AHEAD
         table = self.table.reading()
         coef = table.coefficients(self.scores, self.rounds)
         for first, last in source.blocks():

@@ -166,7 +166,7 @@ class IELLIP(KernelParameters, EllipsoidClassifier):
         numbers, tally = learner.table.numbers, learner.tally
         weight, lifted = float(numbers[slots.WEIGHT]), float(numbers[slots.LIFTED])
         logs = float(numbers[slots.LOG_SCALE])
-        known = ellipsoidal.measured(1.0 + learner.width, float(numbers[slots.CUTS]), logs)
+        known = ellipsoidal.after_cuts(1.0 + learner.width, float(numbers[slots.CUTS]), logs)
         # h is the solution of a system with the shape, and as uncertain as that.
         inner = inner.widened((size * norm).high * (known.high - 1.0))
         pull = ellipsoidal.Pull(inner, size, norm * known, Span.exactly(weight) * known, lifted)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ellipsoid.certificates import Certificate
 from ellipsoid.representation.kernel.expansion import KernelSpec
 from ellipsoid.representation.kernel.functions import KERNELS
-from ellipsoid.representation.kernel.patterns import WIDE
+from ellipsoid.representation.kernel.patterns import WIDEST_LAYOUT
 
 from .base import OnlineClassifier
 from .declaration import declared
@@ -69,7 +69,7 @@ class KernelClassifier(KernelParameters, OnlineClassifier):
     def _counts_features(self) -> bool | int:  # type: ignore[override]
         """Kernel values of wider rows are made in another way, and rounded differently."""
         kernel = self._started_with("kernel")
-        return False if isinstance(kernel, str) and kernel == "linear" else WIDE
+        return False if isinstance(kernel, str) and kernel == "linear" else WIDEST_LAYOUT
 
     def _learner(
         self, rule: Any, *, budget: int | None = None, one_vs_rest: bool = False, half: float = 1.0

@@ -32,19 +32,18 @@ from ellipsoid.representation.tables import LinearTable, whole_blocks
 
 from .inputs import RowSource, flaw_message
 from .interruption import LearnerMark, without_interrupts
-from .labels import Labels
+from .labels import Codes, Labels
 from .predict_then_learn import WatchedBlock, watched_block
 
 Task = Binary | Multiclass | OneVsRest | MultiLabel
-Codes = NDArray[np.int64]
 
 # Up to so many features, and from so many classes on, a dense row is scored faster for all classes at once.
 SHORT_ROW, MANY_CLASSES = 256, 16
 
-EMPTY: Codes = np.zeros((1, 0), dtype=np.int64)
+NO_CODES: Codes = np.zeros((1, 0), dtype=np.int64)
 NO_LABELS = np.zeros((0, 0), dtype=np.uint8)
 # Times in a row that one example may ask for room: what grows, doubles.
-PATIENCE = 200
+MOST_WAITS = 200
 
 
 class Learner:
@@ -283,7 +282,7 @@ class Learner:
                     raise ValueError(flaw_message(0, -1 - reached))
                 self.table.settle()
                 waited = waited + 1 if reached == start else 0
-                if waited > PATIENCE:
+                if waited > MOST_WAITS:
                     raise ValueError("the model finds no room for another example: it was not made by learning")
                 if reached < stop:
                     # Room is made for the next row, and counts for nothing before that is learned.

@@ -20,9 +20,9 @@ from .learner import NO_LABELS, Learner
 
 FIELDS = ("Z", "Q", "w", "past", "pull", "scalars")
 # Q and Z are dense n x n matrices, one pair per class.
-WIDEST = 4000
+MOST_FEATURES = 4000
 # A row is zero to a step if it is no longer than this.
-SHORTEST = 1e-150
+LONGEST_ZERO_ROW = 1e-150
 # Entries of these matrices that are looked at between two moments at which an interrupt is answered.
 AT_ONCE = 1 << 26
 NO_AVERAGES = np.zeros((0, 0))
@@ -138,10 +138,10 @@ class EllipsoidalSVMLearner(Learner):
         return _Not
 
     def open(self, width: int, *, by_class: bool, classes: int = 0) -> None:
-        if width + 1 > WIDEST:
+        if width + 1 > MOST_FEATURES:
             raise ValueError(
-                f"OnlineEllipsoidalSVC keeps dense matrices of the width of X: at most {WIDEST - 1} features, got "
-                f"{width}; reduce X first, or use a linear learner"
+                f"OnlineEllipsoidalSVC keeps dense matrices of the width of X: at most {MOST_FEATURES - 1} features, "
+                f"got {width}; reduce X first, or use a linear learner"
             )
         if self.table is None:
             self.table = _Machines()
@@ -181,7 +181,7 @@ class EllipsoidalSVMLearner(Learner):
         not depend on whether the row that tells it is in the same chunk: they count, and teach nothing.
         """
         norms = row_lengths(rows, order)
-        heard = np.flatnonzero(norms > (SHORTEST if self.bias_given is None or not self.constant else -1.0))
+        heard = np.flatnonzero(norms > (LONGEST_ZERO_ROW if self.bias_given is None or not self.constant else -1.0))
         if not len(heard):
             return len(order)
         norm = float(norms[heard[0]])

@@ -18,7 +18,7 @@ from ellipsoid.representation.window.kernel import WindowExpansion
 from ellipsoid.representation.window.slots import ALL
 from ellipsoid.representation.window.table import WindowTable
 from ellipsoid.rules import online_svm
-from ellipsoid.rules.dual_ascent import EXACT, DualAscent
+from ellipsoid.rules.dual_ascent import EXACT_STEP, DualAscent
 
 from .declaration import declared
 from .expansion import ExpansionLearner
@@ -26,7 +26,7 @@ from .inputs import RowSource
 from .interruption import LearnerMark
 from .kernelized import KernelClassifier
 from .learner import NO_LABELS, Learner
-from .measures import best_multiple, compared
+from .measures import best_multiple, comparator_of
 from .parameters import positive
 
 EUCLIDEAN = Link()
@@ -207,7 +207,7 @@ class OnlineSVM(KernelClassifier):
         if self.window is not None and not (whole and 1 <= self.window <= ALL):
             raise ValueError(f"window must be a positive integer, or None for all examples, got {self.window!r}")
         margin, cap = positive("margin", self.margin), positive("C", self.C, infinite=True)
-        rule = DualAscent(margin, margin, cap, EXACT)
+        rule = DualAscent(margin, margin, cap, EXACT_STEP)
         if not isinstance(self.average, bool | np.bool_):
             raise ValueError(f"average must be True or False, got {self.average!r}")
         kernel = self._kernel_spec()
@@ -232,7 +232,7 @@ class OnlineSVM(KernelClassifier):
             # A kernel model is its own comparator, known by its length alone.
             held = dual.Comparator(run.length, run.length, 0.5 * run.length.square())
         else:
-            held = compared(EUCLIDEAN, learner.theta(), comparator)
+            held = comparator_of(EUCLIDEAN, learner.theta(), comparator)
         increase = dual.least_increase("best", run.margin, run.C, learner.longest)
         if learner.split and learner.scores > 1:
             # The binary rounds were rounds of two rows with half the cap.

@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.engine import tally as tallies
+from ellipsoid.representation.table_protocol import StoredArrays
 from ellipsoid.streams.label_kinds import plain
 
 from . import container
-from .container import Arrays, DamagedModel
+from .container import DamagedModel
 
 # Arrays in which infinities have a meaning; NaN has one nowhere. Sums of squares of large rows may overflow.
 MAY_BE_INFINITE = ("numbers", "tally")
@@ -81,7 +82,7 @@ def open_model(path: Any) -> tuple[Any, container.Content]:
         raise DamagedModel(f"{path} asks for more memory than there is") from error
 
 
-def describe(model: Any) -> tuple[dict[str, Any], Arrays]:
+def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     """The header and the arrays of a model; None stands for the stream."""
     if "scaler_" in model.__dict__:
         return _describe_scaled(model)
@@ -101,7 +102,7 @@ def describe(model: Any) -> tuple[dict[str, Any], Arrays]:
     return header, {"tally": core.tally, **core.table.state(core.scores)}
 
 
-def _describe_scaled(model: Any) -> tuple[dict[str, Any], Arrays]:
+def _describe_scaled(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     header, arrays = describe(model.learner_)
     params, started = _params(model._seeded().get_params(deep=False)), _params(model.learner_._core.started)
     scalars, parts = model.scaler_.state()
@@ -118,7 +119,7 @@ def _describe_scaled(model: Any) -> tuple[dict[str, Any], Arrays]:
     return header, arrays | {f"scaler_{name}": array for name, array in parts.items()}
 
 
-def _version_1(header: dict[str, Any], arrays: Arrays) -> Any:
+def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     """The model of a file of version 1. This reader stays when another version comes."""
     if sorted(header) != sorted(KEYS):
         raise ValueError(f"its header must hold {', '.join(KEYS)}, and holds {', '.join(map(str, header))}")
@@ -148,7 +149,7 @@ def _renamed(learner: Any, params: Any) -> Any:
     return params
 
 
-def _learner(header: dict[str, Any], arrays: Arrays) -> Any:
+def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     from . import learner_named
 
     kind = learner_named(header["class"])
@@ -174,7 +175,7 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> Any:
     return model
 
 
-def _scaled(header: dict[str, Any], arrays: Arrays) -> Any:
+def _scaled(header: dict[str, Any], arrays: StoredArrays) -> Any:
     from sklearn.base import clone
 
     from .pipeline import Scaled
@@ -196,7 +197,7 @@ def _scaled(header: dict[str, Any], arrays: Arrays) -> Any:
     return model
 
 
-def agrees(header: dict[str, Any], arrays: Arrays, made: tuple[dict[str, Any], Arrays]) -> None:
+def agrees(header: dict[str, Any], arrays: StoredArrays, made: tuple[dict[str, Any], StoredArrays]) -> None:
     """Raise ``ValueError`` where a file differs from what the model made from it would be written as.
 
     Parameters and scalars that the file does not mention are younger than it: they have their defaults.
@@ -230,7 +231,7 @@ def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
     )
 
 
-def _check_values(arrays: Arrays) -> None:
+def _check_values(arrays: StoredArrays) -> None:
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             if name in MAY_BE_INFINITE and not np.isnan(array).any():

@@ -9,14 +9,12 @@ loop then gets both, in pairs.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ellipsoid.engine import CSR, Dense
 from ellipsoid.engine.tasks import ASIDE, CODES, PAIRED, PLAIN, WATCHED
 
 from .inputs import RowSource, writable
-
-Codes = NDArray[np.int64]
+from .labels import Codes
 
 
 class WatchedBlock(NamedTuple):

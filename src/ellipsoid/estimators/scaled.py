@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, scaled
 from ellipsoid.representation.scaled.tables import PowerTable
-from ellipsoid.representation.scaled.weights import SKIPPED, WEIGHT
+from ellipsoid.representation.scaled.weights import ROW_WEIGHT, SKIPPED
 from ellipsoid.rules import alma, perceptron, romma
 
 from .declaration import declared
@@ -133,5 +133,5 @@ class ALMA(ScaledClassifier):
             table.dual(learner.scores) if isinstance(table, PowerTable) else run.weights,
             power=rule.p,
             alpha=rule.alpha,
-            weight=float(table.numbers[WEIGHT]),
+            weight=float(table.numbers[ROW_WEIGHT]),
         )

@@ -20,7 +20,7 @@ from .declaration import declared
 from .dual import refuse_third_label
 from .inputs import RowSource
 from .learner import NO_LABELS, Learner
-from .measures import blur, compared, linked_off
+from .measures import comparator_of, conjugate_error, rounding_behind_link
 from .parameters import one_of, positive
 
 
@@ -139,14 +139,19 @@ class Winnow(OnlineClassifier):
         U = comparator if learner.constant else comparator[:, 1:]
         if len(learner.labels) == 2 and len(U) == 1:
             U = _two_rows(learner.link, U)
-        off, groups = linked_off(tally, learner.link, 2.0 + learner.width, 0.0), len(learner.link.groups(theta))
+        off, groups = (
+            rounding_behind_link(tally, learner.link, 2.0 + learner.width, 0.0),
+            len(learner.link.groups(theta)),
+        )
         run = multiplicative.Multiplied(
             updates=int(tally[tallies.UPDATES]), eta=rule.eta, margin=rule.margin, lost=off.lost,
             growth=Span.about(float(tally[tallies.RADIUS2]), 8) * (1.0 if learner.link.joint else 2.0),
             drift=groups * off.drift,
         )  # fmt: skip
-        conjugate = Span.within(learner.link.conjugate(theta), blur(learner.link, theta) + groups * off.drift)
-        held = compared(learner.link, theta, learner.link.fitted(U))
+        conjugate = Span.within(
+            learner.link.conjugate(theta), conjugate_error(learner.link, theta) + groups * off.drift
+        )
+        held = comparator_of(learner.link, theta, learner.link.fitted(U))
         zeros = bool(tally[tallies.ZEROS] > 0.0)
         return [
             *multiplicative.winnow(run, held, mistakes=self.mistakes_, zeros=zeros),

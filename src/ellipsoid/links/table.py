@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.engine import compiled, entry
-from ellipsoid.representation.table_protocol import Arrays, Floats, Table
+from ellipsoid.representation.table_protocol import Floats, StoredArrays, Table
 
 from . import steps as _steps  # noqa: F401  (the bodies that make links learn)
 from .functions import SIMPLEX, Link
-from .weights import DIVISOR, HIGH, LOW, NUMBERS, REACH, SHIFT, SINCE, Linked, divisor_of, put, renew
+from .weights import DIVISOR, GROUP_NUMBERS, HIGH, LOW, REACH, SHIFT, SINCE_ROUND, Linked, divisor_of, put, renew
 
 
 @compiled
@@ -48,7 +48,7 @@ class LinkTable(Table):
         self.dual: Floats = np.zeros(shape)
         self.V: Floats = np.zeros(shape)
         self.U: Floats = np.zeros(shape if self.average else (0, 0))
-        self.numbers: Floats = np.zeros((1 if self.link.joint else functions, NUMBERS))
+        self.numbers: Floats = np.zeros((1 if self.link.joint else functions, GROUP_NUMBERS))
         self.numbers[:, DIVISOR] = 1.0
         if self.link.quadratic:
             self.numbers[:, SHIFT] = 1.0
@@ -119,7 +119,7 @@ class LinkTable(Table):
         return self.V / self.numbers[:, DIVISOR]
 
     def _mean(self, rounds: int) -> Floats:
-        since = self.numbers[:, SINCE]
+        since = self.numbers[:, SINCE_ROUND]
         return (self.U + self._present() * (rounds - since)) / rounds
 
     def weights(self, scores: int, rounds: int) -> Floats:
@@ -141,17 +141,17 @@ class LinkTable(Table):
             if table.size:
                 table[:, 1] = by * table[:, 0]
                 table[:, 0] = 0.0 - table[:, 1]  # never -0.0
-        self.numbers[:, SINCE] = self.numbers[0, SINCE]
+        self.numbers[:, SINCE_ROUND] = self.numbers[0, SINCE_ROUND]
         self.renew()
 
-    def state(self, scores: int) -> Arrays:
-        arrays: Arrays = {"W": self.theta(scores).copy(), "V": self.V.T[:scores, : 1 + self.width].copy()}
+    def state(self, scores: int) -> StoredArrays:
+        arrays: StoredArrays = {"W": self.theta(scores).copy(), "V": self.V.T[:scores, : 1 + self.width].copy()}
         arrays["sums"] = self.numbers[: 1 if self.link.joint else scores].copy()
         if self.average:
             arrays["U"] = self.U.T[:scores, : 1 + self.width].copy()
         return arrays
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: StoredArrays) -> None:
         scores, columns = arrays["W"].shape
         self.reserve(max(scores, 1), columns - 1)
         if arrays["V"].shape != (scores, columns) or arrays["sums"].shape != self.numbers[:scores].shape:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from .rollback import Marked
 
 Floats = NDArray[np.float64]
-Arrays = dict[str, NDArray[Any]]
+StoredArrays = dict[str, NDArray[Any]]
 
 
 class Table(Marked, Protocol):
@@ -66,11 +66,11 @@ class Table(Marked, Protocol):
 
     # -- files -------------------------------------------------------------------------------------------------
 
-    def state(self, scores: int) -> Arrays:
+    def state(self, scores: int) -> StoredArrays:
         """Arrays that hold everything, without the room to spare."""
         ...
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: StoredArrays) -> None:
         """Take back what ``state`` gave, or raise ``ValueError`` before compiled code meets what it must not."""
         ...
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ellipsoid.engine.native.vector_sums import LANES
 
 from .averages import mean
-from .linear import LINE, ClassMajor, FeatureMajor
-from .table_protocol import Arrays, Floats, Table
+from .linear import CACHE_LINE, ClassMajor, FeatureMajor
+from .table_protocol import Floats, StoredArrays, Table
 
 
 def whole_blocks(scores: int) -> int:
@@ -25,8 +25,8 @@ def whole_blocks(scores: int) -> int:
 def zeros(shape: tuple[int, ...]) -> Floats:
     """Zeros that begin where a cache line does: blocks read from them never straddle two lines."""
     size = prod(shape)
-    raw = np.zeros(size + LINE)
-    skip = -raw.ctypes.data // raw.itemsize % LINE
+    raw = np.zeros(size + CACHE_LINE)
+    skip = -raw.ctypes.data // raw.itemsize % CACHE_LINE
     table: Floats = raw[skip : skip + size].reshape(shape)
     return table
 
@@ -134,13 +134,13 @@ class LinearTable(Table):
                 view[1] = factor * view[0]
                 view[0] = 0.0 - view[1]  # never -0.0
 
-    def state(self, scores: int) -> Arrays:
-        arrays: Arrays = {"W": self._oriented(self.W)[:scores, : 1 + self.width].copy()}
+    def state(self, scores: int) -> StoredArrays:
+        arrays: StoredArrays = {"W": self._oriented(self.W)[:scores, : 1 + self.width].copy()}
         if self.average:
             arrays["U"] = self._oriented(self.U)[:scores, : 1 + self.width].copy()
         return arrays
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: StoredArrays) -> None:
         scores, columns = arrays["W"].shape
         self.reserve(max(scores, 1), columns - 1)
         for name in ("W", "U") if self.average else ("W",):

@@ -18,7 +18,7 @@ from ellipsoid.engine.protocol import share, step
 from ellipsoid.engine.tally import UPDATES
 from ellipsoid.representation.kernel.lookahead import NORM2
 from ellipsoid.representation.scaled.powers import stride
-from ellipsoid.representation.scaled.weights import WEIGHT, blend
+from ellipsoid.representation.scaled.weights import ROW_WEIGHT, blend
 
 from .pairwise import against_highest_rival
 
@@ -61,5 +61,5 @@ def _(rule, state, reach, energy, tally):
     grown = max(0.0, state[NORM2] + eta * (eta + 2.0 * reach / size))
     c = 1.0 / max(1.0, sqrt(grown))
     state[NORM2] = min(1.0, grown)
-    state[WEIGHT] = c * (state[WEIGHT] + eta)
+    state[ROW_WEIGHT] = c * (state[ROW_WEIGHT] + eta)
     return c, c * eta / size

@@ -56,7 +56,7 @@ SKIP, FREEZE, RESTART, RAISE = range(4)
 
 TOLERANCE = 1e-9
 # Second-order terms, of errors that are this small at the most.
-SMALL, SECOND = 0.05, 1.1
+SMALL_ERROR, SECOND = 0.05, 1.1
 # Where a cut is too deep for what rounding leaves of the shape, one of this depth may not be.
 GENTLE = 0.9
 
@@ -178,7 +178,7 @@ def shallow(rule, alpha, blur, root, norm2, state, errors):
     if kappa > 0.0:
         widen += sqrt(steep) * bend + 0.5 * steep * dent
     growth = 2.0 * SECOND * widen + U * (8.0 + 8.0 * (abs(log_scale) + abs(scaled)))
-    if not (widen < SMALL and dim * growth < -0.5 * (dim * scaled + kept)):
+    if not (widen < SMALL_ERROR and dim * growth < -0.5 * (dim * scaled + kept)):
         return 0.0, 0.0
     state[LOG_SCALE] += scaled + growth
     state[WIDENED] += growth

@@ -23,7 +23,7 @@ from ellipsoid.engine.tally import GAIN, LARGEST, WEIGHT
 
 from .pairwise import against_highest_rival
 
-FIXED, ADAPTIVE, CURVATURE, EXACT = range(4)
+FIXED_STEP, ADAPTIVE_STEP, CURVATURE_STEP, EXACT_STEP = range(4)
 
 
 class DualAscent(NamedTuple):
@@ -38,9 +38,9 @@ class DualAscent(NamedTuple):
 @helper()
 def multiplier(rule, margin, curvature):
     """The new alpha for a signed score, at positive curvature."""
-    if rule.push == FIXED:
+    if rule.push == FIXED_STEP:
         return rule.cap
-    return min(rule.cap, max(0.0, rule.goal - margin) / (1.0 if rule.push == ADAPTIVE else curvature))
+    return min(rule.cap, max(0.0, rule.goal - margin) / (1.0 if rule.push == ADAPTIVE_STEP else curvature))
 
 
 @helper()
@@ -55,7 +55,7 @@ def enter(tally, alpha, gain, mistake):
 @helper()
 def enter_zero(rule, tally):
     """A zero row: with no cap its multiplier would be infinite, and is left at zero instead."""
-    alpha = min(rule.cap, rule.goal) if rule.push == ADAPTIVE else rule.cap
+    alpha = min(rule.cap, rule.goal) if rule.push == ADAPTIVE_STEP else rule.cap
     if alpha < inf:
         enter(tally, alpha, alpha * rule.goal, True)
 
@@ -112,7 +112,7 @@ def _(rule, rep, tally):
 
 @search.register(LinkedAscent)
 def _(rule):
-    return rule.goal, rule.cap if rule.push == EXACT else 0.0
+    return rule.goal, rule.cap if rule.push == EXACT_STEP else 0.0
 
 
 @risen.register(LinkedAscent)

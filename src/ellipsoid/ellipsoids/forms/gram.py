@@ -24,7 +24,7 @@ from ellipsoid.engine.protocol import TAU, WHO, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.linear import (
     AHEAD,
-    LINE,
+    CACHE_LINE,
     ClassMajor,
     FeatureMajor,
     add,
@@ -218,7 +218,7 @@ def _(rep, rows, t, first, sums, scores):
     products = add_products(zero_sums(8), Z, slot[0], 0, rows.constant)
     for q in range(rows.indptr[t], rows.indptr[t + 1]):
         coming = 1 + np.uint64(indices[np.uint64(min(q + AHEAD, last))])
-        for r in range(first, first + LANES * len(sums), LINE):
+        for r in range(first, first + LANES * len(sums), CACHE_LINE):
             prefetch(W, coming, r)
         j, x = 1 + np.uint64(indices[np.uint64(q)]), data[np.uint64(q)]
         sums = add_products(sums, W, j, first, x)

@@ -23,12 +23,11 @@ from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.generic import SUM as REGROUPED
 
 from ..rollback import Mark
+from ..table_protocol import Floats
 from ..tables import doubled
 from .expansion import ExpansionTable
 from .lookahead import NORM2, PAUSE, PENDING, SCALE, SINCE_INVERTED, Lookahead
 from .patterns import Block
-
-Floats = NDArray[np.float64]
 
 # Of the squared length of an example: with less of it outside the span of the patterns Q would lose its digits.
 TINY_RESIDUAL = 1e-10

@@ -20,22 +20,22 @@ from numpy.typing import NDArray
 from ellipsoid.engine.rows import CSR, Dense
 
 from ..rollback import Mark
-from ..table_protocol import Arrays, Floats, Table
+from ..table_protocol import Floats, StoredArrays, Table
 from ..tables import doubled
 from .functions import KERNELS, Function, Precomputed
 from .history import History, add_to
-from .lookahead import KEEP, NORM2, PAUSE, PENDING, SCALE, SIZE, Lookahead, elapsed
-from .packing import GivenSums, Picker, Sums, picked_once
+from .lookahead import EXPANSION_NUMBERS, KEEP, NORM2, PAUSE, PENDING, SCALE, Lookahead, elapsed
+from .packing import GivenSums, PatternSums, Picker, picked_once
 from .patterns import NOBODY, Block, DensePatterns, Patterns, Picks, SparsePatterns
-from .precomputed import Columns
+from .precomputed import ColumnPatterns
 from .threads import in_parts, together
-from .tiles import PATTERNS
+from .tiles import PATTERNS_OF_TILE
 from .update_log import Delayed
 
 KernelSpec = tuple[str | Callable[[Any, Any], Any], float | None, float, float]
 
 # Patterns whose kernel values with a block are made at once: with 512 rows, 4 MB that stay in the near caches.
-TILE = 16 * PATTERNS
+PATTERNS_AT_ONCE = 16 * PATTERNS_OF_TILE
 
 
 class ExpansionTable(Table):
@@ -51,11 +51,11 @@ class ExpansionTable(Table):
         self.kernel, self.average, self.constant2 = kernel, average, constant * constant
         self.width = 0
         self.patterns: Patterns = (
-            Columns(0) if kernel[0] == "precomputed" else SparsePatterns(0) if sparse else DensePatterns(0)
+            ColumnPatterns(0) if kernel[0] == "precomputed" else SparsePatterns(0) if sparse else DensePatterns(0)
         )
         self.coef: Floats = np.zeros((0, 1))
         self.late: Floats = np.zeros((0, 1))
-        self.numbers: Floats = np.zeros(SIZE)
+        self.numbers: Floats = np.zeros(EXPANSION_NUMBERS)
         self.numbers[SCALE] = 1.0
         self.history: History | None = None
         self.delayed = Delayed(1)
@@ -131,7 +131,7 @@ class ExpansionTable(Table):
         block = self.patterns.lay_out(kernel, block)
         if block.tiles is not None:
             some = np.arange(count) if slots is None else slots
-            work = Sums(kernel, self.patterns.stored(), some, picked, block.tiles, self.constant2)
+            work = PatternSums(kernel, self.patterns.stored(), some, picked, block.tiles, self.constant2)
             work.sums[:, :n] = out
             together(work.work, work.parts, work.effort)
             out[:] = work.sums[:, :n]
@@ -140,8 +140,8 @@ class ExpansionTable(Table):
         def job(start: int, stop: int) -> None:
             part = block if stop - start == n else block.part(slice(start, stop))
             found = GivenSums(picked, self.constant2, out[:, start:stop])
-            for begin in range(0, count, TILE):
-                tile = slice(begin, min(count, begin + TILE))
+            for begin in range(0, count, PATTERNS_AT_ONCE):
+                tile = slice(begin, min(count, begin + PATTERNS_AT_ONCE))
                 found.add(self.patterns.values(kernel, part, tile if slots is None else slots[tile]))
             out[:, start:stop] = found.sums
 
@@ -212,8 +212,8 @@ class ExpansionTable(Table):
         assert self.history is not None
         values = np.empty((len(block.norms), self.used))
         kernel = self.make_kernel()
-        for begin in range(0, self.used, TILE):
-            tile = slice(begin, min(self.used, begin + TILE))
+        for begin in range(0, self.used, PATTERNS_AT_ONCE):
+            tile = slice(begin, min(self.used, begin + PATTERNS_AT_ONCE))
             values[:, tile] = self.patterns.values(kernel, block, tile)
         values += self.constant2
         return self.history.votes(values, labels, rounds, scores) / max(1, rounds)
@@ -228,8 +228,8 @@ class ExpansionTable(Table):
 
     # -- files -------------------------------------------------------------------------------------------------
 
-    def state(self, scores: int) -> Arrays:
-        arrays: Arrays = {
+    def state(self, scores: int) -> StoredArrays:
+        arrays: StoredArrays = {
             "coef": self.coef[: self.used, :scores].copy(),
             "numbers": self.numbers.copy(),
         }
@@ -241,7 +241,7 @@ class ExpansionTable(Table):
             arrays["history_moved"] = self.history.moved[:end, :scores]
         return {**arrays, **self.delayed.state(scores), **self.patterns.arrays()}
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: StoredArrays) -> None:
         """Take back what ``state`` gave; classes and features must be known."""
         names = ("coef", "late", "numbers") if self.average else ("coef", "numbers")
         if not all(np.isfinite(arrays[name]).all() for name in names):

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from ..averages import mean
-from ..kernel.lookahead import NORM2, SCALE, SCALE_SUM, SINCE, SIZE
-from ..table_protocol import Arrays, Floats
+from ..kernel.lookahead import EXPANSION_NUMBERS, NORM2, SCALE, SCALE_SUM, SINCE
+from ..table_protocol import Floats, StoredArrays
 from ..tables import LinearTable
 from .powers import Powers
-from .weights import GOAL, STRETCH, SUMMED, USED, ScaledWeights
+from .weights import FUNCTIONS_USED, GOAL, NORM2_SUMMED, STRETCH, ScaledWeights
 
 
 class ScaledTable(LinearTable):
@@ -23,7 +23,7 @@ class ScaledTable(LinearTable):
     """
 
     def __init__(self, *, by_class: bool, average: bool) -> None:
-        self.numbers: Floats = np.zeros(SIZE)
+        self.numbers: Floats = np.zeros(EXPANSION_NUMBERS)
         self.numbers[[SCALE, GOAL, STRETCH]] = 1.0
         super().__init__(by_class=by_class, average=average)
 
@@ -36,7 +36,7 @@ class ScaledTable(LinearTable):
         return [self.numbers]
 
     def reserve(self, scores: int, width: int) -> bool:
-        self.numbers[USED] = max(self.numbers[USED], scores)
+        self.numbers[FUNCTIONS_USED] = max(self.numbers[FUNCTIONS_USED], scores)
         return super().reserve(scores, width)
 
     @property
@@ -60,19 +60,21 @@ class ScaledTable(LinearTable):
 
     def split(self, factor: float) -> None:
         super().split(factor)
-        self.numbers[[NORM2, SUMMED]] *= 2.0 * factor * factor
+        self.numbers[[NORM2, NORM2_SUMMED]] *= 2.0 * factor * factor
 
-    def state(self, scores: int) -> Arrays:
+    def state(self, scores: int) -> StoredArrays:
         return {**super().state(scores), "numbers": self.numbers.copy()}
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: StoredArrays) -> None:
         numbers = arrays["numbers"]
         if numbers.shape != self.numbers.shape or not np.isfinite(numbers).all():
             raise ValueError("its numbers have a wrong shape, or are not finite")
         if not (numbers[[SCALE, STRETCH]] > 0.0).all() or not numbers[NORM2] >= 0.0:
             raise ValueError("its numbers are damaged")
-        if numbers[USED] != self.numbers[USED]:
-            raise ValueError(f"it holds {self.numbers[USED]:g} functions and says {numbers[USED]:g}")
+        if numbers[FUNCTIONS_USED] != self.numbers[FUNCTIONS_USED]:
+            raise ValueError(
+                f"it holds {self.numbers[FUNCTIONS_USED]:g} functions and says {numbers[FUNCTIONS_USED]:g}"
+            )
         super().restore(arrays)
         self.numbers[:] = numbers
 
@@ -114,10 +116,10 @@ class PowerTable(ScaledTable):
         super().clear()
         self.V[:] = 0.0
 
-    def state(self, scores: int) -> Arrays:
+    def state(self, scores: int) -> StoredArrays:
         return {**super().state(scores), "V": self._oriented(self.V)[:scores, : 1 + self.width].copy()}
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: StoredArrays) -> None:
         V = arrays["V"]
         if V.shape != arrays["W"].shape or not np.isfinite(V).all():
             raise ValueError("its dual weights have a wrong shape, or are not finite")

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.rows import CSR, Dense
 
-from ..table_protocol import Arrays, Floats, Table
+from ..table_protocol import Floats, StoredArrays, Table
 from ..tables import LinearTable
 from .linear import TAIL, Window
 from .slots import Slots
@@ -110,9 +110,9 @@ class WindowTable(Table):
 
     # -- files -------------------------------------------------------------------------------------------------
 
-    def state(self, scores: int) -> Arrays:
+    def state(self, scores: int) -> StoredArrays:
         m = self.slots.members
-        arrays: Arrays = {**self.linear.state(scores), **self.slots.state()}
+        arrays: StoredArrays = {**self.linear.state(scores), **self.slots.state()}
         if self.by_class:
             return {**arrays, "window_X": self.X[:m].copy()}
         spans = [slice(self.indptr[2 * i], self.indptr[2 * i + 1]) for i in range(m)]
@@ -123,7 +123,7 @@ class WindowTable(Table):
             "window_lengths": np.array([span.stop - span.start for span in spans], dtype=np.int64),
         }
 
-    def restore(self, arrays: Arrays) -> None:
+    def restore(self, arrays: StoredArrays) -> None:
         self.slots.restore(arrays, len(arrays["W"]))
         self.linear.restore(arrays)
         self._make_rows()
