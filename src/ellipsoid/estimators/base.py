@@ -24,36 +24,14 @@ from .interruption import LearnerMark, add_progress_note, without_interrupts
 from .labels import tidy
 from .learner import NO_LABELS, Learner
 from .predict_then_learn import before_it_grows
+from .shared_parameters import OnlineParameters
 
 FLOAT64 = np.dtype(np.float64)
 
 
 @declared
-class OnlineClassifier(ClassifierMixin, BaseEstimator):
-    """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example.
-
-    Parameters
-    ----------
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
-    average : bool
-        Predict with the average of all hypotheses so far instead of the last one.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
-    """
-
-    fit_intercept: bool = True
-    average: Any = False
-    n_epochs: int = 5
-    shuffle: bool = True
-    random_state: Any = None
-    grow_features: bool = False
+class OnlineClassifier(OnlineParameters, ClassifierMixin, BaseEstimator):
+    """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example."""
 
     _core: Learner = field(init=False)
     _multilabel: ClassVar[bool] = False
@@ -95,7 +73,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         try:
             self._fit(X, y)
         except BaseException:
-            without_interrupts(lambda: self._be(before))
+            without_interrupts(lambda: self._take_attributes(before))
             raise
         return self
 
@@ -126,7 +104,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             learner.run(rows, ledger, ORDERED if self.shuffle else PLAIN, 0, source.n, sets)
         self._install(learner)
 
-    def _be(self, before: dict[str, Any]) -> None:
+    def _take_attributes(self, before: dict[str, Any]) -> None:
         """Have the attributes of before."""
         self.__dict__ = before.copy()
 
@@ -219,7 +197,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         for name in names or ():
             (learner.features or {}).pop(name, None)
         mark.bring_back(learner)
-        self._be(before)
+        self._take_attributes(before)
 
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
@@ -238,7 +216,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if type(x) is not np.ndarray or x.dtype is not FLOAT64 or type(y) not in QUICK:
             return False
         core = self._core
-        fast = core.fast or core.one()
+        fast = core.fast or core.fast_row()
         if x.shape != fast.shape:
             return False
         code = fast.index.get(y)
@@ -256,7 +234,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def predict_one(self, x: Any) -> Any:
         """The label predicted for one example."""
         core = self._learned()
-        if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (fast := core.fast or core.one()).shape:
+        if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (fast := core.fast or core.fast_row()).shape:
             fast.row[...] = x
             code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
             if code < 0:

@@ -35,7 +35,7 @@ class DualLearner(Learner):
 
     def __init__(self, rule: Any, link: Link, *, intercept: bool, average: bool, one_vs_rest: bool) -> None:
         # One vector becomes two opposite rows: for `fixed` by the same steps, otherwise by steps that keep the margins.
-        half = 1.0 if one_vs_rest or rule.push == dual_ascent.FIXED_STEP else 1.0 / link.pair
+        half = 1.0 if one_vs_rest or rule.step_kind == dual_ascent.FIXED_STEP else 1.0 / link.pair
         super().__init__(rule, intercept=intercept, average=average, one_vs_rest=one_vs_rest, half=half)
         self.link = link
 
@@ -68,7 +68,7 @@ class DualLearner(Learner):
     def solution(self) -> dual.Dual:
         """The dual solution so far."""
         theta, rule, tally, link = self.theta(), self.rule, self.tally, self.link
-        conjugate, off = link.conjugate(theta), self.off()
+        conjugate, off = link.conjugate(theta), self.rounding_loss()
         groups = len(link.groups(theta))
         if link.quadratic:
             blurred = conjugate * lost(theta.size + 8.0 + 4.0 * link.p)
@@ -95,7 +95,7 @@ class DualLearner(Learner):
         found = Span.about(float(self.tally[tallies.RADIUS2]), self.width + 8.0 + 4.0 * self.link.p)
         return found * (Span.about(self.link.pair, 2) if rival else 1.0)
 
-    def off(self) -> drift.Lost:
+    def rounding_loss(self) -> drift.Lost:
         """What rounding can have done to the run."""
         rule, tally, link = self.rule, self.tally, self.link
         weight, terms = float(tally[tallies.WEIGHT]), 2.0 + self.width
@@ -104,15 +104,17 @@ class DualLearner(Learner):
         # The p-norm of a row is at most the root of its curvature.
         curvature = self.curvature.high
         path = weight * float(np.sqrt(curvature))
-        if drift.known(tally) and (link.p == 2.0 or rule.push != dual_ascent.EXACT_STEP):
+        if drift.known(tally) and (link.p == 2.0 or rule.step_kind != dual_ascent.EXACT_STEP):
             # Rows of the largest curvature may be few. (Exact steps behind a link are longer than those asked for.)
             path = min(path, 2.0 * float(tally[tallies.PATH]) * (1.0 + lost(self.steps + self.width)))
         way = drift.Way(path=path, sway=weight, steps=self.steps, terms=terms, goal=rule.goal)
-        if rule.push == dual_ascent.FIXED_STEP:
+        if rule.step_kind == dual_ascent.FIXED_STEP:
             most = weight * rule.cap * curvature
         else:
             most = (
-                2.0 * rule.goal * weight if rule.push != dual_ascent.ADAPTIVE_STEP or curvature <= 2.0 else path * path
+                2.0 * rule.goal * weight
+                if rule.step_kind != dual_ascent.ADAPTIVE_STEP or curvature <= 2.0
+                else path * path
             )
         return drift.quadratic(way, most, link.p)
 
@@ -228,7 +230,7 @@ class QuasiAdditive(OnlineClassifier):
         if link.quadratic:
             found = dual.running(run, comparator_of(link, theta, w))
         else:
-            adrift = learner.off().drift * len(link.groups(theta))
+            adrift = learner.rounding_loss().drift * len(link.groups(theta))
             found = dual.running(
                 run,
                 comparator_of(link, theta, w),
@@ -241,10 +243,10 @@ class QuasiAdditive(OnlineClassifier):
         rule, tally, link = learner.rule, learner.tally, learner.link
         rival = learner.scores > 1 and not learner.one_vs_rest
         curvature = learner.curvature
-        fixed = rule.push == dual_ascent.FIXED_STEP
-        never_falls = rule.push != dual_ascent.ADAPTIVE_STEP or curvature.high <= 2.0
+        fixed = rule.step_kind == dual_ascent.FIXED_STEP
+        never_falls = rule.step_kind != dual_ascent.ADAPTIVE_STEP or curvature.high <= 2.0
         gain = run.value.low if fixed else float(tally[tallies.GAIN])
-        kind = "fixed" if fixed else "adaptive" if rule.push == dual_ascent.ADAPTIVE_STEP else "best"
+        kind = "fixed" if fixed else "adaptive" if rule.step_kind == dual_ascent.ADAPTIVE_STEP else "best"
         if link.quadratic:
             fitted = best_multiple(fitted)
         increase = dual.least_increase(kind, rule.goal, rule.cap, curvature)

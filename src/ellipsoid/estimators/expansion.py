@@ -180,23 +180,23 @@ class ExpansionLearner(Learner):
                 sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
                 if cache is not None:
                     ahead = self.table.look_ahead(block, cache.scores_of(self.table, block, picks), keep=True)
-                    self.go(self.task(small, how, sets), block, ahead, mark)
+                    self.run_block(self.task(small, how, sets), block, ahead, mark)
                     cache.keep(self.table, picks, ahead.scores.T)
                 elif ahead is not None:
-                    self.go(self.task(small, how, sets), block, ahead, mark)
+                    self.run_block(self.task(small, how, sets), block, ahead, mark)
                 else:
                     self.learn_block(block, small, how, sets, mark)
                 if before is not None and ahead is not None:
-                    small[ASIDE] = self.told(before, block, ahead)
+                    small[ASIDE] = self.predicted_before(before, block, ahead)
                 if mode == WATCHED:
                     ledger[ASIDE, picks] = small[ASIDE]
             except BaseException:
-                self.leave(mark)
+                self.take_back(mark)
                 raise
             coming = following
             begin, end = end, min(stop, end + size)
 
-    def leave(self, mark: LearnerMark) -> None:
+    def take_back(self, mark: LearnerMark) -> None:
         """Take back what was done of a block; within a budget each update was settled as it came."""
         if self.budget is None:
             self.go_back(mark)
@@ -211,12 +211,12 @@ class ExpansionLearner(Learner):
 
     def learn_block(self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8], mark: LearnerMark) -> None:
         """Learn a block of rows, with a ledger of their own, that nothing is known about yet."""
-        self.go(self.task(ledger, mode, Y), block, self.look_ahead(block), mark)
+        self.run_block(self.task(ledger, mode, Y), block, self.look_ahead(block), mark)
 
-    def go(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark) -> None:
+    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark) -> None:
         """Run the loop over a block, and store what it moved."""
         if self.budget is not None:
-            self.go_within_budget(task, block, ahead)
+            self.run_block_within_budget(task, block, ahead)
             return
         reached, stop = 0, len(ahead.when)
         rows = Dense(np.empty((stop, 0)), 0.0)
@@ -225,7 +225,7 @@ class ExpansionLearner(Learner):
             reached = entry(learn, *args)(*args)
         self.table.commit(block, ahead, mark)
 
-    def go_within_budget(self, task: Any, block: Block, ahead: Lookahead) -> None:
+    def run_block_within_budget(self, task: Any, block: Block, ahead: Lookahead) -> None:
         """The same, with a stop after each update, which is then settled."""
         reached, stop, step, table = 0, len(ahead.when), 1, self.table
         assert isinstance(table, BudgetTable)
@@ -261,7 +261,7 @@ class ExpansionLearner(Learner):
                 self.table.history = History(self.table.coef.shape[1])
         return self.cache
 
-    def rest(self) -> None:
+    def forget_passes(self) -> None:
         """Forget what only another pass over the same rows would need: none will come."""
         self.cache, self.passes = None, 1
         if not self.vote:
@@ -278,7 +278,7 @@ class ExpansionLearner(Learner):
         """Can averages and votes be told in hindsight? Not where more than updates changes coefficients."""
         return not (self.average or self.vote) or type(self.table) is ExpansionTable
 
-    def told(self, before: Hindsight, block: Block, ahead: Lookahead) -> Codes:
+    def predicted_before(self, before: Hindsight, block: Block, ahead: Lookahead) -> Codes:
         """Indices of the labels that ``predict`` would have given to the rows of a block before each was learned."""
         if self.vote:
             votes = before.votes(block, len(self.labels), self.scores)
@@ -286,7 +286,7 @@ class ExpansionLearner(Learner):
         scores = before.averages(block, ahead)
         return (scores[:, 0] > 0.0).astype(np.int64) if len(self.labels) == 2 else scores.argmax(axis=1)
 
-    def one(self) -> Any:
+    def fast_row(self) -> Any:
         """The prepared call for single dense rows."""
         if self.fast is None:
             self.fast = OneKernelRow(self)  # type: ignore[assignment]
@@ -304,10 +304,10 @@ class ExpansionLearner(Learner):
             rows = source.rows(first, last)
             for start in range(0, last - first, size):
                 picks = slice(start, min(last - first, start + size))
-                out[first + picks.start : first + picks.stop] = self.judged(table, table.block(rows, picks), coef)
+                out[first + picks.start : first + picks.stop] = self.block_scores(table, table.block(rows, picks), coef)
         return out
 
-    def judged(self, table: Any, block: Block, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    def block_scores(self, table: Any, block: Block, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of a block, or shares of the votes; for two labels by how much the second leads."""
         if not self.vote:
             scores: NDArray[np.float64] = table.scores(block, coef)
@@ -371,7 +371,7 @@ class OneKernelRow:
             return 0
         table = learner.table.reading()
         coef = table.coefficients(learner.scores, learner.rounds)
-        return learner.verdict(learner.judged(table, table.block(self.rows, slice(0, 1)), coef)[0])
+        return learner.predicted_index(learner.block_scores(table, table.block(self.rows, slice(0, 1)), coef)[0])
 
     def predict_averaged(self, learner: ExpansionLearner) -> int:
         """The same: coefficients are averaged where they are read."""

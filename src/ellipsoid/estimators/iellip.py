@@ -18,8 +18,8 @@ from ellipsoid.rules import iellip
 
 from .declaration import declared
 from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, KernelLearner, largest_of
-from .kernelized import KernelParameters
 from .parameters import one_of, positive
+from .shared_parameters import KernelParameters
 
 
 @declared

@@ -6,49 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate
-from ellipsoid.representation.kernel.expansion import KernelSpec
-from ellipsoid.representation.kernel.functions import KERNELS
 from ellipsoid.representation.kernel.patterns import WIDEST_LAYOUT
 
 from .base import OnlineClassifier
 from .declaration import declared
 from .expansion import ExpansionLearner
 from .learner import Learner
-from .parameters import one_of, positive
-
-
-def kernel_spec(kernel: Any, gamma: Any, degree: Any, coef0: Any) -> KernelSpec:
-    """A kernel's name or function with its parameters, or the sentence that says what is wrong with one."""
-    if not callable(kernel):
-        one_of("kernel", kernel, {**KERNELS, "precomputed": None})
-    width = None if isinstance(gamma, str) and gamma == "auto" else positive("gamma", gamma)
-    if positive("degree", degree) != int(degree):
-        raise ValueError(f"degree must be a positive integer, got {degree!r}")
-    return kernel, width, float(degree), positive("coef0", coef0, zero=True)
-
-
-@declared
-class KernelParameters:
-    """The space in which a learner is linear.
-
-    Parameters
-    ----------
-    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
-        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
-        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
-        kernel values, one column per training example in the order in which they are learned.
-    gamma, degree, coef0
-        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features. (SVC's "scale" needs
-        the variance of all rows, which nobody knows of a stream.)
-    """
-
-    kernel: Any = "linear"
-    gamma: float | str = "auto"
-    degree: int = 3
-    coef0: float = 0.0
-
-    def _kernel_spec(self) -> KernelSpec:
-        return kernel_spec(self.kernel, self.gamma, self.degree, self.coef0)
+from .parameters import one_of
+from .shared_parameters import KernelParameters
 
 
 @declared
@@ -100,7 +65,7 @@ class KernelClassifier(KernelParameters, OnlineClassifier):
     def _install(self, learner: Learner) -> None:
         super()._install(learner)
         if isinstance(learner, ExpansionLearner):
-            learner.rest()
+            learner.forget_passes()
 
     @property
     def support_vectors_(self) -> Any:

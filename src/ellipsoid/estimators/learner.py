@@ -252,9 +252,9 @@ class Learner:
         """The label that ``predict`` gives to one row; None while no label is known."""
         if len(self.labels) < 2:
             return self.labels.values[0] if len(self.labels) else None
-        return self.labels.values[self.verdict(self.decision(source.only(row))[0])]
+        return self.labels.values[self.predicted_index(self.decision(source.only(row))[0])]
 
-    def verdict(self, scores: NDArray[np.float64]) -> int:
+    def predicted_index(self, scores: NDArray[np.float64]) -> int:
         """Index of the label that scores predict; ties go to the smallest."""
         return int(scores[0] > 0.0) if len(self.labels) == 2 else int(scores.argmax())
 
@@ -299,7 +299,7 @@ class Learner:
         """Learn the row that brought a new label."""
         self.run(rows, ledger, mode, row, row + 1)
 
-    def one(self) -> "OneRow":
+    def fast_row(self) -> "OneRow":
         """The prepared call for single dense rows."""
         if self.fast is None:
             self.mark_unknown()

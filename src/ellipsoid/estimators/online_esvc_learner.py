@@ -109,7 +109,7 @@ class _Piece:
             self.learner.tally += more
 
 
-class _Not:
+class _NoFastRow:
     """Stands where single rows have no faster way."""
 
     shape = (-1,)
@@ -134,8 +134,8 @@ class EllipsoidalSVMLearner(Learner):
     def learns_single_rows(self) -> bool:
         return False
 
-    def one(self) -> Any:
-        return _Not
+    def fast_row(self) -> Any:
+        return _NoFastRow
 
     def open(self, width: int, *, by_class: bool, classes: int = 0) -> None:
         if width + 1 > MOST_FEATURES:

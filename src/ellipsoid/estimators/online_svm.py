@@ -57,7 +57,7 @@ class Windowed(Learner):
 
     def solution(self) -> dual.Dual:
         """The dual solution so far: the alphas that are final, and those of the window."""
-        alphas, off = self.table.slots.alphas(), self.off()
+        alphas, off = self.table.slots.alphas(), self.rounding_loss()
         size = length(self.theta())
         if isinstance(self, ExpansionLearner):
             # The squared length is kept from round to round, as the dual is.
@@ -78,7 +78,7 @@ class Windowed(Learner):
         found = Span.about(float(self.tally[tallies.RADIUS2]), self.width + 4)
         return found * (2.0 if self.scores > 1 else 1.0)
 
-    def off(self) -> drift.Lost:
+    def rounding_loss(self) -> drift.Lost:
         """What rounding can have done to the run."""
         tally = self.tally
         path, steps = float(tally[tallies.PATH]), float(tally[tallies.STEPS])

@@ -42,7 +42,7 @@ class ScaledExpansionLearner(ExpansionLearner):
             table.history = History(1)
         return table
 
-    def go(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark) -> None:
+    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark) -> None:
         """Run the loop over a block; it stops where an update leaves something to be done to the whole expansion."""
         reached, stop = 0, len(ahead.when)
         rows, rep = Dense(np.empty((stop, 0)), 0.0), ScaledAhead(ahead, ahead.state)

@@ -32,15 +32,15 @@ class DualAscent(NamedTuple):
     margin: float
     goal: float
     cap: float
-    push: int
+    step_kind: int
 
 
 @helper()
 def multiplier(rule, margin, curvature):
     """The new alpha for a signed score, at positive curvature."""
-    if rule.push == FIXED_STEP:
+    if rule.step_kind == FIXED_STEP:
         return rule.cap
-    return min(rule.cap, max(0.0, rule.goal - margin) / (1.0 if rule.push == ADAPTIVE_STEP else curvature))
+    return min(rule.cap, max(0.0, rule.goal - margin) / (1.0 if rule.step_kind == ADAPTIVE_STEP else curvature))
 
 
 @helper()
@@ -55,7 +55,7 @@ def enter(tally, alpha, gain, mistake):
 @helper()
 def enter_zero(rule, tally):
     """A zero row: with no cap its multiplier would be infinite, and is left at zero instead."""
-    alpha = min(rule.cap, rule.goal) if rule.push == ADAPTIVE_STEP else rule.cap
+    alpha = min(rule.cap, rule.goal) if rule.step_kind == ADAPTIVE_STEP else rule.cap
     if alpha < inf:
         enter(tally, alpha, alpha * rule.goal, True)
 
@@ -90,7 +90,7 @@ class LinkedAscent(NamedTuple):
     margin: float
     goal: float
     cap: float
-    push: int
+    step_kind: int
     pair: float
 
 
@@ -112,7 +112,7 @@ def _(rule, rep, tally):
 
 @search.register(LinkedAscent)
 def _(rule):
-    return rule.goal, rule.cap if rule.push == EXACT_STEP else 0.0
+    return rule.goal, rule.cap if rule.step_kind == EXACT_STEP else 0.0
 
 
 @risen.register(LinkedAscent)
