@@ -1,5 +1,6 @@
 """One scikit-learn shell for every online learner; a subclass names parameters and gives the rule they stand for."""
 
+from collections.abc import Callable
 from dataclasses import field
 from typing import Any, ClassVar, Self
 
@@ -21,8 +22,9 @@ from .declaration import declared
 from .examples import one_row
 from .inputs import RowSource, check_memory, flaw_message
 from .interruption import LearnerMark, add_progress_note, without_interrupts
-from .labels import tidy
+from .labels import Codes, tidy
 from .learner import NO_LABELS, Learner
+from .parameters import comparator_rows
 from .predict_then_learn import before_it_grows
 from .shared_parameters import OnlineParameters
 
@@ -97,12 +99,20 @@ class OnlineClassifier(OnlineParameters, ClassifierMixin, BaseEstimator):
         if not learner.multilabel:
             ledger[CODES] = learner.labels.encode(labels)[0]
         sets = labels if learner.multilabel else NO_LABELS
-        rows = source.rows(0, source.n)
-        for _epoch in range(self.n_epochs):
+        rows, mode = source.rows(0, source.n), ORDERED if self.shuffle else PLAIN
+
+        def make_pass() -> None:
             if self.shuffle:
                 ledger[ASIDE] = random.permutation(source.n)
-            learner.run(rows, ledger, ORDERED if self.shuffle else PLAIN, 0, source.n, sets)
+            learner.run(rows, ledger, mode, 0, source.n, sets)
+
+        self._make_passes(learner, rows, ledger[CODES], make_pass)
         self._install(learner)
+
+    def _make_passes(self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None]) -> None:
+        """Go over the rows of ``fit`` as often as is due."""
+        for _epoch in range(self.n_epochs):
+            make_pass()
 
     def _take_attributes(self, before: dict[str, Any]) -> None:
         """Have the attributes of before."""
@@ -330,18 +340,10 @@ class OnlineClassifier(OnlineParameters, ClassifierMixin, BaseEstimator):
         intercept or without one; by default the learner's own current weights.
         """
         core = self._learned()
-        shape = (1 if len(core.labels) == 2 and not core.multilabel else len(core.labels), 1 + core.width)
         if comparator is None:
-            other = np.array(core.table.weights(core.scores, 0))
-        else:
-            other = np.atleast_2d(np.asarray(comparator, dtype=np.float64))
-            if other.shape == (shape[0], core.width):
-                other = np.column_stack([np.zeros(shape[0]), other])
-            if other.shape != shape:
-                raise ValueError(f"comparator must have shape {shape} or {(shape[0], core.width)}, got {other.shape}")
-            if not np.isfinite(other).all():
-                raise ValueError("comparator holds NaN or inf")
-        return self._bounds(core, other)
+            return self._bounds(core, np.array(core.table.weights(core.scores, 0)))
+        rows = 1 if len(core.labels) == 2 and not core.multilabel else len(core.labels)
+        return self._bounds(core, comparator_rows(comparator, rows, core.width))
 
     # -- files -------------------------------------------------------------------------------------------------
 

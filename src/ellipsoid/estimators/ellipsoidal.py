@@ -71,12 +71,6 @@ class EllipsoidLearner(Learner):
                 raise ValueError(f"its seed {seed} is out of range")
             self.rule = self.rule._replace(seed=seed)
 
-    @property
-    def numbers(self) -> NDArray[np.float64]:
-        """The scalars of the ellipsoid."""
-        numbers: NDArray[np.float64] = self.table.numbers
-        return numbers
-
 
 def largest_of(learner: Learner) -> Span:
     """R: the largest length of a signed row of an update."""

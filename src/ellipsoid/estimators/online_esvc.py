@@ -1,22 +1,22 @@
 """The online ellipsoidal SVM as an estimator: streams, averaging, and a certificate after every epoch."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from ellipsoid.batch.online import Terms
 from ellipsoid.batch.problem import SOFT_MARGIN_R, check_constants
 from ellipsoid.certificates import Certificate
 from ellipsoid.certificates.rounding import Span
-from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED
 
 from . import checks
 from .base import OnlineClassifier
 from .declaration import declared
+from .labels import Codes
 from .learner import Learner
 from .online_esvc_learner import EllipsoidalSVMLearner, row_lengths
 from .parameters import positive
@@ -110,33 +110,12 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         """Forget everything, then pass over the data until the certificate or ``n_epochs`` says stop."""
         return super().fit(X, y)
 
-    def _fit(self, X: Any, y: ArrayLike) -> None:
-        if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
-            raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
-        learner = self._begin()
-        assert isinstance(learner, EllipsoidalSVMLearner)
-        random = check_random_state(self.random_state)
-        source = self._source(X, None)
-        labels = checks.labels_of(y, source.n, sets=False)
-        source.check()
-        known = np.unique(labels)
-        if len(known) < 2:
-            raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
-        self._note_names(X, reset=True)
-        learner.open(source.width, by_class=True)
-        for label in known.tolist():
-            learner.add_label(label)
-        rows = source.rows(0, source.n)
-        ledger = np.empty((2, source.n), dtype=np.int64)
-        ledger[CODES] = learner.labels.encode(labels)[0]
-        ledger[ASIDE] = np.arange(source.n)
-        norms = row_lengths(rows, ledger[ASIDE])
+    def _make_passes(self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None]) -> None:
+        norms = row_lengths(rows, np.arange(len(codes)))
         learner.settle(float(np.median(norms[norms > 0])) if (norms > 0).any() else 1.0, float(norms.max()))
         for epoch in range(self.n_epochs):
-            if self.shuffle:
-                ledger[ASIDE] = random.permutation(source.n)
-            learner.run(rows, ledger, ORDERED, 0, source.n)
-            found = learner.gaps(rows, ledger[CODES])
+            make_pass()
+            found = learner.gaps(rows, codes)
             self.n_iter_ = epoch + 1
             if all(gap <= self.tol * max(1.0, abs(dual)) for gap, dual in found):
                 break
@@ -146,10 +125,9 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
                 f"n_epochs={self.n_epochs} passes left a certified gap of {worst:.3g}, above tol={self.tol} of the "
                 "objective; raise n_epochs or tol",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         learner.known_gaps = [float(gap) for gap, _ in found]
-        self._install(learner)
 
     @property
     def duality_gap_(self) -> Any:

@@ -38,8 +38,6 @@ GROUP_NUMBERS = 6
 REACH, LEAST_SUM, LARGEST_SUM = 300.0, 1e-130, 1e200
 # A sum that has fallen to this share of its peak is summed anew.
 FALLEN_SUM = 1e-10
-# How far below the shift all coordinates may lie together before another unit is chosen for them.
-DEEP = 20.0
 
 
 class Linked(NamedTuple):

@@ -14,13 +14,11 @@ Gentile (JMLR 2001), section 3.
 from math import sqrt
 from typing import NamedTuple
 
-from ellipsoid.engine.protocol import share, step
+from ellipsoid.engine.protocol import step
 from ellipsoid.engine.tally import UPDATES
 from ellipsoid.representation.kernel.lookahead import NORM2
 from ellipsoid.representation.scaled.powers import stride
 from ellipsoid.representation.scaled.weights import ROW_WEIGHT, blend
-
-from .pairwise import against_highest_rival
 
 # The margin that counts depends on the row and the round: the loop is to ask at every row that it accepts.
 EVERY_MARGIN = 1e146
@@ -37,11 +35,6 @@ class ALMARule(NamedTuple):
 @step.register(ALMARule)
 def _(rule, margin, energy):
     return 1.0
-
-
-@share.register(ALMARule)
-def _(rule, n, y, energy, work):
-    return against_highest_rival(rule, n, y, energy, work)
 
 
 @stride.register(ALMARule)

@@ -46,10 +46,8 @@ from ellipsoid.ellipsoids.state import (
     WIDENED,
 )
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import on_zero_row, share, step, wants_label
+from ellipsoid.engine.protocol import on_zero_row, step, wants_label
 from ellipsoid.engine.tally import ROUNDS
-
-from .pairwise import against_highest_rival
 
 # What an empty intersection leads to.
 SKIP, FREEZE, RESTART, RAISE = range(4)
@@ -78,11 +76,6 @@ class CELLIPRule(NamedTuple):
 @step.register(CELLIPRule)
 def _(rule, margin, energy):
     return 1.0 if margin <= 0.0 or margin < rule.margin else 0.0
-
-
-@share.register(CELLIPRule)
-def _(rule, n, y, energy, work):
-    return against_highest_rival(rule, n, y, energy, work)
 
 
 @caution.register(CELLIPRule)

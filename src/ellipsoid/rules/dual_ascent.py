@@ -18,10 +18,8 @@ from typing import NamedTuple
 
 from ellipsoid.ellipsoids.protocol import risen, search
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import on_zero_row, record_step, share, step
+from ellipsoid.engine.protocol import against_highest_rival, on_zero_row, record_step, share, step
 from ellipsoid.engine.tally import GAIN, LARGEST, WEIGHT
-
-from .pairwise import against_highest_rival
 
 FIXED_STEP, ADAPTIVE_STEP, CURVATURE_STEP, EXACT_STEP = range(4)
 
@@ -63,11 +61,6 @@ def enter_zero(rule, tally):
 @step.register(DualAscent)
 def _(rule, margin, energy):
     return multiplier(rule, margin, energy)
-
-
-@share.register(DualAscent)
-def _(rule, n, y, energy, work):
-    return against_highest_rival(rule, n, y, energy, work)
 
 
 @record_step.register(DualAscent)

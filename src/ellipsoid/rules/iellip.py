@@ -18,12 +18,10 @@ import numpy as np
 from ellipsoid.ellipsoids.protocol import cut
 from ellipsoid.ellipsoids.state import ASKED, CUTS, DONE, LOG_KEPT, LOG_SCALE, WEIGHT
 from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.protocol import SCORES, share, step, wants_label
+from ellipsoid.engine.protocol import SCORES, step, wants_label
 from ellipsoid.engine.rows import TINY
 from ellipsoid.engine.tally import ROUNDS
 from ellipsoid.engine.tasks import Binary, Multiclass, MultiLabel
-
-from .pairwise import against_highest_rival
 
 NEGLIGIBLE = 2.0**-54
 
@@ -47,11 +45,6 @@ class IELLIPRule(NamedTuple):
 @step.register(IELLIPRule)
 def _(rule, margin, energy):
     return 1.0 if margin <= 0.0 or margin < rule.margin else 0.0
-
-
-@share.register(IELLIPRule)
-def _(rule, n, y, energy, work):
-    return against_highest_rival(rule, n, y, energy, work)
 
 
 @wants_label.register(IELLIPRule)

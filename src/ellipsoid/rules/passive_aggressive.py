@@ -10,9 +10,7 @@ Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (JMLR 2006), sections 3 and 8.
 
 from typing import NamedTuple
 
-from ellipsoid.engine.protocol import share, step
-
-from .pairwise import against_highest_rival
+from ellipsoid.engine.protocol import step
 
 
 class PassiveAggressiveRule(NamedTuple):
@@ -26,8 +24,3 @@ class PassiveAggressiveRule(NamedTuple):
 @step.register(PassiveAggressiveRule)
 def _(rule, margin, energy):
     return min(rule.cap, max(0.0, rule.margin - margin) / (energy + rule.ridge))
-
-
-@share.register(PassiveAggressiveRule)
-def _(rule, n, y, energy, work):
-    return against_highest_rival(rule, n, y, energy, work)
