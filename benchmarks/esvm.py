@@ -113,7 +113,7 @@ def _linear(name: str, data: Data, quick: bool, effort: Effort) -> Iterator[dict
         return EllipsoidalSVC(nu=batch_rate * rows, kernel="linear", random_state=0)
 
     def epoch() -> OnlineEllipsoidalSVC:
-        return OnlineEllipsoidalSVC(nu=online_rate, problem="trace", random_state=0)
+        return OnlineEllipsoidalSVC(nu=online_rate, formulation="trace", random_state=0)
 
     once = Contender("OnlineEllipsoidalSVC", epoch, lambda m: m.partial_fit(data.X, data.y), "one epoch")
     once.error = peer.error

@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ellipsoid import MIRA
-from ellipsoid.estimators.expansion import BLOCK
+from ellipsoid.estimators.expansion import SCORED_AHEAD
 from ellipsoid.representation.kernel.threads import in_parts
 from ellipsoid.rules import mira
 
@@ -80,7 +80,10 @@ class Run(NamedTuple):
     def blocks(self) -> list[tuple[int, int, int]]:
         """First and last row of each block, and the number of patterns before it."""
         n = len(self.data.y)
-        return [(s, min(n, s + BLOCK), int(np.searchsorted(self.when, s, side="right"))) for s in range(0, n, BLOCK)]
+        return [
+            (s, min(n, s + SCORED_AHEAD), int(np.searchsorted(self.when, s, side="right")))
+            for s in range(0, n, SCORED_AHEAD)
+        ]
 
     @property
     def values(self) -> int:
@@ -115,7 +118,7 @@ def learned(data: Data, settings: dict[str, Any]) -> Run:
 
 def beside(name: str, found: Run, bound: float | None, repeats: int) -> Iterator[dict[str, Any]]:
     """Our epoch over the bare products, and one by one over our epoch: all in turn, and ratios of medians."""
-    data, buffer = found.data, np.empty(BLOCK * max(BLOCK, len(found.patterns)))
+    data, buffer = found.data, np.empty(SCORED_AHEAD * max(SCORED_AHEAD, len(found.patterns)))
     kinds = {"one by one": one_by_one.Direct, "one by one with regrouped sums": one_by_one.Regrouped}
     times: dict[str, list[float]] = {key: [] for key in ("ours", "products", "kernel", *kinds)}
     share, differ = 0.0, dict.fromkeys(kinds, 0.0)
@@ -194,7 +197,7 @@ def stretches(found: Run, kind: Any = one_by_one.Direct, count: int = 10) -> tup
     for start in np.linspace(0, len(data.y) - length, count).astype(int):
         rows = slice(start, start + length)
         used, after = np.searchsorted(found.when, [start, start + length], side="right")
-        call = one_by_one.prepared(mira.MIRA(0.01), kernel, data.X[rows], data.y[rows],
+        call = one_by_one.prepared(mira.MIRARule(0.01), kernel, data.X[rows], data.y[rows],
                                    (found.patterns, found.coef, int(used)), kind)  # fmt: skip
         began = time.perf_counter()
         updates = call()

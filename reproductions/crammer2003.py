@@ -92,8 +92,13 @@ SETTINGS: Mapping[str, Setting] = {
 def _learners(kernel: Mapping[str, Any], further: bool = True) -> dict[str, Spec]:
     common = {**kernel, "fit_intercept": False}
     found = {
-        label: Spec("Perceptron", {"update": update, "margin": 0.01, **common})
-        for label, update in (("Perceptron", "ovr"), ("Uniform", "uniform"), ("Max", "max"), ("Prop", "prop"))
+        label: Spec("Perceptron", {"multiclass": multiclass, "margin": 0.01, **common})
+        for label, multiclass in (
+            ("Perceptron", "ovr"),
+            ("Uniform", "uniform"),
+            ("Max", "max"),
+            ("Prop", "proportional"),
+        )
     }
     found["MIRA"] = Spec("MIRA", {"margin": 0.01, **common})
     if further:

@@ -86,9 +86,9 @@ def _online(**parameters: Any) -> Spec:
 
 
 LEARNERS = {
-    OURS: _online(problem="trace", nu=1e-2),
-    "e-SVM online, Problem 14, nu = 0.001": _online(problem="trace", nu=1e-3),
-    "e-SVM online, relaxed": _online(problem="relaxed", nu=1e-3),
+    OURS: _online(formulation="trace", nu=1e-2),
+    "e-SVM online, Problem 14, nu = 0.001": _online(formulation="trace", nu=1e-3),
+    "e-SVM online, relaxed": _online(formulation="relaxed", nu=1e-3),
     "PA-I, averaged": Spec("PassiveAggressive", {"variant": "I", "C": 0.01, "average": True}),
 }
 

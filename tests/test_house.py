@@ -93,3 +93,34 @@ def test_every_promise_names_tests_that_exist():
     # A heading over others holds nothing itself.
     idle = [part.splitlines()[0] for part in parts if "*Held by*" not in part and part.strip().count("\n") > 1]
     assert idle == []
+
+
+# Names that two modules of the package define, and why. Everything else has one home and is imported from there.
+SHARED_NAMES = {
+    "load": "ellipsoid.load reads a model, ellipsoid.datasets.load a data set",
+    "command": "each file of the command line adds one",
+    "Table": "a report's table of figures, and the table of weights that a learner asks",
+}
+
+
+def defined_names(path):
+    """The public names that a module defines itself: functions, classes, constants."""
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            targets = [ast.Name(node.name)]
+        else:
+            targets = getattr(node, "targets", [getattr(node, "target", None)])
+        for target in targets:
+            for each in getattr(target, "elts", [target]):
+                if isinstance(each, ast.Name) and not each.id.startswith("_"):
+                    yield each.id
+
+
+def test_a_public_name_is_defined_once():
+    homes = {}
+    for path in MODULES:
+        for name in set(defined_names(path)):
+            homes.setdefault(name, []).append(relative(path))
+    several = {name: paths for name, paths in homes.items() if len(paths) > 1}
+    assert set(several) - set(SHARED_NAMES) == set(), several
+    assert set(SHARED_NAMES) - set(several) == set(), "these have one home now: take them off the list"

@@ -189,7 +189,7 @@ def test_15_and_20_the_trace_problem():
     for nu in (1.0, 0.01):
         with pytest.warns(match="certified gap"):
             model = OnlineEllipsoidalSVC(
-                nu, problem="trace", fit_intercept=False, n_epochs=40, tol=1e-9, random_state=0
+                nu=nu, formulation="trace", fit_intercept=False, n_epochs=40, tol=1e-9, random_state=0
             ).fit(X, labels)
         B = model.shape_
         if nu == 1.0:
@@ -267,7 +267,7 @@ def test_21_the_printed_stopping_rule():
 
     with pytest.warns(match="certified gap"):
         long = OnlineEllipsoidalSVC(
-            nu, problem="trace", fit_intercept=False, n_epochs=300, tol=1e-9, random_state=0
+            nu=nu, formulation="trace", fit_intercept=False, n_epochs=300, tol=1e-9, random_state=0
         ).fit(X, labels)
     true_error = objective(B, average) - objective(long.shape_, long.coef_[0])
     # What is claimed to bound the error is exceeded by it.

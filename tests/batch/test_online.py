@@ -101,7 +101,7 @@ def test_certificate_is_never_below_the_true_error(problem, nu):
     gaps = []
     for epochs in (1, 4, 30):
         model = OnlineEllipsoidalSVC(
-            nu, problem=problem, fit_intercept=False, n_epochs=epochs, tol=1e-9, random_state=0
+            nu=nu, formulation=problem, fit_intercept=False, n_epochs=epochs, tol=1e-9, random_state=0
         )
         with pytest.warns(ConvergenceWarning, match="certified gap"):
             model.fit(X, y)
@@ -143,7 +143,7 @@ def test_pieces_do_not_matter_where_zero_rows_come_first(cuts, zeros, classes, c
     X, y = cloud(4, n=60, classes=classes)
     X[:zeros] = 0.0
     rows = sparse.csr_array(X) if csr else X
-    whole, pieces = (OnlineEllipsoidalSVC(0.01, problem=problem, **options) for _ in range(2))
+    whole, pieces = (OnlineEllipsoidalSVC(nu=0.01, formulation=problem, **options) for _ in range(2))
     # Labels that are announced: one that appears would cut the stream by itself.
     whole.partial_fit(rows, y, classes=range(classes))
     for start, stop in pairwise([0, *sorted({*cuts, zeros}), len(y)]):
@@ -159,7 +159,7 @@ def test_pieces_do_not_matter_where_zero_rows_come_first(cuts, zeros, classes, c
 def test_a_scaled_stream_is_the_same_in_pieces_and_from_a_file(problem, tmp_path):
     """The first row less the mean of the rows so far is zero, always."""
     X, y = cloud(5)
-    whole, pieces = (Scaled(OnlineEllipsoidalSVC(problem=problem)) for _ in range(2))
+    whole, pieces = (Scaled(OnlineEllipsoidalSVC(formulation=problem)) for _ in range(2))
     whole.partial_fit(X, y, classes=[0, 1])
     pieces.partial_fit(X[:1], y[:1], classes=[0, 1]).save(tmp_path / "one row")
     for model in (pieces, load(tmp_path / "one row")):
@@ -171,7 +171,9 @@ def test_a_scaled_stream_is_the_same_in_pieces_and_from_a_file(problem, tmp_path
 
 @pytest.mark.parametrize("problem", ["relaxed", "trace"])
 def test_zero_rows_alone_bound_nothing(problem):
-    model = OnlineEllipsoidalSVC(problem=problem, fit_intercept=False).partial_fit(np.zeros((30, 3)), np.arange(30) % 2)
+    model = OnlineEllipsoidalSVC(formulation=problem, fit_intercept=False).partial_fit(
+        np.zeros((30, 3)), np.arange(30) % 2
+    )
     assert (model.t_, model.updates_) == (30, 0)
     assert not model.coef_.any()
     assert all(c.observed <= c.bound for c in model.certificates())
@@ -213,8 +215,8 @@ def test_dense_and_sparse_rows_agree():
 @pytest.mark.parametrize("problem", ["relaxed", "trace"])
 def test_scale_of_the_data_does_not_matter(problem):
     X, y = cloud(5)
-    small = OnlineEllipsoidalSVC(problem=problem, random_state=0).partial_fit(X, y)
-    large = OnlineEllipsoidalSVC(problem=problem, random_state=0).partial_fit(8.0 * X, y)
+    small = OnlineEllipsoidalSVC(formulation=problem, random_state=0).partial_fit(X, y)
+    large = OnlineEllipsoidalSVC(formulation=problem, random_state=0).partial_fit(8.0 * X, y)
     if problem == "trace":
         assert large.decision_function(8.0 * X) == pytest.approx(8.0 * small.decision_function(X), rel=1e-6)
     assert (large.predict(8.0 * X) == small.predict(X)).all()
@@ -263,7 +265,7 @@ def test_certificates_are_never_exceeded(seed, problem, nu, classes, intercept):
     X, y = cloud(seed, n=int(rng.integers(3, 80)), classes=classes)
     X = X * rng.choice([1e-3, 1.0, 300.0])
     X[rng.random(len(y)) < 0.1] = 0.0
-    model = OnlineEllipsoidalSVC(nu, problem=problem, fit_intercept=intercept)
+    model = OnlineEllipsoidalSVC(nu=nu, formulation=problem, fit_intercept=intercept)
     model.partial_fit(X, y, classes=range(classes))
     rows = 1 if classes == 2 else classes
     pulls = np.vstack([machine.state.pull[int(intercept) :] for machine in model._core.table.machines])
@@ -286,7 +288,7 @@ def test_certificates_are_never_exceeded(seed, problem, nu, classes, intercept):
 @pytest.mark.parametrize("problem", ["relaxed", "trace"])
 def test_the_certificate_of_a_fit_is_its_duality_gap(problem):
     X, y = cloud(10)
-    model = OnlineEllipsoidalSVC(0.01, problem=problem, random_state=0).fit(X, y)
+    model = OnlineEllipsoidalSVC(nu=0.01, formulation=problem, random_state=0).fit(X, y)
     objective = model.certificates()[0]
     assert objective.bound - objective.observed == pytest.approx(model.duality_gap_)
     # The attribute is the nearest number, what the certificate tells is rounded down.
@@ -301,7 +303,7 @@ def test_the_certificate_of_a_fit_is_its_duality_gap(problem):
 def test_the_ball_is_a_feasible_solution(problem):
     X, labels = cloud(11)
     y, n, nu = np.where(labels == 1, 1.0, -1.0), 4, 0.02
-    model = OnlineEllipsoidalSVC(nu, problem=problem, fit_intercept=False).partial_fit(X, y)
+    model = OnlineEllipsoidalSVC(nu=nu, formulation=problem, fit_intercept=False).partial_fit(X, y)
     norms = np.linalg.norm(X, axis=1)
     if problem == "relaxed":
         balls = np.logspace(-6, 3, 4000)
@@ -333,7 +335,7 @@ def test_a_saved_stream_goes_on_as_if_nothing_had_happened(tmp_path, classes):
 
 def test_the_papers_error_on_adult_is_reached(dataset):
     adult = dataset("a9a")
-    model = OnlineEllipsoidalSVC(nu=3e-3, problem="trace").partial_fit(adult.X_train, adult.y_train)
+    model = OnlineEllipsoidalSVC(nu=3e-3, formulation="trace").partial_fit(adult.X_train, adult.y_train)
     assert 1 - model.score(adult.X_test, adult.y_test) < 0.156
 
 
@@ -342,7 +344,7 @@ def test_the_papers_error_on_adult_is_reached(dataset):
     [
         ({"nu": 0.0}, "nu must be positive"),
         ({"r": 1.0}, "r must lie strictly between 0 and 1"),
-        ({"problem": "five"}, "problem must be 'relaxed' or 'trace'"),
+        ({"formulation": "five"}, "formulation must be 'relaxed' or 'trace'"),
         ({"tol": 0.0}, "tol must be positive"),
         ({"n_epochs": 0}, "n_epochs must be a positive integer"),
         ({"intercept_scaling": -1.0}, "intercept_scaling must be positive"),

@@ -12,11 +12,11 @@ from ellipsoid import ALMA, MIRA, ROMMA, Certificate, PassiveAggressive, Percept
 from ellipsoid.estimators import LEARNERS
 
 SETTINGS = {
-    "uniform": Perceptron(update="uniform"),
-    "max, margin": Perceptron(update="max", margin=0.7),
-    "prop": Perceptron(update="prop", margin=0.1, average=True),
-    "one-vs-rest": Perceptron(update="ovr"),
-    "one-vs-rest, margin": Perceptron(update="ovr", margin=0.7),
+    "uniform": Perceptron(multiclass="uniform"),
+    "max, margin": Perceptron(multiclass="max", margin=0.7),
+    "prop": Perceptron(multiclass="proportional", margin=0.1, average=True),
+    "one-vs-rest": Perceptron(multiclass="ovr"),
+    "one-vs-rest, margin": Perceptron(multiclass="ovr", margin=0.7),
     "PA": PassiveAggressive(variant="hard"),
     "PA, margin": PassiveAggressive(variant="hard", margin=0.1, average=True),
     "PA-I": PassiveAggressive(variant="I", C=0.03),
@@ -24,10 +24,10 @@ SETTINGS = {
     "MIRA": MIRA(margin=0.01),
     "MIRA, wide": MIRA(margin=3.0),
     "MIRA at the cap": MIRA(margin=100.0),
-    "ROMMA, uniform": ROMMA(update="uniform"),
+    "ROMMA, uniform": ROMMA(multiclass="uniform"),
     "ROMMA, aggressive": ROMMA(aggressive=True, average=True),
-    "ROMMA, aggressive, uniform": ROMMA(aggressive=True, update="uniform"),
-    "ROMMA, aggressive, prop": ROMMA(aggressive=True, update="prop"),
+    "ROMMA, aggressive, uniform": ROMMA(aggressive=True, multiclass="uniform"),
+    "ROMMA, aggressive, prop": ROMMA(aggressive=True, multiclass="proportional"),
     "ALMA, p = 5": ALMA(p=5, alpha=0.3, average=True),
     **{name: learner() for name, learner in LEARNERS.items()},
 }
@@ -144,12 +144,14 @@ def bounds(model, comparator=None):
     seed=st.integers(0, 2**32),
     classes=st.integers(2, 5),
     beta=st.sampled_from([0.0, 0.1, 2.0]),
-    update=st.sampled_from(["uniform", "max", "prop"]),
+    multiclass=st.sampled_from(["uniform", "max", "proportional"]),
 )
-def test_perceptron_is_within_the_theorem(seed, classes, beta, update):
+def test_perceptron_is_within_the_theorem(seed, classes, beta, multiclass):
     """Novikoff's (R^2 + 2 beta) / gamma^2, and (2 R^2 + 2 beta) / gamma^2 for the multiclass family."""
     X, y, U, gamma = separable(np.random.default_rng(seed), 60, classes, 3)
-    model = Perceptron(update=update, margin=beta, fit_intercept=False).partial_fit(X, y, classes=range(classes))
+    model = Perceptron(multiclass=multiclass, margin=beta, fit_intercept=False).partial_fit(
+        X, y, classes=range(classes)
+    )
     theorem = ((1 if classes == 2 else 2) * (X**2).sum(axis=1).max() + 2.0 * beta) / gamma**2
     bound = bounds(model, U)
     assert model.updates_ <= bound["updates"] <= theorem * (1.0 + 1e-6)
@@ -161,15 +163,17 @@ def test_perceptron_is_within_the_theorem(seed, classes, beta, update):
     seed=st.integers(0, 2**32),
     classes=st.integers(3, 5),
     beta=st.sampled_from([0.0, 0.1, 2.0]),
-    update=st.sampled_from(["uniform", "max", "prop"]),
+    multiclass=st.sampled_from(["uniform", "max", "proportional"]),
     gamma=st.sampled_from([0.05, 0.5, 3.0]),
 )
-def test_perceptron_with_label_noise_is_within_the_theorem(seed, classes, beta, update, gamma):
+def test_perceptron_with_label_noise_is_within_the_theorem(seed, classes, beta, multiclass, gamma):
     """2 (sqrt(R^2 + beta) + D)^2 / gamma^2 for any unit matrix and any gamma, D^2 the sum of its squared losses."""
     rng = np.random.default_rng(seed)
     X, y, U, _ = separable(rng, 80, classes, 3)
     y = np.where(rng.random(80) < 0.2, rng.integers(0, classes, 80), y)
-    model = Perceptron(update=update, margin=beta, fit_intercept=False).partial_fit(X, y, classes=range(classes))
+    model = Perceptron(multiclass=multiclass, margin=beta, fit_intercept=False).partial_fit(
+        X, y, classes=range(classes)
+    )
     scores = X @ U.T
     right = scores[np.arange(80), y].copy()
     scores[np.arange(80), y] = -inf
@@ -286,5 +290,5 @@ def test_observed_is_what_the_learner_reports():
             assert observed["updates"] == model.updates_
             weights = np.column_stack([model.intercept_, model.coef_])
             assert observed["squared norm"] == pytest.approx((weights**2).sum())
-    parts = Perceptron(update="ovr").partial_fit(X, y, classes=range(3))
+    parts = Perceptron(multiclass="ovr").partial_fit(X, y, classes=range(3))
     assert {c.name: c.observed for c in parts.certificates()}["updates"] >= parts.updates_

@@ -22,9 +22,9 @@ from ellipsoid import (
 
 SETTINGS = {
     "Perceptron": Perceptron(),
-    "Perceptron, uniform": Perceptron(update="uniform", margin=0.7),
-    "Perceptron, prop": Perceptron(update="prop", margin=0.1),
-    "Perceptron, one-vs-rest": Perceptron(update="ovr", margin=0.7),
+    "Perceptron, uniform": Perceptron(multiclass="uniform", margin=0.7),
+    "Perceptron, prop": Perceptron(multiclass="proportional", margin=0.1),
+    "Perceptron, one-vs-rest": Perceptron(multiclass="ovr", margin=0.7),
     "PA": PassiveAggressive(variant="hard"),
     "PA-I": PassiveAggressive(C=0.03),
     "PA-I, high cap": PassiveAggressive(C=1e3),
@@ -34,8 +34,8 @@ SETTINGS = {
     "MIRA at the cap": MIRA(margin=100.0),
     "ROMMA": ROMMA(),
     "ROMMA, aggressive": ROMMA(aggressive=True),
-    "ROMMA, aggressive, uniform": ROMMA(aggressive=True, update="uniform"),
-    "ROMMA, aggressive, prop": ROMMA(aggressive=True, update="prop"),
+    "ROMMA, aggressive, uniform": ROMMA(aggressive=True, multiclass="uniform"),
+    "ROMMA, aggressive, prop": ROMMA(aggressive=True, multiclass="proportional"),
     "ALMA": ALMA(),
     "ALMA, p = 5": ALMA(p=5, alpha=0.3),
     "OnlineSVM, 16": OnlineSVM(window=16, C=1e3),
@@ -45,18 +45,18 @@ SETTINGS = {
     "OnlineSVM, all": OnlineSVM(window=None),
     **{
         f"QuasiAdditive, {link}, {update}, {multiclass}": QuasiAdditive(
-            link=link, update=update, multiclass=multiclass, C=1.0 if multiclass == "rival" else 30.0
+            link=link, update=update, multiclass=multiclass, C=1.0 if multiclass == "max" else 30.0
         )
         for link in ("euclidean", "entropy", "balanced", "p-norm")
         for update in ("fixed", "adaptive", "curvature", "exact")
-        for multiclass in ("rival", "ovr")
+        for multiclass in ("max", "ovr")
     },
     "QuasiAdditive, hard": QuasiAdditive(C=inf),
     "QuasiAdditive, p-norm, hard": QuasiAdditive(link="p-norm", C=inf),
     "Winnow": Winnow(),
     "Winnow, version 1": Winnow(version=1),
     "Winnow, version 1, positive": Winnow(balanced=False, version=1, eta=1.0),
-    "Winnow, positive": Winnow(balanced=False, margin=0.1, update="uniform"),
+    "Winnow, positive": Winnow(balanced=False, margin=0.1, multiclass="uniform"),
     "CELLIP": CELLIP(),
     "CELLIP, minvol": CELLIP(cut="minvol", a=0.5),
     "CELLIP, always": CELLIP(trigger="always", margin=0.01),
@@ -66,7 +66,7 @@ SETTINGS = {
     "IELLIP, endless": IELLIP(b=1.0, c=0.5),
     "IELLIP, by round": IELLIP(decay="round", b=0.9, c=0.9),
     "OnlineEllipsoidalSVC": OnlineEllipsoidalSVC(),
-    "OnlineEllipsoidalSVC, trace": OnlineEllipsoidalSVC(problem="trace"),
+    "OnlineEllipsoidalSVC, trace": OnlineEllipsoidalSVC(formulation="trace"),
 }
 # One of a kind, for every day: the others share their machine code, but not their numbers.
 FEW = [

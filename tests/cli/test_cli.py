@@ -190,7 +190,7 @@ def test_compare_options(tmp_path):
     data = write_csv(tmp_path / "rows.csv", *rows(200))
     options = (
         "--models",
-        "MIRA,Perceptron:update=ovr",
+        "MIRA,Perceptron:multiclass=ovr",
         "--seed",
         5,
         "--shuffles",
@@ -203,7 +203,7 @@ def test_compare_options(tmp_path):
     result = run("compare", data, *options, "--hold-out", 0, "--quiet", "--output", tmp_path / "out")
     assert result.output == ""
     record = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert list(record["learners"]) == ["MIRA", "Perceptron (update=ovr)"]
+    assert list(record["learners"]) == ["MIRA", "Perceptron (multiclass=ovr)"]
     assert record["setting"]["seeds"] == [5, 6]
     assert len(record["cells"][0]["passes"]) == 2
     assert record["setting"]["scale"] == "unit"

@@ -82,8 +82,8 @@ def test_features_that_come_late_are_known_from_their_first_row_on(model, tmp_pa
 
     Kernel values of very wide rows are made in another way.
     """
-    monkeypatch.setattr(patterns, "WIDE", 50)
-    monkeypatch.setattr(kernelized, "WIDE", 50)
+    monkeypatch.setattr(patterns, "WIDEST_LAYOUT", 50)
+    monkeypatch.setattr(kernelized, "WIDEST_LAYOUT", 50)
     rng, lines = np.random.default_rng(3), []
     for t in range(160):
         features = np.unique(rng.integers(1, 5 + t // 2, size=6))

@@ -129,7 +129,7 @@ def test_a_hard_margin(link):
     [
         ({"link": "entropic"}, "link must be one of 'euclidean', 'entropy', 'balanced', 'p-norm'"),
         ({"update": "last-k"}, "update must be one of 'fixed', 'adaptive', 'curvature', 'exact'"),
-        ({"multiclass": "all"}, "multiclass must be one of 'rival', 'ovr'"),
+        ({"multiclass": "all"}, "multiclass must be one of 'max', 'ovr'"),
         ({"C": 0.0}, "C must be positive"),
         ({"C": inf, "link": "balanced"}, "C must be finite with link='balanced'"),
         ({"C": inf, "update": "fixed"}, "C must be finite with update='fixed'"),
@@ -148,7 +148,7 @@ def test_bad_parameters_are_refused_with_a_sentence(settings, message):
     [
         ({"version": 3}, "version must be 1 or 2, got 3"),
         ({"eta": 0.0}, "eta must be positive"),
-        ({"update": "ovr"}, "update must be one of 'uniform', 'max', 'prop'"),
+        ({"multiclass": "ovr"}, "multiclass must be one of 'uniform', 'max', 'proportional'"),
         ({"margin": -1.0}, "margin must be non-negative"),
     ],
 )
@@ -214,8 +214,8 @@ def test_which_learner_is_which():
     y = np.argmax(X[:, :3] + rng.normal(size=(150, 3)), axis=1)
     y[:50] %= 2
     for ours, theirs in [
-        (QuasiAdditive(update="fixed", C=1.0), Perceptron(update="max")),
-        (QuasiAdditive(update="fixed", C=1.0, multiclass="ovr"), Perceptron(update="ovr")),
+        (QuasiAdditive(update="fixed", C=1.0), Perceptron(multiclass="max")),
+        (QuasiAdditive(update="fixed", C=1.0, multiclass="ovr"), Perceptron(multiclass="ovr")),
         (QuasiAdditive(update="exact", C=0.1), PassiveAggressive(variant="I", C=0.1)),
         (QuasiAdditive(update="curvature", C=inf), PassiveAggressive(variant="hard")),
     ]:
@@ -233,7 +233,7 @@ def test_which_learner_is_which():
         QuasiAdditive(link="balanced", update="exact", margin=0.1),
         QuasiAdditive(link="entropy", update="curvature", multiclass="ovr"),
         QuasiAdditive(link="p-norm", average=True),
-        Winnow(version=1, balanced=False, update="prop"),
+        Winnow(version=1, balanced=False, multiclass="proportional"),
     ],
     ids=repr,
 )

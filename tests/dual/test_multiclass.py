@@ -43,7 +43,7 @@ def rest_loss(W, X, y):
     return np.maximum(0.0, MARGIN - signs * (X @ W.T)).sum()
 
 
-@pytest.mark.parametrize("multiclass", ["rival", "ovr"])
+@pytest.mark.parametrize("multiclass", ["max", "ovr"])
 @pytest.mark.parametrize("link", LINKS)
 @settings(max_examples=6)
 @given(seed=st.integers(0, 2**32), update=st.sampled_from(["fixed", "adaptive", "curvature", "exact"]))
@@ -53,7 +53,7 @@ def test_no_matrix_beats_the_dual(link, multiclass, seed, update):
         link=link, update=update, C=C, margin=MARGIN, p=3.0, multiclass=multiclass, fit_intercept=False
     )
     model.partial_fit(X, y, classes=range(K))
-    kind, loss_of = model._core.link, rival_loss if multiclass == "rival" else rest_loss
+    kind, loss_of = model._core.link, rival_loss if multiclass == "max" else rest_loss
     for W in matrices(np.random.default_rng(seed), kind, 10):
         loss = loss_of(W, X, y)
         assert model.dual_objective_ <= kind.complexity(W) + C * loss + 1e-9
@@ -62,7 +62,7 @@ def test_no_matrix_beats_the_dual(link, multiclass, seed, update):
             assert certificate.observed <= certificate.bound, certificate
 
 
-@pytest.mark.parametrize("multiclass", ["rival", "ovr"])
+@pytest.mark.parametrize("multiclass", ["max", "ovr"])
 @pytest.mark.parametrize("link", LINKS)
 def test_exact_steps_raise_the_dual_and_end_on_the_margin(link, multiclass):
     X, y = stream(1)
@@ -77,7 +77,7 @@ def test_exact_steps_raise_the_dual_and_end_on_the_margin(link, multiclass):
         dual = model.dual_objective_
         step = (model._core.theta() - theta) @ X[t] / (X[t] @ X[t])
         scores = model.decision_function(X[t : t + 1])[0]
-        if multiclass == "rival":
+        if multiclass == "max":
             assert step.sum() == pytest.approx(0.0, abs=1e-12)
             assert (np.abs(step) > 0.0).sum() in (0, 2)
             if 0.0 < step[y[t]] < C - 1e-9:
@@ -93,7 +93,7 @@ def test_exact_steps_raise_the_dual_and_end_on_the_margin(link, multiclass):
 
 @pytest.mark.parametrize("link", ["euclidean", "p-norm"])
 @pytest.mark.parametrize("update", ["fixed", "adaptive", "exact"])
-@pytest.mark.parametrize("multiclass", ["rival", "ovr"])
+@pytest.mark.parametrize("multiclass", ["max", "ovr"])
 def test_a_third_label_in_mid_stream(link, update, multiclass):
     """Two labels lead by the same amount before and after; the dual stays a dual, the certificates hold."""
     X, y = stream(4, n=80)
@@ -105,7 +105,7 @@ def test_a_third_label_in_mid_stream(link, update, multiclass):
     differences = scores[:, 1] - scores[:, 0]
     factor = np.vdot(differences, lead) / (lead @ lead)
     np.testing.assert_allclose(differences, factor * lead, rtol=1e-9, atol=1e-12)
-    if update != "fixed" and multiclass == "rival":
+    if update != "fixed" and multiclass == "max":
         assert factor == pytest.approx(1.0)
         assert model.dual_objective_ == pytest.approx(before / model._core.link.pair)
     if multiclass == "ovr":

@@ -247,7 +247,7 @@ def test_hard_margin_without_a_solution_stays_finite_and_climbs(window):
 
 def test_an_early_stop_keeps_the_promise_and_is_made_up_for(monkeypatch):
     """One sweep a round, in plain Python: the dual still rises by C mu(loss), and what was left is taken up again."""
-    monkeypatch.setattr(window_ascent, "SWEEPS", 1)
+    monkeypatch.setattr(window_ascent, "MOST_SWEEPS", 1)
     monkeypatch.setattr(window_ascent, "newton", lambda *_: (0.0, False))
     X, y = stream(80, seed=4)
     model = OnlineSVM(window=6, C=3.0, fit_intercept=False)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ellipsoid import QuasiAdditive, Winnow
 
 
-def blame(scores, y, update, beta):
+def blame(scores, y, multiclass, beta):
     """tau of the ultraconservative family: the error set, ties included, shares one."""
     excess = scores - (scores[y] - beta)
     E = [r for r in range(len(scores)) if r != y and excess[r] >= 0.0]
@@ -17,9 +17,9 @@ def blame(scores, y, update, beta):
     if not E:
         return tau
     total = excess[E].sum()
-    if update == "max":
+    if multiclass == "max":
         tau[max(E, key=lambda r: (scores[r], -r))] = -1.0
-    elif update == "uniform" or total == 0.0:
+    elif multiclass == "uniform" or total == 0.0:
         tau[E] = -1.0 / len(E)
     else:
         tau[E] = -excess[E] / total
@@ -27,13 +27,13 @@ def blame(scores, y, update, beta):
     return tau
 
 
-def by_definition(X, y, classes, *, version, eta, balanced, update, beta):
+def by_definition(X, y, classes, *, version, eta, balanced, multiclass, beta):
     """Plain weights over doubled features, multiplied and normalised; yields the matrix after each round."""
     X = np.hstack([X, -X]) if balanced else X
     M = np.full((classes, X.shape[1]), 1.0 / X.shape[1])
     M /= classes if version == 2 else 1.0
     for x, label in zip(X, y, strict=True):
-        tau = blame(M @ x, label, update, beta)
+        tau = blame(M @ x, label, multiclass, beta)
         M = M * np.exp(eta * tau[:, None] * x)
         M /= M.sum() if version == 2 else M.sum(axis=1, keepdims=True)
         yield M[:, : M.shape[1] // 2] - M[:, M.shape[1] // 2 :] if balanced else M
@@ -48,14 +48,14 @@ def stream(seed, classes, n=80, dim=5):
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
-@pytest.mark.parametrize("update", ["uniform", "max", "prop"])
+@pytest.mark.parametrize("multiclass", ["uniform", "max", "proportional"])
 @pytest.mark.parametrize("balanced", [False, True])
 @pytest.mark.parametrize("version", [1, 2])
-def test_trajectories(version, balanced, update, sparse):
+def test_trajectories(version, balanced, multiclass, sparse):
     for classes in (2, 4):
         for beta in (0.0, 0.05):
             X, y = stream(classes, classes)
-            settings = {"version": version, "eta": 0.7, "balanced": balanced, "update": update}
+            settings = {"version": version, "eta": 0.7, "balanced": balanced, "multiclass": multiclass}
             model = Winnow(margin=beta, fit_intercept=False, **settings)
             for t, M in enumerate(by_definition(X, y, classes, beta=beta, **settings)):
                 row = sp.csr_matrix(X[t : t + 1]) if sparse else X[t : t + 1]
@@ -70,7 +70,7 @@ def test_which_learner_is_which():
     """Version 2, max, is `fixed` dual ascent; for two labels the balanced versions are one algorithm."""
     X, y = stream(3, 4)
     for balanced, link in ((True, "balanced"), (False, "entropy")):
-        winnow = Winnow(version=2, update="max", eta=0.3, balanced=balanced).partial_fit(X, y, classes=range(4))
+        winnow = Winnow(version=2, multiclass="max", eta=0.3, balanced=balanced).partial_fit(X, y, classes=range(4))
         ascent = QuasiAdditive(link=link, update="fixed", C=0.3).partial_fit(X, y, classes=range(4))
         np.testing.assert_allclose(winnow.coef_, ascent.coef_, rtol=1e-12)
         assert winnow.mistakes_ == ascent.mistakes_
@@ -111,7 +111,7 @@ def test_within_the_theorem(seed, classes, version):
     X, g = X[keep], margins[keep].min()
     y = np.argmax(X @ M.T, axis=1)
     eta = g / 2 if version == 1 else g
-    model = Winnow(version=version, eta=eta, balanced=False, update="uniform", fit_intercept=False)
+    model = Winnow(version=version, eta=eta, balanced=False, multiclass="uniform", fit_intercept=False)
     model.partial_fit(X, y, classes=range(classes))
     theorem = 4 * classes * np.log(n) / g**2 if version == 1 else 2 * np.log(n * classes) / g**2
     comparator = M if classes > 2 else None

@@ -30,7 +30,7 @@ rng = np.random.default_rng(3)
 X = rng.normal(size=(40, 3))
 X[rng.random(X.shape) < 0.3] = 0.0
 y = rng.integers(0, 3, 40)
-models = [Perceptron(update=u) for u in ("uniform", "max", "prop", "ovr")] + [PassiveAggressive(), MIRA()]
+models = [Perceptron(multiclass=u) for u in ("uniform", "max", "proportional", "ovr")] + [PassiveAggressive(), MIRA()]
 weights = {}
 for model in models:
     for kind, rows in (("dense", X), ("csr", sp.csr_matrix(X)), ("single", X.astype(np.float32))):

@@ -11,7 +11,7 @@ from ellipsoid.engine import CSR, Dense, Multiclass, decide, entry, learn, score
 from ellipsoid.engine.protocol import SCORES, WORK_ROWS
 from ellipsoid.engine.tally import SIZE, UPDATES
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor
-from ellipsoid.rules.perceptron import MAX, Perceptron
+from ellipsoid.rules.perceptron import MAX, PerceptronRule
 
 WIDTHS = (1, 2, 3, 5, 8, 15, 16, 17, 33, 64, 100, 257)
 CLASSES = range(1, 41)
@@ -34,7 +34,7 @@ def learned_scores(rep, rows, classes):
     """The scores that the loop itself sees before it learns the row."""
     work, tally = np.zeros((WORK_ROWS, classes + 1)), np.zeros(SIZE)
     args = (
-        Perceptron(MAX, 0.0),
+        PerceptronRule(MAX, 0.0),
         Multiclass(np.zeros((1, 1), dtype=np.int64), 0, classes),
         rep,
         rows,

@@ -14,8 +14,8 @@ from ellipsoid.engine import CSR, Binary, Dense, Multiclass, entry, generic, lea
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, WORK_ROWS, absorb, norm2, room, score, step
 from ellipsoid.engine.tally import MISTAKES, SIZE, UPDATES
 from ellipsoid.engine.tasks import ASIDE, WATCHED
-from ellipsoid.rules.mira import MIRA
-from ellipsoid.rules.passive_aggressive import PassiveAggressive
+from ellipsoid.rules.mira import MIRARule
+from ellipsoid.rules.passive_aggressive import PassiveAggressiveRule
 
 # -- a kernel expansion --------------------------------------------------------------------------------------------
 
@@ -111,7 +111,7 @@ def kernel_run(rows, y, classes, chunk):
     for start in range(0, len(y), chunk):
         stop = min(len(y), start + chunk)
         while start < stop:
-            args = (MIRA(0.05), task, rep, rows, tally, work, start, stop)
+            args = (MIRARule(0.05), task, rep, rows, tally, work, start, stop)
             start = entry(learn, *args)(*args)
             if start < stop:
                 rep, stops = grown(rep, 2 * len(rep.S)), stops + 1
@@ -249,7 +249,7 @@ def test_balanced_winnow_meets_its_golden_vector(sparse, chunk):
 def test_a_linked_representation_takes_any_rule():
     rep, tally, work = Balanced(np.zeros(2), np.zeros(2)), np.zeros(SIZE), np.zeros((WORK_ROWS, 1))
     task = Binary(GOLDEN_Y[None].copy(), 0)
-    args = (PassiveAggressive(0.5, 0.4, 0.0), task, rep, rows_of(GOLDEN_X, False), tally, work, 0, 6)
+    args = (PassiveAggressiveRule(0.5, 0.4, 0.0), task, rep, rows_of(GOLDEN_X, False), tally, work, 0, 6)
     assert entry(learn, *args)(*args) == 6
     # |x| <= 1 bounds the curvature, so that every passive-aggressive step raises the dual: theta moves on every loss.
     assert tally[UPDATES] >= 4

@@ -296,6 +296,7 @@ BAD_PARAMETERS = {
     "margin": [-0.1, np.nan, np.inf, "wide", None, [1.0]],
     "C": [0.0, -1.0, np.nan, "big"],
     "update": ["sideways", None, []],
+    "multiclass": ["sideways", None, []],
     "p": [1.9, np.nan, np.inf, "two", None],
     "alpha": [0.0, 1.1, np.nan, "all", None],
     "variant": ["III", 1],

@@ -58,7 +58,7 @@ def expected():
 
 
 def learned(settings, rows, sizes=(160, 160), budget=20):
-    model = Perceptron(update="uniform", margin=0.05, budget=budget, **settings)
+    model = Perceptron(multiclass="uniform", margin=0.05, budget=budget, **settings)
     rows, labels = (sp.vstack if sp.issparse(rows) else np.vstack)([rows, rows]), np.concatenate([y, y])
     rows, start = rows.tocsr() if sp.issparse(rows) else rows, 0
     for size in sizes:
@@ -70,7 +70,7 @@ def learned(settings, rows, sizes=(160, 160), budget=20):
 @pytest.mark.parametrize("small", [False, True])
 def test_the_pattern_of_least_loss_is_projected(expected, monkeypatch, small):
     if small:
-        monkeypatch.setattr(blocks, "BLOCK_WITHIN_BUDGET", 7)
+        monkeypatch.setattr(blocks, "SCORED_AHEAD_WITHIN_BUDGET", 7)
     slots, coef, updates = expected
     model = learned(RBF, X)
     assert model.updates_ == updates > 90
@@ -99,8 +99,8 @@ def test_every_kind_of_kernel_has_a_budget(expected, settings, rows):
 
 
 def test_a_budget_that_is_never_reached_changes_nothing():
-    free = MIRA(0.1, average=True, **RBF).partial_fit(X, y, classes=[0, 1, 2])
-    bound = MIRA(0.1, average=True, budget=160, **RBF).partial_fit(X, y, classes=[0, 1, 2])
+    free = MIRA(margin=0.1, average=True, **RBF).partial_fit(X, y, classes=[0, 1, 2])
+    bound = MIRA(margin=0.1, average=True, budget=160, **RBF).partial_fit(X, y, classes=[0, 1, 2])
     assert (free.mistakes_, free.updates_) == (bound.mistakes_, bound.updates_)
     scores = free.decision_function(X)
     np.testing.assert_allclose(bound.decision_function(X), scores, rtol=0, atol=1e-6 * np.abs(scores).max())
@@ -117,9 +117,9 @@ def test_a_budget_of_the_dimension_loses_nothing():
 
 
 def test_averages_are_projected_along(tmp_path):
-    model = Perceptron(update="uniform", margin=0.05, average=True, budget=20, **RBF)
+    model = Perceptron(multiclass="uniform", margin=0.05, average=True, budget=20, **RBF)
     scores = []
-    plain = Perceptron(update="uniform", margin=0.05, budget=20, **RBF)
+    plain = Perceptron(multiclass="uniform", margin=0.05, budget=20, **RBF)
     for t in range(60):
         model.partial_fit(X[t : t + 1], y[t : t + 1], classes=[0, 1, 2])
         plain.partial_fit(X[t : t + 1], y[t : t + 1], classes=[0, 1, 2])

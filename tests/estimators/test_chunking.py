@@ -13,10 +13,10 @@ from ellipsoid.estimators import LEARNERS
 from ellipsoid.estimators.learner import Learner
 
 LINEAR = {
-    "uniform": Perceptron(update="uniform", margin=0.2),
-    "prop": Perceptron(update="prop", margin=0.2, fit_intercept=False),
-    "max, averaged": Perceptron(update="max", average=True),
-    "one-vs-rest": Perceptron(update="ovr", average=True),
+    "uniform": Perceptron(multiclass="uniform", margin=0.2),
+    "prop": Perceptron(multiclass="proportional", margin=0.2, fit_intercept=False),
+    "max, averaged": Perceptron(multiclass="max", average=True),
+    "one-vs-rest": Perceptron(multiclass="ovr", average=True),
     "PA": PassiveAggressive(variant="hard"),
     "PA-I, averaged": PassiveAggressive(variant="I", C=0.1, average=True),
     "PA-II": PassiveAggressive(variant="II", C=0.1),
@@ -24,7 +24,7 @@ LINEAR = {
     "MIRA, averaged": MIRA(margin=5.0, average=True),
 }
 SCALED = {
-    "ROMMA, aggressive": ROMMA(aggressive=True, update="uniform", average=True),
+    "ROMMA, aggressive": ROMMA(aggressive=True, multiclass="uniform", average=True),
     "ALMA, p = 5": ALMA(p=5, alpha=0.3, average=True),
 }
 ALL = {**LINEAR, **SCALED, **{name: learner() for name, learner in LEARNERS.items()}}

@@ -21,16 +21,16 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 SETTINGS = [
     *(learner() for learner in LEARNERS.values()),
-    Perceptron(update="uniform", margin=0.1),
-    Perceptron(update="prop", margin=0.1, average=True),
-    Perceptron(update="ovr", fit_intercept=False),
+    Perceptron(multiclass="uniform", margin=0.1),
+    Perceptron(multiclass="proportional", margin=0.1, average=True),
+    Perceptron(multiclass="ovr", fit_intercept=False),
     PassiveAggressive(variant="hard", average=True, shuffle=False),
     PassiveAggressive(variant="II", C=0.1, n_epochs=2),
     MIRA(margin=1.0, fit_intercept=False),
     MIRA(grow_features=True, average=True),
     MIRA(margin=0.1, kernel="rbf"),
     Perceptron(kernel="poly", degree=2, coef0=1.0, average="vote"),
-    ROMMA(aggressive=True, update="prop", average=True),
+    ROMMA(aggressive=True, multiclass="proportional", average=True),
 ]
 
 # Skipped by scikit-learn itself, where a check does not apply.

@@ -105,7 +105,10 @@ FORGED_HEADERS = {
     "started": [{"margin": -1.0}, {"average": False}, [], "x", {"nonsense": 1}],
     "scaler": [5, {}, {"class": "MIRA"}, []],
     "stream": [5, [], "x"],
-    "params": [{"margin": -1.0}, {"nonsense": 1}, {"update": []}, {"update": {"a": 1}}, {"margin": "x"}, [], None, "x"],
+    "params": [
+        {"margin": -1.0}, {"nonsense": 1}, {"multiclass": []}, {"multiclass": {"a": 1}}, {"margin": "x"},
+        {"update": []}, {"update": "max", "multiclass": "max"}, [], None, "x",
+    ],
     "labels": [[0, 1], [0, 0, 1], [[0], 1, 2], None, {}, "abc", list(range(10**5)), [None, 1, 2], [0, 1, "a"],
                [float("nan"), 1.0, 2.0], [0.0, 1.0, float("inf")], []],
     "features": [[[1], 2], 5, ["a", "b", "c"], "ab", [None, 1]],

@@ -218,3 +218,23 @@ def test_files_of_version_1_are_read_for_ever(name):
     for have, want in zip(found, expected["certificates"], strict=True):
         assert have[0] == want[0]
         assert have[1:] == pytest.approx(tuple(want[1:]))
+
+
+@pytest.mark.parametrize(
+    ("name", "now", "started"),
+    [
+        ("perceptron-one-vs-rest", {"multiclass": "ovr"}, {}),
+        ("romma-proportional", {"multiclass": "proportional"}, {}),
+        ("winnow-proportional", {"multiclass": "uniform"}, {"multiclass": "proportional"}),
+        ("quasi-additive-rival", {"multiclass": "max", "update": "curvature"}, {}),
+        ("quasi-additive-one-vs-rest", {"multiclass": "ovr", "update": "fixed"}, {}),
+        ("online-ellipsoidal-svc", {"formulation": "relaxed"}, {}),
+    ],
+)
+def test_old_names_of_parameters_are_read_as_the_new_ones(name, now, started, tmp_path):
+    """As they are now, and as they were when learning started; what is written then has the new names."""
+    model = load(VERSION_1 / f"{name}.model")
+    for _ in range(2):
+        assert now.items() <= model.get_params().items()
+        assert (now | started).items() <= model._core.started.items()
+        model = again(model, tmp_path)

@@ -66,8 +66,8 @@ def test_where_ties_abound(seed, classes):
     rng = np.random.default_rng(seed)
     X, y = rng.integers(-1, 2, size=(25, 2)).astype(float), rng.integers(0, classes, 25)
     for update in ("uniform", "ovr"):
-        watched = Perceptron(update=update, fit_intercept=False)
-        slow = Perceptron(update=update, fit_intercept=False)
+        watched = Perceptron(multiclass=update, fit_intercept=False)
+        slow = Perceptron(multiclass=update, fit_intercept=False)
         assert watched.learn_predict(X, y).tolist() == slowly(slow, X, y)
 
 
@@ -131,7 +131,7 @@ def test_averages_and_votes_of_kernels(model, average, blobs, state):
 def test_a_scaler_predicts_before_it_has_seen_the_row(average, scaler, sparse, blobs):
     X, y = blobs
     rows = sp.csr_matrix(X) if sparse else X
-    watched, slow, one = (Scaled(MIRA(average=average), scaler()) for _ in range(3))
+    watched, slow, one = (Scaled(MIRA(average=average), scaler=scaler()) for _ in range(3))
     chunks = [watched.learn_predict(rows[a:b], y[a:b]) for a, b in ((0, 1), (1, 50), (50, 120))]
     predicted = [label for chunk in chunks for label in chunk.tolist()]
     assert predicted == slowly(slow, rows, y)

@@ -197,7 +197,9 @@ def younger():
         "winnow": Winnow().partial_fit(np.abs(X) / 10.0, y > 0),
         "online-svm": OnlineSVM(window=16).partial_fit(X, y, classes=range(3)),
         "online-svm-sparse": OnlineSVM(window=16).partial_fit(sparse, y, classes=range(3)),
-        "online-svm-kernel": OnlineSVM(8, kernel="rbf", gamma=0.5, average=True).partial_fit(X, y, classes=range(3)),
+        "online-svm-kernel": OnlineSVM(window=8, kernel="rbf", gamma=0.5, average=True).partial_fit(
+            X, y, classes=range(3)
+        ),
         "kernel": PassiveAggressive(kernel="rbf", gamma=0.5, average=True).partial_fit(X, y, classes=range(3)),
         "kernel-sparse": Perceptron(kernel="poly", gamma=0.5).partial_fit(sparse, y > 0),
         "kernel-vote": Perceptron(kernel="rbf", gamma=0.5, average="vote").partial_fit(X, y, classes=range(3)),

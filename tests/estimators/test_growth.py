@@ -41,7 +41,7 @@ def test_a_learner_that_cannot_take_a_third_class_says_so_and_keeps_its_state(na
     assert state(model) == before
 
 
-@pytest.mark.parametrize("model", [Perceptron(), Perceptron(update="ovr"), PassiveAggressive(), MIRA()], ids=repr)
+@pytest.mark.parametrize("model", [Perceptron(), Perceptron(multiclass="ovr"), PassiveAggressive(), MIRA()], ids=repr)
 @pytest.mark.parametrize("average", [False, True])
 def test_a_third_class_leaves_the_two_known_as_they_were(model, average, blobs):
     """One vector becomes two opposite rows: the same label still leads by the same amount, the newcomer scores 0."""
@@ -210,14 +210,14 @@ def test_dense_rows_may_grow_wider_but_not_narrower(blobs):
 def test_growth_one_by_one_keeps_everything(state):
     """Capacity doubles behind the scenes; nothing may be lost or moved when it does."""
     rng = np.random.default_rng(6)
-    model, width = Perceptron(grow_features=True, average=True, update="uniform"), 0
+    model, width = Perceptron(grow_features=True, average=True, multiclass="uniform"), 0
     X, y = np.zeros((90, 90)), np.zeros(90, dtype=int)
     for i in range(90):
         width = i + 1
         X[i, :width] = rng.integers(-3, 4, width)
         y[i] = min(i // 10, 7) if rng.random() < 0.5 else rng.integers(0, 1 + min(i // 10, 7))
         model.learn_one(X[i, :width], y[i])
-    whole = Perceptron(average=True, update="uniform").partial_fit(X, y)
+    whole = Perceptron(average=True, multiclass="uniform").partial_fit(X, y)
     assert model.classes_.tolist() == whole.classes_.tolist()
     np.testing.assert_allclose(model.coef_, whole.coef_, rtol=1e-9, atol=1e-12)
     assert (model.mistakes_, model.updates_) == (whole.mistakes_, whole.updates_)

@@ -44,11 +44,11 @@ SOME = {
     "MIRA from the start": Trial(MIRA(), begin=0),
     "names": Trial(PassiveAggressive(), how="dicts", begin=20, rows=24, wide=True),
     "CELLIP": Trial(CELLIP(), begin=6, labels="two"),
-    "kernel": Trial(MIRA(0.3, **RBF)),
+    "kernel": Trial(MIRA(margin=0.3, **RBF)),
     "kernel in a budget": Trial(PassiveAggressive(budget=5, **RBF)),
     "online SVM with a kernel": Trial(OnlineSVM(window=7, average=True, **RBF)),
     "ellipsoidal SVM": Trial(OnlineEllipsoidalSVC()),
-    "scaled": Trial(Scaled(MIRA(0.3, **RBF)), how="learn_predict"),
+    "scaled": Trial(Scaled(MIRA(margin=0.3, **RBF)), how="learn_predict"),
     "scaled from the start": Trial(Scaled(MIRA()), begin=0),
 }
 SHAPES = ("auto", "column", "product", "gram", "dense")
@@ -56,7 +56,7 @@ GROWING = {"grow_features": True}
 MANY = {
     **SOME,
     "averages": Trial(Perceptron(average=True)),
-    "one against the rest": Trial(Perceptron(update="ovr")),
+    "one against the rest": Trial(Perceptron(multiclass="ovr")),
     "features": Trial(PassiveAggressive(**GROWING), wide=True),
     "sparse features": Trial(MIRA(**GROWING), wide=True, sparse=True),
     "ROMMA": Trial(ROMMA(average=True)),
@@ -74,8 +74,8 @@ MANY = {
     "online SVM": Trial(OnlineSVM(window=5, **GROWING), wide=True),
     "online SVM of all, sparse": Trial(OnlineSVM(window=None, **GROWING), sparse=True, wide=True),
     "online SVM of all, with a kernel": Trial(OnlineSVM(window=None, **RBF)),
-    "kernel from the start": Trial(MIRA(0.3, **RBF), begin=0, how="learn_predict"),
-    "kernel and features": Trial(MIRA(0.3, average=True, **RBF, **GROWING), wide=True),
+    "kernel from the start": Trial(MIRA(margin=0.3, **RBF), begin=0, how="learn_predict"),
+    "kernel and features": Trial(MIRA(margin=0.3, average=True, **RBF, **GROWING), wide=True),
     "votes": Trial(Perceptron(average="vote", **RBF)),
     "votes, sparse": Trial(Perceptron(kernel="poly", gamma=0.3, average="vote", **GROWING), sparse=True, wide=True),
     "sparse in a budget": Trial(Perceptron(budget=4, **RBF), sparse=True),
@@ -85,7 +85,7 @@ MANY = {
     "one by one": Trial(CELLIP(), how="arrays", begin=6, rows=16, labels="two"),
     "online SVM with a kernel, one by one": Trial(OnlineSVM(window=3, **RBF), how="arrays", rows=30),
     "test then train": Trial(PassiveAggressive(), how="prequential"),
-    "trace": Trial(OnlineEllipsoidalSVC(problem="trace", **GROWING), wide=True),
+    "trace": Trial(OnlineEllipsoidalSVC(formulation="trace", **GROWING), wide=True),
     "scaled, sparse": Trial(Scaled(PassiveAggressive(**GROWING)), sparse=True, wide=True),
     "scaled names": Trial(Scaled(PassiveAggressive()), how="dicts", rows=24, wide=True),
 }
@@ -95,8 +95,8 @@ MANY = {
 def small_blocks(monkeypatch, request):
     """Short streams cross many blocks; another process, which a model is compared with, has its usual ones."""
     if "real_process" not in request.keywords:
-        monkeypatch.setattr(blocks, "BLOCK", 8)
-        monkeypatch.setattr(blocks, "BLOCK_WITHIN_BUDGET", 6)
+        monkeypatch.setattr(blocks, "SCORED_AHEAD", 8)
+        monkeypatch.setattr(blocks, "SCORED_AHEAD_WITHIN_BUDGET", 6)
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -316,7 +316,7 @@ def test_what_a_command_has_written_is_a_model_of_the_rows_it_says(tmp_path):
         threading.Thread(target=watch, daemon=True).start()
         main(sys.argv[1:])
     """
-    target, model = tmp_path / "m", MIRA(0.3, **RBF)
+    target, model = tmp_path / "m", MIRA(margin=0.3, **RBF)
     interrupted(
         code, "learn", tmp_path / "rows.csv", "--model", "MIRA", "--param", "margin=0.3", "--param", "kernel=rbf",
         "--param", "gamma=0.4", "--save", target, "--save-every", "1000",

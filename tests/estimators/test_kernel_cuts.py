@@ -12,7 +12,7 @@ from ellipsoid.estimators import expansion as blocks
 
 RBF = {"kernel": "rbf", "gamma": 0.4}
 LEARNERS = {
-    "MIRA": MIRA(0.3, **RBF),
+    "MIRA": MIRA(margin=0.3, **RBF),
     "PA, averaged": PassiveAggressive(average=True, kernel="poly", gamma=0.3, degree=2),
     "voted": Perceptron(margin=5.0, average="vote", **RBF),
     "ROMMA": ROMMA(aggressive=True, average=True, **RBF),
@@ -35,7 +35,7 @@ STREAMS = {
 @pytest.fixture(autouse=True, scope="module")
 def small_blocks():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "BLOCK", 32)
+        patch.setattr(blocks, "SCORED_AHEAD", 32)
         yield
 
 
@@ -128,7 +128,7 @@ def test_values_depend_on_their_two_rows_alone_in_every_kind_of_kernel(name, lea
 
 def test_an_update_of_its_own_is_summed_by_itself_until_the_grid_has_moved_on():
     """Sums in another order would differ in their last bits: the order is that of rounds, and known to the file."""
-    model = MIRA(0.3, **RBF).partial_fit(X, Y).partial_fit(X, Y)
+    model = MIRA(margin=0.3, **RBF).partial_fit(X, Y).partial_fit(X, Y)
     delayed = model._core.table.delayed
     slots, moved = delayed.updates(4)
     assert model.t_ == 180

@@ -23,7 +23,7 @@ def gaussian(A, B):
 
 @pytest.fixture(scope="module")
 def whole():
-    return MIRA(0.1, **RBF).partial_fit(X, y, classes=[0, 1, 2])
+    return MIRA(margin=0.1, **RBF).partial_fit(X, y, classes=[0, 1, 2])
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def whole():
     ids=["csr", "function", "function of csr", "given", "given as csr"],
 )
 def test_the_same_kernel_in_any_guise_gives_the_same_model(whole, settings, rows):
-    model = MIRA(0.1, **settings)
+    model = MIRA(margin=0.1, **settings)
     for start, stop in ((0, 50), (50, 51), (51, 130)):
         model.partial_fit(rows[start:stop], y[start:stop], classes=[0, 1, 2])
     assert (model.mistakes_, model.updates_) == (whole.mistakes_, whole.updates_)
@@ -60,7 +60,7 @@ def test_the_decision_is_the_sum_over_support_patterns(whole):
 
 @pytest.mark.parametrize("size", [1, 7])
 def test_chunks_give_the_same_updates_and_counts(whole, size):
-    model = MIRA(0.1, **RBF)
+    model = MIRA(margin=0.1, **RBF)
     for start in range(0, 130, size):
         model.partial_fit(X[start : start + size], y[start : start + size], classes=[0, 1, 2])
     assert model.support_vectors_.tobytes() == whole.support_vectors_.tobytes()
@@ -69,7 +69,7 @@ def test_chunks_give_the_same_updates_and_counts(whole, size):
 
 
 def test_single_examples_and_predictions_before_learning(whole):
-    one, watched = MIRA(0.1, **RBF), MIRA(0.1, **RBF)
+    one, watched = MIRA(margin=0.1, **RBF), MIRA(margin=0.1, **RBF)
     foreseen = []
     for row, label in zip(X, y, strict=True):
         foreseen.append(one.predict_one(row) if one.__sklearn_is_fitted__() else None)
@@ -88,9 +88,9 @@ def hypotheses(settings):
 
 
 def test_averages_and_votes_are_those_of_all_hypotheses():
-    scores = hypotheses({"update": "uniform", "margin": 0.05, **RBF})
-    mean = Perceptron(update="uniform", margin=0.05, average=True, **RBF)
-    vote = Perceptron(update="uniform", margin=0.05, average="vote", **RBF)
+    scores = hypotheses({"multiclass": "uniform", "margin": 0.05, **RBF})
+    mean = Perceptron(multiclass="uniform", margin=0.05, average=True, **RBF)
+    vote = Perceptron(multiclass="uniform", margin=0.05, average="vote", **RBF)
     for model in (mean, vote):
         model.partial_fit(X[:40], y[:40], classes=[0, 1, 2]).partial_fit(X[40:], y[40:])
     np.testing.assert_allclose(mean.decision_function(X), scores.mean(axis=0), rtol=0, atol=1e-12)
@@ -112,9 +112,9 @@ def test_one_label_has_all_votes():
 
 def test_two_labels_vote_by_the_lead_of_the_second():
     two = (y > 0).astype(int)
-    model = MIRA(0.1, average="vote", **RBF)
+    model = MIRA(margin=0.1, average="vote", **RBF)
     votes = np.zeros((130, 2))
-    plain = MIRA(0.1, **RBF)
+    plain = MIRA(margin=0.1, **RBF)
     for row, label in zip(X, two, strict=True):
         plain.partial_fit(row[None], [label], classes=[0, 1])
         votes[np.arange(130), (plain.decision_function(X) > 0).astype(int)] += 1
@@ -127,7 +127,7 @@ def test_two_labels_vote_by_the_lead_of_the_second():
 def test_files_and_pickles_go_on_as_if_nothing_had_happened(tmp_path, average, kind):
     rows = {"dense": X, "sparse": sp.csr_matrix(X), "given": GRAM}[kind]
     settings = {"kernel": "precomputed"} if kind == "given" else RBF
-    model = MIRA(0.1, average=average, **settings).partial_fit(rows[:70], y[:70], classes=[0, 1, 2])
+    model = MIRA(margin=0.1, average=average, **settings).partial_fit(rows[:70], y[:70], classes=[0, 1, 2])
     model.save(tmp_path / "kernel.model")
     copies = [load(tmp_path / "kernel.model"), pickle.loads(pickle.dumps(model)), model]
     for copy in copies:
@@ -137,12 +137,12 @@ def test_files_and_pickles_go_on_as_if_nothing_had_happened(tmp_path, average, k
 
 
 def test_a_function_cannot_be_written_to_a_file(tmp_path):
-    model = MIRA(0.1, kernel=gaussian).partial_fit(X, y)
+    model = MIRA(margin=0.1, kernel=gaussian).partial_fit(X, y)
     with pytest.raises(ValueError, match=r"kernel=.* cannot be written to a model file"):
         model.save(tmp_path / "function.model")
 
 
-@pytest.mark.parametrize("learner", [MIRA(0.1), PassiveAggressive(), Perceptron(update="max")], ids=repr)
+@pytest.mark.parametrize("learner", [MIRA(margin=0.1), PassiveAggressive(), Perceptron(multiclass="max")], ids=repr)
 def test_labels_that_come_late_join_as_in_the_linear_learner(learner):
     """A polynomial of degree one is the linear kernel: the open-label run must be that of the linear learner."""
     order = np.argsort(y != 0, kind="stable")[20:]
@@ -166,10 +166,10 @@ def test_rows_without_a_kernel_value_are_mistakes_and_no_patterns():
 
 
 def test_features_may_be_added():
-    dense = MIRA(0.1, grow_features=True, **RBF).partial_fit(X[:60, :3], y[:60], classes=[0, 1, 2])
+    dense = MIRA(margin=0.1, grow_features=True, **RBF).partial_fit(X[:60, :3], y[:60], classes=[0, 1, 2])
     dense.partial_fit(X[60:], y[60:])
     padded = np.where(np.arange(130)[:, None] < 60, X * (np.arange(5) < 3), X)
-    start = MIRA(0.1, **RBF).partial_fit(padded, y, classes=[0, 1, 2])
+    start = MIRA(margin=0.1, **RBF).partial_fit(padded, y, classes=[0, 1, 2])
     np.testing.assert_allclose(dense.dual_coef_, start.dual_coef_, rtol=0, atol=1e-13)
 
 

@@ -27,9 +27,9 @@ LABELS = {
 MODELS = {
     "plain": MIRA,
     "averaged": lambda: Perceptron(average=True, fit_intercept=False),
-    "ovr": lambda: Perceptron(update="ovr"),
+    "ovr": lambda: Perceptron(multiclass="ovr"),
     "standard": lambda: Scaled(MIRA()),
-    "unit": lambda: Scaled(MIRA(), UnitNorm()),
+    "unit": lambda: Scaled(MIRA(), scaler=UnitNorm()),
 }
 
 
@@ -58,7 +58,7 @@ def test_equal_rows_of_weights_tie_and_the_smallest_index_wins(classes, tmp_path
     """All wrong labels get the same share of blame, so that their rows are equal and not zero."""
     rng = np.random.default_rng(classes)
     X = rng.normal(size=(40, 37))
-    model = Perceptron(update="uniform").partial_fit(X[:3], [0, 1, 0], classes=range(classes))
+    model = Perceptron(multiclass="uniform").partial_fit(X[:3], [0, 1, 0], classes=range(classes))
     labels, scores = run(model, X, tmp_path)
     assert labels.tolist() == model.predict(X).tolist()
     assert (scores[:, 2:] == scores[:, 2:3]).all()

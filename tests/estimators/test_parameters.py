@@ -1,5 +1,6 @@
 """Parameters of any kind end in a sentence or in a model that can be saved; input that asks for too much in one."""
 
+import re
 from decimal import Decimal
 from inspect import signature
 
@@ -8,7 +9,17 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import check_estimator
 
-from ellipsoid import IELLIP, MIRA, OnlineEllipsoidalSVC, Scaled, StandardStream, UnitNorm, load
+from ellipsoid import (
+    IELLIP,
+    MIRA,
+    BayesPointMachine,
+    EllipsoidalSVC,
+    OnlineEllipsoidalSVC,
+    Scaled,
+    StandardStream,
+    UnitNorm,
+    load,
+)
 from ellipsoid.estimators import LEARNERS
 from ellipsoid.representation.scaled.tables import PowerTable
 
@@ -60,7 +71,7 @@ def test_a_power_that_kernels_do_not_have():
 @pytest.mark.parametrize("index", [-1, -5, 7])
 def test_a_scaled_learner_meets_an_index_out_of_range(index, scaler):
     C = sp.csr_matrix(X)
-    model = Scaled(MIRA(), scaler()).partial_fit(C, Y)
+    model = Scaled(MIRA(), scaler=scaler()).partial_fit(C, Y)
     before = model.decision_function(C)
     bad = C.copy()
     bad.indices[0] = index
@@ -74,7 +85,7 @@ def test_a_scaled_learner_meets_an_index_out_of_range(index, scaler):
 def test_rows_too_wide_for_the_memory(state):
     """A petabyte of weights: refused with a sentence, and nothing has grown."""
     wide = sp.csr_matrix((np.ones(1), np.array([2**46 - 1]), np.array([0, 1])), shape=(1, 2**46))
-    for kind in (MIRA, lambda **o: Scaled(MIRA(**o)), lambda **o: Scaled(MIRA(**o), UnitNorm())):
+    for kind in (MIRA, lambda **o: Scaled(MIRA(**o)), lambda **o: Scaled(MIRA(**o), scaler=UnitNorm())):
         for learned in (False, True):
             model = kind(grow_features=True)
             if learned:
@@ -124,3 +135,55 @@ def test_dual_weights_have_room_for_every_function_that_the_weights_have():
         table.reserve(functions, 5)
         assert table.V.shape == table.W.shape
         assert table.V.shape[1] >= functions
+
+
+PUBLIC = {**LEARNERS, "EllipsoidalSVC": EllipsoidalSVC, "BayesPointMachine": BayesPointMachine}
+
+# Parameters whose default is another one in some learner, and why.
+OWN_DEFAULTS = {
+    "margin": "each paper's own unit: some scale rows to length one, and 0 means mistakes only",
+    "p": "a p-norm link with p = 2 would be the euclidean one",
+    "average": "the certificate of OnlineEllipsoidalSVC speaks of its average",
+    "n_epochs": "OnlineEllipsoidalSVC stops by itself, at tol",
+    "nu": "a price for each example of a stream, and one for all rows of a batch",
+    "r": "None lets EllipsoidalSVC choose it by hard_margin",
+    "tol": "an angle of the Bayes point machine, a duality gap elsewhere",
+    "kernel": "batch machines are kernel machines, as sklearn.svm.SVC",
+    "gamma": "'scale' needs the variance of all rows, which a stream does not tell",
+}
+
+
+def defaults():
+    found = {}
+    for kind in PUBLIC.values():
+        for parameter in list(signature(kind.__init__).parameters.values())[1:]:
+            found.setdefault(parameter.name, []).append(parameter.default)
+    return found
+
+
+def test_one_name_has_one_default():
+    several = {name for name, values in defaults().items() if len({(type(v), v) for v in values}) > 1}
+    assert several == set(OWN_DEFAULTS)
+
+
+@pytest.mark.parametrize("name", [*PUBLIC, "Scaled", "StandardStream", "UnitNorm"])
+def test_parameters_are_given_by_name(name):
+    kind = {**PUBLIC, "Scaled": Scaled, "StandardStream": StandardStream, "UnitNorm": UnitNorm}[name]
+    with pytest.raises(TypeError, match="positional"):
+        kind(*([MIRA()] if kind is Scaled else []), 1.0)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_every_parameter_is_explained(name):
+    for parameter in PUBLIC[name]().get_params():
+        assert re.search(rf"^ *([\w]+, )*{parameter}\b[^.]*$", PUBLIC[name].__doc__, flags=re.MULTILINE), parameter
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", PUBLIC)
+@pytest.mark.parametrize("labels", [2, 3])
+def test_equal_scores_mean_the_first_label_everywhere(name, labels, monkeypatch):
+    rows, y = np.vstack([X, X + 1.0, X - 1.0]), np.arange(12) % labels
+    model = PUBLIC[name](random_state=0).fit(rows, y)
+    monkeypatch.setattr(PUBLIC[name], "decision_function", lambda *_: np.zeros(4 if labels == 2 else (4, labels)))
+    assert model.predict(X).tolist() == [model.classes_[0]] * 4

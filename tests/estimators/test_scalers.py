@@ -104,13 +104,13 @@ def test_columns_may_be_added_where_asked():
 def test_scaled_learner_does_not_depend_on_cuts_or_on_a_file(scaler, sparse, blobs, tmp_path):
     X, y = blobs
     rows = sp.csr_matrix(X) if sparse else X
-    whole = Scaled(MIRA(average=True), scaler).partial_fit(rows, y, classes=range(3))
-    parts = Scaled(MIRA(average=True), scaler).partial_fit(rows[:7], y[:7], classes=range(3))
+    whole = Scaled(MIRA(average=True), scaler=scaler).partial_fit(rows, y, classes=range(3))
+    parts = Scaled(MIRA(average=True), scaler=scaler).partial_fit(rows[:7], y[:7], classes=range(3))
     for t in range(7, 60):
         parts.learn_one(rows[t], y[t])
     parts.save(tmp_path / "m")
     parts = load(tmp_path / "m")
-    assert repr(parts) == repr(Scaled(MIRA(average=True), scaler or StandardStream()))
+    assert repr(parts) == repr(Scaled(MIRA(average=True), scaler=scaler or StandardStream()))
     parts.partial_fit(rows[60:], y[60:])
     assert parts.coef_.tobytes() == whole.coef_.tobytes()
     assert (parts.t_, parts.mistakes_) == (whole.t_, whole.mistakes_) == (120, whole.mistakes_)
@@ -147,7 +147,7 @@ def test_what_differs_by_rounding_alone_is_constant():
 
 def test_named_features_are_scaled_as_columns_are(tmp_path):
     rng = np.random.default_rng(0)
-    model = Scaled(MIRA(), StandardStream())
+    model = Scaled(MIRA(), scaler=StandardStream())
     plain = Scaled(MIRA(grow_features=True))
     for t in range(60):
         names = ["rain", "wind", "sun"][: 1 + t // 20]

@@ -34,7 +34,7 @@ def test_a_model_of_rows_of_any_size_is_saved_and_goes_on(name, size, blobs, tmp
 def test_rows_of_very_different_sizes(size, blobs, tmp_path):
     X, y = blobs
     X = X * np.where(np.arange(len(y)) % 3, 1.0, size)[:, np.newaxis]
-    for model in (Perceptron(average=True), Perceptron(update="ovr"), Scaled(MIRA()), OnlineEllipsoidalSVC()):
+    for model in (Perceptron(average=True), Perceptron(multiclass="ovr"), Scaled(MIRA()), OnlineEllipsoidalSVC()):
         check_goes_on(model, X, y, tmp_path / "m")
 
 

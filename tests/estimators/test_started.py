@@ -22,15 +22,15 @@ OTHERS = {
     "margin": 0.9, "C": 7.0, "a": 0.5, "radius": 3.0, "cut": "minvol", "on_infeasible": "freeze", "selective": True,
     "shape": "dense", "b": 0.9, "c": 0.5, "decay": "round", "trigger": "margin", "smoothing": 5.0, "kernel": "rbf",
     "gamma": 0.3, "degree": 2, "coef0": 1.0, "budget": 5, "variant": "II", "p": 5.0, "alpha": 0.3, "aggressive": True,
-    "link": "p-norm", "multiclass": "ovr", "version": 1, "eta": 0.7, "balanced": False, "window": 3, "nu": 0.1,
-    "r": 0.3, "problem": "trace", "tol": 0.5, "intercept_scaling": 2.0, "fit_intercept": False, "average": True,
-    "n_epochs": 2, "shuffle": False, "random_state": 7, "grow_features": True, "update": "uniform",
+    "link": "p-norm", "version": 1, "eta": 0.7, "balanced": False, "window": 3, "nu": 0.1,
+    "r": 0.3, "formulation": "trace", "tol": 0.5, "intercept_scaling": 2.0, "fit_intercept": False, "average": True,
+    "n_epochs": 2, "shuffle": False, "random_state": 7, "grow_features": True, "multiclass": "uniform",
 }  # fmt: skip
 MORE = {
-    "QuasiAdditive": {"update": "fixed"},
+    "QuasiAdditive": {"update": "fixed", "multiclass": "ovr"},
     "OnlineEllipsoidalSVC": {"average": False},
     "Winnow, positive": {"balanced": True, "version": 2},
-    "QuasiAdditive, balanced": {"update": "fixed"},
+    "QuasiAdditive, balanced": {"update": "fixed", "multiclass": "ovr"},
 }
 KINDS = {
     **LEARNERS,

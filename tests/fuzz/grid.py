@@ -90,7 +90,10 @@ def averaged(pick):
 
 
 def perceptron(pick):
-    return {"update": pick.one("uniform", "max", "prop", "ovr"), "margin": pick.one(0.0, 0.0, pick.size(-3, 3))}
+    return {
+        "multiclass": pick.one("uniform", "max", "proportional", "ovr"),
+        "margin": pick.one(0.0, 0.0, pick.size(-3, 3)),
+    }
 
 
 def passive_aggressive(pick):
@@ -103,7 +106,7 @@ def mira(pick):
 
 
 def romma(pick):
-    return {"aggressive": pick.maybe(0.5), "update": pick.one("uniform", "max", "prop")}
+    return {"aggressive": pick.maybe(0.5), "multiclass": pick.one("uniform", "max", "proportional")}
 
 
 def alma(pick):
@@ -116,14 +119,15 @@ def powers(pick):
 
 def winnow(pick):
     return {"version": pick.one(1, 2), "eta": pick.size(-3, 1), "balanced": pick.maybe(0.6),
-            "update": pick.one("uniform", "max", "prop"), "margin": pick.one(0.0, pick.size(-3, 1))}  # fmt: skip
+            "multiclass": pick.one("uniform", "max", "proportional"),
+            "margin": pick.one(0.0, pick.size(-3, 1))}  # fmt: skip
 
 
 def euclidean(pick):
     update = pick.one("fixed", "adaptive", "curvature", "exact")
     return {"link": "euclidean", "update": update, "margin": pick.size(-3, 3),
             "C": pick.size(-3, 3) if update in ("fixed", "adaptive") else pick.one(np.inf, pick.size(-3, 3)),
-            "multiclass": pick.one("rival", "ovr")}  # fmt: skip
+            "multiclass": pick.one("max", "ovr")}  # fmt: skip
 
 
 def linked(pick):
@@ -153,7 +157,7 @@ def iellip(pick, *shapes):
 
 
 def esvc(pick):
-    return {"nu": pick.size(-4, -0.5), "r": pick.one(0.5, 0.1, 0.9), "problem": pick.one("relaxed", "trace"),
+    return {"nu": pick.size(-4, -0.5), "r": pick.one(0.5, 0.1, 0.9), "formulation": pick.one("relaxed", "trace"),
             "intercept_scaling": pick.one(None, None, 1.0, 10.0), "tol": 0.5}  # fmt: skip
 
 
@@ -238,7 +242,7 @@ def expression(family, parameters):
     """The estimator in Python."""
     inner = ", ".join(f"{name}={spelled(value)}" for name, value in parameters.items())
     text = f"{family.learner}({inner})"
-    return text if family.scaler is None else f"Scaled({text}, {family.scaler})"
+    return text if family.scaler is None else f"Scaled({text}, scaler={family.scaler})"
 
 
 def spelled(value):

@@ -134,9 +134,9 @@ def test_every_learner_meets_every_parameter_option_and_kind_of_rows(programs):
             assert {True, False} <= values[name], (learner, name)
         if "kernel" in values and learner != "IELLIP":
             assert {"rbf", "poly", "precomputed", "measured"} <= values["kernel"], learner
-    assert met["Perceptron"]["update"] == {"uniform", "max", "prop", "ovr"}
+    assert met["Perceptron"]["multiclass"] == {"uniform", "max", "proportional", "ovr"}
     assert met["PassiveAggressive"]["variant"] == {"hard", "I", "II"}
-    assert met["ROMMA"]["update"] == met["Winnow"]["update"] == {"uniform", "max", "prop"}
+    assert met["ROMMA"]["multiclass"] == met["Winnow"]["multiclass"] == {"uniform", "max", "proportional"}
     assert met["QuasiAdditive"]["link"] == {"euclidean", "entropy", "balanced", "p-norm"}
     assert met["QuasiAdditive"]["update"] == {"fixed", "adaptive", "curvature", "exact"}
     for learner in ("CELLIP", "IELLIP"):

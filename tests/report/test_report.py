@@ -19,7 +19,7 @@ MODELS = {
     "Perceptron": Perceptron(),
     "MIRA": MIRA(),
     "MIRA (averaged)": MIRA(average=True),
-    "<b>odd</b> & name": Perceptron(update="ovr"),
+    "<b>odd</b> & name": Perceptron(multiclass="ovr"),
 }
 
 

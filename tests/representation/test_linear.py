@@ -9,7 +9,7 @@ from ellipsoid.engine.protocol import TAU, WHO, WORK_ROWS, absorb
 from ellipsoid.engine.rows import BAD_INDEX, FINE, HUGE, NOT_FINITE, TOO_LARGE, energy
 from ellipsoid.engine.tally import ROUNDS, SIZE
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor
-from ellipsoid.rules.perceptron import Perceptron
+from ellipsoid.rules.perceptron import UNIFORM, PerceptronRule
 
 cases = pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 layouts = pytest.mark.parametrize("layout", [ClassMajor, FeatureMajor])
@@ -61,7 +61,7 @@ def test_a_step_adds_multiples_of_the_row(layout, sparse, constant, average):
     rep = rep if average else rep._replace(U=np.zeros((0, 0)))
     work, tally = np.full((WORK_ROWS, 4), np.nan), np.zeros(SIZE)
     work[WHO, :2], work[TAU, :2], tally[ROUNDS] = [2, 0], [0.5, -0.25], 7.0
-    assert take_in(rep, Perceptron(), rows_of(X, sparse, constant), 3, 2, work, tally)
+    assert take_in(rep, PerceptronRule(UNIFORM, 0.0), rows_of(X, sparse, constant), 3, 2, work, tally)
     step = np.zeros((4, 8))
     step[2], step[0] = 0.5, -0.25
     step *= np.concatenate([[constant], X[3], [0.0, 0.0]])

@@ -29,7 +29,7 @@ def begun(monkeypatch):
             noted.append(len(block.norms))
             super().__init__(table, block, *args)
 
-    monkeypatch.setattr(blocks, "BLOCK", 40)
+    monkeypatch.setattr(blocks, "SCORED_AHEAD", 40)
     monkeypatch.setattr(blocks, "BlockPrefetch", Counted)
     for module in (threads, forerun):
         monkeypatch.setattr(module, "threads_for", lambda count, effort: 3)
@@ -39,7 +39,7 @@ def begun(monkeypatch):
 @pytest.mark.parametrize("average", [False, True])
 def test_a_block_scored_meanwhile_makes_the_same_model_to_the_last_bit(begun, average, monkeypatch):
     def model():
-        return MIRA(0.3, kernel="rbf", gamma=0.4, average=average).partial_fit(X, Y, classes=range(4))
+        return MIRA(margin=0.3, kernel="rbf", gamma=0.4, average=average).partial_fit(X, Y, classes=range(4))
 
     found = model()
     assert begun == [40] * 6 + [10]
@@ -66,7 +66,7 @@ def test_examples_met_again_are_counted_in(begun, monkeypatch):
     for module in (threads, forerun):
         monkeypatch.setattr(module, "threads_for", lambda count, effort: 1)
     assert model().dual_coef_.tobytes() == found.dual_coef_.tobytes()
-    monkeypatch.setattr(blocks, "BLOCK", 1)
+    monkeypatch.setattr(blocks, "SCORED_AHEAD", 1)
     plain = model(Perceptron)
     assert plain.updates_ == steps.updates_
     np.testing.assert_allclose(steps.dual_coef_, plain.dual_coef_, rtol=0, atol=1e-12)
@@ -96,7 +96,7 @@ def test_a_model_may_be_asked_by_several_threads_at_once(zeros):
     """What is kept from call to call, and a new copy has not made yet, is made once."""
     wide = RNG.normal(size=(300, 80))
     wide[RNG.random(wide.shape) < zeros] = 0.0
-    model = MIRA(0.3, kernel="rbf", gamma=0.02, average=True).partial_fit(wide, Y[:300])
+    model = MIRA(margin=0.3, kernel="rbf", gamma=0.02, average=True).partial_fit(wide, Y[:300])
     expected = model.decision_function(wide)
     for copied in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):
         with ThreadPoolExecutor(4) as pool:
@@ -108,7 +108,8 @@ def test_a_model_that_is_asked_while_it_learns_learns_the_same(begun, monkeypatc
     """Between two blocks: what was picked of the averages must not be taken for coefficients."""
 
     plain, found = (
-        MIRA(0.3, kernel="rbf", gamma=0.4, average=True).partial_fit(X[:40], Y[:40], classes=range(4)) for _ in range(2)
+        MIRA(margin=0.3, kernel="rbf", gamma=0.4, average=True).partial_fit(X[:40], Y[:40], classes=range(4))
+        for _ in range(2)
     )
     plain.partial_fit(X[40:], Y[40:])
     asked = []
@@ -126,7 +127,7 @@ def test_a_model_that_is_asked_while_it_learns_learns_the_same(begun, monkeypatc
 
 def test_a_model_may_be_asked_before_all_of_a_block_is_stored(monkeypatch):
     """Patterns come before their coefficients, and these before what averages need."""
-    model, answers = MIRA(0.3, kernel="rbf", gamma=0.4, average=True), []
+    model, answers = MIRA(margin=0.3, kernel="rbf", gamma=0.4, average=True), []
     model.partial_fit(X[:100], Y[:100], classes=range(4))
     store = expansion.add_to
 

@@ -11,17 +11,17 @@ from ellipsoid.engine.rows import Dense
 from ellipsoid.estimators import expansion as blocks
 from ellipsoid.representation.kernel.functions import RBF, Linear, Poly, from_products
 from ellipsoid.representation.kernel.packing import (
-    LONG,
+    LONG_ROW,
     GivenSums,
     Nonzeros,
+    PatternSums,
     Picker,
-    Sums,
     Values,
     laid_out,
     tiled,
 )
-from ellipsoid.representation.kernel.patterns import DensePatterns, squared_norms
-from ellipsoid.representation.kernel.tiles import PATTERNS, Compressed, Few, Many, Whole
+from ellipsoid.representation.kernel.patterns import DensePatterns, squared_row_norms
+from ellipsoid.representation.kernel.tiles import PATTERNS_OF_TILE, Compressed, Few, Many, Whole
 
 RNG = np.random.default_rng(4)
 KERNELS = {
@@ -31,7 +31,7 @@ KERNELS = {
 }
 
 
-def rows(count, width=LONG, zeros=0.8):
+def rows(count, width=LONG_ROW, zeros=0.8):
     X = RNG.normal(size=(count, width))
     X[RNG.random(X.shape) < zeros] = 0.0
     return X
@@ -56,7 +56,7 @@ def values(kernel, patterns, count, X, far=None, **options):
 
 
 def scores(kernel, patterns, slots, coef, X, constant2, far=None):
-    found = Sums(kernel, patterns, slots, Picker().pick(coef), laid_out(X, norms(X), far), constant2)
+    found = PatternSums(kernel, patterns, slots, Picker().pick(coef), laid_out(X, norms(X), far), constant2)
     found.work()
     return found.sums[:, : len(X)]
 
@@ -126,8 +126,8 @@ def test_far_rows_have_the_digits_of_their_differences_and_change_no_other(whole
     summed = scores(kernel, stored(P, whole), np.arange(67), coef, X, 2.0, far=far)
     np.testing.assert_allclose(summed, coef.T @ (mixed + 2.0), rtol=1e-12, atol=1e-12)
     given = GivenSums(Picker().pick(coef), 2.0, np.zeros((5, 45)))
-    given.add(mixed[:PATTERNS].T)
-    given.add(mixed[PATTERNS:].T)
+    given.add(mixed[:PATTERNS_OF_TILE].T)
+    given.add(mixed[PATTERNS_OF_TILE:].T)
     assert np.array_equal(given.sums, summed)
 
 
@@ -163,10 +163,10 @@ def test_huge_rows_have_finite_values():
 @pytest.mark.parametrize("width", [3, 100, 9000])
 def test_norms_and_products_are_turned_into_values_in_the_same_way_at_every_place(width):
     X = rows(21, width)
-    norms, products = squared_norms(X), X @ X.T
+    norms, products = squared_row_norms(X), X @ X.T
     np.testing.assert_allclose(norms, np.diag(products), rtol=1e-13)
-    assert np.array_equal(squared_norms(X[4:5]), norms[4:5])
-    assert np.array_equal(squared_norms(sp.csr_matrix(X))[2:], squared_norms(sp.csr_matrix(X)[2:]))
+    assert np.array_equal(squared_row_norms(X[4:5]), norms[4:5])
+    assert np.array_equal(squared_row_norms(sp.csr_matrix(X))[2:], squared_row_norms(sp.csr_matrix(X)[2:]))
     for kernel in (RBF(0.01), Poly(0.1, 5.0, 1.0)):
         found = products.copy()
         from_products(kernel, found, norms, norms)
@@ -183,7 +183,7 @@ def test_rows_are_kept_without_zeros_while_these_are_many():
 
     def dense(used):
         found = kept.of(table, used, halves)
-        return sp.csr_matrix((found.data, found.indices, found.indptr[: used + 1]), (used, LONG)).toarray()
+        return sp.csr_matrix((found.data, found.indices, found.indptr[: used + 1]), (used, LONG_ROW)).toarray()
 
     for used in (1, 2, 9, 40):
         assert np.array_equal(dense(used), table[:used])
@@ -193,17 +193,17 @@ def test_rows_are_kept_without_zeros_while_these_are_many():
     assert np.array_equal(
         pickle.loads(pickle.dumps(kept)).of(table, 40, halves).data[:-1], kept.data[: kept.indptr[40]]
     )
-    full = np.ones((200, LONG))
+    full = np.ones((200, LONG_ROW))
     full[:40] = table
     assert kept.of(full, 200, halves) is None
     assert kept.of(table, 40, halves) is None
     assert kept.data.size == 0
-    assert Nonzeros().of(np.zeros((3, LONG - 1)), 3, halves) is None
+    assert Nonzeros().of(np.zeros((3, LONG_ROW - 1)), 3, halves) is None
 
 
 def test_dense_patterns_change_their_form_and_not_their_values():
-    patterns, X = DensePatterns(LONG), rows(30)
-    X[20:] = RNG.normal(size=(10, LONG)) + 3.0
+    patterns, X = DensePatterns(LONG_ROW), rows(30)
+    X[20:] = RNG.normal(size=(10, LONG_ROW)) + 3.0
     block = patterns.lay_out(RBF(0.01), patterns.block(Dense(X, 0.0), slice(0, 30), np.zeros(0, dtype=np.int64)))
     patterns.place(block, np.arange(20))
     assert isinstance(patterns.stored(), Compressed)
@@ -223,12 +223,12 @@ def test_kernels_without_tiles():
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_a_stream_without_repetitions_may_be_cut_anywhere(kernel, monkeypatch):
     """To the last bit: the same values, summed in the same order, whatever is scored ahead."""
-    monkeypatch.setattr(blocks, "BLOCK", 50)
+    monkeypatch.setattr(blocks, "SCORED_AHEAD", 50)
     X, y = rows(230, zeros=0.3), RNG.integers(0, 3, 230)
     settings = {"kernel": kernel, "gamma": 0.02, "degree": 3, "coef0": 1.0}
-    whole = MIRA(0.3, **settings).partial_fit(X, y, classes=range(3))
+    whole = MIRA(margin=0.3, **settings).partial_fit(X, y, classes=range(3))
     for cuts in ([1], [49, 50, 51], [7, 8, 100], list(range(100, 130))):
-        model = MIRA(0.3, **settings)
+        model = MIRA(margin=0.3, **settings)
         for part in np.split(np.arange(230), cuts):
             model.partial_fit(X[part], y[part], classes=range(3))
         assert np.array_equal(model.dual_coef_, whole.dual_coef_)
@@ -242,9 +242,9 @@ def test_coefficients_are_picked_again_only_where_they_have_changed():
 
     def dense(picked, count, classes):
         out = np.zeros((count, classes))
-        for tile, r in np.ndindex(-(-count // PATTERNS), classes):
+        for tile, r in np.ndindex(-(-count // PATTERNS_OF_TILE), classes):
             inside = slice(picked.ends[tile, r], picked.ends[tile, r + 1])
-            out[tile * PATTERNS + picked.members[inside].astype(int), r] = picked.coefficients[inside]
+            out[tile * PATTERNS_OF_TILE + picked.members[inside].astype(int), r] = picked.coefficients[inside]
         return out
 
     for count in (1, 70, 64, 300, 100, 128, 300, 310, 300):
@@ -254,7 +254,7 @@ def test_coefficients_are_picked_again_only_where_they_have_changed():
     for slot, value in ((299, 2.0), (65, 0.0), (0, -1.0), (130, 5.0)):
         coef[slot, 1] = value
         assert np.array_equal(dense(picker.pick(coef), 310, 3), coef)
-    assert before < picker.end < before + 4 * 3 * PATTERNS
+    assert before < picker.end < before + 4 * 3 * PATTERNS_OF_TILE
     assert np.array_equal(dense(first, 300, 3)[1:65], coef[1:65])
     assert np.array_equal(dense(picker.pick(coef[:, :2]), 310, 2), coef[:, :2])
     last = picker.picked

@@ -40,7 +40,7 @@ def perceptron(sharing, beta):
             step[max(E, key=lambda r: (B[r], -r))] = -1.0
         else:
             for r in E:
-                step[r] = -excess[r] / total if sharing == "prop" and total > 0.0 else -1.0 / len(E)
+                step[r] = -excess[r] / total if sharing == "proportional" and total > 0.0 else -1.0 / len(E)
         return step
 
     return tau

@@ -18,7 +18,7 @@ def repeated(one_round, rule, W, x, y, rounds):
 
 def test_theorem_7_fails_for_a_start_that_is_not_zero(one_round):
     """k = 2, n = 1, x = 1, label 1 for ever, start (-5, 5): the coefficients sum to 10 where the theorem says 2."""
-    W, push, _ = repeated(one_round, mira.MIRA(0.0), [[-5.0], [5.0]], [1.0], 0, 20)
+    W, push, _ = repeated(one_round, mira.MIRARule(0.0), [[-5.0], [5.0]], [1.0], 0, 20)
     assert 2.0 * push == pytest.approx(10.0)
     assert W.tolist() == [[0.0], [0.0]]
     # What holds: sum tau_y <= 2 P / gamma with the start's norm P, here with the unit comparator (1, -1) / sqrt 2; and
@@ -26,17 +26,17 @@ def test_theorem_7_fails_for_a_start_that_is_not_zero(one_round):
     norm, gamma = np.sqrt(50.0), np.sqrt(2.0)
     assert push == pytest.approx(norm / gamma)
     assert push <= 2.0 * norm / gamma
-    _, _, deep = repeated(one_round, mira.MIRA(0.0), [[-5.0], [5.0]], [1.0], 0, 5)
+    _, _, deep = repeated(one_round, mira.MIRARule(0.0), [[-5.0], [5.0]], [1.0], 0, 5)
     assert deep == 5 <= 4.0 * norm / (2.0 * gamma)
 
 
 def test_plain_mira_never_leaves_zero_and_never_grows(one_round):
-    after = one_round(mira.MIRA(0.0), np.zeros((4, 3)), [1.0, 2.0, 3.0], 1)
+    after = one_round(mira.MIRARule(0.0), np.zeros((4, 3)), [1.0, 2.0, 3.0], 1)
     assert (after.mistake, after.updated, after.W.any()) == (True, False, False)
     rng = np.random.default_rng(0)
     W = rng.normal(size=(4, 3))
     for _ in range(100):
-        grown = one_round(mira.MIRA(0.0), W, rng.normal(size=3), int(rng.integers(4))).W.copy()
+        grown = one_round(mira.MIRARule(0.0), W, rng.normal(size=3), int(rng.integers(4))).W.copy()
         assert np.linalg.norm(grown) <= np.linalg.norm(W) * (1.0 + 1e-12)
         W = grown
 
@@ -56,20 +56,20 @@ def test_theorem_7_fails_for_a_positive_margin():
 
 def test_the_blame_goes_to_the_highest_of_the_error_set(one_round):
     """With a margin the right label may be the highest of all, and must not be blamed for itself."""
-    after = one_round(perceptron.Perceptron(perceptron.MAX, 2.0), [[1.0], [0.5], [-3.0]], [1.0], 0)
+    after = one_round(perceptron.PerceptronRule(perceptron.MAX, 2.0), [[1.0], [0.5], [-3.0]], [1.0], 0)
     assert after.W.ravel().tolist() == [2.0, -0.5, -3.0]
-    tied = one_round(perceptron.Perceptron(perceptron.MAX, 0.0), [[1.0], [1.0], [1.0]], [1.0], 0)
+    tied = one_round(perceptron.PerceptronRule(perceptron.MAX, 0.0), [[1.0], [1.0], [1.0]], [1.0], 0)
     assert tied.W.ravel().tolist() == [2.0, 0.0, 1.0]
 
 
 def test_proportions_of_nothing_are_equal_shares(one_round):
-    after = one_round(perceptron.Perceptron(perceptron.PROP, 0.0), [[1.0], [1.0], [0.0], [1.0]], [1.0], 0)
+    after = one_round(perceptron.PerceptronRule(perceptron.PROPORTIONAL, 0.0), [[1.0], [1.0], [0.0], [1.0]], [1.0], 0)
     assert after.W.ravel().tolist() == [2.0, 0.5, 0.0, 0.5]
 
 
 def test_proportions_are_those_of_the_shifted_excess(one_round):
     """Excesses 1 and 3 with the margin, -1 and 1 without."""
-    after = one_round(perceptron.Perceptron(perceptron.PROP, 2.0), [[0.0], [-1.0], [1.0]], [1.0], 0)
+    after = one_round(perceptron.PerceptronRule(perceptron.PROPORTIONAL, 2.0), [[0.0], [-1.0], [1.0]], [1.0], 0)
     assert after.W.ravel().tolist() == [1.0, -1.25, 0.25]
 
 
@@ -82,7 +82,7 @@ def test_ties_are_learned_from_whichever_label_is_right():
 def test_romma_multiplies_the_rows_outside_the_error_set_too():
     """Theorem 15 holds up to a common factor: no label outside E gains on another one."""
     X = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [-0.5, 0.1, 1.0]])
-    model = ROMMA(update="max", fit_intercept=False).partial_fit(X[:2], [2, 3], classes=range(5))
+    model = ROMMA(multiclass="max", fit_intercept=False).partial_fit(X[:2], [2, 3], classes=range(5))
     before = model.coef_
     model.partial_fit(X[2:], [1])
     assert model.updates_ == 3
@@ -136,7 +136,7 @@ def test_one_label_alone_teaches_nothing(model):
 
 def test_labels_that_come_later_make_another_run_than_labels_known_before():
     X, y = np.array([[1.0, 1.0], [1.0, 0.0], [2.0, 1.0], [0.0, 3.0]]), [0, 1, 0, 2]
-    known, unknown = Perceptron(update="uniform"), Perceptron(update="uniform")
+    known, unknown = Perceptron(multiclass="uniform"), Perceptron(multiclass="uniform")
     known.partial_fit(X, y, classes=range(3))
     unknown.partial_fit(X, y)
     assert known.updates_ != unknown.updates_ or (known.coef_ != unknown.coef_).any()

@@ -40,17 +40,20 @@ def expansion(tau, K, y, classes, epochs=1):
 @pytest.fixture
 def small_blocks(monkeypatch):
     """Blocks and tiles that do not divide the stream, so that every boundary is met."""
-    monkeypatch.setattr(blocks, "BLOCK", 13)
-    monkeypatch.setattr(tiles, "TILE", tiles.PATTERNS)
+    monkeypatch.setattr(blocks, "SCORED_AHEAD", 13)
+    monkeypatch.setattr(tiles, "PATTERNS_AT_ONCE", tiles.PATTERNS_OF_TILE)
 
 
 def rules(reference):
     return {
-        "uniform": (Perceptron(update="uniform", margin=0.01), reference.perceptron("uniform", 0.01)),
-        "uniform, ties": (Perceptron(update="uniform"), reference.perceptron("uniform", 0.0)),
-        "max": (Perceptron(update="max", margin=0.2), reference.perceptron("max", 0.2)),
-        "prop": (Perceptron(update="prop", margin=0.01), reference.perceptron("prop", 0.01)),
-        "ovr": (Perceptron(update="ovr", margin=0.01), reference.one_vs_rest(0.01)),
+        "uniform": (Perceptron(multiclass="uniform", margin=0.01), reference.perceptron("uniform", 0.01)),
+        "uniform, ties": (Perceptron(multiclass="uniform"), reference.perceptron("uniform", 0.0)),
+        "max": (Perceptron(multiclass="max", margin=0.2), reference.perceptron("max", 0.2)),
+        "proportional": (
+            Perceptron(multiclass="proportional", margin=0.01),
+            reference.perceptron("proportional", 0.01),
+        ),
+        "ovr": (Perceptron(multiclass="ovr", margin=0.01), reference.one_vs_rest(0.01)),
         "pa": (PassiveAggressive(variant="hard"), reference.passive_aggressive()),
         "pa1": (PassiveAggressive(variant="I", C=0.1), reference.passive_aggressive(C=0.1)),
         "pa2": (PassiveAggressive(variant="II", C=0.3), reference.passive_aggressive(C=0.3, squared=True)),
@@ -61,7 +64,7 @@ def rules(reference):
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(
-    "name", ["uniform", "uniform, ties", "max", "prop", "ovr", "pa", "pa1", "pa2", "mira"]
+    "name", ["uniform", "uniform, ties", "max", "proportional", "ovr", "pa", "pa1", "pa2", "mira"]
 )  # fmt: skip
 def test_every_rule_follows_its_definition(reference, small_blocks, name, intercept, kernel):
     model, tau = rules(reference)[name]
@@ -93,7 +96,7 @@ def test_two_labels_are_one_opposite_pair_of_functions(reference, small_blocks, 
 def test_repeated_visits_add_to_the_same_row(reference, small_blocks, how):
     params, K = KERNELS["rbf"]
     coef, mistakes, updates = expansion(reference.mira(0.3), K, MANY, 4, epochs=3)
-    model = MIRA(0.3, kernel="rbf", fit_intercept=False, n_epochs=3, shuffle=False, **params)
+    model = MIRA(margin=0.3, kernel="rbf", fit_intercept=False, n_epochs=3, shuffle=False, **params)
     if how == "fit":
         model.fit(X, MANY)
     else:
@@ -109,7 +112,7 @@ def test_repeated_visits_add_to_the_same_row(reference, small_blocks, how):
 
 def test_a_shuffled_fit_is_the_pass_in_that_order(reference, small_blocks):
     params, K = KERNELS["rbf"]
-    model = MIRA(0.3, kernel="rbf", fit_intercept=False, n_epochs=1, random_state=3, **params).fit(X, MANY)
+    model = MIRA(margin=0.3, kernel="rbf", fit_intercept=False, n_epochs=1, random_state=3, **params).fit(X, MANY)
     order = np.random.RandomState(3).permutation(len(X))
     coef, mistakes, updates = expansion(reference.mira(0.3), K[np.ix_(order, order)], MANY[order], 4)
     assert (model.mistakes_, model.updates_) == (mistakes, updates)
@@ -140,6 +143,6 @@ def test_rows_far_from_the_origin_keep_their_digits(reference, small_blocks):
     far = np.round(X * 1024.0) / 1024.0 + 4096.0
     K = np.exp(-0.4 * ((far[:, None] - far) ** 2).sum(axis=2))
     coef, _, updates = expansion(reference.mira(0.3), K, MANY, 4)
-    model = MIRA(0.3, kernel="rbf", fit_intercept=False, **params).partial_fit(far, MANY, classes=range(4))
+    model = MIRA(margin=0.3, kernel="rbf", fit_intercept=False, **params).partial_fit(far, MANY, classes=range(4))
     assert model.updates_ == updates
     np.testing.assert_allclose(model.dual_coef_.T, coef[coef.any(axis=1)], rtol=0, atol=1e-10 * np.abs(coef).max())

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from ellipsoid.rules.mira import MIRA
+from ellipsoid.rules.mira import MIRARule
 
 scores = st.one_of(st.integers(-3, 3).map(float), st.floats(-50.0, 50.0).map(lambda v: round(v, 6)))
 programs = st.tuples(
@@ -22,7 +22,7 @@ programs = st.tuples(
 def tau_of(one_round, B, A, margin, y=0):
     """The loop's tau for scores B and |x|^2 = A: x has one feature, so that the weights are B / x."""
     x = np.sqrt(A)
-    after = one_round(MIRA(margin), np.asarray(B)[:, None] / x, [x], y)
+    after = one_round(MIRARule(margin), np.asarray(B)[:, None] / x, [x], y)
     return after.step[:, 0] / x, after.scores
 
 

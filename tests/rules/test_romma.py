@@ -9,28 +9,28 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from ellipsoid import ROMMA as Estimator
+from ellipsoid import ROMMA
 from ellipsoid.engine import Binary, Dense, Multiclass, learn
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, WORK_ROWS
 from ellipsoid.engine.tally import MISTAKES, SIZE, UPDATES
 from ellipsoid.representation.kernel import lookahead
 from ellipsoid.representation.linear import ClassMajor
 from ellipsoid.representation.scaled import weights as scaled
-from ellipsoid.rules.perceptron import MAX, PROP, UNIFORM
-from ellipsoid.rules.romma import ROMMA
+from ellipsoid.rules.perceptron import MAX, PROPORTIONAL, UNIFORM
+from ellipsoid.rules.romma import ROMMARule
 
 FEATURES = 4
 numbers = st.one_of(st.integers(-3, 3).map(float), st.floats(-100.0, 100.0).map(lambda v: round(v, 6)))
-rules = st.builds(ROMMA, st.sampled_from([UNIFORM, MAX, PROP]), st.sampled_from([0.0, 1.0]))
+rules = st.builds(ROMMARule, st.sampled_from([UNIFORM, MAX, PROPORTIONAL]), st.sampled_from([0.0, 1.0]))
 
 
 def one_round(rule, M, x, y, *, scale=1.0, goal=1.0):
     """One round of the loop from any M (one row: binary), kept as ``scale`` times a table; X as the rule chose it."""
     M = np.atleast_2d(np.array(M, dtype=float))
     table = np.ascontiguousarray(np.column_stack([np.zeros(len(M)), M / scale]))
-    state = np.zeros(lookahead.SIZE)
-    state[[lookahead.SCALE, scaled.GOAL, scaled.USED]] = scale, goal, len(M)
-    state[[lookahead.NORM2, scaled.SUMMED]] = (M**2).sum()
+    state = np.zeros(lookahead.EXPANSION_NUMBERS)
+    state[[lookahead.SCALE, scaled.GOAL, scaled.FUNCTIONS_USED]] = scale, goal, len(M)
+    state[[lookahead.NORM2, scaled.NORM2_SUMMED]] = (M**2).sum()
     ledger = np.array([[y]])
     task = Binary(ledger, 0) if len(M) == 1 else Multiclass(ledger, 0, len(M))
     work, tally = np.full((WORK_ROWS, len(M) + 1), np.nan), np.zeros(SIZE)
@@ -90,16 +90,16 @@ def test_a_step_is_the_shortest_on_the_right_side_of_both_constraints(situation,
     if after.mistake:
         # m <= 0, but where the blame for a mistake is shared with labels that trail by less than one.
         shared = rule.margin == 1.0 and len(M) > 1
-        parts = {MAX: 2, PROP: len(M), UNIFORM: len(M) * (len(M) - 1)}[rule.sharing] if shared else 2
+        parts = {MAX: 2, PROPORTIONAL: len(M), UNIFORM: len(M) * (len(M) - 1)}[rule.sharing] if shared else 2
         assert (W**2).sum() - b >= (1.0 - 1e-9) / ((parts if len(M) > 1 else 1) * (x @ x)) - room
 
 
 def test_shared_blame_may_call_a_mistake_half_right():
     """Aggressive, uniform: scores 0, -1, 0, the first is right. m = 1/2 > 0, |M|^2 grows by 0.2 and not by 1/2."""
-    after = one_round(ROMMA(UNIFORM, 1.0), [[0.0], [-1.0], [0.0]], [1.0], 0)
+    after = one_round(ROMMARule(UNIFORM, 1.0), [[0.0], [-1.0], [0.0]], [1.0], 0)
     assert after.mistake
     assert (after.W**2).sum() == pytest.approx(1.2)
-    highest = one_round(ROMMA(MAX, 1.0), [[0.0], [-1.0], [0.0]], [1.0], 0)
+    highest = one_round(ROMMARule(MAX, 1.0), [[0.0], [-1.0], [0.0]], [1.0], 0)
     assert (highest.W**2).sum() == pytest.approx(1.5)
 
 
@@ -119,7 +119,7 @@ def test_it_learns_from_mistakes_or_from_all_below_one(situation, rule):
 
 def test_the_example_alone_suffices_where_it_is_far_longer_to_satisfy():
     """m >= a b: M = (1, 0), x = (1/2, 0) and 0 < m < 1; W = X / a forgets M."""
-    after = one_round(ROMMA(MAX, 1.0), [[1.0, 0.0]], [0.5, 0.01], 1, scale=4.0)
+    after = one_round(ROMMARule(MAX, 1.0), [[1.0, 0.0]], [0.5, 0.01], 1, scale=4.0)
     np.testing.assert_allclose(after.W[0], np.array([0.5, 0.01]) / 0.2501, rtol=1e-12)
     assert after.W[0] @ [1.0, 0.0] >= 1.0
 
@@ -127,7 +127,7 @@ def test_the_example_alone_suffices_where_it_is_far_longer_to_satisfy():
 @pytest.mark.parametrize("factor", [1e-3, 1.0, 1e3])
 def test_opposite_directions_are_skipped_and_counted(factor):
     x = np.array([0.3, -0.7, 0.2])
-    for rule in (ROMMA(MAX, 0.0), ROMMA(MAX, 1.0)):
+    for rule in (ROMMARule(MAX, 0.0), ROMMARule(MAX, 1.0)):
         binary = one_round(rule, [-factor * x], x, 1)
         assert (binary.updated, binary.skipped, binary.mistake) == (False, 1, True)
         several = one_round(rule, np.outer([-factor, factor, 0.0], x), x, 0)
@@ -136,7 +136,7 @@ def test_opposite_directions_are_skipped_and_counted(factor):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_same_example_with_another_label_is_skipped(classes):
-    model = Estimator(fit_intercept=False).partial_fit([[1.0, 2.0]] * 3, [0, 1, 1], classes=range(classes))
+    model = ROMMA(fit_intercept=False).partial_fit([[1.0, 2.0]] * 3, [0, 1, 1], classes=range(classes))
     assert (model.mistakes_, model.updates_, model.skipped_) == (3, 1, 2)
     assert np.isfinite(model.coef_).all()
     assert model.certificates()[0].bound == np.inf
@@ -144,12 +144,12 @@ def test_the_same_example_with_another_label_is_skipped(classes):
     assert model.updates_ == 2
 
 
-@given(st.integers(0, 2**32), st.sampled_from([0.0, 1.0]), st.sampled_from([UNIFORM, MAX, PROP]))
+@given(st.integers(0, 2**32), st.sampled_from([0.0, 1.0]), st.sampled_from([UNIFORM, MAX, PROPORTIONAL]))
 def test_two_rows_are_the_binary_form_with_half_of_w_each(seed, margin, sharing):
     rng = np.random.default_rng(seed)
     w, x = rng.normal(size=3), rng.normal(size=3)
-    single = one_round(ROMMA(MAX, margin), w, x, 1)
-    pair = one_round(ROMMA(sharing, margin), [-w / 2, w / 2], x, 1)
+    single = one_round(ROMMARule(MAX, margin), w, x, 1)
+    pair = one_round(ROMMARule(sharing, margin), [-w / 2, w / 2], x, 1)
     assert pair.updated == single.updated
     np.testing.assert_allclose(pair.W[1] - pair.W[0], single.W[0], rtol=1e-10, atol=1e-12)
 
@@ -183,7 +183,7 @@ def run(X, y, classes, sharing, aggressive):
             if sharing == "max":
                 tau[E[int(np.argmax([B[r] for r in E]))]] = -1
             else:
-                tau[E] = -excess / excess.sum() if sharing == "prop" and excess.sum() > 0 else -real(1) / len(E)
+                tau[E] = -excess / excess.sum() if sharing == "proportional" and excess.sum() > 0 else -real(1) / len(E)
             Z = np.outer(tau, x)
             a, b, m = (Z**2).sum(), (M**2).sum(), (Z * M).sum()
             if m < 1:
@@ -209,11 +209,11 @@ def separable(classes, n=150, dim=6):
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("aggressive", [False, True], ids=["plain", "aggressive"])
 @pytest.mark.parametrize("classes", [2, 3, 26])
-@pytest.mark.parametrize("update", ["uniform", "max", "prop"])
-def test_whole_run_follows_the_definition(update, classes, aggressive, sparse):
+@pytest.mark.parametrize("multiclass", ["uniform", "max", "proportional"])
+def test_whole_run_follows_the_definition(multiclass, classes, aggressive, sparse):
     X, y = separable(classes)
-    truth, updates = run(X, y, classes, update, aggressive)
-    model = Estimator(update=update, aggressive=aggressive, fit_intercept=False, average=True)
+    truth, updates = run(X, y, classes, multiclass, aggressive)
+    model = ROMMA(multiclass=multiclass, aggressive=aggressive, fit_intercept=False, average=True)
     rows = sp.csr_matrix(X) if sparse else X
     for start in range(0, len(y), 50):
         model.partial_fit(
@@ -239,9 +239,7 @@ def test_rows_that_become_shorter_and_shorter(aggressive, classes):
     X *= np.geomspace(1.0, 1e-8, 40)[:, None]
     y = np.where(X[:, 0] > 0.0, 1, 0)
     truth, updates = run(X, y, classes, "max", aggressive)
-    model = Estimator(aggressive=aggressive, fit_intercept=False, average=True).partial_fit(
-        X, y, classes=range(classes)
-    )
+    model = ROMMA(aggressive=aggressive, fit_intercept=False, average=True).partial_fit(X, y, classes=range(classes))
     mean = truth.mean(axis=0).astype(float)
     mean = mean[1:] - mean[:1] if classes == 2 else mean
     assert model.updates_ == updates
@@ -254,7 +252,7 @@ def test_data_that_nothing_fits_are_survived(seed, aggressive, classes):
     """Weights double every few rounds: beyond 1e100 in no time, in units that keep all numbers finite."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(4000, 2)), rng.integers(0, classes, 4000)
-    model = Estimator(aggressive=aggressive, average=True).partial_fit(X, y, classes=range(classes))
+    model = ROMMA(aggressive=aggressive, average=True).partial_fit(X, y, classes=range(classes))
     table = model._core.table
     W = table.weights(model._core.scores, 0)
     assert np.isfinite(W).all()

@@ -21,8 +21,8 @@ Y = {2: (np.abs(X[:, 0]) > np.abs(X[:, 1])).astype(int), 4: (X[:, 0] * X[:, 1] >
 LINE = {"kernel": "poly", "degree": 1, "gamma": 1.0, "coef0": 0.0}
 RBF = np.exp(-0.4 * ((X[:, None] - X) ** 2).sum(axis=2))
 MODELS = {
-    "ROMMA": ROMMA(update="uniform"),
-    "ROMMA, aggressive": ROMMA(aggressive=True, update="prop"),
+    "ROMMA": ROMMA(multiclass="uniform"),
+    "ROMMA, aggressive": ROMMA(aggressive=True, multiclass="proportional"),
     "ROMMA, max": ROMMA(aggressive=True),
     "ALMA": ALMA(alpha=0.3),
 }
@@ -31,9 +31,9 @@ MODELS = {
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Blocks and tiles that do not divide the stream, so that every boundary is met."""
-    monkeypatch.setattr(blocks, "BLOCK", 13)
-    monkeypatch.setattr(tiles, "TILE", tiles.PATTERNS)
-    monkeypatch.setattr(scaled_expansion, "TOGETHER", 7)
+    monkeypatch.setattr(blocks, "SCORED_AHEAD", 13)
+    monkeypatch.setattr(tiles, "PATTERNS_AT_ONCE", tiles.PATTERNS_OF_TILE)
+    monkeypatch.setattr(scaled_expansion, "NORM_PATTERNS", 7)
 
 
 def fresh(model, **settings):
@@ -105,9 +105,9 @@ def test_a_change_of_unit_is_not_felt(average, monkeypatch):
     """Units as small as can be: kept numbers change by powers of two, predictions and counts do not."""
     settings = {"kernel": "rbf", "gamma": 0.4, "average": average, "aggressive": True}
     plain = ROMMA(**settings).partial_fit(X, Y[4], classes=range(4))
-    monkeypatch.setattr(scaled_expansion, "LARGEST", 1.0)
+    monkeypatch.setattr(scaled_expansion, "LARGEST_NORM2", 1.0)
     monkeypatch.setattr(scaled_expansion, "TRUSTED_GROWTH", 1.5)
-    monkeypatch.setattr(scaled_expansion, "UNIT", 0.5)
+    monkeypatch.setattr(scaled_expansion, "SMALLER_UNIT", 0.5)
     model = ROMMA(**settings)
     for begin in range(0, len(X), 10):
         model.partial_fit(X[begin : begin + 10], Y[4][begin : begin + 10], classes=range(4))

@@ -10,14 +10,17 @@ N = 120
 
 # name: the estimator, and the reference's tau for it in multiclass form.
 MULTICLASS = {
-    "uniform": (Perceptron(update="uniform"), lambda ref: ref.perceptron("uniform", 0.0)),
-    "uniform with margin": (Perceptron(update="uniform", margin=0.7), lambda ref: ref.perceptron("uniform", 0.7)),
-    "max": (Perceptron(update="max"), lambda ref: ref.perceptron("max", 0.0)),
-    "max with margin": (Perceptron(update="max", margin=0.7), lambda ref: ref.perceptron("max", 0.7)),
-    "prop": (Perceptron(update="prop"), lambda ref: ref.perceptron("prop", 0.0)),
-    "prop with margin": (Perceptron(update="prop", margin=0.7), lambda ref: ref.perceptron("prop", 0.7)),
-    "one-vs-rest": (Perceptron(update="ovr"), lambda ref: ref.one_vs_rest(0.0)),
-    "one-vs-rest with margin": (Perceptron(update="ovr", margin=0.7), lambda ref: ref.one_vs_rest(0.7)),
+    "uniform": (Perceptron(multiclass="uniform"), lambda ref: ref.perceptron("uniform", 0.0)),
+    "uniform with margin": (Perceptron(multiclass="uniform", margin=0.7), lambda ref: ref.perceptron("uniform", 0.7)),
+    "max": (Perceptron(multiclass="max"), lambda ref: ref.perceptron("max", 0.0)),
+    "max with margin": (Perceptron(multiclass="max", margin=0.7), lambda ref: ref.perceptron("max", 0.7)),
+    "proportional": (Perceptron(multiclass="proportional"), lambda ref: ref.perceptron("proportional", 0.0)),
+    "proportional with margin": (
+        Perceptron(multiclass="proportional", margin=0.7),
+        lambda ref: ref.perceptron("proportional", 0.7),
+    ),
+    "one-vs-rest": (Perceptron(multiclass="ovr"), lambda ref: ref.one_vs_rest(0.0)),
+    "one-vs-rest with margin": (Perceptron(multiclass="ovr", margin=0.7), lambda ref: ref.one_vs_rest(0.7)),
     "PA": (PassiveAggressive(variant="hard"), lambda ref: ref.passive_aggressive()),
     "PA, margin 3": (PassiveAggressive(variant="hard", margin=3.0), lambda ref: ref.passive_aggressive(margin=3.0)),
     "PA-I": (PassiveAggressive(variant="I", C=0.05), lambda ref: ref.passive_aggressive(C=0.05)),
@@ -29,8 +32,8 @@ MULTICLASS = {
 # Two labels: the binary estimator is the K = 2 family with twice its margin, w = M_1 - M_2 up to a factor.
 BINARY = {
     "Perceptron": (Perceptron(margin=0.0), lambda ref: ref.perceptron("max", 0.0), 0.5),
-    "Perceptron with margin": (Perceptron(margin=0.35), lambda ref: ref.perceptron("prop", 0.7), 0.5),
-    "one-vs-rest": (Perceptron(update="ovr", margin=0.35), lambda ref: ref.perceptron("max", 0.7), 0.5),
+    "Perceptron with margin": (Perceptron(margin=0.35), lambda ref: ref.perceptron("proportional", 0.7), 0.5),
+    "one-vs-rest": (Perceptron(multiclass="ovr", margin=0.35), lambda ref: ref.perceptron("max", 0.7), 0.5),
     "PA": (PassiveAggressive(variant="hard"), lambda ref: ref.passive_aggressive(), 1.0),
     "PA-I": (PassiveAggressive(variant="I", C=0.1), lambda ref: ref.passive_aggressive(C=0.05), 1.0),
     "PA-II": (PassiveAggressive(variant="II", C=0.1), lambda ref: ref.passive_aggressive(C=0.05, squared=True), 1.0),
@@ -93,24 +96,24 @@ def test_binary_run_is_the_family_with_two_rows(name, sparse, reference):
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("beta", [0.0, 1.0])
-@pytest.mark.parametrize("update", ["uniform", "max", "ovr"])
+@pytest.mark.parametrize("multiclass", ["uniform", "max", "ovr"])
 @pytest.mark.parametrize("classes", [2, 3])
-def test_exact_ties_on_a_grid_go_as_defined(update, beta, classes, sparse, reference):
+def test_exact_ties_on_a_grid_go_as_defined(multiclass, beta, classes, sparse, reference):
     """Integers and halves are exact, so every tie is one for the reference and for us: not one bit may differ."""
     X, y = stream(classes, grid=True)
-    tau = reference.one_vs_rest(beta) if update == "ovr" and classes > 2 else reference.perceptron(update, beta)
+    tau = reference.one_vs_rest(beta) if multiclass == "ovr" and classes > 2 else reference.perceptron(multiclass, beta)
     expected = reference.trajectory(tau, X, y, classes)
     ties = sum((np.diff(np.sort(w @ x)) == 0.0).any() for w, x in zip(expected.weights[:-1], X[1:], strict=True))
     assert ties > 10
     margin = 0.5 * beta if classes == 2 else beta
-    model = Perceptron(update=update, margin=margin, fit_intercept=False)
+    model = Perceptron(multiclass=multiclass, margin=margin, fit_intercept=False)
     model.partial_fit(sp.csr_matrix(X) if sparse else X, y, classes=range(classes))
     W = expected.weights[-1]
     assert (model.coef_ == (W[1:] if classes == 2 else W)).all()
     assert (model.mistakes_, model.updates_) == (expected.mistakes, expected.updates)
 
 
-@pytest.mark.parametrize("model", [Perceptron(), Perceptron(update="ovr"), PassiveAggressive(), MIRA()], ids=repr)
+@pytest.mark.parametrize("model", [Perceptron(), Perceptron(multiclass="ovr"), PassiveAggressive(), MIRA()], ids=repr)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_zero_row_is_a_mistake_and_no_update(model, classes):
     model = type(model)(**{**model.get_params(), "fit_intercept": False, "average": True})
@@ -124,7 +127,7 @@ def test_zero_row_is_a_mistake_and_no_update(model, classes):
     assert np.isfinite(model.coef_).all()
 
 
-@pytest.mark.parametrize("model", [Perceptron(), Perceptron(update="ovr"), PassiveAggressive(), MIRA()], ids=repr)
+@pytest.mark.parametrize("model", [Perceptron(), Perceptron(multiclass="ovr"), PassiveAggressive(), MIRA()], ids=repr)
 def test_one_class_alone_teaches_nothing(model):
     X, _ = stream(3)
     model.partial_fit(X, np.zeros(N, dtype=int), classes=[0])

@@ -26,7 +26,7 @@ from .rounding import LINE, Number, Span, as_span
 
 GOLDEN = 0.6180339887498949
 # Roundings between the loss of an example and the increase that its step stands for.
-STEPS = 16
+ROUNDINGS_OF_A_STEP = 16
 
 
 # The certificate of which the observed side is a floor: what no weights of the comparator's norm have done better than.
@@ -45,7 +45,7 @@ class Dual(NamedTuple):
     Two examples on opposite sides, alphas 0.4 each: theta = 0.4 (z_1 + z_2).
 
     >>> run = Dual(margin=0.5, C=0.4, weight=0.8, largest=0.4, conjugate=0.02, norm=0.2)
-    >>> round(run.objective, 12), round(least_loss(run, 1.0), 12), round(best_margin(run), 12)
+    >>> round(run.objective, 12), round(least_loss(run, 1.0), 12), round(largest_common_margin(run), 12)
     (0.38, 0.5, 0.25)
     """
 
@@ -143,7 +143,7 @@ def least_loss(dual: Dual, size: Number) -> float:
     return max(0.0, ((dual.pushed - as_span(size) * dual.length.at_least(0.0)) / dual.largest).low)
 
 
-def best_margin(dual: Dual) -> float:
+def largest_common_margin(dual: Dual) -> float:
     """No w of unit norm has a larger margin on all the examples with alpha > 0."""
     return (dual.length / Span.about(dual.weight, dual.terms)).high if dual.weight > 0.0 else inf
 
@@ -181,7 +181,7 @@ def running(
                     "always, for every C: the bound is what the comparator itself has suffered, alpha-weighted"),
         Certificate("average margin of the unit comparator on the updates",
                     (comparator.along.widened(dual.drift) / weight).low if directed else 0.0,
-                    best_margin(dual) if directed else inf,
+                    largest_common_margin(dual) if directed else inf,
                     "always; it is also the largest margin that any unit vector has on all update examples"),
     ]  # fmt: skip
 
@@ -202,7 +202,7 @@ def increase_on_mistake(kind: str, margin: float, C: float, curvature: float) ->
 def least_increase(kind: str, margin: float, C: float, curvature: Span) -> float:
     """The same, rounded down, for a curvature that is known up to rounding."""
     step, most = _step(kind, margin, C, curvature.high), Span.exactly(curvature.high)
-    return ((margin - 0.5 * step * most * Span.about(1.0, STEPS)) * step).low
+    return ((margin - 0.5 * step * most * Span.about(1.0, ROUNDINGS_OF_A_STEP)) * step).low
 
 
 def _step(kind: str, margin: float, C: float, curvature: float) -> float:

@@ -30,7 +30,7 @@ DIGITS = 1e3
 DEPTH = 2e-9
 
 
-def measured(dim: float, cuts: float, logarithms: float = 0.0) -> Span:
+def after_cuts(dim: float, cuts: float, logarithms: float = 0.0) -> Span:
     """One, up to what so many cuts in so many dimensions leave uncertain; so do sums of logarithms of such a size."""
     return Span.about(1.0, DIGITS * (dim + 8.0) + 8.0 * (cuts + 8.0) * (dim + 8.0 + abs(logarithms)))
 
@@ -102,7 +102,7 @@ def refuted_margin(radius: float, threshold: float) -> Certificate:
     return Certificate("best unit margin", 0.0, proved, "an intersection was empty: a proof")
 
 
-def best_margin(
+def margin_of_updates(
     *, radius: float, threshold: float, largest: Span, slim: float, log_det: float, dim: int, known: Span
 ) -> Certificate:
     """No unit vector has a larger margin on the update examples.

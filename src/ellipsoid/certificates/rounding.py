@@ -116,11 +116,6 @@ class Span:
         """The larger one of it and a number."""
         return Span(max(self.low, floor), max(self.high, floor))
 
-    def at_most(self, ceiling: "Number") -> "Span":
-        """The smaller one of it and another."""
-        other = as_span(ceiling)
-        return Span(min(self.low, other.low), min(self.high, other.high))
-
 
 Number = Span | float
 

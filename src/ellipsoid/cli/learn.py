@@ -129,7 +129,7 @@ def _scaled(model: Any, scale: str | None) -> Any:
 
     if scale in (None, "none"):
         return model
-    return Scaled(model, StandardStream() if scale == "standard" else UnitNorm())
+    return Scaled(model, scaler=StandardStream() if scale == "standard" else UnitNorm())
 
 
 def _position(options: dict[str, Any], record: Any) -> Any:

@@ -25,7 +25,8 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipsoid.ellipsoids import Ellipsoid
-from ellipsoid.ellipsoids.shapes import EPS, Array
+from ellipsoid.ellipsoids.shapes import EPSILON
+from ellipsoid.representation.table_protocol import Floats
 
 DEEPEST = 1.0 - 1e-9  # a depth beyond this is used as this: the cover is larger, never wrong
 LOG_RANGE = 600.0  # a scale beyond exp of this, or its inverse, leaves the floats with a product or two
@@ -55,7 +56,7 @@ def iteration_bound(dim: int, ratio: float) -> int:
 class Direction(NamedTuple):
     """What the ellipsoid looks like along a normal a."""
 
-    unit: Array  # h = J'a / |J'a|
+    unit: Floats  # h = J'a / |J'a|
     width: float  # sqrt(a'Pa)
     noise: float  # how far rounding may have moved the width, or <a, c> in its evaluation
 
@@ -69,19 +70,19 @@ def sure_depth(excess: float, allowance: float, width: float) -> float:
 class CuttingEllipsoid:
     """The state of the method: centre, factor and its inverse, log det P."""
 
-    def __init__(self, centre: Array, radius: float) -> None:
+    def __init__(self, centre: Floats, radius: float) -> None:
         self.dim = centre.size
         self.centre = centre.copy()
         self.exhausted = abs(log(radius)) > LOG_RANGE
-        self._factor: Array = np.eye(self.dim)
-        self._inverse: Array = np.eye(self.dim)
-        self._reach: Array = np.ones(self.dim)  # the lengths of the rows of the factor
+        self._factor: Floats = np.eye(self.dim)
+        self._inverse: Floats = np.eye(self.dim)
+        self._reach: Floats = np.ones(self.dim)  # the lengths of the rows of the factor
         # A logarithm is rounded, but for that of 1; the ball must not become smaller.
-        self._log_scale = log(radius) + (4.0 * EPS * (1.0 + abs(log(radius))) if radius != 1.0 else 0.0)
+        self._log_scale = log(radius) + (4.0 * EPSILON * (1.0 + abs(log(radius))) if radius != 1.0 else 0.0)
         self.log_det = 2.0 * self.dim * self._log_scale
         self._steps = 0
 
-    def along(self, normal: Array) -> Direction:
+    def along(self, normal: Floats) -> Direction:
         """The width of the ellipsoid along ``normal`` (not zero) and the rounding to allow for."""
         # A normal of extreme length must not overflow when squared.
         size = float(np.abs(normal).max())
@@ -89,11 +90,11 @@ class CuttingEllipsoid:
         image = scaled @ self._factor
         length = sqrt(float(image @ image))
         scale = exp(self._log_scale)
-        lost = (self.dim + 4) * EPS * scale * float(np.abs(scaled) @ self._reach)
-        noise = size * (lost + 4.0 * EPS * float(np.abs(scaled) @ np.abs(self.centre)))
+        lost = (self.dim + 4) * EPSILON * scale * float(np.abs(scaled) @ self._reach)
+        noise = size * (lost + 4.0 * EPSILON * float(np.abs(scaled) @ np.abs(self.centre)))
         return Direction(image / length if length > 0.0 else image, size * length * scale, noise)
 
-    def cut(self, unit: Array, depth: float) -> float:
+    def cut(self, unit: Floats, depth: float) -> float:
         """Cover what the half-space of the given depth leaves; returns the depth that was used."""
         depth = min(depth, DEEPEST)
         dim = self.dim
@@ -137,10 +138,10 @@ class CuttingEllipsoid:
         if abs(self._log_scale) > LOG_RANGE:
             self.exhausted = True
             return
-        moved = EPS * (np.abs(self.centre) * exp(-self._log_scale) + (2 * self.dim + 8) * self._reach)
+        moved = EPSILON * (np.abs(self.centre) * exp(-self._log_scale) + (2 * self.dim + 8) * self._reach)
         # The last term is for the logarithms, whose sums are rounded too.
         logarithms = abs(self._log_scale) + abs(self.log_det) / self.dim
-        shortfall = float(np.linalg.norm(np.abs(self._inverse) @ moved)) + (100.0 + 2.0 * logarithms) * EPS
+        shortfall = float(np.linalg.norm(np.abs(self._inverse) @ moved)) + (100.0 + 2.0 * logarithms) * EPSILON
         growth = log1p(shortfall)
         self._log_scale += growth
         self.log_det += 2.0 * self.dim * growth

@@ -18,13 +18,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipsoid.ellipsoids.shapes import EPS, Array
+from ellipsoid.ellipsoids.shapes import EPSILON
+from ellipsoid.representation.table_protocol import Floats
 
 from .cutting import CuttingEllipsoid, iteration_bound, sure_depth
 from .oracles import check_cut, checked_number, start_ball, vector
 from .results import Cut, CutRule, FeasibilityResult
 
-Separation = Callable[[Array], tuple[Any, float] | None]
+Separation = Callable[[Floats], tuple[Any, float] | None]
 Status = Literal["feasible", "empty", "small", "exhausted", "max_iter"]
 
 
@@ -75,7 +76,7 @@ def feasible_point(
     ellipsoid = CuttingEllipsoid(centre, radius)
     cuts: list[Cut] = []
 
-    def finish(status: Status, message: str, asked: int, x: Array | None = None) -> FeasibilityResult:
+    def finish(status: Status, message: str, asked: int, x: Floats | None = None) -> FeasibilityResult:
         return FeasibilityResult(x, asked, status, message, ellipsoid.snapshot(), bound, cuts)
 
     for iteration in range(limit):
@@ -94,7 +95,7 @@ def feasible_point(
             return finish("empty", f"the oracle asks for 0 <= {offset}", iteration + 1)
         along = ellipsoid.along(normal)
         value = float(normal @ x) - offset
-        allowance = along.noise + (dim + 2) * EPS * (float(np.abs(normal) @ np.abs(x)) + abs(offset))
+        allowance = along.noise + (dim + 2) * EPSILON * (float(np.abs(normal) @ np.abs(x)) + abs(offset))
         depth = sure_depth(value, allowance, along.width)
         if depth > 1.0:
             cuts.append(Cut(normal, offset, depth))

@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipsoid.ellipsoids import Ellipsoid
-from ellipsoid.ellipsoids.shapes import EPS, Array
+from ellipsoid.ellipsoids.shapes import EPSILON
+from ellipsoid.representation.table_protocol import Floats
 
 from .cutting import CuttingEllipsoid, Direction, iteration_bound, sure_depth
 from .oracles import Oracle, check_cut, evaluate, start_ball
@@ -47,7 +48,7 @@ class _Linearisation(NamedTuple):
     value: float
     excess: float  # the value less what it may be: 0 for a constraint, the best value for the objective
     rounding: float  # of the excess
-    normal: Array
+    normal: Floats
     direction: Direction | None  # None when the normal is zero
 
     @property
@@ -74,11 +75,11 @@ class _Linearisation(NamedTuple):
 class _Search:
     """The state of one run: the ellipsoid, the best point, the best bound."""
 
-    def __init__(self, objective: Oracle, constraints: Sequence[Oracle], centre: Array, radius: float) -> None:
+    def __init__(self, objective: Oracle, constraints: Sequence[Oracle], centre: Floats, radius: float) -> None:
         self.objective, self.constraints = objective, constraints
         self.start, self.radius = centre, radius
         self.ellipsoid = CuttingEllipsoid(centre, radius)
-        self.x: Array | None = None
+        self.x: Floats | None = None
         self.best, self.lower_bound = np.inf, -np.inf
         self.steepest = 0.0
         self.history: list[Step] = []
@@ -96,32 +97,32 @@ class _Search:
         self.history.append(Step(iteration, found.kind, found.which, x.copy(), found.value, *known))
         return found
 
-    def _along(self, normal: Array) -> Direction | None:
+    def _along(self, normal: Floats) -> Direction | None:
         return self.ellipsoid.along(normal) if normal.any() else None
 
-    def _ball(self, x: Array) -> _Linearisation | None:
+    def _ball(self, x: Floats) -> _Linearisation | None:
         offset = x - self.start
         distance = float(np.linalg.norm(offset))
         if distance <= self.radius:
             return None
         normal, value = offset / distance, distance - self.radius
-        rounding = 4.0 * EPS * distance
+        rounding = 4.0 * EPSILON * distance
         return _Linearisation("ball", None, value, value, rounding, normal, self._along(normal))
 
-    def _deepest_constraint(self, x: Array, iteration: int) -> _Linearisation | None:
+    def _deepest_constraint(self, x: Floats, iteration: int) -> _Linearisation | None:
         violated = []
         for which, constraint in enumerate(self.constraints):
             value, normal = evaluate(constraint, x, f"constraint {which}", iteration)
             if value > 0.0:
                 along = self._along(normal)
-                violated.append(_Linearisation("constraint", which, value, value, 4.0 * EPS * value, normal, along))
+                violated.append(_Linearisation("constraint", which, value, value, 4.0 * EPSILON * value, normal, along))
                 self._check(violated[-1], 0.0)
         return max(violated, key=lambda cut: cut.depth, default=None)
 
-    def _objective(self, x: Array, iteration: int) -> _Linearisation:
+    def _objective(self, x: Floats, iteration: int) -> _Linearisation:
         value, normal = evaluate(self.objective, x, "the objective", iteration)
         known = self.best if self.x is not None else value
-        rounding = 4.0 * EPS * (abs(value) + abs(known))
+        rounding = 4.0 * EPSILON * (abs(value) + abs(known))
         found = _Linearisation("objective", None, value, max(0.0, value - known), rounding, normal, self._along(normal))
         self._check(found, self.best)
         if value < self.best:
@@ -241,6 +242,6 @@ def _finish(
         message=message,
         witness=witness,
         ellipsoid=search.ellipsoid.snapshot(),
-        iteration_bound=iteration_bound(search.start.size, 2.0 * search.steepest * search.radius / max(tol, EPS)),
+        iteration_bound=iteration_bound(search.start.size, 2.0 * search.steepest * search.radius / max(tol, EPSILON)),
         history=search.history,
     )

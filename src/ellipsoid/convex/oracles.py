@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipsoid.ellipsoids.shapes import Array
+from ellipsoid.representation.table_protocol import Floats
 
-Oracle = Callable[[Array], tuple[float, Any]]
+Oracle = Callable[[Floats], tuple[float, Any]]
 
 
-def start_ball(x0: ArrayLike, radius: float) -> tuple[Array, float]:
+def start_ball(x0: ArrayLike, radius: float) -> tuple[Floats, float]:
     """The centre and radius of the start ball, checked."""
     centre = np.array(x0, dtype=np.float64)
     if centre.ndim != 1 or centre.size == 0:
@@ -32,7 +32,7 @@ def check_cut(cut: str) -> bool:
     return cut == "central"
 
 
-def vector(values: Any, dim: int, name: str, iteration: int) -> Array:
+def vector(values: Any, dim: int, name: str, iteration: int) -> Floats:
     """A subgradient or normal of length ``dim``, finite."""
     result = np.array(values, dtype=np.float64)
     if result.shape != (dim,):
@@ -53,7 +53,7 @@ def checked_number(value: Any, name: str, iteration: int) -> float:
     return result
 
 
-def evaluate(oracle: Oracle, x: Array, name: str, iteration: int) -> tuple[float, Array]:
+def evaluate(oracle: Oracle, x: Floats, name: str, iteration: int) -> tuple[float, Floats]:
     """(value, subgradient) of one function at x."""
     # The oracle gets a copy: what it does to its argument must not move the ellipsoid.
     answer = oracle(x.copy())

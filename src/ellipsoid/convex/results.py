@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from ellipsoid.ellipsoids import Ellipsoid
-from ellipsoid.ellipsoids.shapes import Array
+from ellipsoid.representation.table_protocol import Floats
 
 CutRule = Literal["deep", "central"]
 
@@ -17,7 +17,7 @@ class Step(NamedTuple):
     iteration: int
     kind: Literal["objective", "constraint", "ball"]
     which: int | None  # of the constraints
-    centre: Array
+    centre: Floats
     value: float  # of the objective, the constraint or |x - x0| - radius
     best: float  # the best objective value at a feasible point so far, inf if there is none
     lower_bound: float  # no feasible point has an objective value below this
@@ -37,7 +37,7 @@ class MinimizeResult:
     objective cuts, given the largest subgradient seen.
     """
 
-    x: Array | None
+    x: Floats | None
     fun: float
     lower_bound: float
     gap: float
@@ -58,7 +58,7 @@ class MinimizeResult:
 class Cut(NamedTuple):
     """A half-space <normal, x> <= offset from the oracle, and the depth at which it cut."""
 
-    normal: Array
+    normal: Floats
     offset: float
     depth: float
 
@@ -73,7 +73,7 @@ class FeasibilityResult:
     questions after which central cuts end as ``"feasible"`` or ``"small"``.
     """
 
-    x: Array | None
+    x: Floats | None
     n_iter: int
     status: Literal["feasible", "empty", "small", "exhausted", "max_iter"]
     message: str

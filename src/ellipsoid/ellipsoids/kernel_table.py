@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.representation.kernel.functions import KERNELS, kernel_matrix
-from ellipsoid.representation.rollback import Marked
-from ellipsoid.representation.tables import Floats
+from ellipsoid.representation.table_protocol import Floats, Table
 
 from . import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
 from .forms.form import FormArrays, check_shape
@@ -24,7 +23,7 @@ NamedKernel = tuple[str, float | None, float, float]
 STRIDE = 64
 
 
-class KernelTable(Marked):
+class KernelTable(Table):
     """Support patterns, their coefficients and the Gram form over the first of them.
 
     ``kernel`` is the name and parameters of a kernel, gamma None for one over the number of features; ``columns`` is
@@ -157,6 +156,10 @@ class KernelTable(Marked):
             if rival_sign:
                 h[k, int(rival)] += rival_sign * extra[k]
         return float(np.vdot(coef, scores)), float(np.vdot(h, scores)), float(np.vdot(h, K @ h))
+
+    def weights(self, scores: int, rounds: int) -> Floats:
+        """There is no weight vector to hand out."""
+        raise AttributeError("a kernel model has no coef_; use support_vectors_ and dual_coef_")
 
     def predictor(self, rounds: int) -> Any:
         """What predictions are scored with."""

@@ -19,8 +19,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.representation.rollback import Marked
-from ellipsoid.representation.tables import Floats, LinearTable
+from ellipsoid.representation.table_protocol import Floats, Table
+from ellipsoid.representation.tables import LinearTable
 
 from . import absorb as _absorb  # noqa: F401  (the bodies that make these forms learn)
 from . import state as slots
@@ -46,7 +46,7 @@ class EmptyVersionSpace(ValueError):
     """A proof that no classifier has the asked margin on the examples seen."""
 
 
-class EllipsoidTable(Marked):
+class EllipsoidTable(Table):
     """Linear functions and the ellipsoid {q : (q - w)' P^{-1} (q - w) <= 1} around them, P = s B.
 
     ``columns`` is how many downdates will come (infinite: unknown), ``kept`` what they leave of a direction at the
@@ -83,12 +83,12 @@ class EllipsoidTable(Marked):
     # -- shape -------------------------------------------------------------------------------------------------
 
     @property
-    def by_class(self) -> bool:
+    def by_class(self) -> bool:  # type: ignore[override]
         """Are a function's weights together?"""
         return self.linear.by_class
 
     @property
-    def width(self) -> int:
+    def width(self) -> int:  # type: ignore[override]
         """Number of features."""
         return self.linear.width
 

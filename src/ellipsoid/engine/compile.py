@@ -14,7 +14,7 @@ import numpy as np
 from numba.core import config
 
 from .generic import NoBody
-from .native import kept_on_disk
+from .native import KEEP_ON_DISK
 from .native.digest import SOURCES
 
 _entries: dict[Any, Callable[..., Any]] = {}
@@ -30,7 +30,7 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         return partial(compiled, **options)
     SOURCES.append((function, None))
     dispatcher = numba.njit(function, **options)
-    if not config.DISABLE_JIT and kept_on_disk is not None and kept_on_disk(dispatcher):
+    if not config.DISABLE_JIT and KEEP_ON_DISK is not None and KEEP_ON_DISK(dispatcher):
         _dispatchers.append(dispatcher)
     return dispatcher
 

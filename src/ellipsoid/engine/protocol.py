@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from .generic import generic
+from .generic import generic, helper
+from .native.vector_sums import highest_but
 from .rows import energy
 
 SCORES, TAU, WHO, SPARE = range(4)
@@ -88,9 +89,26 @@ def step(rule: Any, margin: float, energy: float) -> float:
     """Rule, binary: the size tau >= 0 of the step ``w += tau y x`` at signed score ``margin`` and ``energy`` > 0."""
 
 
-@generic(1)
+@helper()
+def against_highest_rival(rule: Any, n: int, y: int, energy: float, work: Any) -> int:
+    """The binary step at z = (e_y - e_s) (x) x: its margin is B_y - B_s, s the highest rival, and |z|^2 = 2 |x|^2."""
+    scores, tau, who = work[SCORES], work[TAU], work[WHO]
+    rival, highest = highest_but(scores, n, y)
+    size = step(rule, scores[y] - highest, 2.0 * energy)
+    if size == 0.0:
+        return 0
+    who[0], tau[0] = y, size
+    who[1], tau[1] = rival, -size
+    return 2
+
+
+@generic(1, default=True)
 def share(rule: Any, n: int, y: int, energy: float, work: Any) -> int:
-    """Rule, multiclass: write the moves for the n scores and right label y, y first; returns how many."""
+    """Rule, multiclass: write the moves for the n scores and right label y, y first; returns how many, 0 for no step.
+
+    By default the right label and its highest rival make the binary step.
+    """
+    return against_highest_rival(rule, n, y, energy, work)
 
 
 @generic(1)

@@ -1,6 +1,8 @@
 """One scikit-learn shell for every online learner; a subclass names parameters and gives the rule they stand for."""
 
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,31 +17,28 @@ from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
 from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refuse_masked
 
 from . import checks, persist
+from .checks import Labelled
+from .declaration import declared
 from .examples import one_row
 from .inputs import RowSource, check_memory, flaw_message
 from .interruption import LearnerMark, add_progress_note, without_interrupts
-from .labels import tidy
+from .labels import Codes, tidy
 from .learner import NO_LABELS, Learner
+from .parameters import comparator_rows
 from .predict_then_learn import before_it_grows
+from .shared_parameters import OnlineParameters
 
-Labelled = NDArray[Any]
 FLOAT64 = np.dtype(np.float64)
 
 
-class OnlineClassifier(ClassifierMixin, BaseEstimator):
+@declared
+class OnlineClassifier(OnlineParameters, ClassifierMixin, BaseEstimator):
     """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example."""
 
-    fit_intercept: bool
-    average: Any
-    n_epochs: Any
-    shuffle: bool
-    random_state: Any
-    grow_features: bool
-
-    _core: Learner
-    _multilabel = False
+    _core: Learner = field(init=False)
+    _multilabel: ClassVar[bool] = False
     # Does it matter how many features there are, counting those that no row has had yet? Or whether more than so many?
-    _counts_features: bool | int = False
+    _counts_features: ClassVar[bool | int] = False
 
     # -- what a subclass gives ---------------------------------------------------------------------------------
 
@@ -76,7 +75,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         try:
             self._fit(X, y)
         except BaseException:
-            without_interrupts(lambda: self._be(before))
+            without_interrupts(lambda: self._take_attributes(before))
             raise
         return self
 
@@ -100,14 +99,22 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if not learner.multilabel:
             ledger[CODES] = learner.labels.encode(labels)[0]
         sets = labels if learner.multilabel else NO_LABELS
-        rows = source.rows(0, source.n)
-        for _epoch in range(self.n_epochs):
+        rows, mode = source.rows(0, source.n), ORDERED if self.shuffle else PLAIN
+
+        def make_pass() -> None:
             if self.shuffle:
                 ledger[ASIDE] = random.permutation(source.n)
-            learner.run(rows, ledger, ORDERED if self.shuffle else PLAIN, 0, source.n, sets)
+            learner.run(rows, ledger, mode, 0, source.n, sets)
+
+        self._make_passes(learner, rows, ledger[CODES], make_pass)
         self._install(learner)
 
-    def _be(self, before: dict[str, Any]) -> None:
+    def _make_passes(self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None]) -> None:
+        """Go over the rows of ``fit`` as often as is due."""
+        for _epoch in range(self.n_epochs):
+            make_pass()
+
+    def _take_attributes(self, before: dict[str, Any]) -> None:
         """Have the attributes of before."""
         self.__dict__ = before.copy()
 
@@ -200,7 +207,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         for name in names or ():
             (learner.features or {}).pop(name, None)
         mark.bring_back(learner)
-        self._be(before)
+        self._take_attributes(before)
 
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
@@ -219,7 +226,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         if type(x) is not np.ndarray or x.dtype is not FLOAT64 or type(y) not in QUICK:
             return False
         core = self._core
-        fast = core.fast or core.one()
+        fast = core.fast or core.fast_row()
         if x.shape != fast.shape:
             return False
         code = fast.index.get(y)
@@ -237,7 +244,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
     def predict_one(self, x: Any) -> Any:
         """The label predicted for one example."""
         core = self._learned()
-        if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (fast := core.fast or core.one()).shape:
+        if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (fast := core.fast or core.fast_row()).shape:
             fast.row[...] = x
             code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
             if code < 0:
@@ -274,7 +281,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     # -- what was learned --------------------------------------------------------------------------------------
 
-    def _learned(self) -> Learner:
+    def _learned(self) -> Any:
+        """The learner, of the kind that this estimator starts."""
         core: Learner | None = self.__dict__.get("_core")
         if core is None:
             raise NotFittedError(
@@ -286,7 +294,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         """A parameter as it was when learning started; what is set later is for the next start."""
         return (self._core.started if "_core" in self.__dict__ else {}).get(name, getattr(self, name))
 
-    def _fitted(self, name: str) -> Learner:
+    def _fitted(self, name: str) -> Any:
         if "_core" not in self.__dict__:
             raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something")
         return self._core
@@ -335,18 +343,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
         intercept or without one; by default the learner's own current weights.
         """
         core = self._learned()
-        shape = (1 if len(core.labels) == 2 and not core.multilabel else len(core.labels), 1 + core.width)
         if comparator is None:
-            other = np.array(core.table.weights(core.scores, 0))
-        else:
-            other = np.atleast_2d(np.asarray(comparator, dtype=np.float64))
-            if other.shape == (shape[0], core.width):
-                other = np.column_stack([np.zeros(shape[0]), other])
-            if other.shape != shape:
-                raise ValueError(f"comparator must have shape {shape} or {(shape[0], core.width)}, got {other.shape}")
-            if not np.isfinite(other).all():
-                raise ValueError("comparator holds NaN or inf")
-        return self._bounds(core, other)
+            return self._bounds(core, np.array(core.table.weights(core.scores, 0)))
+        return self._bounds(core, comparator_rows(comparator, core.scores, core.width))
 
     # -- files -------------------------------------------------------------------------------------------------
 
@@ -367,10 +366,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
             growing = self._started_with("grow_features") or core.features is not None
             if not growing or (source.width < core.width and not source.sparse):
                 helps = not growing and (source.sparse or source.width > core.width)
-                advice = "; grow_features=True lets the width change" if helps else ""
                 raise ValueError(
                     f"X has {source.width} features, but {type(self).__name__} is expecting {core.width} features "
-                    f"as input{advice}"
+                    f"as input{'; grow_features=True lets the width change' if helps else ''}"
                 )
             if source.width > core.width and not learning:
                 source.check()
@@ -393,8 +391,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):
 
     def _one_row(self, x: Any) -> tuple[Any, dict[Any, int]]:
         """One example as a 1-row matrix, and the feature names it brings."""
-        core = self.__dict__.get("_core")
-        return one_row(x, {} if core is None else core.features)
+        return one_row(x, self._core.features if "_core" in self.__dict__ else {})
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

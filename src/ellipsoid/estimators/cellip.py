@@ -17,8 +17,9 @@ from ellipsoid.engine import entry
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import cellip
 
+from .declaration import declared
 from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, largest_of
-from .learner import EMPTY, Learner
+from .learner import NO_CODES, Learner
 from .parameters import one_of, positive
 
 # Beyond every margin, and finite: the running sum of squared losses must stay a number.
@@ -38,6 +39,7 @@ class CELLIPLearner(EllipsoidLearner):
     start: ellipsoidal.Start
 
 
+@declared
 class CELLIP(EllipsoidClassifier):
     """Classical ellipsoid method online: a version space held as an ellipsoid, for separable data.
 
@@ -63,20 +65,6 @@ class CELLIP(EllipsoidClassifier):
         :class:`~ellipsoid.EmptyVersionSpace`, a ``ValueError``.
     selective : bool
         Ask for a label only where the version space disagrees, and learn from asked labels only.
-    shape : {"auto", "column", "product", "gram", "dense"}
-        The form in which the ellipsoid is kept.
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
-    average : bool
-        Predict with the average of all hypotheses so far instead of the last one.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------
@@ -98,37 +86,13 @@ class CELLIP(EllipsoidClassifier):
     Yang, Jin and Ye, "Online learning by ellipsoid method", ICML 2009; corrected as the errata page says.
     """
 
-    def __init__(
-        self,
-        margin: float = 0.1,
-        a: float = 1.0,
-        radius: float | None = None,
-        cut: str = "paper",
-        trigger: str = "mistake",
-        on_infeasible: str = "skip",
-        selective: bool = False,
-        shape: str = "auto",
-        fit_intercept: bool = True,
-        average: bool = False,
-        n_epochs: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.margin = margin
-        self.a = a
-        self.radius = radius
-        self.cut = cut
-        self.trigger = trigger
-        self.on_infeasible = on_infeasible
-        self.selective = selective
-        self.shape = shape
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    margin: float = 0.1
+    a: float = 1.0
+    radius: float | None = None
+    cut: str = "paper"
+    trigger: str = "mistake"
+    on_infeasible: str = "skip"
+    selective: bool = False
 
     def _geometry(self) -> tuple[float, float, float, float]:
         """margin, a, radius, threshold, checked."""
@@ -154,7 +118,7 @@ class CELLIP(EllipsoidClassifier):
             "skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE,
         }  # fmt: skip
         policy = one_of("on_infeasible", self.on_infeasible, policies)
-        rule = cellip.CELLIP(passive, threshold, self.cut == "minvol", policy, bool(self.selective), radius)
+        rule = cellip.CELLIPRule(passive, threshold, self.cut == "minvol", policy, bool(self.selective), radius)
         log_scale = 2.0 * log(radius)
         table = {
             "columns": inf,
@@ -223,7 +187,7 @@ class CELLIP(EllipsoidClassifier):
         out = np.zeros(source.n, dtype=np.bool_)
         for start, stop in source.blocks():
             rows, radius = source.rows(start, stop), core.rule.radius
-            args = (core.task(EMPTY), core.table.rep, rows, core.work, radius, out[start:stop])
+            args = (core.task(NO_CODES), core.table.rep, rows, core.work, radius, out[start:stop])
             entry(mark_disagreements, *args)(*args)
         return out
 
@@ -233,7 +197,7 @@ class CELLIP(EllipsoidClassifier):
         table, numbers, tally = learner.table, learner.table.numbers, learner.tally
         largest = largest_of(learner)
         logs = abs(float(numbers[slots.LOG_KEPT])) + abs(float(numbers[slots.LOG_SCALE]))
-        known = ellipsoidal.measured(table.dim, float(numbers[slots.CUTS]), logs if logs < inf else 0.0)
+        known = ellipsoidal.after_cuts(table.dim, float(numbers[slots.CUTS]), logs if logs < inf else 0.0)
         # The stored shape may be larger than the sum of logarithms says, by as much as it was widened.
         log_det = table.log_det() + table.dim * float(numbers[slots.WIDENED])
         refuted = self.infeasible_ > 0 or tally[tallies.ZEROS] > 0 or numbers[slots.UNCUT] > 0.0
@@ -250,7 +214,7 @@ class CELLIP(EllipsoidClassifier):
         if self.infeasible_ > 0:
             best = ellipsoidal.refuted_margin(radius, threshold)
         else:
-            best = ellipsoidal.best_margin(
+            best = ellipsoidal.margin_of_updates(
                 radius=radius, threshold=threshold, largest=largest, slim=float(numbers[slots.SLIM]),
                 log_det=log_det, dim=table.dim, known=known,
             )  # fmt: skip

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.representation.table_protocol import StoredArrays
 from ellipsoid.streams.atomic import atomic_write
 
 VERSION = 1
@@ -34,8 +35,6 @@ FLOATS = {"F64": np.float64, "F32": np.float32, "F16": np.float16}
 INTEGERS = {"I64": np.int64, "I32": np.int32, "I16": np.int16, "I8": np.int8, "U8": np.uint8}
 SPELLINGS = {np.dtype(kind): name for name, kind in (FLOATS | INTEGERS).items()}
 
-Arrays = dict[str, NDArray[Any]]
-
 
 class DamagedModel(ValueError):
     """A file that is not a whole, untampered model of a version this library reads."""
@@ -46,17 +45,17 @@ class Content(NamedTuple):
 
     version: int
     header: dict[str, Any]
-    arrays: Arrays
+    arrays: StoredArrays
     sha256: str
 
 
-def write(path: Any, header: dict[str, Any], arrays: Arrays) -> None:
+def write(path: Any, header: dict[str, Any], arrays: StoredArrays) -> None:
     """Write a file of the current version, atomically: a crash or a kill leaves the old one whole."""
     with atomic_write(path, "wb") as file:
         file.write(encode(header, arrays))
 
 
-def encode(header: dict[str, Any], arrays: Arrays) -> bytes:
+def encode(header: dict[str, Any], arrays: StoredArrays) -> bytes:
     """The bytes of a file: the same for the same content, which the library's own writer does not promise."""
     text = json.dumps(header, sort_keys=True)
     contents: dict[str, Any] = {
@@ -105,7 +104,7 @@ def read(path: Any) -> Content:
     return Content(version, header, {name: _wide(array) for name, array in arrays.items()}, sha256)
 
 
-def checksum(text: str, arrays: Arrays) -> str:
+def checksum(text: str, arrays: StoredArrays) -> str:
     """SHA-256 over the header's text and the arrays, the same on every platform."""
     digest = hashlib.sha256(text.encode())
     for name in sorted(arrays):

@@ -1,5 +1,6 @@
 """Learners that climb the dual: QuasiAdditive, one template with a link and a size of step."""
 
+from dataclasses import field
 from math import inf
 from typing import Any
 
@@ -15,27 +16,30 @@ from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import dual_ascent
 
 from .base import OnlineClassifier
+from .declaration import declared
 from .learner import Learner
-from .measures import best_multiple, blur, blur_of_norm, compared, linked_off
+from .measures import best_multiple, comparator_of, conjugate_error, dual_norm_error, rounding_behind_link
 from .parameters import one_of, positive
 
 LINKS = {"euclidean": NORM, "entropy": SIMPLEX, "balanced": BALANCED, "p-norm": NORM}
-PUSHES = {
-    "fixed": dual_ascent.FIXED, "adaptive": dual_ascent.ADAPTIVE, "curvature": dual_ascent.CURVATURE,
-    "exact": dual_ascent.EXACT,
+STEP_KINDS = {
+    "fixed": dual_ascent.FIXED_STEP, "adaptive": dual_ascent.ADAPTIVE_STEP, "curvature": dual_ascent.CURVATURE_STEP,
+    "exact": dual_ascent.EXACT_STEP,
 }  # fmt: skip
 
 
 class DualLearner(Learner):
     """A learner whose table holds theta, the sum of alpha z, and what the link makes of it."""
 
+    table: LinearTable | LinkTable
+
     def __init__(self, rule: Any, link: Link, *, intercept: bool, average: bool, one_vs_rest: bool) -> None:
         # One vector becomes two opposite rows: for `fixed` by the same steps, otherwise by steps that keep the margins.
-        half = 1.0 if one_vs_rest or rule.push == dual_ascent.FIXED else 1.0 / link.pair
+        half = 1.0 if one_vs_rest or rule.step_kind == dual_ascent.FIXED_STEP else 1.0 / link.pair
         super().__init__(rule, intercept=intercept, average=average, one_vs_rest=one_vs_rest, half=half)
         self.link = link
 
-    def new_table(self, by_class: bool) -> Any:
+    def new_table(self, by_class: bool) -> LinearTable | LinkTable:
         """Where G is half a squared Euclidean norm, theta is the hypothesis."""
         if self.link.quadratic and self.link.p == 2.0:
             return LinearTable(by_class=by_class, average=self.average)
@@ -64,17 +68,17 @@ class DualLearner(Learner):
     def solution(self) -> dual.Dual:
         """The dual solution so far."""
         theta, rule, tally, link = self.theta(), self.rule, self.tally, self.link
-        conjugate, off = link.conjugate(theta), self.off()
+        conjugate, off = link.conjugate(theta), self.rounding_loss()
         groups = len(link.groups(theta))
         if link.quadratic:
             blurred = conjugate * lost(theta.size + 8.0 + 4.0 * link.p)
             blurred += off.drift * (link.dual_norm(theta) + off.drift)
         else:
-            blurred = blur(link, theta) + groups * off.drift
+            blurred = conjugate_error(link, theta) + groups * off.drift
         return dual.Dual(
             margin=rule.goal, C=rule.cap, weight=float(tally[tallies.WEIGHT]), largest=float(tally[tallies.LARGEST]),
             conjugate=conjugate, norm=link.dual_norm(theta), terms=self.steps, blurred=blurred, lost=off.lost,
-            drift=blur_of_norm(link, theta) + off.drift * (1 if link.quadratic else groups),
+            drift=dual_norm_error(link, theta) + off.drift * (1 if link.quadratic else groups),
         )  # fmt: skip
 
     @property
@@ -91,26 +95,31 @@ class DualLearner(Learner):
         found = Span.about(float(self.tally[tallies.RADIUS2]), self.width + 8.0 + 4.0 * self.link.p)
         return found * (Span.about(self.link.pair, 2) if rival else 1.0)
 
-    def off(self) -> drift.Lost:
+    def rounding_loss(self) -> drift.Lost:
         """What rounding can have done to the run."""
         rule, tally, link = self.rule, self.tally, self.link
         weight, terms = float(tally[tallies.WEIGHT]), 2.0 + self.width
         if not link.quadratic:
-            return linked_off(tally, link, terms, rule.goal)
+            return rounding_behind_link(tally, link, terms, rule.goal)
         # The p-norm of a row is at most the root of its curvature.
         curvature = self.curvature.high
         path = weight * float(np.sqrt(curvature))
-        if drift.known(tally) and (link.p == 2.0 or rule.push != dual_ascent.EXACT):
+        if drift.known(tally) and (link.p == 2.0 or rule.step_kind != dual_ascent.EXACT_STEP):
             # Rows of the largest curvature may be few. (Exact steps behind a link are longer than those asked for.)
             path = min(path, 2.0 * float(tally[tallies.PATH]) * (1.0 + lost(self.steps + self.width)))
         way = drift.Way(path=path, sway=weight, steps=self.steps, terms=terms, goal=rule.goal)
-        if rule.push == dual_ascent.FIXED:
+        if rule.step_kind == dual_ascent.FIXED_STEP:
             most = weight * rule.cap * curvature
         else:
-            most = 2.0 * rule.goal * weight if rule.push != dual_ascent.ADAPTIVE or curvature <= 2.0 else path * path
+            most = (
+                2.0 * rule.goal * weight
+                if rule.step_kind != dual_ascent.ADAPTIVE_STEP or curvature <= 2.0
+                else path * path
+            )
         return drift.quadratic(way, most, link.p)
 
 
+@declared
 class QuasiAdditive(OnlineClassifier):
     """Dual ascent with a link: one template for the Perceptron, Winnow, p-norm and passive-aggressive algorithms.
 
@@ -133,21 +142,9 @@ class QuasiAdditive(OnlineClassifier):
         The largest multiplier. Infinite (a hard margin) with the euclidean and p-norm links, except for ``fixed``.
     margin : float
         The margin asked of every example.
-    multiclass : {"rival", "ovr"}
+    multiclass : {"max", "ovr"}
         More than two classes: the right label against its highest rival, all weights under one link; or a learner
         for each class against the rest, with a link each.
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
-    average : bool
-        Predict with the average of all hypotheses so far instead of the last one.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Notes
     -----
@@ -171,35 +168,14 @@ class QuasiAdditive(OnlineClassifier):
     Shalev-Shwartz and Singer, "Online learning meets optimization in the dual", COLT 2006.
     """
 
-    _core: DualLearner
+    _core: DualLearner = field(init=False)
 
-    def __init__(
-        self,
-        link: str = "euclidean",
-        p: float = 4.0,
-        update: str = "exact",
-        C: float = 1.0,
-        margin: float = 1.0,
-        multiclass: str = "rival",
-        fit_intercept: bool = True,
-        average: bool = False,
-        n_epochs: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.link = link
-        self.p = p
-        self.update = update
-        self.C = C
-        self.margin = margin
-        self.multiclass = multiclass
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    link: str = "euclidean"
+    p: float = 4.0
+    update: str = "exact"
+    C: float = 1.0
+    margin: float = 1.0
+    multiclass: str = "max"
 
     @property
     def _counts_features(self) -> bool | int:  # type: ignore[override]
@@ -207,8 +183,8 @@ class QuasiAdditive(OnlineClassifier):
         return self._started_with("link") in ("entropy", "balanced")
 
     def _start(self) -> DualLearner:
-        kind, push = one_of("link", self.link, LINKS), one_of("update", self.update, PUSHES)
-        ovr = one_of("multiclass", self.multiclass, {"rival": False, "ovr": True})
+        kind, push = one_of("link", self.link, LINKS), one_of("update", self.update, STEP_KINDS)
+        ovr = one_of("multiclass", self.multiclass, {"max": False, "ovr": True})
         p = positive("p", self.p)
         if p < 2.0:
             raise ValueError(f"p must be at least 2, got {self.p!r}")
@@ -216,11 +192,11 @@ class QuasiAdditive(OnlineClassifier):
         margin, cap = positive("margin", self.margin), positive("C", self.C, infinite=True)
         if cap == inf and not link.quadratic:
             raise ValueError(f"C must be finite with link={self.link!r}: no finite step makes every margin hold")
-        if cap == inf and push in (dual_ascent.FIXED, dual_ascent.ADAPTIVE):
+        if cap == inf and push in (dual_ascent.FIXED_STEP, dual_ascent.ADAPTIVE_STEP):
             raise ValueError(
                 f"C must be finite with update={self.update!r}, whose steps know nothing of the length of a row"
             )
-        passive = 0.0 if push == dual_ascent.FIXED else margin
+        passive = 0.0 if push == dual_ascent.FIXED_STEP else margin
         if link.quadratic and link.p == 2.0:
             rule: Any = dual_ascent.DualAscent(passive, margin, cap, push)
         else:
@@ -241,38 +217,36 @@ class QuasiAdditive(OnlineClassifier):
     @property
     def dual_objective_(self) -> float:
         """D: whatever the weights, their complexity and C times their loss on all examples so far are no less."""
-        core: Any = self._fitted("dual_objective_")
-        return float(core.solution().objective)
+        return float(self._fitted("dual_objective_").solution().objective)
 
     def least_loss(self, norm: float = 1.0) -> float:
         """All weights of at most this norm (dual to the link's) have suffered at least this much loss so far."""
-        core: Any = self._learned()
-        return dual.least_loss(core.solution(), positive("norm", norm, zero=True))
+        return dual.least_loss(self._learned().solution(), positive("norm", norm, zero=True))
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, DualLearner)
         w = comparator if learner.constant else comparator[:, 1:]
         run, link, theta = learner.solution(), learner.link, learner.theta()
         if link.quadratic:
-            found = dual.running(run, compared(link, theta, w))
+            found = dual.running(run, comparator_of(link, theta, w))
         else:
-            adrift = learner.off().drift * len(link.groups(theta))
+            adrift = learner.rounding_loss().drift * len(link.groups(theta))
             found = dual.running(
                 run,
-                compared(link, theta, w),
+                comparator_of(link, theta, w),
                 lambda s: link.conjugate(s * theta),
-                lambda s: blur(link, s * theta) + s * adrift,
+                lambda s: conjugate_error(link, s * theta) + s * adrift,
             )
-        return [*found, *self._of_mistakes(learner, run, compared(link, theta, link.fitted(w)))]
+        return [*found, *self._of_mistakes(learner, run, comparator_of(link, theta, link.fitted(w)))]
 
     def _of_mistakes(self, learner: DualLearner, run: dual.Dual, fitted: dual.Comparator) -> list[Certificate]:
         rule, tally, link = learner.rule, learner.tally, learner.link
         rival = learner.scores > 1 and not learner.one_vs_rest
         curvature = learner.curvature
-        fixed = rule.push == dual_ascent.FIXED
-        never_falls = rule.push != dual_ascent.ADAPTIVE or curvature.high <= 2.0
+        fixed = rule.step_kind == dual_ascent.FIXED_STEP
+        never_falls = rule.step_kind != dual_ascent.ADAPTIVE_STEP or curvature.high <= 2.0
         gain = run.value.low if fixed else float(tally[tallies.GAIN])
-        kind = "fixed" if fixed else "adaptive" if rule.push == dual_ascent.ADAPTIVE else "best"
+        kind = "fixed" if fixed else "adaptive" if rule.step_kind == dual_ascent.ADAPTIVE_STEP else "best"
         if link.quadratic:
             fitted = best_multiple(fitted)
         increase = dual.least_increase(kind, rule.goal, rule.cap, curvature)

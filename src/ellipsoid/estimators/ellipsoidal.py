@@ -1,5 +1,6 @@
 """What learners that keep an ellipsoid around their weights have in common."""
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip, iellip
 
 from .base import OnlineClassifier
+from .declaration import declared
 from .expansion import check_values
 from .inputs import RowSource
 from .learner import Learner, to_learn
@@ -23,6 +25,8 @@ SHAPES = {"auto": None, "column": "column", "product": "product", "gram": "gram"
 
 class EllipsoidLearner(Learner):
     """A learner whose table keeps an ellipsoid."""
+
+    table: EllipsoidTable
 
     def __init__(
         self, rule: Any, *, intercept: bool, average: bool, table: dict[str, Any], halts: bool = False
@@ -48,12 +52,12 @@ class EllipsoidLearner(Learner):
 
     def learn_new_label(self, rows: Any, ledger: Any, mode: int, row: int) -> None:
         """A label cannot be new to a learner that did not ask for it."""
-        told = {"selective": False} if isinstance(self.rule, cellip.CELLIP) else {"smoothing": 0.0}
+        told = {"selective": False} if isinstance(self.rule, cellip.CELLIPRule) else {"smoothing": 0.0}
         self.run(rows, ledger, mode, row, row + 1, rule=self.rule._replace(**told))
 
     def count_rows(self, ledger: Any, mode: int, start: int, stop: int) -> None:
         """One label known is no reason to be certain of it: every label is asked for."""
-        self.numbers[slots.ASKED] += to_learn(mode, start, stop)
+        self.table.numbers[slots.ASKED] += to_learn(mode, start, stop)
         super().count_rows(ledger, mode, start, stop)
 
     def scalars(self) -> dict[str, Any]:
@@ -65,17 +69,11 @@ class EllipsoidLearner(Learner):
         """Take back the representation."""
         self.table.check(arrays, scalars["form"])
         self.table.restore(arrays, scalars["form"])
-        if isinstance(self.rule, iellip.IELLIP):
+        if isinstance(self.rule, iellip.IELLIPRule):
             seed = int(scalars["seed"])
             if not 0 <= seed < 2**31:
                 raise ValueError(f"its seed {seed} is out of range")
             self.rule = self.rule._replace(seed=seed)
-
-    @property
-    def numbers(self) -> NDArray[np.float64]:
-        """The scalars of the ellipsoid."""
-        numbers: NDArray[np.float64] = self.table.numbers
-        return numbers
 
 
 def largest_of(learner: Learner) -> Span:
@@ -87,6 +85,8 @@ def largest_of(learner: Learner) -> Span:
 class KernelLearner(EllipsoidLearner):
     """The same in the feature space of a kernel."""
 
+    table: KernelTable  # type: ignore[assignment]
+
     # Predictions sum a row's kernel values in another order than the loop does, and a tie may fall otherwise.
     predicts_in_loop = False
 
@@ -96,10 +96,6 @@ class KernelLearner(EllipsoidLearner):
             self.table_options["kernel"], columns=self.table_options["columns"], average=self.average,
             constant=self.constant != 0.0,
         )  # fmt: skip
-
-    def weights(self) -> NDArray[np.float64]:
-        """There is no weight vector to hand out."""
-        raise AttributeError("a kernel model has no coef_; use support_vectors_ and dual_coef_")
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         """Take back what a model file holds."""
@@ -118,10 +114,19 @@ class KernelLearner(EllipsoidLearner):
         check_values(self.new_table(True), source)
 
 
+@declared
 class EllipsoidClassifier(OnlineClassifier):
-    """What CELLIP and IELLIP share."""
+    """What CELLIP and IELLIP share.
 
-    _core: EllipsoidLearner
+    Parameters
+    ----------
+    shape : {"auto", "column", "product", "gram", "dense"}
+        The form in which the ellipsoid is kept.
+    """
+
+    shape: str = "auto"
+
+    _core: EllipsoidLearner = field(init=False)
     _multilabel = True
     _counts_features = True  # they are dimensions of the ellipsoid
 

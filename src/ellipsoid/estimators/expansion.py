@@ -20,15 +20,16 @@ from ellipsoid.representation.kernel.score_cache import ScoreCache
 
 from .inputs import RowSource
 from .interruption import LearnerMark
-from .learner import NO_LABELS, Codes, Learner
+from .labels import Codes
+from .learner import NO_LABELS, Learner
 
 # Kernel values beyond this could overflow a score.
-HUGE = 1e150
+LARGEST_KERNEL_VALUE = 1e150
 
 # Rows scored ahead of the loop: enough for a matrix product to run at full speed, few enough that the Gram matrix of
 # the block, of which half is not needed, costs little beside it.
-BLOCK = 512
-BLOCK_WITHIN_BUDGET = 128
+SCORED_AHEAD = 512
+SCORED_AHEAD_WITHIN_BUDGET = 128
 
 # Scores of all rows are kept from one pass of ``fit`` to the next if they are no more than this: 256 MB.
 STANDING_VALUES = 1 << 25
@@ -46,7 +47,7 @@ def base_round(rounds: int) -> int:
     Blocks end where the number of rounds is a multiple of their size, wherever a chunk begins. A block may be scored
     while the one before it is learned: so it is the beginning of that one.
     """
-    return (rounds // BLOCK - 1) * BLOCK
+    return (rounds // SCORED_AHEAD - 1) * SCORED_AHEAD
 
 
 def check_values(table: ExpansionTable | KernelTable, source: RowSource) -> None:
@@ -74,7 +75,7 @@ def check_powers(kernel: Poly, norms: NDArray[np.float64], first: int) -> None:
     """Raise ``ValueError`` naming the first row, counted from ``first``, whose power is too large."""
     with np.errstate(over="ignore"):
         own = np.abs(kernel.gamma * norms + kernel.coef0) ** kernel.degree
-    large = np.flatnonzero(~(own < HUGE))
+    large = np.flatnonzero(~(own < LARGEST_KERNEL_VALUE))
     if len(large):
         row = first + int(large[0])
         raise ValueError(f"row {row} of X is too large (inf): its kernel value overflows; rescale the features")
@@ -86,6 +87,8 @@ class ExpansionLearner(Learner):
     ``average`` is True, False or "vote": predict by the votes of all hypotheses. ``passes`` is how often ``fit`` goes
     over its rows, ``budget`` the most support patterns to keep.
     """
+
+    table: ExpansionTable
 
     def __init__(
         self, rule: Any, kernel: KernelSpec, *, intercept: bool, average: Any, passes: int = 1,
@@ -140,7 +143,7 @@ class ExpansionLearner(Learner):
         how = WATCHED if mode == WATCHED else PLAIN
         coming: BlockPrefetch | None = None
         ahead: Lookahead | None = None
-        size = BLOCK if self.budget is None else BLOCK_WITHIN_BUDGET
+        size = SCORED_AHEAD if self.budget is None else SCORED_AHEAD_WITHIN_BUDGET
         begin, end = start, min(stop, start + size - self.rounds % size)
 
         def picks_of(begin: int, end: int) -> slice | Codes:
@@ -180,23 +183,23 @@ class ExpansionLearner(Learner):
                 sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
                 if cache is not None:
                     ahead = self.table.look_ahead(block, cache.scores_of(self.table, block, picks), keep=True)
-                    self.go(self.task(small, how, sets), block, ahead, mark)
+                    self.run_block(self.task(small, how, sets), block, ahead, mark)
                     cache.keep(self.table, picks, ahead.scores.T)
                 elif ahead is not None:
-                    self.go(self.task(small, how, sets), block, ahead, mark)
+                    self.run_block(self.task(small, how, sets), block, ahead, mark)
                 else:
                     self.learn_block(block, small, how, sets, mark)
                 if before is not None and ahead is not None:
-                    small[ASIDE] = self.told(before, block, ahead)
+                    small[ASIDE] = self.predicted_before(before, block, ahead)
                 if mode == WATCHED:
                     ledger[ASIDE, picks] = small[ASIDE]
             except BaseException:
-                self.leave(mark)
+                self.take_back(mark)
                 raise
             coming = following
             begin, end = end, min(stop, end + size)
 
-    def leave(self, mark: LearnerMark) -> None:
+    def take_back(self, mark: LearnerMark) -> None:
         """Take back what was done of a block; within a budget each update was settled as it came."""
         if self.budget is None:
             self.go_back(mark)
@@ -211,12 +214,12 @@ class ExpansionLearner(Learner):
 
     def learn_block(self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8], mark: LearnerMark) -> None:
         """Learn a block of rows, with a ledger of their own, that nothing is known about yet."""
-        self.go(self.task(ledger, mode, Y), block, self.look_ahead(block), mark)
+        self.run_block(self.task(ledger, mode, Y), block, self.look_ahead(block), mark)
 
-    def go(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark) -> None:
+    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark) -> None:
         """Run the loop over a block, and store what it moved."""
         if self.budget is not None:
-            self.go_within_budget(task, block, ahead)
+            self.run_block_within_budget(task, block, ahead)
             return
         reached, stop = 0, len(ahead.when)
         rows = Dense(np.empty((stop, 0)), 0.0)
@@ -225,21 +228,22 @@ class ExpansionLearner(Learner):
             reached = entry(learn, *args)(*args)
         self.table.commit(block, ahead, mark)
 
-    def go_within_budget(self, task: Any, block: Block, ahead: Lookahead) -> None:
+    def run_block_within_budget(self, task: Any, block: Block, ahead: Lookahead) -> None:
         """The same, with a stop after each update, which is then settled."""
-        reached, stop, step = 0, len(ahead.when), 1
-        rows, values = Dense(np.empty((stop, 0)), 0.0), self.table.values(block)
+        reached, stop, step, table = 0, len(ahead.when), 1, self.table
+        assert isinstance(table, BudgetTable)
+        rows, values = Dense(np.empty((stop, 0)), 0.0), table.values(block)
         while reached < stop:
             mark = self.mark(block=True)
             try:
                 # An update changes the scores of all rows behind it: the longer there was none, the more are made.
                 end = min(stop, reached + step)
-                self.table.rescore(ahead, values, reached, end)
+                table.rescore(ahead, values, reached, end)
                 step *= 2
                 args = (self.rule, task, ahead, rows, self.tally, self.work, reached, end)
                 reached = entry(learn, *args)(*args)
-                if self.table.numbers[PENDING]:
-                    self.table.settle_update(block, ahead, reached - 1, values, mark)
+                if table.numbers[PENDING]:
+                    table.settle_update(block, ahead, reached - 1, values, mark)
                     step = 1
             except BaseException:
                 self.go_back(mark)
@@ -260,7 +264,7 @@ class ExpansionLearner(Learner):
                 self.table.history = History(self.table.coef.shape[1])
         return self.cache
 
-    def rest(self) -> None:
+    def forget_passes(self) -> None:
         """Forget what only another pass over the same rows would need: none will come."""
         self.cache, self.passes = None, 1
         if not self.vote:
@@ -277,7 +281,7 @@ class ExpansionLearner(Learner):
         """Can averages and votes be told in hindsight? Not where more than updates changes coefficients."""
         return not (self.average or self.vote) or type(self.table) is ExpansionTable
 
-    def told(self, before: Hindsight, block: Block, ahead: Lookahead) -> Codes:
+    def predicted_before(self, before: Hindsight, block: Block, ahead: Lookahead) -> Codes:
         """Indices of the labels that ``predict`` would have given to the rows of a block before each was learned."""
         if self.vote:
             votes = before.votes(block, len(self.labels), self.scores)
@@ -285,10 +289,10 @@ class ExpansionLearner(Learner):
         scores = before.averages(block, ahead)
         return (scores[:, 0] > 0.0).astype(np.int64) if len(self.labels) == 2 else scores.argmax(axis=1)
 
-    def one(self) -> Any:
+    def fast_row(self) -> Any:
         """The prepared call for single dense rows."""
         if self.fast is None:
-            self.fast = OneKernelRow(self)  # type: ignore[assignment]
+            self.fast = OneKernelRow(self)
         return self.fast
 
     # -- prediction --------------------------------------------------------------------------------------------
@@ -296,17 +300,17 @@ class ExpansionLearner(Learner):
     def decision(self, source: RowSource) -> NDArray[np.float64]:
         """Scores of every row, or each label's share of the votes; one column for two classes."""
         out = np.empty((source.n, self.scores))
-        size = VOTERS if self.vote else BLOCK
+        size = VOTERS if self.vote else SCORED_AHEAD
         table = self.table.reading()
         coef = table.coefficients(self.scores, self.rounds)
         for first, last in source.blocks():
             rows = source.rows(first, last)
             for start in range(0, last - first, size):
                 picks = slice(start, min(last - first, start + size))
-                out[first + picks.start : first + picks.stop] = self.judged(table, table.block(rows, picks), coef)
+                out[first + picks.start : first + picks.stop] = self.block_scores(table, table.block(rows, picks), coef)
         return out
 
-    def judged(self, table: Any, block: Block, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+    def block_scores(self, table: Any, block: Block, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores of a block, or shares of the votes; for two labels by how much the second leads."""
         if not self.vote:
             scores: NDArray[np.float64] = table.scores(block, coef)
@@ -370,7 +374,7 @@ class OneKernelRow:
             return 0
         table = learner.table.reading()
         coef = table.coefficients(learner.scores, learner.rounds)
-        return learner.verdict(learner.judged(table, table.block(self.rows, slice(0, 1)), coef)[0])
+        return learner.predicted_index(learner.block_scores(table, table.block(self.rows, slice(0, 1)), coef)[0])
 
     def predict_averaged(self, learner: ExpansionLearner) -> int:
         """The same: coefficients are averaged where they are read."""

@@ -16,13 +16,14 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.kernel.functions import KERNELS
 from ellipsoid.rules import iellip
 
+from .declaration import declared
 from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, KernelLearner, largest_of
-from .kernelized import kernel_spec
-from .learner import Learner
 from .parameters import one_of, positive
+from .shared_parameters import KernelParameters
 
 
-class IELLIP(EllipsoidClassifier):
+@declared
+class IELLIP(KernelParameters, EllipsoidClassifier):
     """Improved ellipsoid method online: a step to the margin in an ellipsoid's metric, for data of any kind.
 
     Its ellipsoid only grows and is no version space: it says which directions were learned from early, not which
@@ -46,22 +47,6 @@ class IELLIP(EllipsoidClassifier):
     kernel : {"linear", "rbf", "poly"}
         The space in which the ellipsoid lives; other kernels than the linear one keep the update examples
         (``support_vectors_``, ``dual_coef_``) and need the Gram form.
-    gamma, degree, coef0 : float
-        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
-    shape : {"auto", "column", "product", "gram", "dense"}
-        The form in which the ellipsoid is kept.
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
-    average : bool
-        Predict with the average of all hypotheses so far instead of the last one.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------
@@ -79,45 +64,14 @@ class IELLIP(EllipsoidClassifier):
     Yang, Jin and Ye, "Online learning by ellipsoid method", ICML 2009; corrected as the errata page says.
     """
 
-    def __init__(
-        self,
-        margin: float = 1.0,
-        b: float = 0.3,
-        c: float = 0.1,
-        decay: str = "update",
-        trigger: str = "mistake",
-        selective: bool = False,
-        smoothing: float = 1.0,
-        kernel: str = "linear",
-        gamma: float | str = "auto",
-        degree: float = 3,
-        coef0: float = 0.0,
-        shape: str = "auto",
-        fit_intercept: bool = True,
-        average: bool = False,
-        n_epochs: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.margin = margin
-        self.b = b
-        self.c = c
-        self.decay = decay
-        self.trigger = trigger
-        self.selective = selective
-        self.smoothing = smoothing
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.shape = shape
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    margin: float = 1.0
+    b: float = 0.3
+    c: float = 0.1
+    decay: str = "update"
+    trigger: str = "mistake"
+    selective: bool = False
+    smoothing: float = 1.0
+    kernel: str = "linear"
 
     def _start(self) -> EllipsoidLearner:
         margin = positive("margin", self.margin)
@@ -130,13 +84,12 @@ class IELLIP(EllipsoidClassifier):
         by_round = one_of("decay", self.decay, {"update": False, "round": True})
         smoothing = positive("smoothing", self.smoothing) if self.selective else 0.0
         seed = int(check_random_state(self.random_state).randint(2**31)) if self.selective else 0
-        rule = iellip.IELLIP(passive, margin, c, b, by_round, smoothing, seed)
+        rule = iellip.IELLIPRule(passive, margin, c, b, by_round, smoothing, seed)
         columns = downdates(c, b)
         one_of("kernel", self.kernel, KERNELS)
         if self.kernel != "linear":
             one_of("shape", self.shape, {"auto": None, "gram": None})
-            spec = kernel_spec(self.kernel, self.gamma, self.degree, self.coef0)
-            options = {"kernel": spec, "columns": columns}
+            options = {"kernel": self._kernel_spec(), "columns": columns}
             return KernelLearner(rule, intercept=self.fit_intercept, average=self.average, table=options)
         table = {
             "columns": columns,
@@ -203,17 +156,17 @@ class IELLIP(EllipsoidClassifier):
         asked: NDArray[np.bool_] = draw * (smoothing + lead / self._core.rule.goal) <= smoothing
         return asked
 
-    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+    def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         h, u = learner.table.preimage().ravel(), comparator.ravel()
         # The bounds do not depend on the size of u, which may be anything.
         u = u / (np.abs(u).max() or 1.0)
         return self._from_pull(learner, length(u), length(h), product(u, h, roundings=1))
 
-    def _from_pull(self, learner: Learner, size: Span, norm: Span, inner: Span) -> list[Certificate]:
+    def _from_pull(self, learner: EllipsoidLearner, size: Span, norm: Span, inner: Span) -> list[Certificate]:
         numbers, tally = learner.table.numbers, learner.tally
         weight, lifted = float(numbers[slots.MARGIN_WEIGHT]), float(numbers[slots.LIFTED])
         logs = float(numbers[slots.LOG_SCALE])
-        known = ellipsoidal.measured(1.0 + learner.width, float(numbers[slots.CUTS]), logs)
+        known = ellipsoidal.after_cuts(1.0 + learner.width, float(numbers[slots.CUTS]), logs)
         # h is the solution of a system with the shape, and as uncertain as that.
         inner = inner.widened((size * norm).high * (known.high - 1.0))
         pull = ellipsoidal.Pull(inner, size, norm * known, Span.exactly(weight) * known, lifted)

@@ -1,7 +1,7 @@
 """Calls that are broken off: by an interrupt, a full memory, an error in a user's own function.
 
 After any of them a learner is that of its first ``t_`` rows: every step that was not finished is taken back, see
-``marks`` of the representation. To take back takes some time itself; an interrupt that comes meanwhile waits for it.
+``rollback`` of the representation. To take back takes some time itself; an interrupt that comes meanwhile waits for it.
 """
 
 import signal

@@ -1,53 +1,46 @@
 """Shells of learners that are linear in some feature space: of the inputs themselves, or of a kernel."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate
-from ellipsoid.representation.kernel.expansion import KernelSpec
-from ellipsoid.representation.kernel.functions import KERNELS
-from ellipsoid.representation.kernel.patterns import WIDE
+from ellipsoid.representation.kernel.patterns import WIDEST_LAYOUT
 
 from .base import OnlineClassifier
+from .declaration import declared
 from .expansion import ExpansionLearner
 from .learner import Learner
-from .parameters import one_of, positive
+from .parameters import one_of
+from .shared_parameters import KernelParameters
 
 
-def kernel_spec(kernel: Any, gamma: Any, degree: Any, coef0: Any) -> KernelSpec:
-    """A kernel's name or function with its parameters, or the sentence that says what is wrong with one."""
-    if not callable(kernel):
-        one_of("kernel", kernel, {**KERNELS, "precomputed": None})
-    width = None if isinstance(gamma, str) and gamma == "auto" else positive("gamma", gamma)
-    if positive("degree", degree) != int(degree):
-        raise ValueError(f"degree must be a positive integer, got {degree!r}")
-    return kernel, width, float(degree), positive("coef0", coef0, zero=True)
+@declared
+class KernelClassifier(KernelParameters, OnlineClassifier):
+    """A learner that keeps weights, or with a kernel support patterns and their coefficients.
 
+    Parameters
+    ----------
+    average : bool or "vote"
+        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
+        that a hypothesis survived.
+    """
 
-class KernelClassifier(OnlineClassifier):
-    """A learner that keeps weights, or with a kernel support patterns and their coefficients."""
-
-    kernel: Any
-    gamma: Any
-    degree: Any
-    coef0: Any
-    budget: Any
-
-    _linear_learner: type[Learner] = Learner
-    _expansion_learner: type[ExpansionLearner] = ExpansionLearner
+    _linear_learner: ClassVar[type[Learner]] = Learner
+    _expansion_learner: ClassVar[type[ExpansionLearner]] = ExpansionLearner
 
     @property
     def _counts_features(self) -> bool | int:  # type: ignore[override]
         """Kernel values of wider rows are made in another way, and rounded differently."""
         kernel = self._started_with("kernel")
-        return False if isinstance(kernel, str) and kernel == "linear" else WIDE
+        return False if isinstance(kernel, str) and kernel == "linear" else WIDEST_LAYOUT
 
-    def _learner(self, rule: Any, *, one_vs_rest: bool = False, half: float = 1.0) -> Learner:
+    def _learner(
+        self, rule: Any, *, budget: int | None = None, one_vs_rest: bool = False, half: float = 1.0
+    ) -> Learner:
         """A learner for the rule, in the space that the parameters name."""
-        kernel = kernel_spec(self.kernel, self.gamma, self.degree, self.coef0)
-        budget, vote = self.budget, isinstance(self.average, str)
+        kernel, vote = self._kernel_spec(), isinstance(self.average, str)
         if budget is not None and (not isinstance(budget, int | np.integer) or budget < 1):
             raise ValueError(f"budget must be a positive integer or None, got {budget!r}")
         budget = None if budget is None else int(budget)
@@ -72,7 +65,7 @@ class KernelClassifier(OnlineClassifier):
     def _install(self, learner: Learner) -> None:
         super()._install(learner)
         if isinstance(learner, ExpansionLearner):
-            learner.rest()
+            learner.forget_passes()
 
     @property
     def support_vectors_(self) -> Any:
@@ -119,3 +112,16 @@ class KernelClassifier(OnlineClassifier):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
         return tags
+
+
+@declared
+class BudgetClassifier(KernelClassifier):
+    """A kernel learner whose updates stand by themselves, so that a support pattern can be given up.
+
+    Parameters
+    ----------
+    budget : int or None
+        The most support patterns to keep: beyond it the one that is missed least is projected onto the others.
+    """
+
+    budget: int | None = None

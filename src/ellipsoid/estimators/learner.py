@@ -16,24 +16,24 @@ from ellipsoid.engine import CSR, Binary, Dense, Multiclass, MultiLabel, OneVsRe
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, ORDERED, PAIRED, PLAIN, WATCHED
+from ellipsoid.representation.table_protocol import Table
 from ellipsoid.representation.tables import LinearTable, whole_blocks
 
 from .inputs import RowSource, flaw_message
 from .interruption import LearnerMark, without_interrupts
-from .labels import Labels
+from .labels import Codes, Labels
 from .one_row import NoOneRow, OneRow
 from .predict_then_learn import WatchedBlock, watched_block
 
 Task = Binary | Multiclass | OneVsRest | MultiLabel
-Codes = NDArray[np.int64]
 
 # Up to so many features, and from so many classes on, a dense row is scored faster for all classes at once.
 SHORT_ROW, MANY_CLASSES = 256, 16
 
-EMPTY: Codes = np.zeros((1, 0), dtype=np.int64)
+NO_CODES: Codes = np.zeros((1, 0), dtype=np.int64)
 NO_LABELS = np.zeros((0, 0), dtype=np.uint8)
 # Times in a row that one example may ask for room: what grows, doubles.
-PATIENCE = 200
+MOST_WAITS = 200
 
 
 def to_learn(mode: int, start: int, stop: int) -> int:
@@ -61,7 +61,8 @@ class Learner:
         self.features: dict[Any, int] | None = None
         # The shell's parameters when learning started; they may be set anew for the next start at any time.
         self.started: dict[str, Any] = {}
-        self.table: Any = None
+        # Made by `open`, when the first rows have come.
+        self.table: Table = None  # type: ignore[assignment]
         self.tally = np.zeros(tallies.SIZE)
         self.work = np.zeros((WORK_ROWS, 1))
         self.fast: Any = None
@@ -93,7 +94,7 @@ class Learner:
         """May single rows be learned without looking at the representation afterwards?"""
         return len(self.labels) > 1 and not self.multilabel
 
-    def new_table(self, by_class: bool) -> Any:
+    def new_table(self, by_class: bool) -> Table:
         """The representation this learner keeps its hypothesis in."""
         return LinearTable(by_class=by_class, average=self.average)
 
@@ -240,15 +241,15 @@ class Learner:
     @property
     def predicts_in_loop(self) -> bool:
         """Does the loop, when it is watched, say of a row what ``predict`` would say? Else it is asked row by row."""
-        return not self.average or getattr(self.table, "predicts_in_loop", False)
+        return not self.average or self.table.predicts_in_loop
 
     def predict_before(self, source: RowSource, row: int) -> Any:
         """The label that ``predict`` gives to one row; None while no label is known."""
         if len(self.labels) < 2:
             return self.labels.values[0] if len(self.labels) else None
-        return self.labels.values[self.verdict(self.decision(source.only(row))[0])]
+        return self.labels.values[self.predicted_index(self.decision(source.only(row))[0])]
 
-    def verdict(self, scores: NDArray[np.float64]) -> int:
+    def predicted_index(self, scores: NDArray[np.float64]) -> int:
         """Index of the label that scores predict; ties go to the smallest."""
         return int(scores[0] > 0.0) if len(self.labels) == 2 else int(scores.argmax())
 
@@ -279,7 +280,7 @@ class Learner:
                     raise ValueError(flaw_message(0, -1 - reached))
                 self.table.settle()
                 waited = waited + 1 if reached == start else 0
-                if waited > PATIENCE:
+                if waited > MOST_WAITS:
                     raise ValueError("the model finds no room for another example: it was not made by learning")
                 if reached < stop:
                     # Room is made for the next row, and counts for nothing before that is learned.
@@ -307,7 +308,7 @@ class Learner:
         """Learn the row that brought a new label."""
         self.run(rows, ledger, mode, row, row + 1)
 
-    def one(self) -> Any:
+    def fast_row(self) -> Any:
         """The prepared call for single dense rows."""
         if self.fast is None:
             self.mark_unknown()

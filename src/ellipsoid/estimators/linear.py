@@ -1,7 +1,6 @@
 """The learners that add multiples of an example, linear or with a kernel: Perceptron, PassiveAggressive, MIRA."""
 
 from math import inf
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +9,9 @@ from ellipsoid.certificates import Certificate, additive
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import mira, passive_aggressive, perceptron
 
+from .declaration import declared
 from .expansion import ExpansionLearner
-from .kernelized import KernelClassifier
+from .kernelized import BudgetClassifier
 from .learner import Learner
 from .parameters import one_of, positive
 
@@ -25,7 +25,8 @@ def run_of(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:
     return additive.Run(learner.tally, weights, comparator, blocks, learner.split, terms, expansion)
 
 
-class Perceptron(KernelClassifier):
+@declared
+class Perceptron(BudgetClassifier):
     """Perceptron, and its ultraconservative multiclass family.
 
     On a round in which some wrong label scores at least the right one's score less ``margin``, the right row gains the
@@ -33,39 +34,18 @@ class Perceptron(KernelClassifier):
 
     Parameters
     ----------
-    update : {"uniform", "max", "prop", "ovr"}
-        How the blame is shared: equally, all to the highest rival, in proportion to the excess, or one binary
-        Perceptron for each class against the rest. With two labels all are the binary Perceptron.
+    multiclass : {"uniform", "max", "proportional", "ovr"}
+        How rivals share the blame: equally, all to the highest, in proportion to the excess; or one binary Perceptron
+        for each class against the rest. With two labels all are the binary Perceptron.
     margin : float
         0 updates on mistakes only (ties are mistakes); more updates on narrow successes too.
-    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
-        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
-        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
-        kernel values, one column per training example in the order in which they are learned.
-    gamma, degree, coef0
-        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
-    budget : int or None
-        The most support patterns to keep: beyond it the one that is missed least is projected onto the others.
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
-    average : bool or "vote"
-        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
-        that a hypothesis survived.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------
     >>> from sklearn.datasets import load_digits
     >>> from ellipsoid import Perceptron
     >>> X, y = load_digits(return_X_y=True)
-    >>> model = Perceptron(update="max", average=True).partial_fit(X[:1500], y[:1500])
+    >>> model = Perceptron(multiclass="max", average=True).partial_fit(X[:1500], y[:1500])
     >>> model.mistakes_ == model.updates_
     True
     >>> model.score(X[1500:], y[1500:]) > 0.85
@@ -76,40 +56,13 @@ class Perceptron(KernelClassifier):
     Crammer and Singer, "Ultraconservative online algorithms for multiclass problems", JMLR 3 (2003).
     """
 
-    def __init__(
-        self,
-        update: str = "max",
-        margin: float = 0.0,
-        kernel: Any = "linear",
-        gamma: float | str = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        budget: int | None = None,
-        fit_intercept: bool = True,
-        average: bool | str = False,
-        n_epochs: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.update = update
-        self.margin = margin
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.budget = budget
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    multiclass: str = "max"
+    margin: float = 0.0
 
     def _start(self) -> Learner:
-        sharing = one_of("update", self.update, {**perceptron.SHARINGS, "ovr": perceptron.MAX})
-        rule = perceptron.Perceptron(sharing, positive("margin", self.margin, zero=True))
-        return self._learner(rule, one_vs_rest=self.update == "ovr")
+        sharing = one_of("multiclass", self.multiclass, {**perceptron.SHARINGS, "ovr": perceptron.MAX})
+        rule = perceptron.PerceptronRule(sharing, positive("margin", self.margin, zero=True))
+        return self._learner(rule, budget=self.budget, one_vs_rest=self.multiclass == "ovr")
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         run = run_of(learner, comparator)
@@ -119,7 +72,8 @@ class Perceptron(KernelClassifier):
         return additive.perceptron(run, learner.rule.margin, run.updates)
 
 
-class PassiveAggressive(KernelClassifier):
+@declared
+class PassiveAggressive(BudgetClassifier):
     """Passive-aggressive: the smallest move that restores the margin, multiclass against the highest rival.
 
     Parameters
@@ -130,27 +84,6 @@ class PassiveAggressive(KernelClassifier):
         Aggressiveness of variants I and II.
     margin : float
         The margin asked of every example.
-    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
-        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
-        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
-        kernel values, one column per training example in the order in which they are learned.
-    gamma, degree, coef0
-        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
-    budget : int or None
-        The most support patterns to keep: beyond it the one that is missed least is projected onto the others.
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
-    average : bool or "vote"
-        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
-        that a hypothesis survived.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------
@@ -167,78 +100,30 @@ class PassiveAggressive(KernelClassifier):
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, "Online passive-aggressive algorithms", JMLR 7 (2006).
     """
 
-    def __init__(
-        self,
-        variant: str = "I",
-        C: float = 1.0,
-        margin: float = 1.0,
-        kernel: Any = "linear",
-        gamma: float | str = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        budget: int | None = None,
-        fit_intercept: bool = True,
-        average: bool | str = False,
-        n_epochs: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.variant = variant
-        self.C = C
-        self.margin = margin
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.budget = budget
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    variant: str = "I"
+    C: float = 1.0
+    margin: float = 1.0
 
     def _start(self) -> Learner:
         C = positive("C", self.C, infinite=True)
         slack = {"hard": (inf, 0.0), "I": (C, 0.0), "II": (inf, 1.0 / (2.0 * C))}
-        rule = passive_aggressive.PassiveAggressive(
+        rule = passive_aggressive.PassiveAggressiveRule(
             positive("margin", self.margin), *one_of("variant", self.variant, slack)
         )
-        return self._learner(rule, half=0.5)
+        return self._learner(rule, budget=self.budget, half=0.5)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         return additive.passive_aggressive(run_of(learner, comparator), *learner.rule)
 
 
-class MIRA(KernelClassifier):
+@declared
+class MIRA(BudgetClassifier):
     """MIRA, solved exactly: the smallest move of all prototypes together that corrects the example, up to a cap.
 
     Parameters
     ----------
     margin : float
         By how much the right label must lead; what matters is its size beside the squared norms of the examples.
-    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
-        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
-        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
-        kernel values, one column per training example in the order in which they are learned.
-    gamma, degree, coef0
-        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
-    budget : int or None
-        The most support patterns to keep: beyond it the one that is missed least is projected onto the others.
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
-    average : bool or "vote"
-        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
-        that a hypothesis survived.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------
@@ -254,37 +139,11 @@ class MIRA(KernelClassifier):
     Crammer and Singer, "Ultraconservative online algorithms for multiclass problems", JMLR 3 (2003), section 5.
     """
 
-    def __init__(
-        self,
-        margin: float = 0.01,
-        kernel: Any = "linear",
-        gamma: float | str = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        budget: int | None = None,
-        fit_intercept: bool = True,
-        average: bool | str = False,
-        n_epochs: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.margin = margin
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.budget = budget
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    margin: float = 0.01
 
     def _start(self) -> Learner:
-        rule = mira.MIRA(positive("margin", self.margin))
-        return self._learner(rule)
+        rule = mira.MIRARule(positive("margin", self.margin))
+        return self._learner(rule, budget=self.budget)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         return additive.mira(run_of(learner, comparator), learner.rule.margin)

@@ -11,7 +11,7 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.links.functions import BALANCED, NEARLY, SIMPLEX, Link
 
 
-def linked_off(tally: NDArray[np.float64], link: Link, terms: float, goal: float) -> drift.Lost:
+def rounding_behind_link(tally: NDArray[np.float64], link: Link, terms: float, goal: float) -> drift.Lost:
     """What rounding can have done to a run behind an exponential link."""
     if not drift.known(tally, tallies.HELD):
         return drift.UNKNOWN
@@ -20,7 +20,7 @@ def linked_off(tally: NDArray[np.float64], link: Link, terms: float, goal: float
     return drift.entropic(way, float(tally[tallies.FARTHEST]), 1.0 if link.kind == SIMPLEX else 0.0)
 
 
-def blur(link: Link, theta: NDArray[np.float64]) -> float:
+def conjugate_error(link: Link, theta: NDArray[np.float64]) -> float:
     """By how much the value of an exponential link's G may be wrong."""
     groups = link.groups(theta)
     if link.kind == BALANCED and float(np.abs(theta).max(initial=0.0)) < 1.0:
@@ -28,14 +28,14 @@ def blur(link: Link, theta: NDArray[np.float64]) -> float:
     return sum(lost(group.size + 16.0) * (1.0 + float(np.abs(group).max(initial=0.0))) for group in groups)
 
 
-def blur_of_norm(link: Link, theta: NDArray[np.float64]) -> float:
+def dual_norm_error(link: Link, theta: NDArray[np.float64]) -> float:
     """By how much the dual norm may be wrong: the largest entry is found exactly, a power sum is not."""
     if link.quadratic:
         return link.dual_norm(theta) * lost(theta.size + 8.0 + 4.0 * link.p)
     return 0.0 if link.joint else sum(float(np.abs(g).max(initial=0.0)) for g in link.groups(theta)) * lost(len(theta))
 
 
-def compared(link: Link, theta: NDArray[np.float64], w: NDArray[np.float64]) -> dual.Comparator:
+def comparator_of(link: Link, theta: NDArray[np.float64], w: NDArray[np.float64]) -> dual.Comparator:
     """A comparator, one row per function, against a dual vector."""
     # A comparator may have any size: its largest entry and the rest of it.
     scale = float(np.abs(w).max(initial=0.0))
@@ -48,11 +48,11 @@ def compared(link: Link, theta: NDArray[np.float64], w: NDArray[np.float64]) -> 
     size = length(shape) if link.quadratic and link.p == 2.0 else Span.about(own, w.size + 8.0 + 4.0 * link.p)
     along = product(shape, theta, roundings=1) / size
     if not link.quadratic:
-        along = along.widened(astray(link, w) * sum(float(np.abs(g).max()) for g in link.groups(theta)))
+        along = along.widened(missing_mass(link, w) * sum(float(np.abs(g).max()) for g in link.groups(theta)))
     return dual.Comparator(size * scale, along, complexity_of(link, w))
 
 
-def astray(link: Link, w: NDArray[np.float64]) -> float:
+def missing_mass(link: Link, w: NDArray[np.float64]) -> float:
     """By how much weights that are taken for a distribution miss a sum of one, or exceed it; with some to spare."""
     sums = [total(np.abs(group)) for group in link.groups(w)]
     if link.kind == SIMPLEX:
@@ -72,7 +72,7 @@ def complexity_of(link: Link, w: NDArray[np.float64]) -> Span:
     found = link.complexity(w)
     if not found < inf:
         return Span.exactly(inf)
-    off = astray(link, w)
+    off = missing_mass(link, w)
     error = sum((2.0 + log(2.0 * group.size)) * (lost(group.size + 16.0) + off) for group in link.groups(w))
     return Span.within(found, error).at_least(0.0)
 

@@ -19,7 +19,7 @@ import numpy as np
 from ellipsoid.engine import compiled
 
 # Rows of the table of moments.
-COUNT, MEAN, SQUARES = range(3)
+COUNT, MEAN, SQUARE_SUM = range(3)
 
 # A deviation below this share of the mean is rounding: the feature is taken for constant.
 EQUAL = 1e-14
@@ -49,11 +49,11 @@ def note(moments: Any, j: Any, x: Any) -> None:
     moments[COUNT, j] += 1.0
     off = x - moments[MEAN, j]
     moments[MEAN, j] += off / moments[COUNT, j]
-    moments[SQUARES, j] += off * (x - moments[MEAN, j])
+    moments[SQUARE_SUM, j] += off * (x - moments[MEAN, j])
 
 
 @compiled
-def dense_rows(X: Any, moments: Any, seen: Any, learn: Any, centre: Any, out: Any, early: Any) -> Any:
+def scale_dense_rows(X: Any, moments: Any, seen: Any, learn: Any, centre: Any, out: Any, early: Any) -> Any:
     """Take in rows if ``learn``, and scale them into what has room; returns the number of rows seen.
 
     Where nothing was seen before a row, ``early`` gets zeros.
@@ -63,7 +63,7 @@ def dense_rows(X: Any, moments: Any, seen: Any, learn: Any, centre: Any, out: An
             for j in range(X.shape[1]):
                 count, mean = moments[COUNT, j], moments[MEAN, j]
                 shift = centre_of(count, mean, seen) if centre and seen > 0.0 else 0.0
-                early[t, j] = surprising(X[t, j] - shift, count, mean, moments[SQUARES, j], seen)
+                early[t, j] = surprising(X[t, j] - shift, count, mean, moments[SQUARE_SUM, j], seen)
         if learn:
             seen += 1.0
             for j in range(X.shape[1]):
@@ -73,7 +73,7 @@ def dense_rows(X: Any, moments: Any, seen: Any, learn: Any, centre: Any, out: An
             for j in range(X.shape[1]):
                 count, mean = moments[COUNT, j], moments[MEAN, j]
                 shift = centre_of(count, mean, seen) if centre else 0.0
-                out[t, j] = (X[t, j] - shift) / deviation_of(count, mean, moments[SQUARES, j], seen)
+                out[t, j] = (X[t, j] - shift) / deviation_of(count, mean, moments[SQUARE_SUM, j], seen)
     return seen
 
 
@@ -86,13 +86,15 @@ def surprising(x: Any, count: Any, mean: Any, squares: Any, n: Any) -> Any:
 
 
 @compiled
-def sparse_rows(data: Any, indices: Any, indptr: Any, moments: Any, seen: Any, learn: Any, out: Any, early: Any) -> Any:
+def scale_sparse_rows(
+    data: Any, indices: Any, indptr: Any, moments: Any, seen: Any, learn: Any, out: Any, early: Any
+) -> Any:
     """The same for compressed sparse rows, without a shift, which would fill them."""
     for t in range(indptr.shape[0] - 1):
         if early.shape[0] > 0:
             for k in range(indptr[t], indptr[t + 1]):
                 j = indices[k]
-                early[k] = surprising(data[k], moments[COUNT, j], moments[MEAN, j], moments[SQUARES, j], seen)
+                early[k] = surprising(data[k], moments[COUNT, j], moments[MEAN, j], moments[SQUARE_SUM, j], seen)
         if learn:
             seen += 1.0
             for k in range(indptr[t], indptr[t + 1]):
@@ -101,12 +103,12 @@ def sparse_rows(data: Any, indices: Any, indptr: Any, moments: Any, seen: Any, l
         if out.shape[0] > 0:
             for k in range(indptr[t], indptr[t + 1]):
                 j = indices[k]
-                out[k] = data[k] / deviation_of(moments[COUNT, j], moments[MEAN, j], moments[SQUARES, j], seen)
+                out[k] = data[k] / deviation_of(moments[COUNT, j], moments[MEAN, j], moments[SQUARE_SUM, j], seen)
     return seen
 
 
 @compiled
-def length(values: Any, start: Any, stop: Any) -> Any:
+def entry_norm(values: Any, start: Any, stop: Any) -> Any:
     """The 2-norm of some entries, also where their squares would underflow; 1 where all are zero."""
     total = 0.0
     for k in range(start, stop):
@@ -128,6 +130,6 @@ def length(values: Any, start: Any, stop: Any) -> Any:
 def unit_rows(values: Any, ends: Any, out: Any) -> None:
     """Divide the entries of every row, from one end to the next, by their 2-norm."""
     for t in range(ends.shape[0] - 1):
-        norm = length(values, ends[t], ends[t + 1])
+        norm = entry_norm(values, ends[t], ends[t + 1])
         for k in range(ends[t], ends[t + 1]):
             out[k] = values[k] / norm

@@ -1,26 +1,28 @@
 """The online ellipsoidal SVM as an estimator: streams, averaging, and a certificate after every epoch."""
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 
 from ellipsoid.batch.online import Terms
 from ellipsoid.batch.problem import SOFT_MARGIN_R, check_constants
 from ellipsoid.certificates import Certificate
 from ellipsoid.certificates.rounding import Span
-from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED
 
 from . import checks
 from .base import OnlineClassifier
+from .declaration import declared
+from .labels import Codes
 from .learner import Learner
 from .online_esvc_learner import EllipsoidalSVMLearner, row_lengths
 from .parameters import positive
 
 
+@declared
 class OnlineEllipsoidalSVC(OnlineClassifier):
     """A linear ellipsoidal SVM learned one example at a time, O(n^2) each.
 
@@ -31,7 +33,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         ``nu * n`` (n the number of features) on a grid from 1e-4 to 0.3.
     r : float in (0, 1)
         The weight of the ellipsoid's volume against its size ("relaxed" problem).
-    problem : "relaxed" or "trace"
+    formulation : {"relaxed", "trace"}
         The online form of the batch problem, or the paper's Problem 14, whose ellipsoid is bounded by its trace. The
         latter's ellipsoid is a ball unless ``nu`` is well below 1/n^2.
     tol : float
@@ -43,8 +45,6 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     intercept_scaling : float, optional
         The size of the constant feature: by default the median length of the rows in ``fit``, and the length of the
         first row that is not zero on a stream; zero rows before it count and teach nothing.
-    fit_intercept, shuffle, random_state, grow_features
-        As for every learner here.
 
     Attributes
     ----------
@@ -68,42 +68,21 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     True
     """
 
-    _multilabel = False
-
-    def __init__(
-        self,
-        nu: float = 1e-3,
-        r: float = SOFT_MARGIN_R,
-        *,
-        problem: str = "relaxed",
-        tol: float = 1e-2,
-        average: bool = True,
-        fit_intercept: bool = True,
-        intercept_scaling: float | None = None,
-        n_epochs: int = 20,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.nu = nu
-        self.r = r
-        self.problem = problem
-        self.tol = tol
-        self.average = average
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    nu: float = 1e-3
+    r: float = SOFT_MARGIN_R
+    formulation: str = "relaxed"
+    tol: float = 1e-2
+    average: bool = True
+    n_epochs: int = 20
+    intercept_scaling: float | None = None
 
     def _start(self) -> EllipsoidalSVMLearner:
         check_constants(self.nu, self.r)
-        if self.problem not in ("relaxed", "trace"):
-            raise ValueError(f"problem must be 'relaxed' or 'trace', got {self.problem!r}")
+        if self.formulation not in ("relaxed", "trace"):
+            raise ValueError(f"formulation must be 'relaxed' or 'trace', got {self.formulation!r}")
         positive("tol", self.tol, infinite=True)
         terms = Terms(
-            float(self.nu), float(self.r) if self.problem == "relaxed" else 0.0, int(bool(self.fit_intercept)), 0.0
+            float(self.nu), float(self.r) if self.formulation == "relaxed" else 0.0, int(bool(self.fit_intercept)), 0.0
         )
         bias = None if self.intercept_scaling is None else positive("intercept_scaling", self.intercept_scaling)
         return EllipsoidalSVMLearner(terms, intercept=self.fit_intercept, average=self.average, bias=bias)
@@ -131,33 +110,12 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         """Forget everything, then pass over the data until the certificate or ``n_epochs`` says stop."""
         return super().fit(X, y)
 
-    def _fit(self, X: Any, y: ArrayLike) -> None:
-        if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
-            raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
-        learner = self._begin()
-        assert isinstance(learner, EllipsoidalSVMLearner)
-        random = check_random_state(self.random_state)
-        source = self._source(X, None)
-        labels = checks.labels_of(y, source.n, sets=False)
-        source.check()
-        known = np.unique(labels)
-        if len(known) < 2:
-            raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
-        self._note_names(X, reset=True)
-        learner.open(source.width, by_class=True)
-        for label in known.tolist():
-            learner.add_label(label)
-        rows = source.rows(0, source.n)
-        ledger = np.empty((2, source.n), dtype=np.int64)
-        ledger[CODES] = learner.labels.encode(labels)[0]
-        ledger[ASIDE] = np.arange(source.n)
-        norms = row_lengths(rows, ledger[ASIDE])
+    def _make_passes(self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None]) -> None:
+        norms = row_lengths(rows, np.arange(len(codes)))
         learner.settle(float(np.median(norms[norms > 0])) if (norms > 0).any() else 1.0, float(norms.max()))
         for epoch in range(self.n_epochs):
-            if self.shuffle:
-                ledger[ASIDE] = random.permutation(source.n)
-            learner.run(rows, ledger, ORDERED, 0, source.n)
-            found = learner.gaps(rows, ledger[CODES])
+            make_pass()
+            found = learner.gaps(rows, codes)
             self.n_iter_ = epoch + 1
             if all(gap <= self.tol * max(1.0, abs(dual)) for gap, dual in found):
                 break
@@ -167,16 +125,14 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
                 f"n_epochs={self.n_epochs} passes left a certified gap of {worst:.3g}, above tol={self.tol} of the "
                 "objective; raise n_epochs or tol",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         learner.known_gaps = [float(gap) for gap, _ in found]
-        self._install(learner)
 
     @property
     def duality_gap_(self) -> Any:
         """The certified gap over the data of ``fit``; a stream has none, see ``certified_gap``."""
         core = self._fitted("duality_gap_")
-        assert isinstance(core, EllipsoidalSVMLearner)
         if not core.known_gaps:
             raise AttributeError("a duality gap is known for the data of a whole fit only; use certified_gap(X, y)")
         return core.known_gaps[0] if len(core.known_gaps) == 1 else np.array(core.known_gaps)
@@ -196,7 +152,6 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     def certified_gap(self, X: Any, y: ArrayLike) -> Any:
         """The duality gap over X and y; valid if they are what was learned, each row equally often."""
         core = self._learned()
-        assert isinstance(core, EllipsoidalSVMLearner)
         source = self._source(X, core, learning=False)
         source.check()
         codes, fresh = core.labels.encode(checks.labels_of(y, source.n, sets=False))

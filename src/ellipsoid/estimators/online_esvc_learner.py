@@ -21,9 +21,9 @@ from .one_row import NoOneRow
 
 FIELDS = ("Z", "Q", "w", "past", "pull", "scalars")
 # Q and Z are dense n x n matrices, one pair per class.
-WIDEST = 4000
+MOST_FEATURES = 4000
 # A row is zero to a step if it is no longer than this.
-SHORTEST = 1e-150
+LONGEST_ZERO_ROW = 1e-150
 # Entries of these matrices that are looked at between two moments at which an interrupt is answered.
 AT_ONCE = 1 << 26
 NO_AVERAGES = np.zeros((0, 0))
@@ -33,6 +33,7 @@ class _Machines(Marked):
     """The binary learners of all classes: one for two labels, else one a class."""
 
     by_class = True
+    predicts_in_loop = False
 
     def __init__(self) -> None:
         self.machines: list[Machine] = []
@@ -112,7 +113,8 @@ class _Piece:
 class EllipsoidalSVMLearner(Learner):
     """Labels, features and binary learners of one stream."""
 
-    table: _Machines
+    # No table that a loop runs on: what asks for more than marks and weights is overridden here.
+    table: _Machines  # type: ignore[assignment]
 
     def __init__(self, terms: Terms, *, intercept: bool, average: bool, bias: float | None) -> None:
         super().__init__(None, intercept=intercept, average=average, one_vs_rest=True)
@@ -127,14 +129,14 @@ class EllipsoidalSVMLearner(Learner):
     def learns_single_rows(self) -> bool:
         return False
 
-    def one(self) -> Any:
+    def fast_row(self) -> Any:
         return NoOneRow
 
     def open(self, width: int, *, by_class: bool, classes: int = 0) -> None:
-        if width + 1 > WIDEST:
+        if width + 1 > MOST_FEATURES:
             raise ValueError(
-                f"OnlineEllipsoidalSVC keeps dense matrices of the width of X: at most {WIDEST - 1} features, got "
-                f"{width}; reduce X first, or use a linear learner"
+                f"OnlineEllipsoidalSVC keeps dense matrices of the width of X: at most {MOST_FEATURES - 1} features, "
+                f"got {width}; reduce X first, or use a linear learner"
             )
         if self.table is None:
             self.table = _Machines()
@@ -174,7 +176,7 @@ class EllipsoidalSVMLearner(Learner):
         not depend on whether the row that tells it is in the same chunk: they count, and teach nothing.
         """
         norms = row_lengths(rows, order)
-        heard = np.flatnonzero(norms > (SHORTEST if self.bias_given is None or not self.constant else -1.0))
+        heard = np.flatnonzero(norms > (LONGEST_ZERO_ROW if self.bias_given is None or not self.constant else -1.0))
         if not len(heard):
             return len(order)
         norm = float(norms[heard[0]])

@@ -18,14 +18,15 @@ from ellipsoid.representation.window.kernel import WindowExpansion
 from ellipsoid.representation.window.slots import ALL
 from ellipsoid.representation.window.table import WindowTable
 from ellipsoid.rules import online_svm
-from ellipsoid.rules.dual_ascent import EXACT, DualAscent
+from ellipsoid.rules.dual_ascent import EXACT_STEP, DualAscent
 
+from .declaration import declared
 from .expansion import ExpansionLearner
 from .inputs import RowSource
 from .interruption import LearnerMark
-from .kernelized import KernelClassifier, kernel_spec
+from .kernelized import KernelClassifier
 from .learner import NO_LABELS, Learner
-from .measures import best_multiple, compared
+from .measures import best_multiple, comparator_of
 from .parameters import positive
 
 EUCLIDEAN = Link()
@@ -33,6 +34,8 @@ EUCLIDEAN = Link()
 
 class Windowed(Learner):
     """What the learners with a window share: who is asked, and the dual solution so far."""
+
+    table: WindowTable | WindowExpansion
 
     def task(self, ledger: Any, mode: int = PLAIN, Y: Any = NO_LABELS) -> Any:
         """Every example is handed to the window."""
@@ -54,7 +57,7 @@ class Windowed(Learner):
 
     def solution(self) -> dual.Dual:
         """The dual solution so far: the alphas that are final, and those of the window."""
-        alphas, off = self.table.slots.alphas(), self.off()
+        alphas, off = self.table.slots.alphas(), self.rounding_loss()
         size = length(self.theta())
         if isinstance(self, ExpansionLearner):
             # The squared length is kept from round to round, as the dual is.
@@ -75,7 +78,7 @@ class Windowed(Learner):
         found = Span.about(float(self.tally[tallies.RADIUS2]), self.width + 4)
         return found * (2.0 if self.scores > 1 else 1.0)
 
-    def off(self) -> drift.Lost:
+    def rounding_loss(self) -> drift.Lost:
         """What rounding can have done to the run."""
         tally = self.tally
         path, steps = float(tally[tallies.PATH]), float(tally[tallies.STEPS])
@@ -93,6 +96,8 @@ class Windowed(Learner):
 
 class WindowLearner(Windowed):
     """Weights, and the last ``window`` examples with their alphas."""
+
+    table: WindowTable
 
     def __init__(self, rule: Any, *, intercept: bool, average: bool, window: int) -> None:
         super().__init__(rule, intercept=intercept, average=average, half=0.5)
@@ -117,6 +122,7 @@ class WindowLearner(Windowed):
 class KernelWindowLearner(Windowed, ExpansionLearner):
     """The same in the feature space of a kernel."""
 
+    table: WindowExpansion
     # Predictions sum a row's kernel values in another order than the loop does, and a tie may fall otherwise.
     predicts_in_loop = False
 
@@ -152,6 +158,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
         ledger[:] = longer[:, m:]
 
 
+@declared
 class OnlineSVM(KernelClassifier):
     """The SVM's dual, maximised on every round over the alphas of the last ``window`` examples.
 
@@ -164,24 +171,8 @@ class OnlineSVM(KernelClassifier):
         The price of a loss and the cap of every alpha; infinity asks for the margin without exception.
     margin : float
         The margin asked of every example.
-    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
-        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
-        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
-        kernel values, one column per training example in the order in which they are learned.
-    gamma, degree, coef0
-        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
     average : bool
         Predict with the average of all hypotheses so far instead of the last one.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Notes
     -----
@@ -209,45 +200,19 @@ class OnlineSVM(KernelClassifier):
     Shalev-Shwartz and Singer, "Online learning meets optimization in the dual", COLT 2006.
     """
 
-    def __init__(
-        self,
-        window: int | None = 16,
-        C: float = 1.0,
-        margin: float = 1.0,
-        kernel: Any = "linear",
-        gamma: float | str = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        average: bool = False,
-        n_epochs: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.window = window
-        self.C = C
-        self.margin = margin
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    window: int | None = 16
+    C: float = 1.0
+    margin: float = 1.0
 
     def _start(self) -> Windowed:
         whole = isinstance(self.window, int | np.integer) and not isinstance(self.window, bool)
         if self.window is not None and not (whole and 1 <= self.window <= ALL):
             raise ValueError(f"window must be a positive integer, or None for all examples, got {self.window!r}")
         margin, cap = positive("margin", self.margin), positive("C", self.C, infinite=True)
-        rule = DualAscent(margin, margin, cap, EXACT)
+        rule = DualAscent(margin, margin, cap, EXACT_STEP)
         if not isinstance(self.average, bool | np.bool_):
             raise ValueError(f"average must be True or False, got {self.average!r}")
-        kernel = kernel_spec(self.kernel, self.gamma, self.degree, self.coef0)
+        kernel = self._kernel_spec()
         shared: dict[str, Any] = {
             "intercept": self.fit_intercept, "average": bool(self.average), "window": int(self.window or ALL),
         }  # fmt: skip
@@ -256,13 +221,11 @@ class OnlineSVM(KernelClassifier):
     @property
     def dual_objective_(self) -> float:
         """The dual: no weight vector has a smaller ``|w|^2 / 2 + C`` (sum of its losses on the stream so far)."""
-        core: Any = self._fitted("dual_objective_")
-        return float(core.solution().objective)
+        return float(self._fitted("dual_objective_").solution().objective)
 
     def least_loss(self, norm: float = 1.0) -> float:
         """All weights of at most this norm have suffered at least this much loss so far."""
-        core: Any = self._learned()
-        return dual.least_loss(core.solution(), positive("norm", norm, zero=True))
+        return dual.least_loss(self._learned().solution(), positive("norm", norm, zero=True))
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, Windowed)
@@ -271,7 +234,7 @@ class OnlineSVM(KernelClassifier):
             # A kernel model is its own comparator, known by its length alone.
             held = dual.Comparator(run.length, run.length, 0.5 * run.length.square())
         else:
-            held = compared(EUCLIDEAN, learner.theta(), comparator)
+            held = comparator_of(EUCLIDEAN, learner.theta(), comparator)
         increase = dual.least_increase("best", run.margin, run.C, learner.longest)
         if learner.split and learner.scores > 1:
             # The binary rounds were rounds of two rows with half the cap.

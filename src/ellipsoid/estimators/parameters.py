@@ -1,9 +1,10 @@
-"""Parameters of a shell, or the sentence that says what is wrong with one."""
+"""Numbers, names and weights that a user passes, or the sentence that says what is wrong with one."""
 
 from math import inf, isfinite
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 
 def positive(name: str, value: Any, *, zero: bool = False, infinite: bool = False) -> float:
@@ -35,3 +36,15 @@ def one_of(name: str, value: Any, choices: dict[str, Any]) -> Any:
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return choices[value]
+
+
+def comparator_rows(comparator: ArrayLike, rows: int, width: int) -> NDArray[np.float64]:
+    """Weights to compare with, a row for each score: the constant feature first, a zero where it was left out."""
+    found: NDArray[np.float64] = np.atleast_2d(np.asarray(comparator, dtype=np.float64))
+    if found.shape == (rows, width):
+        found = np.column_stack([np.zeros(rows), found])
+    if found.shape != (rows, 1 + width):
+        raise ValueError(f"comparator must have shape {(rows, 1 + width)} or {(rows, width)}, got {found.shape}")
+    if not np.isfinite(found).all():
+        raise ValueError("comparator holds NaN or inf")
+    return found

@@ -24,10 +24,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.engine import tally as tallies
+from ellipsoid.representation.table_protocol import StoredArrays
 from ellipsoid.streams.label_kinds import plain
 
 from . import container
-from .container import Arrays, DamagedModel
+from .container import DamagedModel
 
 # Arrays in which infinities have a meaning; NaN has one nowhere. Sums of squares of large rows may overflow.
 MAY_BE_INFINITE = ("numbers", "tally")
@@ -37,6 +38,15 @@ SCRATCH = {"form_small": 3}
 
 # Beyond this a float no longer counts.
 MOST_ROUNDS = 2.0**53
+
+# What parameters were called until 0.1: the learner, the old name, the new one, and values that were renamed too.
+OLD_NAMES: tuple[tuple[str, str, str, dict[str, str]], ...] = (
+    ("Perceptron", "update", "multiclass", {"prop": "proportional"}),
+    ("ROMMA", "update", "multiclass", {"prop": "proportional"}),
+    ("Winnow", "update", "multiclass", {"prop": "proportional"}),
+    ("QuasiAdditive", "multiclass", "multiclass", {"rival": "max"}),
+    ("OnlineEllipsoidalSVC", "problem", "formulation", {}),
+)
 
 KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
 
@@ -72,7 +82,7 @@ def open_model(path: Any) -> tuple[Any, container.Content]:
         raise DamagedModel(f"{path} asks for more memory than there is") from error
 
 
-def describe(model: Any) -> tuple[dict[str, Any], Arrays]:
+def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     """The header and the arrays of a model; None stands for the stream."""
     if "scaler_" in model.__dict__:
         return _describe_scaled(model)
@@ -92,7 +102,7 @@ def describe(model: Any) -> tuple[dict[str, Any], Arrays]:
     return header, {"tally": core.tally, **core.table.state(core.scores)}
 
 
-def _describe_scaled(model: Any) -> tuple[dict[str, Any], Arrays]:
+def _describe_scaled(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     header, arrays = describe(model.learner_)
     params, started = _params(model._seeded().get_params(deep=False)), _params(model.learner_._core.started)
     scalars, parts = model.scaler_.state()
@@ -109,12 +119,13 @@ def _describe_scaled(model: Any) -> tuple[dict[str, Any], Arrays]:
     return header, arrays | {f"scaler_{name}": array for name, array in parts.items()}
 
 
-def _version_1(header: dict[str, Any], arrays: Arrays) -> Any:
+def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     """The model of a file of version 1. This reader stays when another version comes."""
     if sorted(header) != sorted(KEYS):
         raise ValueError(f"its header must hold {', '.join(KEYS)}, and holds {', '.join(map(str, header))}")
     if not isinstance(header["stream"], dict | None):
         raise ValueError("its stream is no JSON object")
+    header = {**header, **{part: _renamed(header["class"], header[part]) for part in ("params", "started")}}
     _check_values(arrays)
     _check_tally(arrays["tally"], len(_listed(header["labels"])))
     arrays = {name: _meant(name, array) for name, array in arrays.items()}
@@ -126,7 +137,19 @@ def _version_1(header: dict[str, Any], arrays: Arrays) -> Any:
 READERS = {1: _version_1}
 
 
-def _learner(header: dict[str, Any], arrays: Arrays) -> Any:
+def _renamed(learner: Any, params: Any) -> Any:
+    """Parameters of a file under the names and values that they have now."""
+    for kind, old, new, values in OLD_NAMES:
+        if learner == kind and isinstance(params, dict) and old in params:
+            if new != old and new in params:
+                raise ValueError(f"its parameters hold {new!r} and also {old!r}, the name of the same before")
+            value = params[old]
+            kept = {name: other for name, other in params.items() if name != old}
+            params = {**kept, new: values.get(value, value) if isinstance(value, str) else value}
+    return params
+
+
+def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     from . import learner_named
 
     kind = learner_named(header["class"])
@@ -152,7 +175,7 @@ def _learner(header: dict[str, Any], arrays: Arrays) -> Any:
     return model
 
 
-def _scaled(header: dict[str, Any], arrays: Arrays) -> Any:
+def _scaled(header: dict[str, Any], arrays: StoredArrays) -> Any:
     from sklearn.base import clone
 
     from .pipeline import Scaled
@@ -167,14 +190,14 @@ def _scaled(header: dict[str, Any], arrays: Arrays) -> Any:
     learner = _learner({**header, "names": None}, arrays)
     if scaler.n_features_in_ != learner.n_features_in_:
         raise ValueError(f"its scaler has {scaler.n_features_in_} features, its learner {learner.n_features_in_}")
-    model = Scaled(clone(learner), clone(scaler))
+    model = Scaled(clone(learner), scaler=clone(scaler))
     if header["names"] is not None:
         scaler.feature_names_in_ = np.array([str(name) for name in _listed(header["names"])], dtype=object)
     model._keep(learner, scaler)
     return model
 
 
-def agrees(header: dict[str, Any], arrays: Arrays, made: tuple[dict[str, Any], Arrays]) -> None:
+def agrees(header: dict[str, Any], arrays: StoredArrays, made: tuple[dict[str, Any], StoredArrays]) -> None:
     """Raise ``ValueError`` where a file differs from what the model made from it would be written as.
 
     Parameters and scalars that the file does not mention are younger than it: they have their defaults.
@@ -208,7 +231,7 @@ def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
     )
 
 
-def _check_values(arrays: Arrays) -> None:
+def _check_values(arrays: StoredArrays) -> None:
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             if name in MAY_BE_INFINITE and not np.isnan(array).any():

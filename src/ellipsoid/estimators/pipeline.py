@@ -46,7 +46,7 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     False
     """
 
-    def __init__(self, learner: Any, scaler: Any = None, random_state: Any = None) -> None:
+    def __init__(self, learner: Any, *, scaler: Any = None, random_state: Any = None) -> None:
         self.learner = learner
         self.scaler = scaler
         self.random_state = random_state

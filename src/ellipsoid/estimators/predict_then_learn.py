@@ -9,14 +9,12 @@ loop then gets both, in pairs.
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ellipsoid.engine import CSR, Dense
 from ellipsoid.engine.tasks import ASIDE, CODES, PAIRED, PLAIN, WATCHED
 
 from .inputs import RowSource, writable
-
-Codes = NDArray[np.int64]
+from .labels import Codes
 
 
 class WatchedBlock(NamedTuple):
@@ -64,7 +62,7 @@ def watched_block(
 ) -> WatchedBlock:
     """Rows start..stop of a source, ready to be watched."""
     rows = source.rows(start, stop)
-    if shown is None or not getattr(learner.table, "predicts_in_loop", False):
+    if shown is None or not learner.table.predicts_in_loop:
         ledger = np.zeros((2, len(codes)), dtype=np.int64)
         ledger[CODES] = codes
         return WatchedBlock(learner, source, shown, False, start, rows, ledger)

@@ -7,9 +7,10 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, scaled
 from ellipsoid.representation.scaled.tables import PowerTable
-from ellipsoid.representation.scaled.weights import SKIPPED, WEIGHT
+from ellipsoid.representation.scaled.weights import ROW_WEIGHT, SKIPPED
 from ellipsoid.rules import alma, perceptron, romma
 
+from .declaration import declared
 from .kernelized import KernelClassifier
 from .learner import Learner
 from .linear import run_of
@@ -18,15 +19,13 @@ from .scaled_learners import ScaledExpansionLearner, ScaledLearner
 
 
 class ScaledClassifier(KernelClassifier):
-    """What ROMMA and ALMA share."""
+    """What ROMMA and ALMA share; no budget: a pattern given up would change the norm that the next step relies on."""
 
     _linear_learner = ScaledLearner
     _expansion_learner = ScaledExpansionLearner
 
-    # A pattern that is given up would change the norm that the next step relies on.
-    budget = None
 
-
+@declared
 class ROMMA(ScaledClassifier):
     """Relaxed online maximum margin: the shortest weights that satisfy this example and what the last ones stood for.
 
@@ -37,28 +36,9 @@ class ROMMA(ScaledClassifier):
     ----------
     aggressive : bool
         Learn wherever the margin is below 1, not on mistakes only.
-    update : {"uniform", "max", "prop"}
-        How the blame is shared among the rivals that scored too high: equally, all to the highest, or in proportion to
-        the excess; with two labels all are the same.
-    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
-        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
-        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
-        kernel values, one column per training example in the order in which they are learned.
-    gamma, degree, coef0
-        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
-    average : bool or "vote"
-        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
-        that a hypothesis survived.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
+    multiclass : {"uniform", "max", "proportional"}
+        How rivals that scored too high share the blame: equally, all to the highest, or in proportion to the excess;
+        with two labels all are the same.
 
     Examples
     --------
@@ -75,37 +55,12 @@ class ROMMA(ScaledClassifier):
     "Ultraconservative online algorithms for multiclass problems", JMLR 3 (2003), section 6.
     """
 
-    def __init__(
-        self,
-        aggressive: bool = False,
-        update: str = "max",
-        kernel: Any = "linear",
-        gamma: float | str = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        average: bool | str = False,
-        n_epochs: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.aggressive = aggressive
-        self.update = update
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    aggressive: bool = False
+    multiclass: str = "max"
 
     def _start(self) -> Learner:
-        sharing = one_of("update", self.update, perceptron.SHARINGS)
-        rule = romma.ROMMA(sharing, 1.0 if self.aggressive else 0.0)
+        sharing = one_of("multiclass", self.multiclass, perceptron.SHARINGS)
+        rule = romma.ROMMARule(sharing, 1.0 if self.aggressive else 0.0)
         return self._learner(rule, half=0.5)
 
     @property
@@ -113,9 +68,9 @@ class ROMMA(ScaledClassifier):
         """Examples that asked for an update which no weights satisfy: their opposite is all that was learned."""
         return int(self._fitted("skipped_").table.numbers[SKIPPED])
 
-    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+    def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         labels, shared = learner.scores, learner.rule.margin > 0.0
-        parts = {perceptron.UNIFORM: labels * (labels - 1), perceptron.PROP: labels, perceptron.MAX: 2}
+        parts = {perceptron.UNIFORM: labels * (labels - 1), perceptron.PROPORTIONAL: labels, perceptron.MAX: 2}
         return scaled.romma(
             run_of(learner, comparator),
             goal=learner.table.goal,
@@ -124,6 +79,7 @@ class ROMMA(ScaledClassifier):
         )
 
 
+@declared
 class ALMA(ScaledClassifier):
     """Approximately large margin in p-norm: steps that become smaller, weights of norm at most one.
 
@@ -137,25 +93,6 @@ class ALMA(ScaledClassifier):
         it multiplicative in kind.
     alpha : float
         In (0, 1]; 1 learns from mistakes only.
-    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
-        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
-        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
-        kernel values, one column per training example in the order in which they are learned.
-    gamma, degree, coef0
-        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features.
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
-    average : bool or "vote"
-        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
-        that a hypothesis survived.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Examples
     --------
@@ -173,33 +110,8 @@ class ALMA(ScaledClassifier):
     Gentile, "A new approximate maximal margin classification algorithm", JMLR 2 (2001).
     """
 
-    def __init__(
-        self,
-        p: float = 2,
-        alpha: float = 0.9,
-        kernel: Any = "linear",
-        gamma: float | str = "auto",
-        degree: int = 3,
-        coef0: float = 0.0,
-        fit_intercept: bool = True,
-        average: bool | str = False,
-        n_epochs: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.p = p
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    p: float = 2.0
+    alpha: float = 0.9
 
     def _start(self) -> Learner:
         p, alpha = positive("p", self.p), positive("alpha", self.alpha)
@@ -209,11 +121,11 @@ class ALMA(ScaledClassifier):
             raise ValueError(f"alpha must lie in (0, 1], got {self.alpha!r}")
         if p > 2.0 and not (isinstance(self.kernel, str) and self.kernel == "linear"):
             raise ValueError(f"p must be 2 with a kernel, whose feature space has no other norm; got {self.p!r}")
-        rule = alma.ALMA(alpha, p)
+        rule = alma.ALMARule(alpha, p, alma.EVERY_MARGIN)
         # |(-h w, h w)|_q = |w|_q: a third label changes nothing for the two before it.
         return self._learner(rule, half=2.0 ** (1.0 / p - 1.0))
 
-    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+    def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         table, rule = learner.table, learner.rule
         run = run_of(learner, comparator)
         return scaled.alma(
@@ -221,5 +133,5 @@ class ALMA(ScaledClassifier):
             table.dual(learner.scores) if isinstance(table, PowerTable) else run.weights,
             power=rule.p,
             alpha=rule.alpha,
-            weight=float(table.numbers[WEIGHT]),
+            weight=float(table.numbers[ROW_WEIGHT]),
         )

@@ -20,6 +20,8 @@ from .learner import Learner
 class ScaledLearner(Learner):
     """Linear weights with a factor in front; a rule with p > 2 keeps them in the dual of that norm."""
 
+    table: ScaledTable
+
     def new_table(self, by_class: bool) -> ScaledTable:
         """Weights with a factor in front."""
         power = getattr(self.rule, "p", 2.0)
@@ -31,6 +33,8 @@ class ScaledLearner(Learner):
 class ScaledExpansionLearner(ExpansionLearner):
     """A kernel expansion with a factor in front."""
 
+    table: ScaledExpansionTable
+
     def new_table(self, by_class: bool) -> ScaledExpansionTable:
         """Support patterns, dense or sparse as the first rows are."""
         table = ScaledExpansionTable(self.kernel, average=self.average, constant=self.constant, sparse=not by_class)
@@ -38,7 +42,7 @@ class ScaledExpansionLearner(ExpansionLearner):
             table.history = History(1)
         return table
 
-    def go(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark) -> None:
+    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark) -> None:
         """Run the loop over a block; it stops where an update leaves something to be done to the whole expansion."""
         reached, stop = 0, len(ahead.when)
         rows, rep = Dense(np.empty((stop, 0)), 0.0), ScaledAhead(ahead, ahead.state)

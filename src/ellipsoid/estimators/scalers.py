@@ -13,7 +13,7 @@ from ellipsoid.engine import entry
 
 from . import moments as running
 from .inputs import RowSource, check_memory, writable
-from .moments import COUNT, MEAN, SQUARES
+from .moments import COUNT, MEAN, SQUARE_SUM
 
 NOTHING = np.zeros(0), np.zeros((0, 0))
 
@@ -168,7 +168,7 @@ class StandardStream(Scaler):
     Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American Statistician 37 (1983).
     """
 
-    def __init__(self, with_mean: bool = True, grow_features: bool = False) -> None:
+    def __init__(self, *, with_mean: bool = True, grow_features: bool = False) -> None:
         self.with_mean = with_mean
         self.grow_features = grow_features
 
@@ -235,7 +235,7 @@ class StandardStream(Scaler):
             data = np.ascontiguousarray(rows.data, dtype=np.float64)
             out = np.empty(len(data)) if write else NOTHING[0]
             args = (data, rows.indices, rows.indptr, table, seen, learn, out, NOTHING[0] if early is None else early)
-            seen = entry(running.sparse_rows, *args)(*args)
+            seen = entry(running.scale_sparse_rows, *args)(*args)
             parts = (out, rows.indices, rows.indptr)
             answer: Any = sp.csr_matrix(parts, shape=(source.n, source.width)) if write else None
         else:
@@ -246,7 +246,7 @@ class StandardStream(Scaler):
                 X = np.ascontiguousarray(rows.X, dtype=np.float64)
                 ahead = NOTHING[1] if early is None else early[start:stop]
                 dense = (X, table, seen, learn, self._centre, place, ahead)
-                seen = entry(running.dense_rows, *dense)(*dense)
+                seen = entry(running.scale_dense_rows, *dense)(*dense)
         self.n_samples_seen_ = int(seen)
         return answer
 
@@ -289,7 +289,11 @@ class StandardStream(Scaler):
         table, rows = arrays["moments"], int(scalars["rows"])
         if table.shape != (3, int(scalars["width"])) or rows < 0:
             raise ValueError("its moments have the wrong shape")
-        if (table[[COUNT, SQUARES]] < 0.0).any() or (table[COUNT] > rows).any() or not np.isfinite(table[MEAN]).all():
+        if (
+            (table[[COUNT, SQUARE_SUM]] < 0.0).any()
+            or (table[COUNT] > rows).any()
+            or not np.isfinite(table[MEAN]).all()
+        ):
             raise ValueError("its moments are not those of a stream")
         super().restore(scalars, arrays)
         self.n_samples_seen_, self._centre = rows, bool(scalars["centre"])
@@ -312,7 +316,7 @@ class UnitNorm(Scaler):
            [0. , 0. ]])
     """
 
-    def __init__(self, grow_features: bool = False) -> None:
+    def __init__(self, *, grow_features: bool = False) -> None:
         self.grow_features = grow_features
 
     def _run(self, source: RowSource, learn: bool, write: bool) -> Any:

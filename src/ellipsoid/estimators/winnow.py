@@ -1,5 +1,6 @@
 """Winnow: multiplicative updates for the ultraconservative family."""
 
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -15,17 +16,20 @@ from ellipsoid.links.table import LinkTable
 from ellipsoid.rules import perceptron, winnow
 
 from .base import OnlineClassifier
+from .declaration import declared
 from .dual import refuse_third_label
 from .inputs import RowSource
 from .learner import NO_LABELS, Learner
-from .measures import blur, compared, linked_off
+from .measures import comparator_of, conjugate_error, rounding_behind_link
 from .parameters import one_of, positive
 
 
 class WinnowLearner(Learner):
     """A row of weights for every label, two labels included: their rows are not opposite."""
 
-    def __init__(self, rule: winnow.Winnow, link: Link, *, intercept: bool, average: bool) -> None:
+    table: LinkTable
+
+    def __init__(self, rule: winnow.WinnowRule, link: Link, *, intercept: bool, average: bool) -> None:
         super().__init__(rule, intercept=intercept, average=average)
         self.link = link
 
@@ -57,6 +61,7 @@ class WinnowLearner(Learner):
         return theta if self.constant else theta[:, 1:]
 
 
+@declared
 class Winnow(OnlineClassifier):
     """Winnow, multiclass: weights are multiplied by exponentials of the example, and sum to one.
 
@@ -72,29 +77,19 @@ class Winnow(OnlineClassifier):
     balanced : bool
         Learn on features and their negatives, so that weights may be negative; no memory is doubled. Without it
         all weights are positive, and no example can be learned that needs a negative one.
-    update : {"uniform", "max", "prop"}
-        How labels that scored too high share the blame: equally, all to the highest, or in proportion to the excess.
+    multiclass : {"uniform", "max", "proportional"}
+        How rivals that scored too high share the blame: equally, all to the highest, or in proportion to the excess.
     margin : float
         0 updates on mistakes only (ties are mistakes); more updates on narrow successes too.
-    fit_intercept : bool
-        Add a constant feature 1 to every example; its weight is the intercept.
     average : bool
         Predict with the average of all hypotheses so far instead of the last one.
         It costs a pass over all weights at each update.
-    n_epochs : int
-        Passes that ``fit`` makes over its data.
-    shuffle : bool
-        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
-    random_state : int, RandomState or None
-        Seed of those orders.
-    grow_features : bool
-        Let a wider X add features in mid-stream; otherwise it is refused.
 
     Notes
     -----
-    Version 2 with ``update="max"`` is :class:`QuasiAdditive` with ``update="fixed"`` and C = eta, link ``"balanced"``
-    or ``"entropy"``. For two labels both versions, balanced, are one algorithm, and version 2 is balanced in any case.
-    The start is uniform over the labels that are known: more than two must be announced by ``classes``.
+    Version 2 with ``multiclass="max"`` is :class:`QuasiAdditive` with ``update="fixed"``, C = eta and the link
+    "balanced" or "entropy". For two labels both versions, balanced, are one algorithm, and version 2 is balanced
+    in any case. The start is uniform over the labels that are known: more than two must be announced by ``classes``.
 
     Examples
     --------
@@ -112,42 +107,20 @@ class Winnow(OnlineClassifier):
     Crammer and Singer, "Ultraconservative online algorithms for multiclass problems", JMLR 3 (2003), section 6.
     """
 
-    _core: WinnowLearner
+    _core: WinnowLearner = field(init=False)
     _counts_features = True  # all share the weight
 
-    def __init__(
-        self,
-        version: int = 2,
-        eta: float = 0.1,
-        balanced: bool = True,
-        update: str = "max",
-        margin: float = 0.0,
-        fit_intercept: bool = True,
-        average: bool = False,
-        n_epochs: int = 5,
-        shuffle: bool = True,
-        random_state: Any = None,
-        grow_features: bool = False,
-    ) -> None:
-        self.version = version
-        self.eta = eta
-        self.balanced = balanced
-        self.update = update
-        self.margin = margin
-        self.fit_intercept = fit_intercept
-        self.average = average
-        self.n_epochs = n_epochs
-        self.shuffle = shuffle
-        self.random_state = random_state
-        self.grow_features = grow_features
+    version: int = 2
+    eta: float = 0.1
+    balanced: bool = True
+    multiclass: str = "max"
+    margin: float = 0.0
 
     def _start(self) -> WinnowLearner:
-        sharing = one_of(
-            "update", self.update, {"uniform": perceptron.UNIFORM, "max": perceptron.MAX, "prop": perceptron.PROP}
-        )
+        sharing = one_of("multiclass", self.multiclass, perceptron.SHARINGS)
         if self.version not in (1, 2):
             raise ValueError(f"version must be 1 or 2, got {self.version!r}")
-        rule = winnow.Winnow(sharing, positive("margin", self.margin, zero=True), positive("eta", self.eta))
+        rule = winnow.WinnowRule(sharing, positive("margin", self.margin, zero=True), positive("eta", self.eta))
         link = Link(BALANCED if self.balanced else SIMPLEX, joint=self.version == 2)
         return WinnowLearner(rule, link, intercept=self.fit_intercept, average=self.average)
 
@@ -166,14 +139,19 @@ class Winnow(OnlineClassifier):
         U = comparator if learner.constant else comparator[:, 1:]
         if len(learner.labels) == 2 and len(U) == 1:
             U = _two_rows(learner.link, U)
-        off, groups = linked_off(tally, learner.link, 2.0 + learner.width, 0.0), len(learner.link.groups(theta))
+        off, groups = (
+            rounding_behind_link(tally, learner.link, 2.0 + learner.width, 0.0),
+            len(learner.link.groups(theta)),
+        )
         run = multiplicative.Multiplied(
             updates=int(tally[tallies.UPDATES]), eta=rule.eta, margin=rule.margin, lost=off.lost,
             growth=Span.about(float(tally[tallies.RADIUS2]), 8) * (1.0 if learner.link.joint else 2.0),
             drift=groups * off.drift,
         )  # fmt: skip
-        conjugate = Span.within(learner.link.conjugate(theta), blur(learner.link, theta) + groups * off.drift)
-        held = compared(learner.link, theta, learner.link.fitted(U))
+        conjugate = Span.within(
+            learner.link.conjugate(theta), conjugate_error(learner.link, theta) + groups * off.drift
+        )
+        held = comparator_of(learner.link, theta, learner.link.fitted(U))
         zeros = bool(tally[tallies.ZEROS] > 0.0)
         return [
             *multiplicative.winnow(run, held, mistakes=self.mistakes_, zeros=zeros),

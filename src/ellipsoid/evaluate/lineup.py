@@ -21,9 +21,9 @@ class Entry(NamedTuple):
 
 
 LINE_UP = (
-    Entry("Perceptron (max)", "Perceptron", {"update": "max"}),
-    Entry("Perceptron (max, averaged)", "Perceptron", {"update": "max", "average": True}),
-    Entry("Perceptron (one-vs-rest)", "Perceptron", {"update": "ovr"}, multiclass=True),
+    Entry("Perceptron (max)", "Perceptron", {"multiclass": "max"}),
+    Entry("Perceptron (max, averaged)", "Perceptron", {"multiclass": "max", "average": True}),
+    Entry("Perceptron (one-vs-rest)", "Perceptron", {"multiclass": "ovr"}, multiclass=True),
     Entry("PA-I", "PassiveAggressive", {"variant": "I", "C": 1.0}),
     Entry("PA-I (averaged)", "PassiveAggressive", {"variant": "I", "C": 1.0, "average": True}),
     Entry("MIRA", "MIRA", {}),
@@ -49,8 +49,8 @@ def line_up(n_classes: int) -> dict[str, Any]:
 def from_spec(spec: str) -> tuple[str, Any]:
     """The label and the learner of ``NAME`` or ``NAME:key=value:key=value``.
 
-    >>> from_spec("Perceptron:update=ovr:average=true")[0]
-    'Perceptron (update=ovr, average=True)'
+    >>> from_spec("Perceptron:multiclass=ovr:average=true")[0]
+    'Perceptron (multiclass=ovr, average=True)'
     """
     name, *settings = spec.split(":")
     parameters = dict(parameter(setting) for setting in settings)
@@ -77,7 +77,7 @@ def learner(name: str, parameters: dict[str, Any]) -> Any:
 def parameter(setting: str) -> tuple[str, Any]:
     """``key=value`` with the value as a number, a truth value, None or, failing those, a string.
 
-    >>> [parameter(s)[1] for s in ("C=0.5", "C=inf", "average=true", "update=ovr", "budget=none")]
+    >>> [parameter(s)[1] for s in ("C=0.5", "C=inf", "average=true", "multiclass=ovr", "budget=none")]
     [0.5, inf, True, 'ovr', None]
     """
     key, equals, text = setting.partition("=")

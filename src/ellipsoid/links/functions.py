@@ -20,11 +20,10 @@ from math import inf, log
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+
+from ellipsoid.representation.table_protocol import Floats
 
 NORM, SIMPLEX, BALANCED = range(3)
-
-Floats = NDArray[np.float64]
 
 # A comparator whose weights sum to one up to this is a distribution.
 NEARLY = 1e-9

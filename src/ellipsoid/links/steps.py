@@ -17,19 +17,19 @@ from .functions import NORM, SIMPLEX
 from .protocol import risen, search
 from .row_coordinates import column, stretch, value
 from .weights import (
-    CEILING,
     DIVISOR,
-    FALLEN,
-    FLOOR,
+    FALLEN_SUM,
     HIGH,
+    LARGEST_SUM,
+    LEAST_SUM,
     LOW,
-    PEAK,
+    PEAK_SUM,
     REACH,
     SHIFT,
     Linked,
+    add_to_average,
     conjugate,
     divisor_of,
-    flush,
     part,
     put,
     renew,
@@ -62,7 +62,7 @@ def remainder(rep, rows, t, moves, work):
             low += (high - (total - back)) + (old - back)
             high = total
     rest = max(0.0, high + low)
-    if rest > 0.0 and rest >= LEFT * numbers[g, PEAK]:
+    if rest > 0.0 and rest >= LEFT * numbers[g, PEAK_SUM]:
         return rest, shift
     least = -inf if rep.kind == SIMPLEX else 0.0
     top = others(rep, rows, t, moves, work, least)[1]
@@ -222,8 +222,8 @@ def advance(rep, rows, t, moves, work):
                     put(numbers, g, part(rep, V[j, r], theta[j, r], shift))
     E = numbers[g, HIGH] + numbers[g, LOW]
     total = total_of(rep, E, shift)
-    numbers[g, PEAK] = max(numbers[g, PEAK], abs(numbers[g, HIGH]))
-    if far or not FLOOR < total < CEILING or total < FALLEN * numbers[g, PEAK]:
+    numbers[g, PEAK_SUM] = max(numbers[g, PEAK_SUM], abs(numbers[g, HIGH]))
+    if far or not LEAST_SUM < total < LARGEST_SUM or total < FALLEN_SUM * numbers[g, PEAK_SUM]:
         renew(rep, g)
     else:
         numbers[g, DIVISOR] = divisor_of(rep, E, shift)
@@ -248,7 +248,7 @@ def _(rep, rule, rows, t, moves, work, tally):
             start = group[1]
             continue
         if rep.U.shape[0] > 0:
-            flush(rep, g, tally[ROUNDS])
+            add_to_average(rep, g, tally[ROUNDS])
         before = state_of(rep, g)
         margin = 0.0
         for m in range(group[0], group[1]):

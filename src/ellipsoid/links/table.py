@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.engine import compiled, entry
-from ellipsoid.representation.rollback import Marked
-from ellipsoid.representation.tables import Floats
+from ellipsoid.representation.table_protocol import Floats, StoredArrays, Table
 
 from . import steps as _steps  # noqa: F401  (the bodies that make links learn)
 from .functions import SIMPLEX, Link
-from .weights import DIVISOR, HIGH, LOW, NUMBERS, REACH, SHIFT, SINCE, Linked, divisor_of, put, renew
+from .weights import DIVISOR, GROUP_NUMBERS, HIGH, LOW, REACH, SHIFT, SINCE_ROUND, Linked, divisor_of, put, renew
 
 
 @compiled
@@ -25,7 +24,7 @@ def renew_all(rep, groups):
     return np.int64(0)
 
 
-class LinkTable(Marked):
+class LinkTable(Table):
     """theta and V of ``scores`` functions over ``width`` features and, if ``constant``, the constant one.
 
     >>> table = LinkTable(Link(SIMPLEX), average=False, constant=False)
@@ -49,7 +48,7 @@ class LinkTable(Marked):
         self.dual: Floats = np.zeros(shape)
         self.V: Floats = np.zeros(shape)
         self.U: Floats = np.zeros(shape if self.average else (0, 0))
-        self.numbers: Floats = np.zeros((1 if self.link.joint else functions, NUMBERS))
+        self.numbers: Floats = np.zeros((1 if self.link.joint else functions, GROUP_NUMBERS))
         self.numbers[:, DIVISOR] = 1.0
         if self.link.quadratic:
             self.numbers[:, SHIFT] = 1.0
@@ -111,12 +110,6 @@ class LinkTable(Marked):
         groups = 1 if self.link.joint else self.functions
         entry(renew_all, self.rep, groups)(self.rep, groups)
 
-    def prepare(self) -> None:
-        """Nothing is left to choose before the first row."""
-
-    def settle(self) -> None:
-        """Nothing is left to do after a run."""
-
     def theta(self, scores: int) -> Floats:
         """The dual vectors of the first ``scores`` functions as rows (constant first)."""
         return self.dual.T[:scores, : 1 + self.width]
@@ -126,17 +119,15 @@ class LinkTable(Marked):
         return self.V / self.numbers[:, DIVISOR]
 
     def _mean(self, rounds: int) -> Floats:
-        since = self.numbers[:, SINCE]
+        since = self.numbers[:, SINCE_ROUND]
         return (self.U + self._present() * (rounds - since)) / rounds
 
     def weights(self, scores: int, rounds: int) -> Floats:
-        """The first ``scores`` functions as rows (constant first); the average over ``rounds`` where one is kept."""
         table = self._mean(rounds) if self.average and rounds > 0 else self._present()
         found: Floats = table.T[:scores, : 1 + self.width]
         return found
 
     def predictor(self, rounds: int) -> Any:
-        """What predictions are scored with: the table itself, or its average over the rounds."""
         if not self.average or rounds == 0:
             return self.rep
         return self.rep._replace(V=self._mean(rounds), numbers=np.ones_like(self.numbers))
@@ -150,19 +141,17 @@ class LinkTable(Marked):
             if table.size:
                 table[:, 1] = by * table[:, 0]
                 table[:, 0] = 0.0 - table[:, 1]  # never -0.0
-        self.numbers[:, SINCE] = self.numbers[0, SINCE]
+        self.numbers[:, SINCE_ROUND] = self.numbers[0, SINCE_ROUND]
         self.renew()
 
-    def state(self, scores: int) -> dict[str, Floats]:
-        """Arrays that hold everything, trimmed of spare capacity."""
-        arrays = {"W": self.theta(scores).copy(), "V": self.V.T[:scores, : 1 + self.width].copy()}
+    def state(self, scores: int) -> StoredArrays:
+        arrays: StoredArrays = {"W": self.theta(scores).copy(), "V": self.V.T[:scores, : 1 + self.width].copy()}
         arrays["sums"] = self.numbers[: 1 if self.link.joint else scores].copy()
         if self.average:
             arrays["U"] = self.U.T[:scores, : 1 + self.width].copy()
         return arrays
 
-    def restore(self, arrays: dict[str, Floats]) -> None:
-        """Take back what ``state`` gave."""
+    def restore(self, arrays: StoredArrays) -> None:
         scores, columns = arrays["W"].shape
         self.reserve(max(scores, 1), columns - 1)
         if arrays["V"].shape != (scores, columns) or arrays["sums"].shape != self.numbers[:scores].shape:
@@ -173,10 +162,3 @@ class LinkTable(Marked):
             if table.size and name in arrays:
                 table[:columns, :scores] = arrays[name].T
         self.numbers[: len(arrays["sums"])] = arrays["sums"]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "rep"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._bind()

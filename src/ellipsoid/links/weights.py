@@ -26,20 +26,18 @@ from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.native.memory import prefetch
 from ellipsoid.engine.protocol import norm2, room, score
 from ellipsoid.engine.rows import CSR, Dense
-from ellipsoid.representation.linear import AHEAD, LINE
+from ellipsoid.representation.linear import AHEAD, CACHE_LINE
 
 from .functions import BALANCED, NORM, SIMPLEX
 from .row_coordinates import column, stretch, value
 
-SHIFT, HIGH, LOW, PEAK, DIVISOR, SINCE = range(6)
-NUMBERS = 6
+SHIFT, HIGH, LOW, PEAK_SUM, DIVISOR, SINCE_ROUND = range(6)
+GROUP_NUMBERS = 6
 
 # Largest |theta| beside the shift, and the smallest and largest sums; e^300 squared is still a float64.
-REACH, FLOOR, CEILING = 300.0, 1e-130, 1e200
+REACH, LEAST_SUM, LARGEST_SUM = 300.0, 1e-130, 1e200
 # A sum that has fallen to this share of its peak is summed anew.
-FALLEN = 1e-10
-# How far below the shift all coordinates may lie together before another unit is chosen for them.
-DEEP = 20.0
+FALLEN_SUM = 1e-10
 
 
 class Linked(NamedTuple):
@@ -83,7 +81,7 @@ def _(rep, rows, t, n, scores):
     for k in range(rows.indptr[t], rows.indptr[t + 1]):
         if k + AHEAD < rows.indices.shape[0]:
             coming = 1 + np.uint64(rows.indices[k + AHEAD])
-            for r in range(0, n, LINE):
+            for r in range(0, n, CACHE_LINE):
                 prefetch(V, coming, r)
         j = 1 + np.uint64(rows.indices[k])
         x = np.float64(rows.data[k])
@@ -208,16 +206,16 @@ def renew(rep, g):
             V[j, r] = weight(rep, theta[j, r], shift)
             put(numbers, g, part(rep, V[j, r], theta[j, r], shift))
     E = numbers[g, HIGH] + numbers[g, LOW]
-    numbers[g, PEAK] = abs(numbers[g, HIGH])
+    numbers[g, PEAK_SUM] = abs(numbers[g, HIGH])
     numbers[g, DIVISOR] = divisor_of(rep, E, shift)
 
 
 @helper(inline=False)
-def flush(rep, g, rounds):
+def add_to_average(rep, g, rounds):
     """Add the present weights of a group, times the rounds they lasted, to the sums of the average."""
     numbers, U, V = rep.numbers, rep.U, rep.V
-    lasted = (rounds - numbers[g, SINCE]) / numbers[g, DIVISOR]
-    numbers[g, SINCE] = rounds
+    lasted = (rounds - numbers[g, SINCE_ROUND]) / numbers[g, DIVISOR]
+    numbers[g, SINCE_ROUND] = rounds
     start, stop = (0, rep.functions) if rep.joint else (g, g + 1)
     for j in range(rep.first, rep.columns):
         for r in range(start, stop):

@@ -18,7 +18,7 @@ from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS
 
 # Features to fetch ahead, and float64 numbers in a cache line.
-AHEAD, LINE = 32, 8
+AHEAD, CACHE_LINE = 32, 8
 
 
 class ClassMajor(NamedTuple):
@@ -120,7 +120,7 @@ def _(rep, rows, t, first, sums, scores):
     sums = add_products(sums, W, 0, first, rows.constant)
     for k in range(rows.indptr[t], rows.indptr[t + 1]):
         coming = 1 + np.uint64(indices[np.uint64(min(k + AHEAD, last))])
-        for r in range(first, first + LANES * len(sums), LINE):
+        for r in range(first, first + LANES * len(sums), CACHE_LINE):
             prefetch(W, coming, r)
         sums = add_products(sums, W, 1 + np.uint64(indices[np.uint64(k)]), first, data[np.uint64(k)])
     store_sums(sums, scores, first)

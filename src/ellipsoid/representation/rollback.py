@@ -7,12 +7,10 @@ new values, the content of the small arrays it may write to, and whatever part o
 
 import copy
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
-
-Array = NDArray[Any]
 
 
 class Mark:
@@ -30,11 +28,11 @@ class Mark:
     ({'at': (0, 0), 'seen': array([0.])}, array([0., 0., 0., 0.]))
     """
 
-    def __init__(self, objects: Iterable[Any], arrays: Iterable[Array]) -> None:
+    def __init__(self, objects: Iterable[Any], arrays: Iterable[NDArray[Any]]) -> None:
         self.attributes = [(each, each.__dict__.copy()) for each in objects]
-        self.contents: list[tuple[Array, Any, Array]] = [(array, ..., array.copy()) for array in arrays]
+        self.contents: list[tuple[NDArray[Any], Any, NDArray[Any]]] = [(array, ..., array.copy()) for array in arrays]
 
-    def save(self, array: Array, where: Any) -> None:
+    def save(self, array: NDArray[Any], where: Any) -> None:
         """Note a part of an array that is going to be written to."""
         self.contents.append((array, where, np.array(array[where])))
 
@@ -46,26 +44,28 @@ class Mark:
             each.__dict__ = attributes.copy()
 
 
-class Marked:
-    """What a table tells about itself to be marked."""
+class Marked(Protocol):
+    """What is asked of something that can be marked; a part of every table."""
 
     def pieces(self) -> list[Any]:
         """The objects whose attributes a step may give new values."""
         return [self]
 
-    def small(self) -> list[Array]:
+    def small(self) -> list[NDArray[Any]]:
         """The arrays that a step may write to without a note."""
         return []
 
-    def written(self) -> list[Array]:
+    def written(self) -> list[NDArray[Any]]:
         """The same for the loop over a block that may have to be taken back."""
         return self.small()
 
     def returned(self) -> None:
         """It was put back: make anew what is only derived from the rest."""
+        return
 
     def finish(self) -> None:
         """Do what the loop has left to be done after the last row, if that was broken off."""
+        return
 
     def twin(self) -> Self:
         """A copy that shares nothing but the kernel, which may be the user's own function."""

@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 from ellipsoid.engine.native.vector_sums import LANES
 
 from .averages import mean
-from .linear import LINE, ClassMajor, FeatureMajor
-from .rollback import Marked
-
-Floats = NDArray[np.float64]
+from .linear import CACHE_LINE, ClassMajor, FeatureMajor
+from .table_protocol import Floats, StoredArrays, Table
 
 
 def whole_blocks(scores: int) -> int:
@@ -27,8 +25,8 @@ def whole_blocks(scores: int) -> int:
 def zeros(shape: tuple[int, ...]) -> Floats:
     """Zeros that begin where a cache line does: blocks read from them never straddle two lines."""
     size = prod(shape)
-    raw = np.zeros(size + LINE)
-    skip = -raw.ctypes.data // raw.itemsize % LINE
+    raw = np.zeros(size + CACHE_LINE)
+    skip = -raw.ctypes.data // raw.itemsize % CACHE_LINE
     table: Floats = raw[skip : skip + size].reshape(shape)
     return table
 
@@ -42,7 +40,7 @@ def doubled(array: NDArray[Any], rows: int) -> NDArray[Any]:
     return grown
 
 
-class LinearTable(Marked):
+class LinearTable(Table):
     """Weights of ``scores`` linear functions over ``width`` features and the constant one.
 
     >>> table = LinearTable(by_class=True, average=False)
@@ -51,7 +49,6 @@ class LinearTable(Marked):
     ((0, 5), (3, 5))
     """
 
-    # Does the loop itself predict with the average, where it is watched?
     predicts_in_loop = True
 
     def __init__(self, *, by_class: bool, average: bool) -> None:
@@ -74,7 +71,6 @@ class LinearTable(Marked):
         self.rep: Any = (ClassMajor if self.by_class else FeatureMajor)(self.W, self.U)
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many scores and features; True if the tables moved."""
         self.width = max(self.width, width)
         old_scores, old_columns = self._oriented(self.W).shape
         if scores <= old_scores and 1 + self.width <= old_columns:
@@ -118,14 +114,7 @@ class LinearTable(Marked):
         self.W[:] = 0.0
         self.U[:] = 0.0
 
-    def prepare(self) -> None:
-        """Nothing is left to choose before the first row."""
-
-    def settle(self) -> None:
-        """Nothing is left to do after a run."""
-
     def weights(self, scores: int, rounds: int) -> Floats:
-        """The first ``scores`` functions as rows (constant first); the average over ``rounds`` where one is kept."""
         W = self._oriented(self.W)[:scores, : 1 + self.width]
         if not self.average or rounds == 0:
             return W
@@ -133,13 +122,11 @@ class LinearTable(Marked):
         return found
 
     def predictor(self, rounds: int) -> Any:
-        """What predictions are scored with: the table itself, or its average over the rounds."""
         if not self.average or rounds == 0:
             return self.rep
         return self.rep._replace(W=mean(self.W, self.U, rounds, -1.0))
 
     def split(self, factor: float) -> None:
-        """Turn one binary function into two opposite ones: rows ``-factor w`` and ``factor w``."""
         self.reserve(2, self.width)
         for table in (self.W, self.U):
             if table.size:
@@ -147,23 +134,14 @@ class LinearTable(Marked):
                 view[1] = factor * view[0]
                 view[0] = 0.0 - view[1]  # never -0.0
 
-    def state(self, scores: int) -> dict[str, Floats]:
-        """Arrays that hold everything, trimmed of spare capacity."""
-        arrays = {"W": self._oriented(self.W)[:scores, : 1 + self.width].copy()}
+    def state(self, scores: int) -> StoredArrays:
+        arrays: StoredArrays = {"W": self._oriented(self.W)[:scores, : 1 + self.width].copy()}
         if self.average:
             arrays["U"] = self._oriented(self.U)[:scores, : 1 + self.width].copy()
         return arrays
 
-    def restore(self, arrays: dict[str, Floats]) -> None:
-        """Take back what ``state`` gave."""
+    def restore(self, arrays: StoredArrays) -> None:
         scores, columns = arrays["W"].shape
         self.reserve(max(scores, 1), columns - 1)
         for name in ("W", "U") if self.average else ("W",):
             self._oriented(getattr(self, name))[:scores, :columns] = arrays[name]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "rep"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._bind()

@@ -14,37 +14,30 @@ Gentile (JMLR 2001), section 3.
 from math import sqrt
 from typing import NamedTuple
 
-from ellipsoid.engine.protocol import share, step
+from ellipsoid.engine.protocol import step
 from ellipsoid.engine.tally import UPDATES
 from ellipsoid.representation.kernel.lookahead import NORM2
 from ellipsoid.representation.scaled.powers import stride
-from ellipsoid.representation.scaled.weights import WEIGHT, blend
+from ellipsoid.representation.scaled.weights import ROW_WEIGHT, blend
 
-from .pairwise import against_highest_rival
-
-# No row that the loop accepts has a larger score: the margin that counts depends on the row and the round.
-ANY = 1e146
+# The margin that counts depends on the row and the round: the loop is to ask at every row that it accepts.
+EVERY_MARGIN = 1e146
 
 
-class ALMA(NamedTuple):
+class ALMARule(NamedTuple):
     """``alpha`` in (0, 1] is how much of the margin may be missing; 1 updates on mistakes only. ``p`` >= 2."""
 
-    alpha: float = 0.9
-    p: float = 2.0
-    margin: float = ANY
+    alpha: float
+    p: float
+    margin: float
 
 
-@step.register(ALMA)
+@step.register(ALMARule)
 def _(rule, margin, energy):
     return 1.0
 
 
-@share.register(ALMA)
-def _(rule, n, y, energy, work):
-    return against_highest_rival(rule, n, y, energy, work)
-
-
-@stride.register(ALMA)
+@stride.register(ALMARule)
 def _(rule, reach, tally):
     j = tally[UPDATES] + 1.0
     if reach > (1.0 - rule.alpha) * sqrt(8.0 * (rule.p - 1.0) / j) / rule.alpha:
@@ -52,7 +45,7 @@ def _(rule, reach, tally):
     return sqrt(2.0 / ((rule.p - 1.0) * j))
 
 
-@blend.register(ALMA)
+@blend.register(ALMARule)
 def _(rule, state, reach, energy, tally):
     size = sqrt(energy)
     eta = stride(rule, reach / size, tally)
@@ -61,5 +54,5 @@ def _(rule, state, reach, energy, tally):
     grown = max(0.0, state[NORM2] + eta * (eta + 2.0 * reach / size))
     c = 1.0 / max(1.0, sqrt(grown))
     state[NORM2] = min(1.0, grown)
-    state[WEIGHT] = c * (state[WEIGHT] + eta)
+    state[ROW_WEIGHT] = c * (state[ROW_WEIGHT] + eta)
     return c, c * eta / size

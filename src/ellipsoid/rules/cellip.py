@@ -46,51 +46,44 @@ from ellipsoid.ellipsoids.state import (
     WIDENED,
 )
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import on_zero_row, share, step, wants_label
+from ellipsoid.engine.protocol import on_zero_row, step, wants_label
 from ellipsoid.engine.tally import ROUNDS
-
-from .pairwise import against_highest_rival
 
 # What an empty intersection leads to.
 SKIP, FREEZE, RESTART, RAISE = range(4)
 
 TOLERANCE = 1e-9
 # Second-order terms, of errors that are this small at the most.
-SMALL, SECOND = 0.05, 1.1
+SMALL_ERROR, SECOND = 0.05, 1.1
 # Where a cut is too deep for what rounding leaves of the shape, one of this depth may not be.
 GENTLE = 0.9
 
 
-class CELLIP(NamedTuple):
+class CELLIPRule(NamedTuple):
     """``margin`` is where the rule becomes passive: 0 (mistakes), ``threshold`` (margin), huge (always).
 
     ``radius`` is that of the start ball.
     """
 
-    margin: float = 0.0
-    threshold: float = 0.1
-    smallest: bool = False
-    policy: int = SKIP
-    selective: bool = False
-    radius: float = 1.0
+    margin: float
+    threshold: float
+    smallest: bool
+    policy: int
+    selective: bool
+    radius: float
 
 
-@step.register(CELLIP)
+@step.register(CELLIPRule)
 def _(rule, margin, energy):
     return 1.0 if margin <= 0.0 or margin < rule.margin else 0.0
 
 
-@share.register(CELLIP)
-def _(rule, n, y, energy, work):
-    return against_highest_rival(rule, n, y, energy, work)
-
-
-@caution.register(CELLIP)
+@caution.register(CELLIPRule)
 def _(rule):
     return rule.radius
 
 
-@wants_label.register(CELLIP)
+@wants_label.register(CELLIPRule)
 def _(rule, task, rep, rows, t, work, tally):
     if rule.selective and not disagreement(task, rep, rows, t, work, rule.radius):
         return False
@@ -98,7 +91,7 @@ def _(rule, task, rep, rows, t, work, tally):
     return True
 
 
-@on_zero_row.register(CELLIP)
+@on_zero_row.register(CELLIPRule)
 def _(rule, rep, tally):
     # Every classifier has margin 0 on a zero row; on one so short that its square vanished, hardly more.
     if rule.threshold > 4.0 * FAINT * rule.radius and not (rule.policy == FREEZE and rep.state[EMPTY_COUNT] > 0.0):
@@ -115,7 +108,7 @@ def refute(rule, state, rounds):
         state[HALT] = 1.0
 
 
-@cut.register(CELLIP)
+@cut.register(CELLIPRule)
 def _(rule, margin, quadratic, norm2, state, rounds, errors):
     if rule.policy == FREEZE and state[EMPTY_COUNT] > 0.0:
         return 0.0, 0.0
@@ -178,7 +171,7 @@ def shallow(rule, alpha, blur, root, norm2, state, errors):
     if kappa > 0.0:
         widen += sqrt(steep) * bend + 0.5 * steep * dent
     growth = 2.0 * SECOND * widen + U * (8.0 + 8.0 * (abs(log_scale) + abs(scaled)))
-    if not (widen < SMALL and dim * growth < -0.5 * (dim * scaled + kept)):
+    if not (widen < SMALL_ERROR and dim * growth < -0.5 * (dim * scaled + kept)):
         return 0.0, 0.0
     state[LOG_SCALE] += scaled + growth
     state[WIDENED] += growth

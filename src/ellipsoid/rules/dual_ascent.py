@@ -17,30 +17,28 @@ from math import inf
 from typing import NamedTuple
 
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import on_zero_row, record_step, share, step
+from ellipsoid.engine.protocol import against_highest_rival, on_zero_row, record_step, share, step
 from ellipsoid.engine.tally import GAIN, LARGEST, WEIGHT
 from ellipsoid.links.protocol import risen, search
 
-from .pairwise import against_highest_rival
-
-FIXED, ADAPTIVE, CURVATURE, EXACT = range(4)
+FIXED_STEP, ADAPTIVE_STEP, CURVATURE_STEP, EXACT_STEP = range(4)
 
 
 class DualAscent(NamedTuple):
     """The Euclidean rule: ``margin`` is the margin beyond which it is passive, ``goal`` that of the loss."""
 
-    margin: float = 1.0
-    goal: float = 1.0
-    cap: float = inf
-    push: int = EXACT
+    margin: float
+    goal: float
+    cap: float
+    step_kind: int
 
 
 @helper()
 def multiplier(rule, margin, curvature):
     """The new alpha for a signed score, at positive curvature."""
-    if rule.push == FIXED:
+    if rule.step_kind == FIXED_STEP:
         return rule.cap
-    return min(rule.cap, max(0.0, rule.goal - margin) / (1.0 if rule.push == ADAPTIVE else curvature))
+    return min(rule.cap, max(0.0, rule.goal - margin) / (1.0 if rule.step_kind == ADAPTIVE_STEP else curvature))
 
 
 @helper()
@@ -55,7 +53,7 @@ def enter(tally, alpha, gain, mistake):
 @helper()
 def enter_zero(rule, tally):
     """A zero row: with no cap its multiplier would be infinite, and is left at zero instead."""
-    alpha = min(rule.cap, rule.goal) if rule.push == ADAPTIVE else rule.cap
+    alpha = min(rule.cap, rule.goal) if rule.step_kind == ADAPTIVE_STEP else rule.cap
     if alpha < inf:
         enter(tally, alpha, alpha * rule.goal, True)
 
@@ -63,11 +61,6 @@ def enter_zero(rule, tally):
 @step.register(DualAscent)
 def _(rule, margin, energy):
     return multiplier(rule, margin, energy)
-
-
-@share.register(DualAscent)
-def _(rule, n, y, energy, work):
-    return against_highest_rival(rule, n, y, energy, work)
 
 
 @record_step.register(DualAscent)
@@ -87,11 +80,11 @@ class LinkedAscent(NamedTuple):
     ``pair`` is the curvature along (e_y - e_s) (x) x in units of that along x.
     """
 
-    margin: float = 1.0
-    goal: float = 1.0
-    cap: float = 1.0
-    push: int = EXACT
-    pair: float = 1.0
+    margin: float
+    goal: float
+    cap: float
+    step_kind: int
+    pair: float
 
 
 @step.register(LinkedAscent)
@@ -112,7 +105,7 @@ def _(rule, rep, tally):
 
 @search.register(LinkedAscent)
 def _(rule):
-    return rule.goal, rule.cap if rule.push == EXACT else 0.0
+    return rule.goal, rule.cap if rule.step_kind == EXACT_STEP else 0.0
 
 
 @risen.register(LinkedAscent)

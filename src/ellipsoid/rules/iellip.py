@@ -18,43 +18,36 @@ import numpy as np
 from ellipsoid.ellipsoids.protocol import cut
 from ellipsoid.ellipsoids.state import ASKED, COMPLETE, CUTS, LOG_KEPT, LOG_SCALE, MARGIN_WEIGHT
 from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.protocol import SCORES, share, step, wants_label
+from ellipsoid.engine.protocol import SCORES, step, wants_label
 from ellipsoid.engine.rows import TINY
 from ellipsoid.engine.tally import ROUNDS
 from ellipsoid.engine.tasks import Binary, Multiclass, MultiLabel
 
-from .pairwise import against_highest_rival
-
 NEGLIGIBLE = 2.0**-54
 
 
-class IELLIP(NamedTuple):
+class IELLIPRule(NamedTuple):
     """``margin`` is where the rule becomes passive: 0 (mistakes only) or ``goal``.
 
     ``smoothing`` > 0 asks for a label with probability smoothing / (smoothing + gap), gap the lead of the best score in
     units of ``goal``: Cesa-Bianchi, Gentile, Zaniboni (JMLR 2006). The draw depends on the seed and the round only.
     """
 
-    margin: float = 0.0
-    goal: float = 1.0
-    c: float = 0.1
-    b: float = 0.3
-    by_round: bool = False
-    smoothing: float = 0.0
-    seed: int = 0
+    margin: float
+    goal: float
+    c: float
+    b: float
+    by_round: bool
+    smoothing: float
+    seed: int
 
 
-@step.register(IELLIP)
+@step.register(IELLIPRule)
 def _(rule, margin, energy):
     return 1.0 if margin <= 0.0 or margin < rule.margin else 0.0
 
 
-@share.register(IELLIP)
-def _(rule, n, y, energy, work):
-    return against_highest_rival(rule, n, y, energy, work)
-
-
-@wants_label.register(IELLIP)
+@wants_label.register(IELLIPRule)
 def _(rule, task, rep, rows, t, work, tally):
     if rule.smoothing > 0.0:
         gap = lead(task, work[SCORES]) / rule.goal
@@ -104,7 +97,7 @@ def uniform(seed, rounds):
     return np.float64(z >> np.uint64(11)) * 2.0**-53
 
 
-@cut.register(IELLIP)
+@cut.register(IELLIPRule)
 def _(rule, margin, quadratic, norm2, state, rounds, errors):
     if quadratic < TINY:
         return 0.0, 0.0

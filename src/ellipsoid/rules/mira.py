@@ -21,21 +21,21 @@ from ellipsoid.engine.native.vector_sums import highest_but
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, share, step
 
 # Steps at the cap that sum to one but for this are left as they are.
-UNEVEN = 1e-13
+UNEVEN_SUM = 1e-13
 
 
-class MIRA(NamedTuple):
+class MIRARule(NamedTuple):
     """``margin`` > 0: with a zero start and margin 0 the rule would never move."""
 
-    margin: float = 0.01
+    margin: float
 
 
-@step.register(MIRA)
+@step.register(MIRARule)
 def _(rule, margin, energy):
     return min(1.0, max(0.0, 0.5 * rule.margin - margin) / energy)
 
 
-@share.register(MIRA)
+@share.register(MIRARule)
 def _(rule, n, y, energy, work):
     scores, tau, who, heap = work[SCORES], work[TAU], work[WHO], work[SPARE]
     floor = scores[y] - rule.margin
@@ -53,7 +53,7 @@ def _(rule, n, y, energy, work):
             who[moves], tau[moves] = who[k], -excess / energy
             moved -= tau[moves]
             moves += 1
-    if capped and abs(moved - 1.0) > UNEVEN:
+    if capped and abs(moved - 1.0) > UNEVEN_SUM:
         # What a small row moves is the small difference of two margins, of which rounding may leave nothing. The sum is
         # known, and it is one; the highest rival alone is as good as all of them but for |x|^2.
         if not 0.5 < moved < 2.0:

@@ -8,27 +8,19 @@ step is shared by the two rows, tau_y = -tau_s, where the energy is 2 |x|^2.
 Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (JMLR 2006), sections 3 and 8.
 """
 
-from math import inf
 from typing import NamedTuple
 
-from ellipsoid.engine.protocol import share, step
-
-from .pairwise import against_highest_rival
+from ellipsoid.engine.protocol import step
 
 
-class PassiveAggressive(NamedTuple):
+class PassiveAggressiveRule(NamedTuple):
     """``cap`` = C caps one move (PA-I), ``ridge`` = 1 / (2 C) softens it (PA-II); neither is the hard rule."""
 
-    margin: float = 1.0
-    cap: float = inf
-    ridge: float = 0.0
+    margin: float
+    cap: float
+    ridge: float
 
 
-@step.register(PassiveAggressive)
+@step.register(PassiveAggressiveRule)
 def _(rule, margin, energy):
     return min(rule.cap, max(0.0, rule.margin - margin) / (energy + rule.ridge))
-
-
-@share.register(PassiveAggressive)
-def _(rule, n, y, energy, work):
-    return against_highest_rival(rule, n, y, energy, work)

@@ -2,8 +2,8 @@
 
     E = { r != y : B_r >= B_y - margin },   tau_y = 1,   tau_r <= 0 on E,   sum tau = 0
 
-``uniform`` shares the blame equally, ``max`` gives it to the highest rival, ``prop`` in proportion to the excess
-B_r - (B_y - margin). Ties belong to E. Binary: update when y <w, x> <= margin.
+``uniform`` shares the blame equally, ``max`` gives it to the highest rival, ``proportional`` shares it as the excesses
+B_r - (B_y - margin) are. Ties belong to E. Binary: update when y <w, x> <= margin.
 
 Crammer & Singer (JMLR 2003), section 4; Rosenblatt (1958).
 """
@@ -13,23 +13,23 @@ from typing import NamedTuple
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, share, step
 
-UNIFORM, MAX, PROP = range(3)
-SHARINGS = {"uniform": UNIFORM, "max": MAX, "prop": PROP}
+UNIFORM, MAX, PROPORTIONAL = range(3)
+SHARINGS = {"uniform": UNIFORM, "max": MAX, "proportional": PROPORTIONAL}
 
 
-class Perceptron(NamedTuple):
-    """``sharing`` is UNIFORM, MAX or PROP; ``margin`` >= 0 makes the rule aggressive."""
+class PerceptronRule(NamedTuple):
+    """``sharing`` is UNIFORM, MAX or PROPORTIONAL; ``margin`` >= 0 makes the rule aggressive."""
 
-    sharing: int = UNIFORM
-    margin: float = 0.0
+    sharing: int
+    margin: float
 
 
-@step.register(Perceptron)
+@step.register(PerceptronRule)
 def _(rule, margin, energy):
     return 1.0 if margin <= rule.margin else 0.0
 
 
-@share.register(Perceptron)
+@share.register(PerceptronRule)
 def _(rule, n, y, energy, work):
     return share_blame(rule.sharing, rule.margin, n, y, work)
 
@@ -55,5 +55,5 @@ def share_blame(sharing, margin, n, y, work):
         return 2
     for k in range(1, moves):
         # All of E tied exactly with the floor leaves nothing to be proportional to.
-        tau[k] = tau[k] / total if sharing == PROP and total > 0.0 else -1.0 / (moves - 1)
+        tau[k] = tau[k] / total if sharing == PROPORTIONAL and total > 0.0 else -1.0 / (moves - 1)
     return moves

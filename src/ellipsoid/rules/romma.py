@@ -25,30 +25,30 @@ from ellipsoid.engine.tally import HELD
 from ellipsoid.representation.kernel.lookahead import NORM2
 from ellipsoid.representation.scaled.weights import GOAL, SKIPPED, blend
 
-from .perceptron import MAX, share_blame
+from .perceptron import share_blame
 
 # Where no more than this share of |X|^2 lies outside M the two constraints are taken for parallel.
 PARALLEL = 1e-12
 
 
-class ROMMA(NamedTuple):
-    """``sharing`` is UNIFORM, MAX or PROP; ``margin`` is 0, or 1 for the aggressive version."""
+class ROMMARule(NamedTuple):
+    """``sharing`` is UNIFORM, MAX or PROPORTIONAL; ``margin`` is 0, or 1 for the aggressive version."""
 
-    sharing: int = MAX
-    margin: float = 0.0
+    sharing: int
+    margin: float
 
 
-@step.register(ROMMA)
+@step.register(ROMMARule)
 def _(rule, margin, energy):
     return 1.0
 
 
-@share.register(ROMMA)
+@share.register(ROMMARule)
 def _(rule, n, y, energy, work):
     return share_blame(rule.sharing, rule.margin, n, y, work)
 
 
-@blend.register(ROMMA)
+@blend.register(ROMMARule)
 def _(rule, state, reach, energy, tally):
     goal, b = state[GOAL], state[NORM2]
     if reach >= goal:

@@ -12,18 +12,18 @@ from typing import NamedTuple
 
 from ellipsoid.engine.protocol import TAU, share
 
-from .perceptron import UNIFORM, share_blame
+from .perceptron import share_blame
 
 
-class Winnow(NamedTuple):
+class WinnowRule(NamedTuple):
     """``sharing`` and ``margin`` as the Perceptron's; ``eta`` is the step in the exponents."""
 
-    sharing: int = UNIFORM
-    margin: float = 0.0
-    eta: float = 0.1
+    sharing: int
+    margin: float
+    eta: float
 
 
-@share.register(Winnow)
+@share.register(WinnowRule)
 def _(rule, n, y, energy, work):
     moves = share_blame(rule.sharing, rule.margin, n, y, work)
     for k in range(moves):

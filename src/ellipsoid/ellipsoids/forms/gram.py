@@ -24,7 +24,7 @@ from ellipsoid.engine.protocol import TAU, WHO, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.linear import (
     AHEAD,
-    LINE,
+    CACHE_LINE,
     ClassMajor,
     FeatureMajor,
     add,
@@ -32,14 +32,14 @@ from ellipsoid.representation.linear import (
     score_block,
     score_in_blocks,
 )
+from ellipsoid.representation.signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
 
 from ..dense_row import unpack_row
 from ..protocol import probe, push, shrink
 from ..state import FEATURES_USED, LOG_KEPT, STORED
 
-# Columns of ``pairs``: the blocks of a stored example and their signs (sign 0: no second block), and its kappa.
-PAIR_BLOCK, PAIR_SIGN, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_KAPPA = range(5)
-PAIR_SIZE = 5
+# Columns of ``pairs`` behind those of a signed pair: the kappa of a stored example, and how many there are in all.
+PAIR_KAPPA, PAIR_SIZE = 4, 5
 # Stored examples are met in blocks of so many.
 PAD = 8 * LANES
 
@@ -219,7 +219,7 @@ def _(rep, rows, t, first, sums, scores):
     products = add_products(zero_sums(8), Z, slot[0], 0, rows.constant)
     for q in range(rows.indptr[t], rows.indptr[t + 1]):
         coming = 1 + np.uint64(indices[np.uint64(min(q + AHEAD, last))])
-        for r in range(first, first + LANES * len(sums), LINE):
+        for r in range(first, first + LANES * len(sums), CACHE_LINE):
             prefetch(W, coming, r)
         j, x = 1 + np.uint64(indices[np.uint64(q)]), data[np.uint64(q)]
         sums = add_products(sums, W, j, first, x)

@@ -12,7 +12,7 @@ import numpy as np
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import TAU, WHO, norm2, room, score
 from ellipsoid.engine.rows import CSR, Dense
-from ellipsoid.representation.kernel.functions import value
+from ellipsoid.representation.kernel.functions import kernel_value
 
 from ..dense_row import unpack_row
 from ..protocol import probe, push, shrink
@@ -48,7 +48,7 @@ def _(rep, rows, t, n, scores):
     for r in range(n):
         scores[r] = 0.0
     for i in range(int(rep.state[CUTS])):
-        rep.values[i] = value(rep.kernel, rep.SV[i], rep.x) + rep.constant2
+        rep.values[i] = kernel_value(rep.kernel, rep.SV[i], rep.x) + rep.constant2
         for r in range(n):
             scores[r] += rep.coef[i, r] * rep.values[i]
 
@@ -58,7 +58,7 @@ def _(rep, rows, t, n, scores):
 def _(rep, rows, t):
     unpack_row(rows, t, rep.x)
     rep.x[0] = 0.0
-    return value(rep.kernel, rep.x, rep.x) + rep.constant2
+    return kernel_value(rep.kernel, rep.x, rep.x) + rep.constant2
 
 
 @probe.register(KernelGram, Dense)

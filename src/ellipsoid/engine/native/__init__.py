@@ -16,11 +16,11 @@ def _insides() -> tuple[Any, dict[str, Any]]:
     if PUBLIC_ONLY:
         return None, {}
     try:
-        from .cache import kept_on_disk
+        from .cache import keep_on_disk
         from .inlining import InlinedCompiler
     except (ImportError, AttributeError):
         return None, {}
-    return kept_on_disk, {"pipeline_class": InlinedCompiler}
+    return keep_on_disk, {"pipeline_class": InlinedCompiler}
 
 
-kept_on_disk, INLINED = _insides()
+KEEP_ON_DISK, INLINED = _insides()

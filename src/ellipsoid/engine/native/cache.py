@@ -43,7 +43,7 @@ def say_that_nothing_is_kept() -> None:
     )
 
 
-def kept_on_disk(dispatcher: Any) -> bool:
+def keep_on_disk(dispatcher: Any) -> bool:
     """Let what numba's dispatcher compiles be kept; False, and a warning, where there is no folder for it."""
     try:
         dispatcher._cache = DigestCache(dispatcher.py_func)

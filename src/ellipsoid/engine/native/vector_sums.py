@@ -34,7 +34,7 @@ _WORD = ir.IntType(32)
 _FLAGS = ("contract",)
 
 
-class Vector(types.Type):
+class VectorType(types.Type):
     """So many neighbouring numbers in one register, or in several where the machine's are shorter."""
 
     def __init__(self, lanes: int) -> None:
@@ -43,10 +43,10 @@ class Vector(types.Type):
         super().__init__(name=f"{lanes} float64")
 
 
-_vector = Vector(LANES)
+_vector = VectorType(LANES)
 
 
-@register_model(Vector)
+@register_model(VectorType)
 class _VectorModel(PrimitiveModel):
     def __init__(self, manager: Any, kind: Any) -> None:
         super().__init__(manager, kind, kind.bits)
@@ -94,7 +94,7 @@ def _zero_sums(typingctx, count, lanes=LANES):
         lanes = types.Omitted(lanes)
     if not isinstance(count, types.IntegerLiteral) or not isinstance(lanes, types.IntegerLiteral | types.Omitted):
         return None
-    vector = Vector(lanes.value if isinstance(lanes, types.Omitted) else lanes.literal_value)
+    vector = VectorType(lanes.value if isinstance(lanes, types.Omitted) else lanes.literal_value)
     kind = types.UniTuple(vector, count.literal_value)
 
     def codegen(context, builder, signature, args):

@@ -23,12 +23,11 @@ from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.generic import SUM as REGROUPED
 
 from ..rollback import Mark
+from ..table_protocol import Floats
 from ..tables import doubled
 from .expansion import ExpansionTable
 from .lookahead import NORM2, PAUSE, PENDING, SCALE, SINCE_INVERTED, Lookahead
 from .patterns import Block
-
-Floats = NDArray[np.float64]
 
 # Of the squared length of an example: with less of it outside the span of the patterns Q would lose its digits.
 TINY_RESIDUAL = 1e-10
@@ -189,12 +188,10 @@ class BudgetTable(ExpansionTable):
     # -- files -------------------------------------------------------------------------------------------------
 
     def state(self, scores: int) -> dict[str, NDArray[Any]]:
-        """Arrays that hold everything, trimmed of spare capacity."""
         n = self.used
         return {**super().state(scores), **{name: getattr(self, name)[:n, :n].copy() for name in ("gram", "inverse")}}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back what ``state`` gave."""
         super().restore(arrays)
         if self.used > self.budget:
             raise ValueError(f"it has {self.used} support patterns and a budget of {self.budget}")

@@ -19,42 +19,43 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.rows import CSR, Dense
 
-from ..rollback import Mark, Marked
+from ..rollback import Mark
+from ..table_protocol import Floats, StoredArrays, Table
 from ..tables import doubled
 from .functions import KERNELS, Function, Precomputed
 from .history import History, add_to
-from .lookahead import KEEP, NORM2, PAUSE, PENDING, SCALE, SIZE, Lookahead, elapsed
-from .packing import GivenSums, Picker, Sums, picked_once
+from .lookahead import EXPANSION_NUMBERS, KEEP, NORM2, PAUSE, PENDING, SCALE, Lookahead, elapsed
+from .packing import GivenSums, PatternSums, Picker, picked_once
 from .patterns import NOBODY, Block, DensePatterns, Patterns, Picks, SparsePatterns
-from .precomputed import Columns
+from .precomputed import ColumnPatterns
 from .threads import in_parts, together
-from .tiles import PATTERNS
+from .tiles import PATTERNS_OF_TILE
 from .update_log import Delayed
 
-Floats = NDArray[np.float64]
 KernelSpec = tuple[str | Callable[[Any, Any], Any], float | None, float, float]
 
 # Patterns whose kernel values with a block are made at once: with 512 rows, 4 MB that stay in the near caches.
-TILE = 16 * PATTERNS
+PATTERNS_AT_ONCE = 16 * PATTERNS_OF_TILE
 
 
-class ExpansionTable(Marked):
+class ExpansionTable(Table):
     """Support patterns, coefficients and the numbers of a hypothesis in the feature space of a kernel.
 
     ``kernel`` is a name or a function with its parameters, gamma None for one over the number of features.
     """
 
     by_class = True
+    rep: Any = None
 
     def __init__(self, kernel: KernelSpec, *, average: bool, constant: float, sparse: bool) -> None:
         self.kernel, self.average, self.constant2 = kernel, average, constant * constant
         self.width = 0
         self.patterns: Patterns = (
-            Columns(0) if kernel[0] == "precomputed" else SparsePatterns(0) if sparse else DensePatterns(0)
+            ColumnPatterns(0) if kernel[0] == "precomputed" else SparsePatterns(0) if sparse else DensePatterns(0)
         )
         self.coef: Floats = np.zeros((0, 1))
         self.late: Floats = np.zeros((0, 1))
-        self.numbers: Floats = np.zeros(SIZE)
+        self.numbers: Floats = np.zeros(EXPANSION_NUMBERS)
         self.numbers[SCALE] = 1.0
         self.history: History | None = None
         self.delayed = Delayed(1)
@@ -93,7 +94,6 @@ class ExpansionTable(Marked):
         return self.patterns.used
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many functions and features; True if arrays moved."""
         wider, more = width > self.width, scores > self.coef.shape[1]
         if wider:
             self.patterns.widen(width)
@@ -105,14 +105,7 @@ class ExpansionTable(Marked):
                 self.history.widen(self.coef.shape[1])
         return wider or more
 
-    def prepare(self) -> None:
-        """Nothing is left to choose before the first row."""
-
-    def settle(self) -> None:
-        """Nothing is left to do after a run."""
-
     def split(self, factor: float) -> None:
-        """Turn one binary function into two opposite ones: ``-factor w`` and ``factor w``."""
         self.reserve(2, self.width)
         for array in (self.coef, self.late):
             array[:, 1] = factor * array[:, 0]
@@ -138,7 +131,7 @@ class ExpansionTable(Marked):
         block = self.patterns.lay_out(kernel, block)
         if block.tiles is not None:
             some = np.arange(count) if slots is None else slots
-            work = Sums(kernel, self.patterns.stored(), some, picked, block.tiles, self.constant2)
+            work = PatternSums(kernel, self.patterns.stored(), some, picked, block.tiles, self.constant2)
             work.sums[:, :n] = out
             together(work.work, work.parts, work.effort)
             out[:] = work.sums[:, :n]
@@ -147,8 +140,8 @@ class ExpansionTable(Marked):
         def job(start: int, stop: int) -> None:
             part = block if stop - start == n else block.part(slice(start, stop))
             found = GivenSums(picked, self.constant2, out[:, start:stop])
-            for begin in range(0, count, TILE):
-                tile = slice(begin, min(count, begin + TILE))
+            for begin in range(0, count, PATTERNS_AT_ONCE):
+                tile = slice(begin, min(count, begin + PATTERNS_AT_ONCE))
                 found.add(self.patterns.values(kernel, part, tile if slots is None else slots[tile]))
             out[:, start:stop] = found.sums
 
@@ -219,8 +212,8 @@ class ExpansionTable(Marked):
         assert self.history is not None
         values = np.empty((len(block.norms), self.used))
         kernel = self.make_kernel()
-        for begin in range(0, self.used, TILE):
-            tile = slice(begin, min(self.used, begin + TILE))
+        for begin in range(0, self.used, PATTERNS_AT_ONCE):
+            tile = slice(begin, min(self.used, begin + PATTERNS_AT_ONCE))
             values[:, tile] = self.patterns.values(kernel, block, tile)
         values += self.constant2
         return self.history.votes(values, labels, rounds, scores) / max(1, rounds)
@@ -235,9 +228,8 @@ class ExpansionTable(Marked):
 
     # -- files -------------------------------------------------------------------------------------------------
 
-    def state(self, scores: int) -> dict[str, NDArray[Any]]:
-        """Arrays that hold everything, trimmed of spare capacity."""
-        arrays: dict[str, NDArray[Any]] = {
+    def state(self, scores: int) -> StoredArrays:
+        arrays: StoredArrays = {
             "coef": self.coef[: self.used, :scores].copy(),
             "numbers": self.numbers.copy(),
         }
@@ -249,7 +241,7 @@ class ExpansionTable(Marked):
             arrays["history_moved"] = self.history.moved[:end, :scores]
         return {**arrays, **self.delayed.state(scores), **self.patterns.arrays()}
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+    def restore(self, arrays: StoredArrays) -> None:
         """Take back what ``state`` gave; classes and features must be known."""
         names = ("coef", "late", "numbers") if self.average else ("coef", "numbers")
         if not all(np.isfinite(arrays[name]).all() for name in names):

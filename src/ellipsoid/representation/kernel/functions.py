@@ -12,14 +12,13 @@ from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ellipsoid.engine.compile import compiled, entry
 from ellipsoid.engine.generic import SUM, generic
 from ellipsoid.engine.native.vector_math import WIDE, exponential
 from ellipsoid.engine.native.vector_sums import add_products, store_sums, zero_sums
 
-Floats = NDArray[np.float64]
+from ..table_protocol import Floats
 
 
 class Linear(NamedTuple):
@@ -73,11 +72,11 @@ class Precomputed(NamedTuple):
 
 
 @generic(1)
-def value(kernel: Any, a: Any, b: Any) -> float:
+def kernel_value(kernel: Any, a: Any, b: Any) -> float:
     """K(a, b)."""
 
 
-@value.register(Linear, fast=SUM)
+@kernel_value.register(Linear, fast=SUM)
 def _(kernel, a, b):
     total = 0.0
     for j in range(a.shape[0]):
@@ -85,7 +84,7 @@ def _(kernel, a, b):
     return total
 
 
-@value.register(Poly, fast=SUM)
+@kernel_value.register(Poly, fast=SUM)
 def _(kernel, a, b):
     total = 0.0
     for j in range(a.shape[0]):
@@ -93,7 +92,7 @@ def _(kernel, a, b):
     return (kernel.gamma * total + kernel.coef0) ** kernel.degree
 
 
-@value.register(RBF, fast=SUM)
+@kernel_value.register(RBF, fast=SUM)
 def _(kernel, a, b):
     total = 0.0
     for j in range(a.shape[0]):

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from ellipsoid.engine.compile import compiled, entry
 from ellipsoid.engine.generic import FUSE, helper
 
-from .expansion import TILE, ExpansionTable
+from .expansion import PATTERNS_AT_ONCE, ExpansionTable
 from .history import Floats
 from .lookahead import Lookahead
 from .patterns import Block
 
 # Rows whose values with all patterns are held at once.
-TOGETHER = 64
+HINDSIGHT_ROWS = 64
 
 
 class Hindsight(NamedTuple):
@@ -48,8 +48,8 @@ class Hindsight(NamedTuple):
         log = (slots, ahead.when[updates], ahead.moved[updates], ahead.late[updates])
         out = np.zeros((len(ahead.when), scores))
         done = 0
-        for begin in range(0, len(out), TOGETHER):
-            picks = slice(begin, min(len(out), begin + TOGETHER))
+        for begin in range(0, len(out), HINDSIGHT_ROWS):
+            picks = slice(begin, min(len(out), begin + HINDSIGHT_ROWS))
             args = (self._values(block, picks), coef, late, *log, done, float(self.rounds + begin), out[picks])
             done = entry(_averaged, *args)(*args)
         return out
@@ -59,8 +59,8 @@ class Hindsight(NamedTuple):
         history = self.table.history
         assert history is not None
         out = np.zeros((len(block.norms), labels))
-        for begin in range(0, len(out), TOGETHER):
-            picks = slice(begin, min(len(out), begin + TOGETHER))
+        for begin in range(0, len(out), HINDSIGHT_ROWS):
+            picks = slice(begin, min(len(out), begin + HINDSIGHT_ROWS))
             rounds = self.rounds + np.arange(picks.start, picks.stop, dtype=np.float64)
             out[picks] = history.votes(self._values(block, picks), labels, rounds, scores)
         return out
@@ -69,8 +69,8 @@ class Hindsight(NamedTuple):
         table, part = self.table, block.part(picks)
         values = np.empty((len(part.norms), table.used))
         kernel = table.make_kernel()
-        for begin in range(0, table.used, TILE):
-            tile = slice(begin, min(table.used, begin + TILE))
+        for begin in range(0, table.used, PATTERNS_AT_ONCE):
+            tile = slice(begin, min(table.used, begin + PATTERNS_AT_ONCE))
             values[:, tile] = table.patterns.values(kernel, part, tile)
         values += table.constant2
         return values

@@ -7,14 +7,12 @@ made it included; the label with most votes is predicted.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ellipsoid.engine.compile import compiled, entry
 
+from ..table_protocol import Floats
 from ..tables import doubled
-
-Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
+from .pattern_index import Places
 
 
 def add_to(target: Floats, slots: Places, moved: Floats) -> None:

@@ -27,7 +27,7 @@ from ..linear import add
 # two orders to the loop, to stop after each update (PAUSE) and to keep the scores of rows that have passed (KEEP); and
 # whether it has stopped (PENDING). SINCE_INVERTED belongs to the expansion within a budget.
 SCALE, SCALE_SUM, SINCE, NORM2, PAUSE, KEEP, PENDING, SINCE_INVERTED = range(8)
-SIZE = 16
+EXPANSION_NUMBERS = 16
 
 
 class Lookahead(NamedTuple):

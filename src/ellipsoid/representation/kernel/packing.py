@@ -9,28 +9,28 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.compile import entry
 
+from ..table_protocol import Floats
 from ..tables import doubled, zeros
 from .functions import RBF, Linear, Poly
-from .tile_layout import mark_changes, pick, spread, spread_compressed, squeeze
+from .pattern_index import Places
+from .tile_layout import fill_lanes, mark_changes, pick, spread_compressed, squeeze
 from .tiles import (
-    FEW,
-    PATTERNS,
-    ROWS,
+    FEW_ROWS,
+    PATTERNS_OF_TILE,
+    ROWS_OF_TILE,
     Compressed,
     FarFew,
     FarMany,
     Few,
     Many,
     Picked,
-    Rows,
+    TileRows,
     Whole,
     add_given,
     add_sums,
     fill_values,
 )
 
-Floats = NDArray[np.float64]
-Places = NDArray[np.int64]
 Stored = Whole | Compressed
 
 # Models are asked by several threads at once.
@@ -39,7 +39,7 @@ _ONE_AT_A_TIME = Lock()
 # A product of numbers next to each other costs a half of one that has to be looked up.
 MOSTLY_ZEROS = 0.4
 # Features from which on zeros are left out.
-LONG = 64
+LONG_ROW = 64
 
 
 def tiled(kernel: Any) -> bool:
@@ -47,10 +47,10 @@ def tiled(kernel: Any) -> bool:
     return isinstance(kernel, Linear | RBF) or (isinstance(kernel, Poly) and kernel.degree == int(kernel.degree) >= 0)
 
 
-def laid_out(matrix: Any, norms: Floats, far: NDArray[np.bool_] | None = None) -> Rows:
+def laid_out(matrix: Any, norms: Floats, far: NDArray[np.bool_] | None = None) -> TileRows:
     """Rows of a matrix, dense or CSR, side by side; those that are ``far`` get their Gaussians from differences."""
     n, width = matrix.shape
-    lanes = FEW if n <= FEW else ROWS
+    lanes = FEW_ROWS if n <= FEW_ROWS else ROWS_OF_TILE
     tiles = -(-n // lanes)
     X, halves = zeros((tiles, width, lanes)), zeros((tiles, lanes))
     halves.ravel()[:n] = -0.5 * norms
@@ -58,12 +58,12 @@ def laid_out(matrix: Any, norms: Floats, far: NDArray[np.bool_] | None = None) -
         args: tuple[Any, ...] = (*parts(matrix), X)
         entry(spread_compressed, *args)(*args)
     else:
-        entry(spread, matrix, X)(matrix, X)
+        entry(fill_lanes, matrix, X)(matrix, X)
     if far is None or not far.any():
-        return (Few if lanes == FEW else Many)(X, halves)
+        return (Few if lanes == FEW_ROWS else Many)(X, halves)
     marks = zeros((tiles, lanes))
     marks.ravel()[:n] = far
-    return (FarFew if lanes == FEW else FarMany)(X, halves, marks, np.asarray(marks.any(axis=1)))
+    return (FarFew if lanes == FEW_ROWS else FarMany)(X, halves, marks, np.asarray(marks.any(axis=1)))
 
 
 def parts(matrix: Any) -> tuple[Floats, Places, Places]:
@@ -99,7 +99,7 @@ class Nonzeros:
         width, begin = table.shape[1], self.count
         fresh = table[begin:used]
         room = int(self.indptr[begin]) + int(np.count_nonzero(fresh))
-        self.worthwhile = width >= LONG and room <= MOSTLY_ZEROS * width * used
+        self.worthwhile = width >= LONG_ROW and room <= MOSTLY_ZEROS * width * used
         if self.worthwhile:
             self.data, self.indices = doubled(self.data, room + 1), doubled(self.indices, room + 1)
             self.indptr = doubled(self.indptr, used + 1)
@@ -118,7 +118,7 @@ class Nonzeros:
 
 def picked_once(coef: Floats) -> Picked:
     """Coefficients that are not zero, for one use."""
-    tiles, classes, room = -(-len(coef) // PATTERNS), coef.shape[1], coef.size + 1
+    tiles, classes, room = -(-len(coef) // PATTERNS_OF_TILE), coef.shape[1], coef.size + 1
     ends = np.empty((tiles, classes + 1), dtype=np.int64)
     args = (coef, np.arange(tiles), 0, Picked(np.empty(room, dtype=np.uint8), np.empty(room), ends))
     entry(pick, *args)(*args)
@@ -155,18 +155,18 @@ class Picker:
         if self.copy.shape[1] != classes:
             self.known, self.copy = 0, np.zeros((0, classes))
             self.picked = self.picked._replace(ends=np.zeros((0, classes + 1), dtype=np.int64))
-        tiles, last = self._stale(coef, changed), -(-count // PATTERNS)
+        tiles, last = self._stale(coef, changed), -(-count // PATTERNS_OF_TILE)
         if not len(tiles):
             return
         # What is picked anew goes behind the rest; without room for it everything is, and what is stale is left out.
-        if self.end + len(tiles) * PATTERNS * classes >= len(self.picked.coefficients):
-            room, tiles, self.end = 2 * coef.size + PATTERNS * classes + 1, np.arange(last), 0
+        if self.end + len(tiles) * PATTERNS_OF_TILE * classes >= len(self.picked.coefficients):
+            room, tiles, self.end = 2 * coef.size + PATTERNS_OF_TILE * classes + 1, np.arange(last), 0
             self.picked = self.picked._replace(members=np.empty(room, dtype=np.uint8), coefficients=np.empty(room))
         self.picked = self.picked._replace(ends=doubled(self.picked.ends, last).copy())
         # Nothing is known of a copy that is half written, if this is broken off.
         self.copy, self.known = doubled(self.copy, count), 0
         for tile in tiles:
-            rows = slice(tile * PATTERNS, min(count, (tile + 1) * PATTERNS))
+            rows = slice(tile * PATTERNS_OF_TILE, min(count, (tile + 1) * PATTERNS_OF_TILE))
             self.copy[rows] = coef[rows]
         args = (coef, tiles, self.end, self.picked)
         self.end = entry(pick, *args)(*args)
@@ -174,26 +174,26 @@ class Picker:
 
     def _stale(self, coef: Floats, changed: Places | None) -> Places:
         """Tiles that are not what they were, in their number of patterns or in a coefficient."""
-        differ = np.ones(-(-len(coef) // PATTERNS), dtype=np.bool_)
+        differ = np.ones(-(-len(coef) // PATTERNS_OF_TILE), dtype=np.bool_)
         # Of what has come or gone since, all is new.
-        whole = len(differ) if len(coef) == self.known else min(len(coef), self.known) // PATTERNS
+        whole = len(differ) if len(coef) == self.known else min(len(coef), self.known) // PATTERNS_OF_TILE
         if changed is None:
             args = (coef, self.copy, whole, differ)
             entry(mark_changes, *args)(*args)
         else:
             differ[:whole] = False
-            differ[changed // PATTERNS] = True
+            differ[changed // PATTERNS_OF_TILE] = True
         return np.flatnonzero(differ)
 
 
-class Sums:
+class PatternSums:
     """``sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` for rows x, by all threads that ``work``.
 
     They are added to ``sums[r]``, which is new if it is not given.
     """
 
     def __init__(
-        self, kernel: Any, patterns: Stored, slots: Places, picked: Picked, rows: Rows, constant2: float,
+        self, kernel: Any, patterns: Stored, slots: Places, picked: Picked, rows: TileRows, constant2: float,
         sums: Floats | None = None,
     ) -> None:  # fmt: skip
         tiles, width, self.lanes = rows.X.shape
@@ -204,7 +204,7 @@ class Sums:
 
     def work(self) -> None:
         """Do what nobody has claimed yet."""
-        args = (*self.args, zeros((PATTERNS, 2 * self.lanes)), self.sums)
+        args = (*self.args, zeros((PATTERNS_OF_TILE, 2 * self.lanes)), self.sums)
         entry(add_sums, *args)(*args)
 
 
@@ -213,7 +213,7 @@ class GivenSums:
 
     def __init__(self, picked: Picked, constant2: float, sums: Floats) -> None:
         self.picked, self.constant2, self.n, self.count = picked, constant2, sums.shape[1], 0
-        self._sums = zeros((len(sums), -(-self.n // FEW) * FEW))
+        self._sums = zeros((len(sums), -(-self.n // FEW_ROWS) * FEW_ROWS))
         self._sums[:, : self.n] = sums
         self._values: Floats = zeros((0, self._sums.shape[1]))
 
@@ -228,7 +228,7 @@ class GivenSums:
         if new > len(self._values):
             self._values = zeros((new, self._sums.shape[1]))
         np.add(values.T, self.constant2, out=self._values[:new, : self.n])
-        args = (self.picked, self.count // PATTERNS, self._values[:new], self._sums)
+        args = (self.picked, self.count // PATTERNS_OF_TILE, self._values[:new], self._sums)
         entry(add_given, *args)(*args)
         self.count += new
 
@@ -237,11 +237,11 @@ class Values:
     """``out[i] = K(pattern slots[i], x) + constant2`` for rows x, with ``half`` for those from the i-th on."""
 
     def __init__(
-        self, kernel: Any, patterns: Stored, slots: Places, rows: Rows, out: Floats, constant2: float = 0.0,
+        self, kernel: Any, patterns: Stored, slots: Places, rows: TileRows, out: Floats, constant2: float = 0.0,
         *, half: bool = False,
     ) -> None:  # fmt: skip
         _, width, self.lanes = rows.X.shape
-        self.parts = -(-len(slots) // PATTERNS)
+        self.parts = -(-len(slots) // PATTERNS_OF_TILE)
         self.out = out
         self.effort = out.size * float(width)
         self.args = (kernel, patterns, slots, constant2, rows, np.zeros(1, dtype=np.int64), half)

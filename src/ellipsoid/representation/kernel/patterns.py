@@ -17,19 +17,19 @@ from ellipsoid.engine.compile import compiled, entry
 from ellipsoid.engine.rows import CSR, Dense, energy
 
 from ..rollback import Mark
+from ..table_protocol import Floats
 from ..tables import doubled
 from .functions import RBF, Function, from_products
 from .packing import Nonzeros, Values, laid_out, parts, tiled
 from .pattern_index import Directory
 from .threads import together
-from .tiles import Compressed, Rows, Whole
+from .tiles import Compressed, TileRows, Whole
 
-Floats = NDArray[np.float64]
 Picks = slice | NDArray[np.int64]
 NOBODY: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 # Sparse rows of more features are not laid out: most of the lanes would hold zeros.
-WIDE = 8192
+WIDEST_LAYOUT = 8192
 
 # Squared norms of dense rows, in units of one over gamma, beyond which a Gaussian is made from differences: rounding of
 # inner products is felt there, 1e-13 of its value for each feature.
@@ -46,7 +46,7 @@ class Block(NamedTuple):
     matrix: Any
     norms: Floats
     columns: NDArray[np.int64]
-    tiles: Rows | None = None
+    tiles: TileRows | None = None
 
     def part(self, picks: Picks) -> "Block":
         """Some of the rows."""
@@ -69,11 +69,11 @@ class Patterns:
     def block(self, rows: Dense | CSR, picks: Picks, columns: NDArray[np.int64]) -> Block:
         """Rows of a chunk as a block of this kind."""
         matrix = self.matrix_of(rows, picks)
-        return Block(matrix, squared_norms(matrix), columns)
+        return Block(matrix, squared_row_norms(matrix), columns)
 
     def lay_out(self, kernel: Any, block: Block) -> Block:
         """The block with its rows laid out, if values of this kernel are made in tiles."""
-        if block.tiles is not None or not tiled(kernel) or (self.sparse and self.width > WIDE):
+        if block.tiles is not None or not tiled(kernel) or (self.sparse and self.width > WIDEST_LAYOUT):
             return block
         far = block.norms > FAR / kernel.gamma if isinstance(kernel, RBF) and not self.sparse else None
         return block._replace(tiles=laid_out(block.matrix, block.norms, far))
@@ -350,7 +350,7 @@ def with_diagonal(kernel: Any, gram: Floats, constant2: float) -> Floats:
     return gram
 
 
-def squared_norms(matrix: Any) -> Floats:
+def squared_row_norms(matrix: Any) -> Floats:
     """Of the rows of a matrix, dense or CSR: the same bits for a row in any matrix."""
     rows = CSR(*parts(matrix), 0.0, matrix.shape[1]) if sp.issparse(matrix) else Dense(matrix, 0.0)
     out = np.empty(matrix.shape[0])

@@ -12,7 +12,7 @@ from ..tables import doubled
 from .patterns import Block, DensePatterns, Floats, Patterns, Picks, replay
 
 
-class Columns(Patterns):
+class ColumnPatterns(Patterns):
     """Columns of a given kernel matrix: a pattern is the number of its column."""
 
     def __init__(self, width: int) -> None:

@@ -6,16 +6,14 @@ learns prepares the next block before it helps with this one, so that the others
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
+from ..table_protocol import Floats
 from .expansion import ExpansionTable
 from .lookahead import Lookahead
-from .packing import Sums, picked_once
+from .packing import PatternSums, picked_once
 from .patterns import Block, with_diagonal
 from .threads import aside, threads_for
 from .tiles import Picked
-
-Floats = NDArray[np.float64]
 
 
 class BlockPrefetch:
@@ -42,7 +40,7 @@ class BlockPrefetch:
         self.picked: Picked = table.picker.pick(coef[:, :scores], since)
         self.values = patterns.own_values(kernel, block, table.constant2, half=True, spare=gram)
         everyone = np.arange(len(coef))
-        self.sums = Sums(kernel, patterns.stored(), everyone, self.picked, block.tiles, table.constant2)
+        self.sums = PatternSums(kernel, patterns.stored(), everyone, self.picked, block.tiles, table.constant2)
 
     @staticmethod
     def worthwhile(table: ExpansionTable, block: Block) -> bool:
@@ -71,6 +69,8 @@ class BlockPrefetch:
         assert self.block.tiles is not None
         slots, moved = table.delayed.updates(len(sums))
         if len(slots):
-            Sums(kernel, table.patterns.stored(), slots, picked_once(moved), self.block.tiles, constant2, sums).work()
+            PatternSums(
+                kernel, table.patterns.stored(), slots, picked_once(moved), self.block.tiles, constant2, sums
+            ).work()
         gram = with_diagonal(kernel, self.values.out, constant2)
         return table.ahead(sums[:, : len(self.block.norms)].T, gram)

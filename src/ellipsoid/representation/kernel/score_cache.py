@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..table_protocol import Floats
 from .expansion import ExpansionTable
 from .patterns import Block, Picks
 
-Floats = NDArray[np.float64]
-
 # Rows brought up to date at once.
-TOGETHER = 512
+CACHED_ROWS = 512
 NEVER = -1
 
 
@@ -35,8 +34,8 @@ class ScoreCache:
             # A new order: bring all rows up to date in the blocks in which they were last met.
             for then in np.unique(self.at):
                 group = np.flatnonzero(self.at == then)
-                for start in range(0, len(group), TOGETHER):
-                    few = group[start : start + TOGETHER]
+                for start in range(0, len(group), CACHED_ROWS):
+                    few = group[start : start + CACHED_ROWS]
                     self.scores[few] = self._current(table, table.block(self.rows, few), few, int(then))
             self._stamp(table, slice(0, len(self.at)))
             at = self.at[picks]

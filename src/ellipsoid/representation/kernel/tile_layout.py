@@ -2,14 +2,14 @@
 
 from ellipsoid.engine.compile import compiled
 
-from .tiles import PATTERNS
+from .tiles import PATTERNS_OF_TILE
 
 
 @compiled
 def mark_changes(coef, before, whole, differ):
     """Is there a coefficient that is not what it was, in each of the first ``whole`` tiles?"""
     for tile in range(whole):
-        first, end = tile * PATTERNS, min(coef.shape[0], (tile + 1) * PATTERNS)
+        first, end = tile * PATTERNS_OF_TILE, min(coef.shape[0], (tile + 1) * PATTERNS_OF_TILE)
         changes = 0
         for k in range(first, end):
             for r in range(coef.shape[1]):
@@ -26,15 +26,15 @@ def pick(coef, tiles, end, picked):
     for tile in tiles:
         for r in range(coef.shape[1]):
             picked.ends[tile, r] = end
-            for k in range(tile * PATTERNS, min(coef.shape[0], (tile + 1) * PATTERNS)):
-                picked.members[end], picked.coefficients[end] = k - tile * PATTERNS, coef[k, r]
+            for k in range(tile * PATTERNS_OF_TILE, min(coef.shape[0], (tile + 1) * PATTERNS_OF_TILE)):
+                picked.members[end], picked.coefficients[end] = k - tile * PATTERNS_OF_TILE, coef[k, r]
                 end += int(coef[k, r] != 0.0)
         picked.ends[tile, coef.shape[1]] = end
     return end
 
 
 @compiled
-def spread(matrix, X):
+def fill_lanes(matrix, X):
     """Lay the rows of a matrix into the lanes of tiles."""
     lanes = X.shape[2]
     for t in range(matrix.shape[0]):

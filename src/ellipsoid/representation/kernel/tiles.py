@@ -24,7 +24,7 @@ from ellipsoid.engine.native.vector_sums import add_products, store_sums, subtra
 from .functions import RBF, Linear, Poly
 
 # Patterns of a tile, and rows.
-PATTERNS, ROWS, FEW = 64, 32, 8
+PATTERNS_OF_TILE, ROWS_OF_TILE, FEW_ROWS = 64, 32, 8
 
 
 class Many(NamedTuple):
@@ -62,7 +62,7 @@ class FarFew(NamedTuple):
     far: np.ndarray
 
 
-Rows = Many | Few | FarMany | FarFew
+TileRows = Many | Few | FarMany | FarFew
 
 
 class Whole(NamedTuple):
@@ -167,17 +167,17 @@ def _(patterns, X, who, sums):
 
 
 @generic(1)
-def unpack(patterns: Any, i: int, out: Any) -> None:
+def unpack_pattern(patterns: Any, i: int, out: Any) -> None:
     """Write a pattern with all its features."""
 
 
-@unpack.register(Whole)
+@unpack_pattern.register(Whole)
 def _(patterns, i, out):
     for j in range(out.shape[0]):
         out[j] = patterns.table[i, j]
 
 
-@unpack.register(Compressed)
+@unpack_pattern.register(Compressed)
 def _(patterns, i, out):
     for j in range(out.shape[0]):
         out[j] = 0.0
@@ -273,12 +273,12 @@ def _put(kernel, sums, constant2, out, column):
 
 
 @generic(1, default=True)
-def correct(rows, f, kernel, patterns, slots, constant2, out, column):  # noqa: PLR0913
+def correct_far_rows(rows, f, kernel, patterns, slots, constant2, out, column):  # noqa: PLR0913
     """Give the far rows of a tile, in ``out`` from a column on, Gaussians that are made from differences."""
 
 
-@correct.register(FarMany)
-@correct.register(FarFew)
+@correct_far_rows.register(FarMany)
+@correct_far_rows.register(FarFew)
 def _(rows, f, kernel, patterns, slots, constant2, out, column):  # noqa: PLR0913
     if rows.far[f]:
         _correct(rows, f, kernel, patterns, slots, constant2, out, column)
@@ -291,7 +291,7 @@ def _correct(rows, f, kernel, patterns, slots, constant2, out, column):  # noqa:
     some, values = np.empty((4, width)), np.empty((4, lanes))
     for i in range(0, slots.shape[0], 4):
         for k in range(4):
-            unpack(patterns, slots[min(i + k, slots.shape[0] - 1)], some[k])
+            unpack_pattern(patterns, slots[min(i + k, slots.shape[0] - 1)], some[k])
         sums = _four_distances(some, rows.X[f], start(rows))
         _put_far(kernel, sums[0], constant2, values[0])
         _put_far(kernel, sums[1], constant2, values[1])
@@ -320,19 +320,19 @@ def add_sums(kernel, patterns, slots, picked, constant2, rows, counter, values, 
         if first >= tiles:
             return
         two = first + 1 < tiles
-        for begin in range(0, end, PATTERNS):
-            last = min(end, begin + PATTERNS) - 1
+        for begin in range(0, end, PATTERNS_OF_TILE):
+            last = min(end, begin + PATTERNS_OF_TILE) - 1
             for f in range(first, first + 1 + int(two)):
                 for i in range(begin, last + 1, 4):
                     who = slots[i], slots[min(i + 1, last)], slots[min(i + 2, last)], slots[min(i + 3, last)]
                     four = values[i - begin : i - begin + 4]
                     _four(kernel, patterns, who, rows, f, constant2, four, (f - first) * lanes)
                 some = slots[begin : last + 1]
-                correct(rows, f, kernel, patterns, some, constant2, values, (f - first) * lanes)
+                correct_far_rows(rows, f, kernel, patterns, some, constant2, values, (f - first) * lanes)
             if two:
-                _add_picked(start_of_two(rows), picked, begin // PATTERNS, values, 0, out, first * lanes)
+                _add_picked(start_of_two(rows), picked, begin // PATTERNS_OF_TILE, values, 0, out, first * lanes)
             else:
-                _add_picked(start(rows), picked, begin // PATTERNS, values, 0, out, first * lanes)
+                _add_picked(start(rows), picked, begin // PATTERNS_OF_TILE, values, 0, out, first * lanes)
 
 
 @compiled(nogil=True)
@@ -342,12 +342,12 @@ def add_given(picked, tile, values, out):
     There are as many columns as make whole vectors of eight.
     """
     whole = out.shape[1] - out.shape[1] % 64
-    for begin in range(0, values.shape[0], PATTERNS):
-        some = values[begin : begin + PATTERNS]
+    for begin in range(0, values.shape[0], PATTERNS_OF_TILE):
+        some = values[begin : begin + PATTERNS_OF_TILE]
         for column in range(0, whole, 64):
-            _add_picked(zero_sums(8, 8), picked, tile + begin // PATTERNS, some, column, out, column)
+            _add_picked(zero_sums(8, 8), picked, tile + begin // PATTERNS_OF_TILE, some, column, out, column)
         for column in range(whole, out.shape[1], 8):
-            _add_picked(zero_sums(1, 8), picked, tile + begin // PATTERNS, some, column, out, column)
+            _add_picked(zero_sums(1, 8), picked, tile + begin // PATTERNS_OF_TILE, some, column, out, column)
 
 
 @helper()
@@ -368,10 +368,10 @@ def fill_values(kernel, patterns, slots, constant2, rows, counter, half, values,
     """
     lanes, end = rows.X.shape[2], slots.shape[0]
     while True:
-        begin = PATTERNS * take_number(counter)
+        begin = PATTERNS_OF_TILE * take_number(counter)
         if begin >= end:
             return
-        last = min(end, begin + PATTERNS) - 1
+        last = min(end, begin + PATTERNS_OF_TILE) - 1
         for i in range(begin, last + 1, 4):
             who = slots[i], slots[min(i + 1, last)], slots[min(i + 2, last)], slots[min(i + 3, last)]
             first = i // lanes if half else 0
@@ -386,4 +386,4 @@ def fill_values(kernel, patterns, slots, constant2, rows, counter, half, values,
                             out[i + k, f * lanes + s] = values[k, s]
         for f in range(begin // lanes if half else 0, rows.X.shape[0]):
             some = slots[begin : last + 1]
-            correct(rows, f, kernel, patterns, some, constant2, out[begin : last + 1], f * lanes)
+            correct_far_rows(rows, f, kernel, patterns, some, constant2, out[begin : last + 1], f * lanes)

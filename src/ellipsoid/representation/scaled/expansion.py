@@ -13,18 +13,18 @@ from .weights import (
     BEFORE,
     FLUSHED,
     FORGET,
+    FUNCTIONS_USED,
     GOAL,
-    LARGEST,
+    LARGEST_NORM2,
     LARGEST_SCALE,
+    NORM2_SUMMED,
+    SMALLER_UNIT,
     SMALLEST_SCALE,
-    SUMMED,
     TRUSTED_GROWTH,
-    UNIT,
-    USED,
 )
 
 # Patterns that are scored together when the norm is summed.
-TOGETHER = 512
+NORM_PATTERNS = 512
 
 
 class ScaledExpansionTable(ExpansionTable):
@@ -40,20 +40,18 @@ class ScaledExpansionTable(ExpansionTable):
         return float(self.numbers[GOAL])
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many functions and features; True if arrays moved."""
-        self.numbers[USED] = max(self.numbers[USED], scores)
+        self.numbers[FUNCTIONS_USED] = max(self.numbers[FUNCTIONS_USED], scores)
         return super().reserve(scores, width)
 
     def split(self, factor: float) -> None:
-        """Turn one binary function into two opposite ones: ``-factor w`` and ``factor w``."""
         super().split(factor)
-        self.numbers[SUMMED] *= 2.0 * factor * factor
+        self.numbers[NORM2_SUMMED] *= 2.0 * factor * factor
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take back what ``state`` gave; classes and features must be known."""
-        used = self.numbers[USED]
+        used = self.numbers[FUNCTIONS_USED]
         super().restore(arrays)
-        if self.numbers[USED] != used or self.numbers[PENDING] != 0.0:
+        if self.numbers[FUNCTIONS_USED] != used or self.numbers[PENDING] != 0.0:
             raise ValueError("its numbers are damaged")
 
     def settle_update(self, block: Block, ahead: Lookahead, t: int, rounds: int, mark: Mark) -> float:
@@ -74,13 +72,13 @@ class ScaledExpansionTable(ExpansionTable):
         for array in (ahead.moved, ahead.late, ahead.when):
             array[:] = 0.0
         self._flush(rounds)
-        growth = numbers[NORM2] / numbers[SUMMED] if numbers[SUMMED] > 0.0 else 0.0
+        growth = numbers[NORM2] / numbers[NORM2_SUMMED] if numbers[NORM2_SUMMED] > 0.0 else 0.0
         if not 1.0 / TRUSTED_GROWTH < growth < TRUSTED_GROWTH and self.kernel[0] != "precomputed":
             if scores > 1:
                 coef = self.coef[: self.used, :scores]
                 coef -= coef.mean(axis=1, keepdims=True)
-            numbers[NORM2] = numbers[SUMMED] = self.squared_norm(scores)
-        unit, factor = (UNIT if numbers[NORM2] > LARGEST else 1.0), 1.0
+            numbers[NORM2] = numbers[NORM2_SUMMED] = self.squared_norm(scores)
+        unit, factor = (SMALLER_UNIT if numbers[NORM2] > LARGEST_NORM2 else 1.0), 1.0
         if unit != 1.0 or not SMALLEST_SCALE < numbers[SCALE] < LARGEST_SCALE:
             factor = unit * float(numbers[SCALE])
             self.coef *= factor
@@ -89,7 +87,7 @@ class ScaledExpansionTable(ExpansionTable):
                 self.history.moved *= factor
             numbers[SCALE] = 1.0
             numbers[GOAL] *= unit
-            numbers[[NORM2, SUMMED]] *= unit * unit
+            numbers[[NORM2, NORM2_SUMMED]] *= unit * unit
         self.delayed.rest(self.coef[: self.used])
         ahead.scores[:] = self.scores_ahead(block, scores).T
         numbers[PENDING] = 0.0
@@ -114,8 +112,8 @@ class ScaledExpansionTable(ExpansionTable):
     def squared_norm(self, scores: int) -> float:
         """``|M|^2 = sum_i sum_r coef[i, r] B_r(x_i)``, from the scores of the support patterns themselves."""
         total, coef = 0.0, self.coef[: self.used, :scores]
-        for begin in range(0, self.used, TOGETHER):
-            picks = slice(begin, min(self.used, begin + TOGETHER))
+        for begin in range(0, self.used, NORM_PATTERNS):
+            picks = slice(begin, min(self.used, begin + NORM_PATTERNS))
             part = Block(self.patterns.rows(picks), self.patterns.norms[picks], NOBODY)
             part = self.patterns.lay_out(self.make_kernel(), part)
             total += float(np.vdot(coef[picks], self.scores(part, coef)))

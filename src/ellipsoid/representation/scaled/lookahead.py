@@ -19,11 +19,11 @@ from .weights import (
     BEFORE,
     FLUSHED,
     FORGET,
-    LARGEST,
+    LARGEST_NORM2,
     LARGEST_SCALE,
     LOSS,
+    NORM2_SUMMED,
     SMALLEST_SCALE,
-    SUMMED,
     TRUSTED_GROWTH,
     blend,
     bring_up,
@@ -67,18 +67,18 @@ def _(rep, rule, rows, t, moves, work, tally):
         for r in range(ahead.scores.shape[0]):
             for s in range(ahead.scores.shape[1]):
                 ahead.scores[r, s] = 0.0
-        state[SCALE], state[SUMMED] = 1.0, 0.0
+        state[SCALE], state[NORM2_SUMMED] = 1.0, 0.0
     else:
         state[SCALE] *= c
     for k in range(moves):
         work[TAU, k] *= d / state[SCALE]
     add(ahead, rows, t, moves, work, state[SCALE_SUM])
     ahead.when[t] = tally[ROUNDS] + 1.0
-    if state[SUMMED] == 0.0:
-        state[SUMMED] = state[NORM2]
-    growth = state[NORM2] / state[SUMMED] if state[SUMMED] > 0.0 else 0.0
+    if state[NORM2_SUMMED] == 0.0:
+        state[NORM2_SUMMED] = state[NORM2]
+    growth = state[NORM2] / state[NORM2_SUMMED] if state[NORM2_SUMMED] > 0.0 else 0.0
     lost = ahead.late.shape[0] > 0 and state[SCALE_SUM] > LOSS * state[SCALE] * (tally[ROUNDS] - state[FLUSHED] + 1.0)
     fine = 1.0 / TRUSTED_GROWTH < growth < TRUSTED_GROWTH and SMALLEST_SCALE < state[SCALE] < LARGEST_SCALE
-    if lost or not fine or state[NORM2] > LARGEST or state[FORGET] != 0.0:
+    if lost or not fine or state[NORM2] > LARGEST_NORM2 or state[FORGET] != 0.0:
         state[PENDING] = 1.0
     return True

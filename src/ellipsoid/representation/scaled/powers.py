@@ -24,19 +24,19 @@ from ..linear import ClassMajor, FeatureMajor
 from .weights import (
     PEAK,
     POWER,
+    ROW_WEIGHT,
     STRETCH,
-    WEIGHT,
     bring_up,
     flush,
     keep_digits,
     lift_scaled,
     lower_scaled,
+    multiply_table,
     reach,
-    stretch,
 )
 
-# A sum of powers beyond LARGEST is folded into V; one that has fallen to FALLEN of its peak is summed afresh.
-LARGEST, FALLEN = 1e100, 1e-4
+# A sum of powers beyond LARGEST_POWER_SUM is folded into V; one that has fallen to FALLEN of its peak is summed afresh.
+LARGEST_POWER_SUM, FALLEN = 1e100, 1e-4
 
 
 class Powers(NamedTuple):
@@ -103,8 +103,8 @@ def _(rep, rule, rows, t, moves, work, tally):
         sum_powers(rep)
     clipped = max(1.0, state[STRETCH] * state[POWER] ** (1.0 / p))
     state[STRETCH] /= clipped
-    state[WEIGHT] = (state[WEIGHT] + eta) / clipped
-    if state[POWER] > LARGEST:
+    state[ROW_WEIGHT] = (state[ROW_WEIGHT] + eta) / clipped
+    if state[POWER] > LARGEST_POWER_SUM:
         fold_powers(rep, tally[ROUNDS])
     rescale(rep)
     keep_digits(rep, tally[ROUNDS])
@@ -132,7 +132,7 @@ def sum_powers(rep):
 def fold_powers(rep, rounds):
     """V = theta."""
     flush(rep, rounds)
-    stretch(rep.V, rep.state[STRETCH])
+    multiply_table(rep.V, rep.state[STRETCH])
     rep.state[STRETCH] = 1.0
     G, V = rep.table.W, rep.V
     for i in range(V.shape[0]):
@@ -205,7 +205,7 @@ def climb_one(rep, r, column, delta):
     if delta == 0.0:
         return 0.0
     G, V, U = rep.table.W, rep.V, rep.table.U
-    i, j = place(rep.table, r, column)
+    i, j = weight_index(rep.table, r, column)
     before, power = G[i, j], V[i, j] * G[i, j]
     V[i, j] += delta
     G[i, j] = raised(V[i, j], rep.power)
@@ -215,15 +215,15 @@ def climb_one(rep, r, column, delta):
 
 
 @generic(1)
-def place(table: Any, r: int, column: int) -> tuple[int, int]:
+def weight_index(table: Any, r: int, column: int) -> tuple[int, int]:
     """Where a table keeps a weight of function r."""
 
 
-@place.register(ClassMajor)
+@weight_index.register(ClassMajor)
 def _(table, r, column):
     return r, column
 
 
-@place.register(FeatureMajor)
+@weight_index.register(FeatureMajor)
 def _(table, r, column):
     return column, r

@@ -5,10 +5,11 @@ from typing import Any
 import numpy as np
 
 from ..averages import mean
-from ..kernel.lookahead import NORM2, SCALE, SCALE_SUM, SINCE, SIZE
-from ..tables import Floats, LinearTable
+from ..kernel.lookahead import EXPANSION_NUMBERS, NORM2, SCALE, SCALE_SUM, SINCE
+from ..table_protocol import Floats, StoredArrays
+from ..tables import LinearTable
 from .powers import Powers
-from .weights import GOAL, STRETCH, SUMMED, USED, ScaledWeights
+from .weights import FUNCTIONS_USED, GOAL, NORM2_SUMMED, STRETCH, ScaledWeights
 
 
 class ScaledTable(LinearTable):
@@ -22,7 +23,7 @@ class ScaledTable(LinearTable):
     """
 
     def __init__(self, *, by_class: bool, average: bool) -> None:
-        self.numbers: Floats = np.zeros(SIZE)
+        self.numbers: Floats = np.zeros(EXPANSION_NUMBERS)
         self.numbers[[SCALE, GOAL, STRETCH]] = 1.0
         super().__init__(by_class=by_class, average=average)
 
@@ -35,8 +36,7 @@ class ScaledTable(LinearTable):
         return [self.numbers]
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many scores and features; True if the tables moved."""
-        self.numbers[USED] = max(self.numbers[USED], scores)
+        self.numbers[FUNCTIONS_USED] = max(self.numbers[FUNCTIONS_USED], scores)
         return super().reserve(scores, width)
 
     @property
@@ -45,7 +45,6 @@ class ScaledTable(LinearTable):
         return float(self.numbers[GOAL])
 
     def weights(self, scores: int, rounds: int) -> Floats:
-        """The first ``scores`` functions as rows (constant first); the average over ``rounds`` where one is kept."""
         table = self._mean(rounds) if self.average and rounds else float(self.numbers[SCALE]) * self.W
         return self._oriented(table)[:scores, : 1 + self.width]
 
@@ -55,29 +54,27 @@ class ScaledTable(LinearTable):
         return found
 
     def predictor(self, rounds: int) -> Any:
-        """What predictions are scored with: the table itself, or its average over the rounds."""
         if not self.average or rounds == 0:
             return self.rep
         return self.rep.table._replace(W=self._mean(rounds))
 
     def split(self, factor: float) -> None:
-        """Turn one binary function into two opposite ones: rows ``-factor w`` and ``factor w``."""
         super().split(factor)
-        self.numbers[[NORM2, SUMMED]] *= 2.0 * factor * factor
+        self.numbers[[NORM2, NORM2_SUMMED]] *= 2.0 * factor * factor
 
-    def state(self, scores: int) -> dict[str, Floats]:
-        """Arrays that hold everything, trimmed of spare capacity."""
+    def state(self, scores: int) -> StoredArrays:
         return {**super().state(scores), "numbers": self.numbers.copy()}
 
-    def restore(self, arrays: dict[str, Floats]) -> None:
-        """Take back what ``state`` gave."""
+    def restore(self, arrays: StoredArrays) -> None:
         numbers = arrays["numbers"]
         if numbers.shape != self.numbers.shape or not np.isfinite(numbers).all():
             raise ValueError("its numbers have a wrong shape, or are not finite")
         if not (numbers[[SCALE, STRETCH]] > 0.0).all() or not numbers[NORM2] >= 0.0:
             raise ValueError("its numbers are damaged")
-        if numbers[USED] != self.numbers[USED]:
-            raise ValueError(f"it holds {self.numbers[USED]:g} functions and says {numbers[USED]:g}")
+        if numbers[FUNCTIONS_USED] != self.numbers[FUNCTIONS_USED]:
+            raise ValueError(
+                f"it holds {self.numbers[FUNCTIONS_USED]:g} functions and says {numbers[FUNCTIONS_USED]:g}"
+            )
         super().restore(arrays)
         self.numbers[:] = numbers
 
@@ -98,7 +95,6 @@ class PowerTable(ScaledTable):
         self.rep = Powers(self.rep.table, self.V, self.numbers, self.power)
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many scores and features; True if the tables moved."""
         V = self.V
         moved = super().reserve(scores, width)
         if moved:
@@ -110,7 +106,6 @@ class PowerTable(ScaledTable):
         return float(self.numbers[STRETCH]) * self._oriented(self.V)[:scores, : 1 + self.width]
 
     def split(self, factor: float) -> None:
-        """Turn one binary function into two opposite ones: rows ``-factor w`` and ``factor w``."""
         super().split(factor)
         view = self._oriented(self.V)
         view[1] = factor ** (1.0 / (self.power - 1.0)) * view[0]
@@ -121,12 +116,10 @@ class PowerTable(ScaledTable):
         super().clear()
         self.V[:] = 0.0
 
-    def state(self, scores: int) -> dict[str, Floats]:
-        """Arrays that hold everything, trimmed of spare capacity."""
+    def state(self, scores: int) -> StoredArrays:
         return {**super().state(scores), "V": self._oriented(self.V)[:scores, : 1 + self.width].copy()}
 
-    def restore(self, arrays: dict[str, Floats]) -> None:
-        """Take back what ``state`` gave."""
+    def restore(self, arrays: StoredArrays) -> None:
         V = arrays["V"]
         if V.shape != arrays["W"].shape or not np.isfinite(V).all():
             raise ValueError("its dual weights have a wrong shape, or are not finite")

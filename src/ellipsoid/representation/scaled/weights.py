@@ -27,17 +27,18 @@ from ..averages import exchange, put_back
 from ..kernel.lookahead import NORM2, SCALE, SCALE_SUM, SINCE
 from ..linear import ClassMajor, FeatureMajor, add
 
-# Slots beside those that the look-ahead of a kernel expansion has. SUMMED: |M|^2 when it was last summed. FLUSHED: the
-# round from which the scales are summed. GOAL: the unit in which M is kept, 1 until its norm is beyond all bounds.
-# SKIPPED: updates that no step could satisfy. WEIGHT: sum of the coefficients of the rows. USED: functions in use.
-# FORGET and BEFORE: an expansion has to be emptied, and the sum of scales up to then. STRETCH, POWER and PEAK belong to
-# the p-norm table, which has no look-ahead.
-SUMMED, FLUSHED, GOAL, SKIPPED, WEIGHT, USED, FORGET, BEFORE = range(8, 16)
+# Slots beside those that the look-ahead of a kernel expansion has. NORM2_SUMMED: |M|^2 when it was last summed.
+# FLUSHED: the round from which the scales are summed. GOAL: the unit in which M is kept, 1 until its norm is beyond all
+# bounds. SKIPPED: updates that no step could satisfy. ROW_WEIGHT: sum of the coefficients of the rows. FUNCTIONS_USED:
+# functions in use. FORGET and BEFORE: an expansion has to be emptied, and the sum of scales up to then. STRETCH, POWER
+# and PEAK belong to the p-norm table, which has no look-ahead.
+NORM2_SUMMED, FLUSHED, GOAL, SKIPPED, ROW_WEIGHT, FUNCTIONS_USED, FORGET, BEFORE = range(8, 16)
 STRETCH, POWER, PEAK = range(4, 7)
 
-# Scales outside are folded into the table; a squared norm beyond LARGEST changes the unit by UNIT, a power of two.
+# Scales outside are folded into the table; a squared norm beyond LARGEST_NORM2 changes the unit by SMALLER_UNIT, a
+# power of two.
 SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100
-LARGEST, UNIT = 1e240, 2.0**-133
+LARGEST_NORM2, SMALLER_UNIT = 1e240, 2.0**-133
 
 TRUSTED_GROWTH = 1000.0
 
@@ -116,7 +117,7 @@ def _(rep, rule, rows, t, moves, work, tally):
     bring_up(state, tally[ROUNDS])
     if c == 0.0:
         flush(rep, tally[ROUNDS])
-        stretch(rep.table.W, 0.0)
+        multiply_table(rep.table.W, 0.0)
         state[SCALE] = 1.0
     else:
         state[SCALE] *= c
@@ -125,14 +126,14 @@ def _(rep, rule, rows, t, moves, work, tally):
     for k in range(moves):
         work[TAU, k] *= d / state[SCALE]
     add(rep.table, rows, t, moves, work, state[SCALE_SUM])
-    count, growth = int(tally[UPDATES]) + 1, state[NORM2] / state[SUMMED] if state[SUMMED] > 0.0 else 0.0
-    if growth >= TRUSTED_GROWTH and state[USED] > 1.0:
+    count, growth = int(tally[UPDATES]) + 1, state[NORM2] / state[NORM2_SUMMED] if state[NORM2_SUMMED] > 0.0 else 0.0
+    if growth >= TRUSTED_GROWTH and state[FUNCTIONS_USED] > 1.0:
         flush(rep, tally[ROUNDS])
-        centre(rep.table, int(state[USED]))
+        centre(rep.table, int(state[FUNCTIONS_USED]))
     if count & (count - 1) == 0 or not 1.0 / TRUSTED_GROWTH < growth < TRUSTED_GROWTH:
-        state[NORM2] = state[SUMMED] = squared_norm(rep)
-    if state[NORM2] > LARGEST:
-        fold(rep, UNIT, tally[ROUNDS])
+        state[NORM2] = state[NORM2_SUMMED] = squared_norm(rep)
+    if state[NORM2] > LARGEST_NORM2:
+        fold(rep, SMALLER_UNIT, tally[ROUNDS])
     keep_digits(rep, tally[ROUNDS])
     return True
 
@@ -176,7 +177,7 @@ def flush(rep, rounds):
 
 
 @helper()
-def stretch(table, factor):
+def multiply_table(table, factor):
     """Multiply a table."""
     for i in range(table.shape[0]):
         for j in range(table.shape[1]):
@@ -188,12 +189,12 @@ def fold(rep, unit, rounds):
     """Scale 1, and everything in units of ``1 / unit``."""
     state = rep.state
     flush(rep, rounds)
-    stretch(rep.table.W, state[SCALE] * unit)
-    stretch(rep.table.U, unit)
+    multiply_table(rep.table.W, state[SCALE] * unit)
+    multiply_table(rep.table.U, unit)
     state[SCALE] = 1.0
     state[GOAL] *= unit
     state[NORM2] *= unit * unit
-    state[SUMMED] *= unit * unit
+    state[NORM2_SUMMED] *= unit * unit
 
 
 @generic(1)

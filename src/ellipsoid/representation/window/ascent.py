@@ -22,15 +22,15 @@ from ellipsoid.engine.generic import SUM, generic, helper
 # Where the largest projected gradient is at most this, in units of 1 + the largest gradient, the dual is maximal.
 PRECISION = 1e-10
 # Rounding of a gradient, in units of the products that it is the sum of.
-ROUNDING = 1e-15
+GRADIENT_ROUNDING = 1e-15
 # A singular K may have no maximum where the cap is infinite: no round takes more sweeps.
-SWEEPS = 200
+MOST_SWEEPS = 200
 # Sums of a round's way: of |d alpha| |z|, of |d alpha|, of steps, and of alpha |z| and what else was rounded with it.
-PATH, SWAY, STEPS, HELD = range(4)
+WAY_PATH, WAY_SWAY, WAY_STEPS, WAY_HELD = range(4)
 # A pivot below this share of its diagonal is that of a linearly dependent example.
 DEPENDENT = 1e-12
 # Products of two squared lengths below this, or beyond its inverse, are not to be relied on.
-SMALLEST = 1e-280
+LEAST_PRODUCT = 1e-280
 
 
 class WindowDual(NamedTuple):
@@ -77,7 +77,7 @@ def rise(d1, d2, g, K):
     """What the dual gains by moves d1, d2 of two alphas with gradients g; K is (K11, K22, K12)."""
     product = d1 * d2
     # Alphas of very short or very long examples: their product has no room in a float64.
-    both = product * K[2] if SMALLEST < abs(product) < 1.0 / SMALLEST else d1 * (d2 * K[2])
+    both = product * K[2] if LEAST_PRODUCT < abs(product) < 1.0 / LEAST_PRODUCT else d1 * (d2 * K[2])
     return d1 * (g[0] - 0.5 * d1 * K[0]) + d2 * (g[1] - 0.5 * d2 * K[1]) - both
 
 
@@ -85,7 +85,7 @@ def rise(d1, d2, g, K):
 def stationary(b1, b2, K):
     """Where both gradients vanish; NaN where K is singular."""
     squares = K[0] * K[1]
-    if SMALLEST < squares < 1.0 / SMALLEST:
+    if LEAST_PRODUCT < squares < 1.0 / LEAST_PRODUCT:
         det = squares - K[2] * K[2]
         if not det > DEPENDENT * K[0] * K[1]:
             return nan, nan
@@ -147,10 +147,10 @@ def follow(dual, i, new, members):
     dual.change[i] += change
     dual.alpha[i] = new
     way = dual.way
-    way[PATH] += abs(change) * sqrt(dual.own[i])
-    way[SWAY] += abs(change)
-    way[STEPS] += 1.0
-    way[HELD] += (new + abs(change)) * sqrt(dual.own[i])
+    way[WAY_PATH] += abs(change) * sqrt(dual.own[i])
+    way[WAY_SWAY] += abs(change)
+    way[WAY_STEPS] += 1.0
+    way[WAY_HELD] += (new + abs(change)) * sqrt(dual.own[i])
 
 
 @helper()
@@ -161,7 +161,7 @@ def precision(dual, members):
         length = sqrt(dual.own[i])
         largest, longest = max(largest, abs(dual.gradient[i])), max(longest, length)
         reach += length * dual.alpha[i]
-    return max(PRECISION * (1.0 + largest), ROUNDING * longest * reach)
+    return max(PRECISION * (1.0 + largest), GRADIENT_ROUNDING * longest * reach)
 
 
 @helper()
@@ -178,7 +178,7 @@ def between(dual, cap, members):
 
 
 @helper(fast=SUM)
-def solve(dual, count, enough):
+def newton_step(dual, count, enough):
     """The step of the free alphas, in ``dual.step``; returns how many of them take part, and whether it has no end.
 
     Newton's step solves K d = g, by Cholesky. An example that depends on those before it adds a direction without
@@ -227,7 +227,7 @@ def backward(L, step, count):
 def newton(dual, cap, count, members):
     """One step of the ``count`` free alphas; returns the gain of the dual, and whether the box stopped it."""
     alpha, free, step, slope = dual.alpha, dual.free, dual.step, dual.slope
-    count, endless = solve(dual, count, precision(dual, members))
+    count, endless = newton_step(dual, count, precision(dual, members))
     far, first, push = inf if endless else 1.0, -1, 0.0
     for j in range(members):
         slope[j] = 0.0
@@ -256,10 +256,10 @@ def newton(dual, cap, count, members):
         if p == first:
             new = cap if d > 0.0 else 0.0
         change, length = abs(new - alpha[i]), sqrt(dual.own[i])
-        dual.way[PATH] += change * length
-        dual.way[SWAY] += change
-        dual.way[STEPS] += 1.0
-        dual.way[HELD] += (new + alpha[i] + count * change) * length
+        dual.way[WAY_PATH] += change * length
+        dual.way[WAY_SWAY] += change
+        dual.way[WAY_STEPS] += 1.0
+        dual.way[WAY_HELD] += (new + alpha[i] + count * change) * length
         dual.change[i] += new - alpha[i]
         alpha[i] = new
     return gain, first >= 0
@@ -304,7 +304,7 @@ def ascend(rep, newest, members, cap):
     if members == 2 == rep.window:
         return pair(rep, newest, cap), False
     gain = 0.0
-    for n in range(SWEEPS):
+    for n in range(MOST_SWEEPS):
         more, content = sweep(rep, newest, members, cap, n == 0)
         gain += more
         if content or members == 1:

@@ -16,8 +16,8 @@ from ..kernel.history import add_to
 from ..kernel.lookahead import KEEP, NORM2, PENDING, Lookahead
 from ..kernel.packing import Values as TileValues
 from ..kernel.pattern_index import END
-from ..kernel.patterns import Block, Floats, squared_norms
-from ..kernel.precomputed import Columns
+from ..kernel.patterns import Block, Floats, squared_row_norms
+from ..kernel.precomputed import ColumnPatterns
 from ..kernel.threads import together
 from ..rollback import Mark
 from .linear import SQUARE, Window
@@ -50,14 +50,13 @@ class WindowExpansion(ExpansionTable):
         return [*super().written(), self.slots.numbers, *self.slots.arrays.values()]
 
     def _no_rows(self, count: int) -> Any:
-        width = 0 if isinstance(self.patterns, Columns) else self.width
+        width = 0 if isinstance(self.patterns, ColumnPatterns) else self.width
         return sp.csr_matrix((count, width)) if self.patterns.sparse else np.zeros((count, width))
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many functions and features; True if arrays moved."""
         wider = width > self.width
         moved = super().reserve(scores, width)
-        if wider and not isinstance(self.patterns, Columns):
+        if wider and not isinstance(self.patterns, ColumnPatterns):
             old, rows = self.recent.matrix, self._no_rows(len(self.recent.norms))
             if self.patterns.sparse:
                 rows = sp.csr_matrix((old.data, old.indices, old.indptr), shape=rows.shape)
@@ -69,7 +68,6 @@ class WindowExpansion(ExpansionTable):
         return moved
 
     def split(self, factor: float) -> None:
-        """Turn a binary run into the same run with two opposite functions."""
         super().split(factor)
         self.slots.split(factor)
         self.slots.arrays["late"] *= factor
@@ -106,7 +104,7 @@ class WindowExpansion(ExpansionTable):
         if m:
             gram[:m, m:] = self._between(kernel, block)
         # Of a row of given values its column is all that is kept; other rows have no column.
-        if isinstance(self.patterns, Columns):
+        if isinstance(self.patterns, ColumnPatterns):
             return _joined(self.recent, block._replace(matrix=self._no_rows(len(block.norms)))), gram
         return _joined(self.recent, block._replace(columns=block.columns[:0])), gram
 
@@ -118,7 +116,7 @@ class WindowExpansion(ExpansionTable):
             found = TileValues(kernel, self.patterns.as_stored(recent), everyone, block.tiles, out, self.constant2)
             together(found.work, found.parts, found.effort)
             return out
-        if isinstance(self.patterns, Columns):
+        if isinstance(self.patterns, ColumnPatterns):
             out[:] = block.matrix[:, recent.columns].T
         elif isinstance(kernel, Function):
             out[:] = kernel.values(block.matrix, recent.matrix).T
@@ -173,7 +171,7 @@ class WindowExpansion(ExpansionTable):
         self.commit(rows, base, mark)
         self.numbers[NORM2] = self.slots.numbers[SQUARE]
         stay = window.ring.where[self.slots.order]
-        columns = rows.columns[stay] if isinstance(self.patterns, Columns) else rows.columns
+        columns = rows.columns[stay] if isinstance(self.patterns, ColumnPatterns) else rows.columns
         self.recent = Block(rows.matrix[stay], rows.norms[stay], columns)
         self.recent_gram = base.gram[np.ix_(stay, stay)]
         self._note()
@@ -181,12 +179,11 @@ class WindowExpansion(ExpansionTable):
     # -- files -------------------------------------------------------------------------------------------------
 
     def state(self, scores: int) -> dict[str, NDArray[Any]]:
-        """Arrays that hold everything, trimmed of spare capacity."""
         arrays = {**super().state(scores), **self.slots.state(), "window_values": _mirrored(self.recent_gram)}
         if self.mixed:
             del arrays["window_late"]
         matrix = self.recent.matrix
-        if isinstance(self.patterns, Columns):
+        if isinstance(self.patterns, ColumnPatterns):
             return {**arrays, "window_columns": self.recent.columns.copy()}
         if not self.patterns.sparse:
             return {**arrays, "window_X": matrix.copy()}
@@ -205,7 +202,7 @@ class WindowExpansion(ExpansionTable):
         self.slots.restore({**arrays, **late}, self.coef.shape[1])
         m = self.slots.members
         columns = np.zeros(0, dtype=np.int64)
-        if isinstance(self.patterns, Columns):
+        if isinstance(self.patterns, ColumnPatterns):
             columns, matrix = arrays["window_columns"], self._no_rows(m)
             sound = columns.shape == (m,) and bool(((columns >= 0) & (columns < self.width)).all())
         elif not self.patterns.sparse:
@@ -221,7 +218,7 @@ class WindowExpansion(ExpansionTable):
             matrix = sp.csr_matrix((data, indices, indptr), shape=(m, self.width)) if sound else None
         if not sound or arrays["window_values"].shape != (m, m):
             raise ValueError("the examples of its window are not sound")
-        self.recent = Block(matrix, squared_norms(matrix), columns.astype(np.int64))
+        self.recent = Block(matrix, squared_row_norms(matrix), columns.astype(np.int64))
         self.recent_gram = np.asarray(arrays["window_values"], dtype=np.float64)
         picks = np.flatnonzero(self.slots.alphas())
         if self.mixed and (known_places(self, self.recent, picks) == END).any():

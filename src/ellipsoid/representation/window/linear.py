@@ -16,17 +16,15 @@ from ellipsoid.engine.rows import CSR, TINY, Dense
 from ellipsoid.engine.tally import FARTHEST, GAIN, HELD, LARGEST, PATH, ROUNDS, WEIGHT
 
 from ..linear import add
+from ..signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
 from .ascent import WindowDual, ascend, complete
 
 # Numbers of a window: observations, whether the last ascent stopped early, |theta|^2, and where the queue of a CSR ring
 # ends.
 SEEN, UNDONE, SQUARE, TAIL = range(4)
-NUMBERS = 4
+WINDOW_NUMBERS = 4
 # How many sums the ascent keeps of its way; they go to the tally's, from PATH on.
 WAY = 4
-
-# Columns of ``pairs``: z = SIGN e_BLOCK (x) x + RIVAL_SIGN e_RIVAL (x) x.
-BLOCK, SIGN, RIVAL, RIVAL_SIGN = range(4)
 
 
 class Window(NamedTuple):
@@ -59,26 +57,26 @@ def _(rep, rows, t):
 
 
 @generic(1)
-def place(ring: Any, i: int) -> int:
+def ring_row(ring: Any, i: int) -> int:
     """Which row of the ring is slot i."""
 
 
-@place.register(Dense)
+@ring_row.register(Dense)
 def _(ring, i):
     return i
 
 
-@place.register(CSR)
+@ring_row.register(CSR)
 def _(ring, i):
     return 2 * i
 
 
 @generic(2)
-def store(ring: Any, rows: Any, t: int, i: int, numbers: Any) -> None:
+def store_row(ring: Any, rows: Any, t: int, i: int, numbers: Any) -> None:
     """Copy row t into slot i, whose old row is forgotten."""
 
 
-@store.register(Dense, Dense)
+@store_row.register(Dense, Dense)
 def _(ring, rows, t, i, numbers):
     width = rows.X.shape[1]
     for j in range(width):
@@ -87,7 +85,7 @@ def _(ring, rows, t, i, numbers):
         ring.X[i, j] = 0.0
 
 
-@store.register(Dense, CSR)
+@store_row.register(Dense, CSR)
 def _(ring, rows, t, i, numbers):
     for j in range(ring.X.shape[1]):
         ring.X[i, j] = 0.0
@@ -95,7 +93,7 @@ def _(ring, rows, t, i, numbers):
         ring.X[i, np.uint64(rows.indices[k])] = rows.data[k]
 
 
-@store.register(CSR, Dense)
+@store_row.register(CSR, Dense)
 def _(ring, rows, t, i, numbers):
     tail = make_way(ring, i, numbers, rows.X.shape[1])
     ring.indptr[2 * i] = tail
@@ -107,7 +105,7 @@ def _(ring, rows, t, i, numbers):
     numbers[TAIL] = tail
 
 
-@store.register(CSR, CSR)
+@store_row.register(CSR, CSR)
 def _(ring, rows, t, i, numbers):
     start, stop = rows.indptr[t], rows.indptr[t + 1]
     tail = make_way(ring, i, numbers, stop - start)
@@ -144,7 +142,7 @@ def make_way(ring, i, numbers, length):
 
 
 @generic(1)
-def spread(ring: Any, i: int, x: Any) -> None:
+def spread_slot(ring: Any, i: int, x: Any) -> None:
     """Prepare products with slot i: a sparse row is laid out in ``x``."""
 
 
@@ -154,17 +152,17 @@ def gather(ring: Any, i: int, x: Any) -> None:
 
 
 @generic(1)
-def product(ring: Any, i: int, j: int, x: Any) -> float:
+def slot_product(ring: Any, i: int, j: int, x: Any) -> float:
     """<x_i, x_j> without the constant feature, x_j having been spread."""
 
 
-@spread.register(Dense)
+@spread_slot.register(Dense)
 @gather.register(Dense)
 def _(ring, i, x):
     pass
 
 
-@spread.register(CSR)
+@spread_slot.register(CSR)
 def _(ring, i, x):
     for k in range(ring.indptr[2 * i], ring.indptr[2 * i + 1]):
         x[np.uint64(ring.indices[k])] = ring.data[k]
@@ -176,7 +174,7 @@ def _(ring, i, x):
         x[np.uint64(ring.indices[k])] = 0.0
 
 
-@product.register(Dense, fast=SUM)
+@slot_product.register(Dense, fast=SUM)
 def _(ring, i, j, x):
     a, b = ring.X[i], ring.X[j]
     total = 0.0
@@ -185,7 +183,7 @@ def _(ring, i, j, x):
     return total
 
 
-@product.register(CSR)
+@slot_product.register(CSR)
 def _(ring, i, j, x):
     total = 0.0
     for k in range(ring.indptr[2 * i], ring.indptr[2 * i + 1]):
@@ -224,19 +222,19 @@ def _(ring, rep, i, t, before):
 @follow_change.register(CSR)
 def _(ring, rep, i, moves, work, before):
     z, change = rep.pairs[i], rep.dual.change[i]
-    work[WHO, 0], work[TAU, 0] = z[BLOCK], change * z[SIGN]
+    work[WHO, 0], work[TAU, 0] = z[PAIR_BLOCK], change * z[PAIR_SIGN]
     if moves == 2:
-        work[WHO, 1], work[TAU, 1] = z[RIVAL], change * z[RIVAL_SIGN]
-    add(rep.base, ring, place(ring, i), moves, work, before)
+        work[WHO, 1], work[TAU, 1] = z[PAIR_RIVAL], change * z[PAIR_RIVAL_SIGN]
+    add(rep.base, ring, ring_row(ring, i), moves, work, before)
 
 
 @helper()
-def overlap(p, q):
+def block_overlap(p, q):
     """<z, z'> / <x, x'> for the blocks of two examples."""
-    return (
-        p[SIGN] * (q[SIGN] * (p[BLOCK] == q[BLOCK]) + q[RIVAL_SIGN] * (p[BLOCK] == q[RIVAL]))
-        + p[RIVAL_SIGN] * (q[SIGN] * (p[RIVAL] == q[BLOCK]) + q[RIVAL_SIGN] * (p[RIVAL] == q[RIVAL]))
-    )  # fmt: skip
+    block, rival, other_sign, other_rival_sign = p[PAIR_BLOCK], p[PAIR_RIVAL], q[PAIR_SIGN], q[PAIR_RIVAL_SIGN]
+    own = other_sign * (block == q[PAIR_BLOCK]) + other_rival_sign * (block == q[PAIR_RIVAL])
+    against = other_sign * (rival == q[PAIR_BLOCK]) + other_rival_sign * (rival == q[PAIR_RIVAL])
+    return p[PAIR_SIGN] * own + p[PAIR_RIVAL_SIGN] * against
 
 
 @complete.register(Window)
@@ -247,7 +245,7 @@ def _(rep, i):
     ring, known, row = rep.ring, rep.known, rep.dual.gram[i]
     constant2 = ring.constant * ring.constant
     born = now - (now - i) % slots
-    spread(ring, i, rep.x)
+    spread_slot(ring, i, rep.x)
     for n in range(max(int(known[i]) + 1, now + 1 - slots), now + 1):
         j = n % slots
         if j == i:
@@ -255,8 +253,8 @@ def _(rep, i):
         elif known[j] >= born:
             row[j] = rep.dual.gram[j, i]
         else:
-            share = overlap(rep.pairs[i], rep.pairs[j])
-            row[j] = share * (product(ring, j, i, rep.x) + constant2) if share != 0.0 else 0.0
+            share = block_overlap(rep.pairs[i], rep.pairs[j])
+            row[j] = share * (slot_product(ring, j, i, rep.x) + constant2) if share != 0.0 else 0.0
     gather(ring, i, rep.x)
     known[i] = now
 
@@ -270,18 +268,18 @@ def admit(rep, rule, rows, t, moves, work, tally):
     tally[WEIGHT] += rep.dual.alpha[i]
     tally[LARGEST] = max(tally[LARGEST], rep.dual.alpha[i])
     numbers[SEEN] += 1.0
-    store(rep.ring, rows, t, i, numbers)
+    store_row(rep.ring, rows, t, i, numbers)
     z = rep.pairs[i]
-    z[BLOCK], z[SIGN], z[RIVAL], z[RIVAL_SIGN] = work[WHO, 0], work[TAU, 0], -1.0, 0.0
+    z[PAIR_BLOCK], z[PAIR_SIGN], z[PAIR_RIVAL], z[PAIR_RIVAL_SIGN] = work[WHO, 0], work[TAU, 0], -1.0, 0.0
     margin = work[TAU, 0] * work[SCORES, int(work[WHO, 0])]
     if moves == 2:
-        z[RIVAL], z[RIVAL_SIGN] = work[WHO, 1], work[TAU, 1]
+        z[PAIR_RIVAL], z[PAIR_RIVAL_SIGN] = work[WHO, 1], work[TAU, 1]
         margin += work[TAU, 1] * work[SCORES, int(work[WHO, 1])]
     rep.dual.alpha[i], rep.known[i] = 0.0, -1.0
     rep.dual.own[i], rep.dual.gradient[i] = moves * work[SPARE, 0], rule.goal - margin
     if work[SPARE, 0] < TINY:
         # Its alpha is the cap whatever happens, which the sums of the run know; no other example feels it.
-        z[SIGN], z[RIVAL_SIGN], rep.dual.own[i], rep.dual.gradient[i] = 0.0, 0.0, 0.0, 0.0
+        z[PAIR_SIGN], z[PAIR_RIVAL_SIGN], rep.dual.own[i], rep.dual.gradient[i] = 0.0, 0.0, 0.0, 0.0
     return i, margin
 
 

@@ -12,7 +12,7 @@ from ..kernel.expansion import ExpansionTable
 from ..kernel.history import add_to
 from ..kernel.pattern_index import END
 from ..kernel.patterns import NOBODY, Block, Floats, Picks
-from .linear import BLOCK, RIVAL, RIVAL_SIGN, SIGN
+from ..signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
 
 
 class Members(NamedTuple):
@@ -30,9 +30,9 @@ class Members(NamedTuple):
     def moved(self, coefficients: Floats, picks: NDArray[np.int64], functions: int) -> Floats:
         """``much z`` of some examples, alpha or late, in coefficients of their own: one row per example."""
         out, rows, pairs = np.zeros((len(picks), functions)), np.arange(len(picks)), self.pairs[picks]
-        out[rows, pairs[:, BLOCK].astype(np.int64)] = coefficients[picks] * pairs[:, SIGN]
-        two = np.flatnonzero(pairs[:, RIVAL] >= 0.0)
-        out[two, pairs[two, RIVAL].astype(np.int64)] += coefficients[picks[two]] * pairs[two, RIVAL_SIGN]
+        out[rows, pairs[:, PAIR_BLOCK].astype(np.int64)] = coefficients[picks] * pairs[:, PAIR_SIGN]
+        two = np.flatnonzero(pairs[:, PAIR_RIVAL] >= 0.0)
+        out[two, pairs[two, PAIR_RIVAL].astype(np.int64)] += coefficients[picks[two]] * pairs[two, PAIR_RIVAL_SIGN]
         return out
 
 

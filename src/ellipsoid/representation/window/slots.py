@@ -5,15 +5,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
+from ..table_protocol import Floats
 from .ascent import WindowDual
-from .linear import BLOCK, NUMBERS, RIVAL, RIVAL_SIGN, SEEN, SIGN, SQUARE, TAIL, UNDONE, WAY
-
-Floats = NDArray[np.float64]
+from .linear import SEEN, SQUARE, TAIL, UNDONE, WAY, WINDOW_NUMBERS
 
 # A window that takes in everything: more examples than there will ever be.
 ALL = 1 << 62
 # Slots to begin with; and the most alphas that one Newton step moves: beyond, coordinate steps go on alone.
-FIRST, NEWTON = 16, 512
+FIRST_SLOTS, NEWTON = 16, 512
 
 # Arrays with a row for each slot, and the shape of a row.
 PER_SLOT: dict[str, tuple[int, ...]] = {"alpha": (), "gradient": (), "own": (), "pairs": (4,), "known": ()}
@@ -33,8 +33,8 @@ class Slots:
     def __init__(self, window: int, *more: str) -> None:
         self.window = window
         self.per_slot = {**PER_SLOT, **dict.fromkeys(more, ())}
-        self.numbers: Floats = np.zeros(NUMBERS)
-        self.count = min(window, FIRST)
+        self.numbers: Floats = np.zeros(WINDOW_NUMBERS)
+        self.count = min(window, FIRST_SLOTS)
         self.arrays: dict[str, Floats] = {name: np.zeros((self.count, *row)) for name, row in self.per_slot.items()}
         self.arrays["gram"] = np.zeros((self.count, self.count))
         self.arrays["known"][:] = -1.0
@@ -83,9 +83,9 @@ class Slots:
     def split(self, factor: float) -> None:
         """Turn a binary run into the same run with two opposite functions: z grows by a second block, alpha halves."""
         arrays, pairs = self.arrays, self.arrays["pairs"]
-        sign = pairs[:, SIGN].copy()
-        pairs[:, BLOCK], pairs[:, RIVAL] = sign > 0.0, sign < 0.0
-        pairs[:, SIGN], pairs[:, RIVAL_SIGN] = np.abs(sign), -np.abs(sign)
+        sign = pairs[:, PAIR_SIGN].copy()
+        pairs[:, PAIR_BLOCK], pairs[:, PAIR_RIVAL] = sign > 0.0, sign < 0.0
+        pairs[:, PAIR_SIGN], pairs[:, PAIR_RIVAL_SIGN] = np.abs(sign), -np.abs(sign)
         arrays["gram"] *= 2.0
         arrays["own"] *= 2.0
         arrays["alpha"] *= factor
@@ -114,10 +114,10 @@ class Slots:
         for name, shape in shapes.items():
             if arrays[f"window_{name}"].shape != shape:
                 raise ValueError(f"its array 'window_{name}' has the wrong shape {arrays[f'window_{name}'].shape}")
-        who = arrays["window_pairs"][:, [BLOCK, RIVAL]]
+        who = arrays["window_pairs"][:, [PAIR_BLOCK, PAIR_RIVAL]]
         if m and not (who.min() >= -1.0 and who.max() < functions and (who == np.floor(who)).all()):
             raise ValueError("its window holds examples of classes that are not there")
-        if m and not (arrays["window_pairs"][:, BLOCK] >= 0.0).all():
+        if m and not (arrays["window_pairs"][:, PAIR_BLOCK] >= 0.0).all():
             raise ValueError("its window holds examples of no class")
         self.numbers[:] = numbers
         self.grow(m)

@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.rows import CSR, Dense
 
-from ..rollback import Marked
-from ..tables import Floats, LinearTable
+from ..table_protocol import Floats, StoredArrays, Table
+from ..tables import LinearTable
 from .linear import TAIL, Window
 from .slots import Slots
 
 
-class WindowTable(Marked):
+class WindowTable(Table):
     """A linear table and the last ``window`` examples with their alphas.
 
     >>> table = WindowTable(LinearTable(by_class=True, average=False), window=3, constant=1.0)
@@ -30,13 +30,12 @@ class WindowTable(Marked):
         self._bind()
 
     @property
-    def by_class(self) -> bool:
+    def by_class(self) -> bool:  # type: ignore[override]
         """Are the rows of the window dense, and each function's weights together?"""
         return self.linear.by_class
 
     @property
-    def width(self) -> int:
-        """Number of features."""
+    def width(self) -> int:  # type: ignore[override]
         return self.linear.width
 
     def pieces(self) -> list[Any]:
@@ -63,7 +62,6 @@ class WindowTable(Marked):
     # -- growing -----------------------------------------------------------------------------------------------
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for this many scores and features; True if arrays moved."""
         before = self.width
         moved = self.linear.reserve(scores, width)
         if self.width > before and self.by_class:
@@ -97,14 +95,7 @@ class WindowTable(Marked):
             more = 2 * self.slots.count - len(self.indptr)
             self.indptr = np.concatenate([self.indptr, np.zeros(more, dtype=np.int64)])
 
-    def prepare(self) -> None:
-        """Nothing is left to choose before the first row."""
-
-    def settle(self) -> None:
-        """Nothing is left to do after a run."""
-
     def split(self, factor: float) -> None:
-        """Turn a binary run into the same run with two opposite functions."""
         self.linear.split(factor)
         self.slots.split(factor)
         self._bind()
@@ -112,19 +103,16 @@ class WindowTable(Marked):
     # -- reading -----------------------------------------------------------------------------------------------
 
     def weights(self, scores: int, rounds: int) -> Floats:
-        """The first ``scores`` functions as rows (constant first); the average over ``rounds`` where one is kept."""
         return self.linear.weights(scores, rounds)
 
     def predictor(self, rounds: int) -> Any:
-        """What predictions are scored with: the weights alone."""
         return self.linear.predictor(rounds)
 
     # -- files -------------------------------------------------------------------------------------------------
 
-    def state(self, scores: int) -> dict[str, NDArray[Any]]:
-        """Arrays that hold everything, trimmed of spare capacity."""
+    def state(self, scores: int) -> StoredArrays:
         m = self.slots.members
-        arrays: dict[str, NDArray[Any]] = {**self.linear.state(scores), **self.slots.state()}
+        arrays: StoredArrays = {**self.linear.state(scores), **self.slots.state()}
         if self.by_class:
             return {**arrays, "window_X": self.X[:m].copy()}
         spans = [slice(self.indptr[2 * i], self.indptr[2 * i + 1]) for i in range(m)]
@@ -135,8 +123,7 @@ class WindowTable(Marked):
             "window_lengths": np.array([span.stop - span.start for span in spans], dtype=np.int64),
         }
 
-    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back what ``state`` gave."""
+    def restore(self, arrays: StoredArrays) -> None:
         self.slots.restore(arrays, len(arrays["W"]))
         self.linear.restore(arrays)
         self._make_rows()
@@ -168,8 +155,4 @@ class WindowTable(Marked):
         self.slots.numbers[TAIL] = len(self.data)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key not in ("rep", "ring")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._bind()
+        return {key: value for key, value in super().__getstate__().items() if key != "ring"}

@@ -19,19 +19,19 @@ from ellipsoid.engine.rows import Dense
 
 from ..kernel.lookahead import add_times
 from .linear import (
-    BLOCK,
-    RIVAL,
-    RIVAL_SIGN,
+    PAIR_BLOCK,
+    PAIR_RIVAL,
+    PAIR_RIVAL_SIGN,
+    PAIR_SIGN,
     SEEN,
-    SIGN,
     fits,
     follow_change,
     gather,
     leave,
-    product,
     recall,
-    spread,
-    store,
+    slot_product,
+    spread_slot,
+    store_row,
 )
 
 
@@ -47,7 +47,7 @@ class WindowValues(NamedTuple):
     constant: float
 
 
-@store.register(WindowValues, Dense)
+@store_row.register(WindowValues, Dense)
 def _(ring, rows, t, i, numbers):
     ring.where[i] = t
 
@@ -57,13 +57,13 @@ def _(ring, rows, t, numbers):
     return True
 
 
-@spread.register(WindowValues)
+@spread_slot.register(WindowValues)
 @gather.register(WindowValues)
 def _(ring, i, x):
     pass
 
 
-@product.register(WindowValues)
+@slot_product.register(WindowValues)
 def _(ring, i, j, x):
     s, t = ring.where[i], ring.where[j]
     return ring.gram[min(s, t), max(s, t)]
@@ -77,9 +77,9 @@ def _(ring, rep, t, scores):
     for _ in range(min(seen, slots)):
         if alpha[i] != 0.0:
             z, value = rep.pairs[i], ring.gram[ring.where[i], t]
-            scores[int(z[BLOCK])] += alpha[i] * z[SIGN] * value
-            if z[RIVAL] >= 0.0:
-                scores[int(z[RIVAL])] += alpha[i] * z[RIVAL_SIGN] * value
+            scores[int(z[PAIR_BLOCK])] += alpha[i] * z[PAIR_SIGN] * value
+            if z[PAIR_RIVAL] >= 0.0:
+                scores[int(z[PAIR_RIVAL])] += alpha[i] * z[PAIR_RIVAL_SIGN] * value
         i = i + 1 if i + 1 < slots else 0
 
 
@@ -96,9 +96,9 @@ def _(ring, rep, i, t, before):
     if alpha != 0.0 or (late != 0.0 and rep.base.late.shape[0] > 0):
         s = ring.where[i]
         rep.base.when[s] = before + 1.0
-        _hand_over(rep.base, s, t + 1, int(z[BLOCK]), alpha * z[SIGN], late * z[SIGN])
-        if z[RIVAL] >= 0.0:
-            _hand_over(rep.base, s, t + 1, int(z[RIVAL]), alpha * z[RIVAL_SIGN], late * z[RIVAL_SIGN])
+        _hand_over(rep.base, s, t + 1, int(z[PAIR_BLOCK]), alpha * z[PAIR_SIGN], late * z[PAIR_SIGN])
+        if z[PAIR_RIVAL] >= 0.0:
+            _hand_over(rep.base, s, t + 1, int(z[PAIR_RIVAL]), alpha * z[PAIR_RIVAL_SIGN], late * z[PAIR_RIVAL_SIGN])
 
 
 @helper()

@@ -1,0 +1,68 @@
+"""The parameters that learners share: those of every online learner, and those of a kernel."""
+
+from typing import Any
+
+from ellipsoid.representation.kernel.expansion import KernelSpec
+from ellipsoid.representation.kernel.functions import KERNELS
+
+from .declaration import declared
+from .parameters import one_of, positive
+
+
+@declared
+class OnlineParameters:
+    """How a stream is learned, whatever the rule.
+
+    Parameters
+    ----------
+    fit_intercept : bool
+        Add a constant feature 1 to every example; its weight is the intercept.
+    average : bool
+        Predict with the average of all hypotheses so far instead of the last one.
+    n_epochs : int
+        Passes that ``fit`` makes over its data.
+    shuffle : bool
+        A new random order of the rows for each pass of ``fit``; streams are never shuffled.
+    random_state : int, RandomState or None
+        Seed of those orders.
+    grow_features : bool
+        Let a wider X add features in mid-stream; otherwise it is refused.
+    """
+
+    fit_intercept: bool = True
+    average: Any = False
+    n_epochs: int = 5
+    shuffle: bool = True
+    random_state: Any = None
+    grow_features: bool = False
+
+
+@declared
+class KernelParameters:
+    """The space in which a learner is linear.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "poly", "precomputed"} or callable
+        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
+        weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
+        kernel values, one column per training example in the order in which they are learned.
+    gamma, degree, coef0
+        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features. (SVC's "scale" needs
+        the variance of all rows, which nobody knows of a stream.)
+    """
+
+    kernel: Any = "linear"
+    gamma: float | str = "auto"
+    degree: int = 3
+    coef0: float = 0.0
+
+    def _kernel_spec(self) -> KernelSpec:
+        """The kernel's name or function with its parameters, or the sentence that says what is wrong with one."""
+        kernel, gamma = self.kernel, self.gamma
+        if not callable(kernel):
+            one_of("kernel", kernel, {**KERNELS, "precomputed": None})
+        width = None if isinstance(gamma, str) and gamma == "auto" else positive("gamma", gamma)
+        if positive("degree", self.degree) != int(self.degree):
+            raise ValueError(f"degree must be a positive integer, got {self.degree!r}")
+        return kernel, width, float(self.degree), positive("coef0", self.coef0, zero=True)

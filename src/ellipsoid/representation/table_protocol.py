@@ -1,0 +1,86 @@
+"""The table protocol: what a learner asks of the place where its hypothesis is kept.
+
+A table owns arrays that grow and hands them to compiled code as ``rep``. A new table subclasses ``Table``, writes what
+has no body here, and overrides the rest where it has something to do.
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .rollback import Marked
+
+Floats = NDArray[np.float64]
+StoredArrays = dict[str, NDArray[Any]]
+
+
+class Table(Marked, Protocol):
+    """Functions of a row, one for each score, over features that may become more."""
+
+    # What compiled code reads and writes; None for an expansion, which makes one for every block of rows.
+    rep: Any
+    # Number of features, the constant one not counted.
+    width: int
+    # Do the weights of one function lie together? It is settled by the first rows, and written to files.
+    by_class: bool
+    # Does the loop itself predict with the average, where it is watched?
+    predicts_in_loop: bool = False
+
+    # -- growing -----------------------------------------------------------------------------------------------
+
+    def reserve(self, scores: int, width: int) -> bool:
+        """Make room for this many functions and features; True if arrays moved, so that ``rep`` is another one."""
+        ...
+
+    def split(self, factor: float) -> None:
+        """Turn one binary function w into the two of a run with two rows: ``-factor w`` and ``factor w``."""
+        ...
+
+    # -- around the loop ---------------------------------------------------------------------------------------
+
+    def prepare(self) -> None:
+        """Choose what can be chosen only now, before the first row; may be called again."""
+        return
+
+    def grow(self, rows: Any, t: int) -> None:
+        """Make the room for which the loop stopped at row t of the rows; most tables never let it stop."""
+        return
+
+    def settle(self) -> None:
+        """Do what the loop has left to be done, after each run of it."""
+        return
+
+    # -- reading -----------------------------------------------------------------------------------------------
+
+    def weights(self, scores: int, rounds: int) -> Floats:
+        """The first functions as rows, the constant feature first; their average over the rounds where one is kept.
+
+        With ``rounds`` 0 it is the last hypothesis in any case.
+        """
+        ...
+
+    def predictor(self, rounds: int) -> Any:
+        """What predictions are scored with: ``rep``, or one like it of the average over the rounds."""
+        return self.rep
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def state(self, scores: int) -> StoredArrays:
+        """Arrays that hold everything, without the room to spare."""
+        ...
+
+    def restore(self, arrays: StoredArrays) -> None:
+        """Take back what ``state`` gave, or raise ``ValueError`` before compiled code meets what it must not."""
+        ...
+
+    def _bind(self) -> None:
+        """Make ``rep`` of the arrays."""
+        return
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {key: value for key, value in self.__dict__.items() if key != "rep"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._bind()
