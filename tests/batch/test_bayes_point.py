@@ -58,8 +58,9 @@ def test_billiard_in_two_dimensions_is_the_middle_of_the_arc():
 def test_perceptrons_average_to_a_point_inside():
     X, y, _ = separable(3)
     signed = X * y[:, None] / np.linalg.norm(X, axis=1)[:, None]
-    average, separating = perceptrons(signed, count=50, max_iter=5000, rng=np.random.default_rng(0))
+    average, separating, passes = perceptrons(signed, count=50, max_iter=5000, rng=np.random.default_rng(0))
     assert separating == 50
+    assert 1 < passes <= 5000
     assert (signed @ average > 0).all()
 
 

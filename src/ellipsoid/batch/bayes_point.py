@@ -46,6 +46,8 @@ class BayesPointMachine(BatchClassifier):
     dual_coef_, support_, classes_
     n_bounces_, change_
         Per binary problem: bounces made, and how far (in radians) the last doubling turned the values.
+    n_iter_ : int
+        Passes that the slowest perceptron needed to separate its classes.
 
     Examples
     --------
@@ -118,7 +120,7 @@ class BayesPointMachine(BatchClassifier):
 
     def _fit_classes(self, phi: Matrix, codes: NDArray[np.int64], rng: np.random.Generator, transform: Matrix) -> None:
         positives = [1] if len(self.classes_) == 2 else range(len(self.classes_))
-        coefficients, bounces, changes = [], [], []
+        coefficients, bounces, changes, self.n_iter_ = [], [], [], 0
         for positive in positives:
             y = np.where(codes == positive, 1.0, -1.0)
             centre, made, change = self._centre(phi * y[:, None], positive, rng)
@@ -131,12 +133,13 @@ class BayesPointMachine(BatchClassifier):
 
     def _centre(self, signed: Matrix, positive: int, rng: np.random.Generator) -> tuple[Vector, int, float]:
         count = self.n_perceptrons if self.method == "perceptrons" else 1
-        inside, separating = perceptrons(signed, count=count, max_iter=self.max_iter, rng=rng)
+        inside, separating, passes = perceptrons(signed, count=count, max_iter=self.max_iter, rng=rng)
         if separating == 0:
             raise ValueError(
                 f"class {self.classes_[positive]!r}: no perceptron separated it from the rest in {self.max_iter} "
                 "passes, so the hard version space may be empty; raise regularization (a soft boundary) or max_iter"
             )
+        self.n_iter_ = max(self.n_iter_, passes)
         if self.method == "perceptrons":
             return inside / np.linalg.norm(inside), 0, float("nan")
         centre, made, change = billiard(signed, inside, max_bounces=self.max_bounces, tol=self.tol, rng=rng)

@@ -114,10 +114,10 @@ def billiard(
 
 @compiled(error_model="numpy")
 def _perceptron(gram, order, counts, max_iter):
-    """Mistake counts of a perceptron in the order given, until a pass is clean; returns whether one was."""
+    """Mistake counts of a perceptron in the order given, until a pass is clean; returns how many it took, 0 if none was."""
     n = gram.shape[0]
     image = np.zeros(n)
-    for _ in range(max_iter):
+    for passes in range(1, max_iter + 1):
         clean = True
         for i in order:
             if image[i] <= 0.0:
@@ -126,18 +126,21 @@ def _perceptron(gram, order, counts, max_iter):
                 for j in range(n):
                     image[j] += gram[i, j]
         if clean:
-            return True
-    return False
+            return passes
+    return 0
 
 
-def perceptrons(signed: Matrix, *, count: int, max_iter: int, rng: np.random.Generator) -> tuple[Vector, int]:
-    """The average of ``count`` normalised perceptrons on permutations of the data, and how many of them separate it."""
+def perceptrons(signed: Matrix, *, count: int, max_iter: int, rng: np.random.Generator) -> tuple[Vector, int, int]:
+    """The average of ``count`` normalised perceptrons on permutations of the data, how many of them separate it, and in
+    how many passes at the most.
+    """
     gram = signed @ signed.T
-    total, separating = np.zeros(signed.shape[1]), 0
+    total, separating, most = np.zeros(signed.shape[1]), 0, 0
     for _ in range(count):
         counts = np.zeros(len(signed))
-        if _perceptron(gram, rng.permutation(len(signed)), counts, max_iter):
+        passes = _perceptron(gram, rng.permutation(len(signed)), counts, max_iter)
+        if passes:
             w = counts @ signed
             total += w / np.linalg.norm(w)
-            separating += 1
-    return total, separating
+            separating, most = separating + 1, max(most, passes)
+    return total, separating, most

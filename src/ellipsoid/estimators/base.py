@@ -345,7 +345,7 @@ class OnlineClassifier(OnlineParameters, ClassifierMixin, BaseEstimator):
         core = self._learned()
         if comparator is None:
             return self._bounds(core, np.array(core.table.weights(core.scores, 0)))
-        return self._bounds(core, comparator_rows(comparator, core.scores, core.width))
+        return self._bounds(core, comparator_rows(comparator, Learner.functions(core, len(core.labels)), core.width))
 
     # -- files -------------------------------------------------------------------------------------------------
 
