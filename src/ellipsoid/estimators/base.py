@@ -251,9 +251,9 @@ class OnlineClassifier(OnlineParameters, ClassifierMixin, BaseEstimator):
                 raise ValueError(flaw_message(0, -1 - code))
             return fast.values[code]
         row = self._one_row(x)[0]
-        return (
-            self.predict(row)[0] if core.multilabel else core.labels.values[core.verdict(self.decision_function(row))]
-        )
+        if core.multilabel:
+            return self.predict(row)[0]
+        return core.labels.values[core.predicted_index(self.decision_function(row))]
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores: shape (n,) for two classes (positive means ``classes_[1]``), else (n, classes)."""
