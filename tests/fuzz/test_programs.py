@@ -171,7 +171,12 @@ def usual_blocks(monkeypatch):
         monkeypatch.setattr(module, name, getattr(module, name))
 
 
-BLOCKS = [(expansion, "BLOCK"), (expansion, "BLOCK_WITHIN_BUDGET"), (expansion, "VOTERS"), (inputs, "BLOCK_VALUES")]
+BLOCKS = [
+    (expansion, "SCORED_AHEAD"),
+    (expansion, "SCORED_AHEAD_WITHIN_BUDGET"),
+    (expansion, "VOTERS"),
+    (inputs, "BLOCK_VALUES"),
+]
 FEW = [program(seed) for name in ("PassiveAggressive", "MIRA") for seed in seeds_of(name)[:12]]
 
 
