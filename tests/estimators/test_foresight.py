@@ -186,7 +186,7 @@ def test_a_row_that_brings_features_is_scaled_by_those_that_are_known(form):
     for _ in range(40):
         X, y = rng.normal(size=(12, 4)), np.arange(12) % 2
         X[8:, 2:] *= 30.0
-        model = Scaled(Perceptron(grow_features=True), UnitNorm()).partial_fit(form(X[:8, :2]), y[:8])
+        model = Scaled(Perceptron(grow_features=True), scaler=UnitNorm()).partial_fit(form(X[:8, :2]), y[:8])
         said = model.predict(form(X[8:]))[0]
         differ += said != model.learner_.predict(UnitNorm().fit_transform(X[8:])[:1, :2])[0]
         assert model.learn_predict(form(X[8:]), y[8:])[0] == said
