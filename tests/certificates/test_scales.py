@@ -71,8 +71,8 @@ SETTINGS = {
 # One of a kind, for every day: the others share their machine code, but not their numbers.
 FEW = [
     "Perceptron", "Perceptron, one-vs-rest", "PA", "PA-II", "MIRA at the cap", "ROMMA, aggressive", "ALMA, p = 5",
-    "OnlineSVM, 16", "OnlineSVM, hard", "QuasiAdditive, euclidean, exact, rival", "QuasiAdditive, entropy, exact, ovr",
-    "QuasiAdditive, balanced, curvature, rival", "QuasiAdditive, p-norm, exact, rival", "Winnow",
+    "OnlineSVM, 16", "OnlineSVM, hard", "QuasiAdditive, euclidean, exact, max", "QuasiAdditive, entropy, exact, ovr",
+    "QuasiAdditive, balanced, curvature, max", "QuasiAdditive, p-norm, exact, max", "Winnow",
     "Winnow, version 1, positive", "CELLIP, minvol", "IELLIP", "IELLIP, by round", "OnlineEllipsoidalSVC",
 ]  # fmt: skip
 
@@ -207,7 +207,7 @@ def test_weights_that_may_shrink_avoid_a_loss_that_distributions_suffer():
 
 
 @pytest.mark.parametrize(
-    "name", ["Perceptron", "PA", "MIRA", "QuasiAdditive, euclidean, exact, rival", "OnlineSVM, all"]
+    "name", ["Perceptron", "PA", "MIRA", "QuasiAdditive, euclidean, exact, max", "OnlineSVM, all"]
 )
 def test_rows_of_ordinary_size_lose_next_to_nothing(name):
     """A bound is wider than in exact arithmetic by 1e-10 of itself at most: scaled by a power of two it is the same."""

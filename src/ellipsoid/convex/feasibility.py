@@ -67,7 +67,7 @@ def feasible_point(
     central = check_cut(cut)
     inner = 1e-8 * radius if inner_radius is None else float(inner_radius)
     if not 0.0 < inner < np.inf:
-        raise ValueError(f"inner_radius must be a positive finite checked_number, got {inner_radius}")
+        raise ValueError(f"inner_radius must be a positive finite number, got {inner_radius}")
     if max_iter is not None and max_iter < 1:
         raise ValueError(f"max_iter must be at least 1, got {max_iter}")
     dim = centre.size

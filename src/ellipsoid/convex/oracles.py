@@ -21,7 +21,7 @@ def start_ball(x0: ArrayLike, radius: float) -> tuple[Floats, float]:
     if not np.isfinite(centre).all():
         raise ValueError("x0 must be finite, it contains NaN or inf")
     if not 0.0 < radius < np.inf:
-        raise ValueError(f"radius must be a positive finite checked_number, got {radius}")
+        raise ValueError(f"radius must be a positive finite number, got {radius}")
     return centre, float(radius)
 
 
@@ -46,7 +46,7 @@ def checked_number(value: Any, name: str, iteration: int) -> float:
     """A finite scalar."""
     array = np.asarray(value, dtype=np.float64)
     if array.size != 1:
-        raise ValueError(f"{name} must be one checked_number, got shape {array.shape} at iteration {iteration}")
+        raise ValueError(f"{name} must be one number, got shape {array.shape} at iteration {iteration}")
     result = float(array.reshape(()))
     if not np.isfinite(result):
         raise ValueError(f"{name} is {result} at iteration {iteration}")
