@@ -177,16 +177,16 @@ def test_a_kernel_function_that_fails_late_says_how_many_rows_were_learned(fault
 
     model, twin = (MIRA(kernel=kernel).partial_fit(X[:5], TWO[:5], classes=["a", "b"]) for _ in range(2))
     whole = MIRA(kernel=kernel).partial_fit(X, TWO, classes=["a", "b"])
-    go, ends = type(model._core).go, []
+    run_block, ends = type(model._core).run_block, []
 
     def noted(learner, *args):
         nonlocal fails
-        go(learner, *args)
+        run_block(learner, *args)
         ends.append(learner.rounds)
         fails = ends == [8, 16]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(model._core), "go", noted)
+        patch.setattr(type(model._core), "run_block", noted)
         with pytest.raises(OSError if fault == "raises" else ValueError) as caught:
             model.partial_fit(X[5:], TWO[5:])
     fails = False
