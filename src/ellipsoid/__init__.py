@@ -16,6 +16,7 @@ _EXPORTS = {
     "Certificate": "ellipsoid.certificates",
     "DamagedModel": "ellipsoid.estimators.container",
     "Ellipsoid": "ellipsoid.ellipsoids",
+    "EllipsoidClassifier": "ellipsoid.estimators",
     "EllipsoidalSVC": "ellipsoid.batch",
     "EmptyVersionSpace": "ellipsoid.ellipsoids.table",
     "IELLIP": "ellipsoid.estimators",
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from ellipsoid.ellipsoids.table import EmptyVersionSpace as EmptyVersionSpace
     from ellipsoid.estimators import ALMA as ALMA
     from ellipsoid.estimators import CELLIP as CELLIP
+    from ellipsoid.estimators import EllipsoidClassifier as EllipsoidClassifier
     from ellipsoid.estimators import IELLIP as IELLIP
     from ellipsoid.estimators import MIRA as MIRA
     from ellipsoid.estimators import ROMMA as ROMMA

@@ -17,7 +17,7 @@ from ellipsoid.engine import entry
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import cellip
 
-from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, largest_of
+from .ellipsoidal import SHAPES, EllipsoidalClassifier, EllipsoidLearner, largest_of
 from .learner import EMPTY, Learner
 from .parameters import one_of, positive
 
@@ -38,7 +38,7 @@ class CELLIPLearner(EllipsoidLearner):
     start: ellipsoidal.Start
 
 
-class CELLIP(EllipsoidClassifier):
+class CELLIP(EllipsoidalClassifier):
     """Classical ellipsoid method online: a version space held as an ellipsoid, for separable data.
 
     Every classifier of norm at most ``radius`` that has margin ``a * margin`` on the examples used lies in

@@ -114,7 +114,7 @@ class KernelLearner(EllipsoidLearner):
         check_values(self.new_table(True), source)
 
 
-class EllipsoidClassifier(OnlineClassifier):
+class EllipsoidalClassifier(OnlineClassifier):
     """What CELLIP and IELLIP share."""
 
     _core: EllipsoidLearner

@@ -16,13 +16,13 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.kernel.functions import KERNELS
 from ellipsoid.rules import iellip
 
-from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, KernelLearner, largest_of
+from .ellipsoidal import SHAPES, EllipsoidalClassifier, EllipsoidLearner, KernelLearner, largest_of
 from .kernelized import kernel_spec
 from .learner import Learner
 from .parameters import one_of, positive
 
 
-class IELLIP(EllipsoidClassifier):
+class IELLIP(EllipsoidalClassifier):
     """Improved ellipsoid method online: a step to the margin in an ellipsoid's metric, for data of any kind.
 
     Its ellipsoid only grows and is no version space: it says which directions were learned from early, not which

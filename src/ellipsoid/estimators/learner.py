@@ -50,8 +50,10 @@ class Learner:
     """Labels, features, weights and running sums of one stream, for a ``rule``.
 
     ``one_vs_rest`` trains a binary learner for each class. ``half`` says how a binary weight vector w becomes the
-    first two rows of a multiclass table when a third label appears: -half w and half w.
+    first two rows of a multiclass table when a third label appears: -half w and half w. ``loop`` is what runs over rows.
     """
+
+    loop = staticmethod(learn)
 
     def __init__(self, rule: Any, *, intercept: bool, average: bool, one_vs_rest: bool = False, half: float = 1.0):
         self.rule = rule
@@ -276,7 +278,7 @@ class Learner:
                     start,
                     stop,
                 )
-                reached = entry(learn, *args)(*args)
+                reached = entry(self.loop, *args)(*args)
                 if reached < 0:
                     raise ValueError(flaw_message(0, -1 - reached))
                 self.table.settle()
@@ -378,7 +380,7 @@ class OneRow:
         task = learner.task(ledger, PLAIN, np.zeros((1, len(self.values)), dtype=np.uint8))
         table, work = learner.table, learner.work
         self.learn_args = (learner.rule, task, table.rep, rows, learner.tally, work, 0, 1)
-        self.learn = entry(learn, *self.learn_args)
+        self.learn = entry(learner.loop, *self.learn_args)
         # Averaged weights may come in another representation than the one that learns.
         self.decide_args = (task, learner.predictor(), rows, work)
         self.decide = entry(decide, *self.decide_args)
