@@ -157,6 +157,12 @@ def esvc(pick):
             "intercept_scaling": pick.one(None, None, 1.0, 10.0), "tol": 0.5}  # fmt: skip
 
 
+def ellipsoid(pick):
+    return {"speeds": pick.one(1, 3), "C": pick.one(1.0, np.inf, pick.size(-3, 3)),
+            "damping": pick.one(0.1, 0.0, pick.size(-3, 3)), "margin": pick.one("length", "unit"),
+            "shape": pick.one("auto", "full", "diagonal"), "average": pick.one("auto", True, False)}  # fmt: skip
+
+
 def both(*draws):
     return lambda pick: {name: value for draw in draws for name, value in draw(pick).items()}
 
@@ -182,6 +188,7 @@ def families():
         Family("QuasiAdditive, links", "QuasiAdditive", linked, ROWS, 260, closed=True),
         Family("OnlineSVM", "OnlineSVM", online_svm, ROWS, 240),
         Family("OnlineEllipsoidalSVC", "OnlineEllipsoidalSVC", esvc, ROWS, 220),
+        Family("EllipsoidClassifier", "EllipsoidClassifier", ellipsoid, ALSO_SINGLE, 240),
     ]
     # Every form with dense or with sparse rows: each pair is compiled anew.
     for shape in ("auto", "column", "product", "gram", "dense"):

@@ -21,7 +21,7 @@ NAMES = ("usual", "careful", "bold")
 
 
 class CopiesLearner(Learner):
-    """A learner in several copies, each with a metric of its own."""
+    """A learner in several copies, which share a metric."""
 
     loop = staticmethod(learn_copies)
     table: CopiesTable
@@ -168,7 +168,7 @@ class EllipsoidClassifier(OnlineClassifier):
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, CopiesLearner)
         found = []
-        for name, settings, own in zip(NAMES, learner.rule.settings, learner.table.numbers, strict=False):
+        for name, settings, own in zip(NAMES, learner.rule.settings, learner.table.own, strict=False):
             run = bounds.Run(
                 f"mistakes of the last weights, {name} speed", float(own[slots.MISTAKES]), float(own[slots.UNANSWERED]),
                 float(own[slots.GAIN]), float(own[slots.PRICE]), float(own[slots.STEPS]), float(settings[0]),

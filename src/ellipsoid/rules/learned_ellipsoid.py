@@ -9,8 +9,8 @@ e the mean energy ``x' P x`` of the steps so far. Without cap and damping it is 
 leaves every rival gamma behind. The margin gamma asked of a row is 1, or in proportion to the row's length: a long text
 has more to say, and is asked for more. Two classes: ``w += y min(C gamma, gamma - y <w, x>) v``, which is the same.
 
-Several copies of different C, damping and margin learn side by side. The step does not shrink with time; an average
-that weighs round t by t^3 takes out the noise that is left, see ``representation/speeds``.
+Several copies of different C, damping and margin learn side by side, in one ellipsoid. The step does not shrink with
+time; an average that weighs round t by t^3 takes out the noise that is left, see ``representation/speeds``.
 """
 
 from math import isfinite
@@ -29,6 +29,7 @@ from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PAIRED, WATCHED, Binar
 from ellipsoid.representation.speeds import copies as slots
 from ellipsoid.representation.speeds.copies import (
     MEMORY,
+    add_step,
     average_scores,
     leading_head,
     score_columns,
@@ -134,88 +135,89 @@ def learn_copies(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0
         if found:
             return -1 - found
     task, rep, rows, tally, work = borrowed(task), borrowed(rep), borrowed(rows), borrowed(tally), borrowed(work)
-    n, numbers = width(task), rep.numbers
     for i in range(start, stop):
         t = task.ledger[ASIDE, i] if task.mode == ORDERED else i
-        past = weight_of_past(tally[ROUNDS])
         size = pack(rows, t, rep.index, rep.value)
-        score_columns(rep, size, 0, 2 * numbers.shape[0] * rep.block)
-        for s in range(numbers.shape[0]):
-            average_scores(rep, 2 * s * rep.block, n, past)
+        past = weight_of_past(tally[ROUNDS])
+        score_columns(rep, size, 0, 2 * rep.own.shape[0] * rep.block)
+        for s in range(rep.own.shape[0]):
+            average_scores(rep, 2 * s * rep.block, width(task), past)
         only = task.mode == PAIRED and t % 2 == 0
         if task.mode == WATCHED or only:
             copy, place = leading_head(rep)
             task.ledger[ASIDE, t] = winner_at(task, rep.scores, (2 * copy + place) * rep.block)
         if only:
             continue
-        y, moved = task.ledger[CODES, t], False
-        for s in range(numbers.shape[0]):
-            moved |= learn_copy(rule, task, rep, s, size, y, past, work)
-        tally[MISTAKES] = numbers[0, slots.MISTAKES]
-        tally[UPDATES] += 1.0 if moved else 0.0
+        if learn_packed(rule, task, rep, size, task.ledger[CODES, t], past, work):
+            tally[UPDATES] += 1.0
+        tally[MISTAKES] = rep.own[0, slots.MISTAKES]
         tally[STEPS] += 1.0
         tally[ROUNDS] += 1.0
+        rep.shared[slots.ROUNDS] = tally[ROUNDS]
     return stop
 
 
 @helper()
-def learn_copy(rule, task, rep, s, size, y, past, work):  # noqa: PLR0913 (every part of the protocol once)
-    """Let copy s learn the packed row, scored already; True if it made a step."""
-    numbers, n, first = rep.numbers, width(task), 2 * s * rep.block
-    numbers[s, slots.ROUNDS] += 1.0
+def learn_packed(rule, task, rep, size, y, past, work):
+    """Let every copy learn the packed row, scored already; True if one of them made a step."""
+    length, steps, energy, mean, reach = length_of(rep, size), 0, -1.0, 0.0, 0.0
+    usual = rep.shared[slots.LENGTH] / rep.shared[slots.ROWS] if rep.shared[slots.ROWS] > 0.0 else length
+    for s in range(rep.own.shape[0]):
+        judge_heads(task, rep, s, y)
+        first, own = 2 * s * rep.block, rep.own[s]
+        for r in range(width(task)):
+            work[SCORES, r] = rep.scores[first + r]
+        mistake = lead_of(task, work[SCORES], y) <= 0.0
+        margin = max(LEAST_MARGIN, length / usual) if rule.settings[s, BY_LENGTH] != 0.0 and usual > 0.0 else 1.0
+        moves, share, squares = find_shares(task, width(task), y, margin, rule.settings[s, CAP], work)
+        answered = False
+        if moves > 0:
+            if energy < 0.0:
+                # The direction of the row is the same for all copies.
+                energy, reach = find_direction(rep, size)
+                energy = energy if isfinite(energy) else 0.0
+                mean = mean_energy(rep, energy) if energy > 0.0 else 0.0
+            if energy > 0.0:
+                divisor = energy + rule.settings[s, DAMPING] * mean
+                answered = list_step(rep, first, moves, steps, past, divisor, reach, work)
+        if answered:
+            steps += 2 * moves
+            own[slots.STEPS] += 1.0
+            squares *= 2.0 - share * energy / divisor
+            own[slots.GAIN] = min(own[slots.GAIN] + squares / divisor, HUGE)
+        if mistake:
+            own[slots.MISTAKES] += 1.0
+            # What a mistake gains at least; scores beyond all measure may have swallowed the margin.
+            least = (0.5 if width(task) == 1 else 0.25) * min(1.0, rule.settings[s, CAP]) * margin * margin
+            if answered and squares >= (1.0 - SLACK) * least:
+                own[slots.PRICE] = min(own[slots.PRICE] + divisor / (margin * margin), HUGE)
+            else:
+                own[slots.UNANSWERED] += 1.0
+    if steps > 0:
+        add_step(rep, size, steps)
+    if energy > 0.0:
+        absorb_row(rep, size, length, energy)
+    return steps > 0
+
+
+@helper()
+def judge_heads(task, rep, s, y):
+    """Remember whether the heads of copy s were right."""
     for place in range(2):
-        wrong = 1.0 if winner_at(task, rep.scores, first + place * rep.block) != y else 0.0
-        numbers[s, slots.BAD_LAST + place] = MEMORY * numbers[s, slots.BAD_LAST + place] + wrong
-    for r in range(n):
-        work[SCORES, r] = rep.scores[first + r]
-    mistake = lead_of(task, work[SCORES], y) <= 0.0
-    margin, length = 1.0, 1.0
-    if rule.settings[s, BY_LENGTH] != 0.0:
-        length = length_of(rep, s, size)
-        if numbers[s, slots.STEPS] > 0.0:
-            margin = max(LEAST_MARGIN, length * numbers[s, slots.STEPS] / numbers[s, slots.LENGTH])
-    moves, share, squares = find_shares(task, n, y, margin, rule.settings[s, CAP], work)
-    energy, divisor = 0.0, 0.0
-    if moves > 0:
-        energy, divisor = make_step(rep, rule.settings[s, DAMPING], s, size, moves, past, work)
-    if divisor > 0.0:
-        numbers[s, slots.STEPS] += 1.0
-        numbers[s, slots.LENGTH] += length
-        squares *= 2.0 - share * energy / divisor
-        numbers[s, slots.GAIN] = min(numbers[s, slots.GAIN] + squares / divisor, HUGE)
-    if mistake:
-        numbers[s, slots.MISTAKES] += 1.0
-        # What a mistake gains at least; scores beyond all measure may have swallowed the margin.
-        least = (0.5 if n == 1 else 0.25) * min(1.0, rule.settings[s, CAP]) * margin * margin
-        if divisor > 0.0 and squares >= (1.0 - SLACK) * least:
-            numbers[s, slots.PRICE] = min(numbers[s, slots.PRICE] + divisor / (margin * margin), HUGE)
-        else:
-            numbers[s, slots.UNANSWERED] += 1.0
-    return divisor > 0.0
+        wrong = 1.0 if winner_at(task, rep.scores, (2 * s + place) * rep.block) != y else 0.0
+        rep.own[s, slots.BAD_LAST + place] = MEMORY * rep.own[s, slots.BAD_LAST + place] + wrong
 
 
-@helper(inline=False)
-def make_step(rep, damping, s, size, moves, past, work):  # noqa: PLR0913 (one step, all of it)
-    """The step of copy s with the moves in ``work``; returns energy and divisor, 0 where no finite step can be made."""
-    full = rep.P.shape[1] > 0
-    energy = find_direction(rep, s, size, rep.P.shape[1])
-    W, index, v = rep.W, rep.index, rep.direction
-    touched = rep.P.shape[1] if full else size
-    farthest, largest = 0.0, 0.0
-    for k in range(touched):
-        farthest = max(farthest, abs(v[k]))
+@helper()
+def list_step(rep, first, moves, steps, past, divisor, reach, work):  # noqa: PLR0913 (one step, all of it)
+    """Put the moves in ``work`` on the list of columns to change, from ``steps`` on; False if they go too far."""
+    largest = 0.0
     for m in range(moves):
-        largest = max(largest, abs(work[TAU, m]))
-    if not (energy > 0.0 and farthest * (largest / energy) < LONGEST and isfinite(energy)):
-        return 0.0, 0.0
-    divisor = energy + damping * mean_energy(rep, s, energy)
-    first = 2 * s * rep.block
-    for k in range(touched):
-        j = np.uint64(k) if full else np.uint64(index[np.uint64(k)])
-        far = v[np.uint64(k)] / divisor
-        for m in range(moves):
-            r, step = np.uint64(first + int(work[WHO, m])), far * work[TAU, m]
-            W[j, r] += step
-            W[j, r + np.uint64(rep.block)] += past * step
-    absorb_row(rep, s, size, rep.P.shape[1], energy)
-    return energy, divisor
+        largest = max(largest, abs(work[TAU, m]) / divisor)
+    if not largest * reach < LONGEST:
+        return False
+    for m in range(moves):
+        r, step = first + int(work[WHO, m]), work[TAU, m] / divisor
+        rep.columns[steps + 2 * m], rep.step[steps + 2 * m] = r, step
+        rep.columns[steps + 2 * m + 1], rep.step[steps + 2 * m + 1] = r + rep.block, past * step
+    return True

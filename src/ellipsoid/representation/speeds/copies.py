@@ -3,6 +3,7 @@
 Row j of ``W`` holds all weights of column j side by side, copy after copy: the last weights of its functions, then as
 many sums for its average. With ``past`` the weight of all rounds before, every step also goes to the sums, ``past``
 times, so that the average is ``last - sums / past``. Round t weighs t^3: the noise of early steps is soon forgotten.
+The last two places of a row are the metric's: with two classes and three copies all that a column needs is one cache line.
 
 Which of the *heads*, the last weights and the average of each copy, predicts? The one with the fewest mistakes so far,
 where older mistakes count less. Ties go to the average, then to the copy that stands first.
@@ -21,11 +22,13 @@ from ellipsoid.engine.rows import CSR, Dense
 from ..linear import AHEAD, LINE
 from .packed import pack
 
-# What a copy keeps beside tables: rounds; steps, the sum of lengths of their rows, the columns met in them; energies and
-# steps since the form of the shape was chosen; discounted mistakes of both heads; and for the bound the mistakes of the
-# last weights, those of them that no step could answer, the gains of all steps, the price of mistakes.
-ROUNDS, STEPS, LENGTH, MET, ENERGY, SHAPED, BAD_LAST, BAD_AVERAGE, MISTAKES, UNANSWERED, GAIN, PRICE = range(12)
-NUMBERS = 12
+# What the copies share: rounds; rows of steps, the sum of their lengths and the columns met in them; the sum of energies
+# and the number of steps since the form of the shape was chosen.
+ROUNDS, ROWS, LENGTH, MET, ENERGY, SHAPED = range(6)
+# What each has for itself: discounted mistakes of both heads; and for the bound its mistakes by the last weights, those
+# that no step could answer, its steps, their gains, and the price of mistakes.
+BAD_LAST, BAD_AVERAGE, MISTAKES, UNANSWERED, STEPS, GAIN, PRICE = range(7)
+SHARED, OWN = 6, 7
 # Which heads may predict.
 EITHER, AVERAGE, LAST = range(3)
 # Old mistakes count less by this factor a round: 4096 rounds are remembered.
@@ -33,19 +36,22 @@ MEMORY = 1.0 - 2.0**-12
 
 
 class Copies(NamedTuple):
-    """``W`` as above, in blocks of ``block`` functions; ``M`` and ``P`` hold the metrics, see ``metric``.
+    """``W`` as above, in blocks of ``block`` functions; ``P`` is the full form of the metric, see ``metric``.
 
-    The other arrays are scratch: the packed row, the direction of a step and all scores of the row.
+    ``shared`` and ``own`` are numbers of all copies and of each. The rest is scratch: the packed row, the direction of a
+    step, all scores of the row, and a step's columns of ``W`` with their coefficients.
     """
 
     W: np.ndarray
-    M: np.ndarray
     P: np.ndarray
-    numbers: np.ndarray
+    shared: np.ndarray
+    own: np.ndarray
     index: np.ndarray
     value: np.ndarray
     direction: np.ndarray
     scores: np.ndarray
+    columns: np.ndarray
+    step: np.ndarray
     block: int
     heads: int
 
@@ -61,11 +67,11 @@ def weight_of_past(rounds):
 def leading_head(rep):
     """Copy and place (0 last, 1 average) of the head that predicts."""
     best, copy, place = np.inf, 0, 1
-    for s in range(rep.numbers.shape[0]):
-        if rep.heads != LAST and rep.numbers[s, BAD_AVERAGE] < best:
-            best, copy, place = rep.numbers[s, BAD_AVERAGE], s, 1
-        if rep.heads != AVERAGE and rep.numbers[s, BAD_LAST] < best:
-            best, copy, place = rep.numbers[s, BAD_LAST], s, 0
+    for s in range(rep.own.shape[0]):
+        if rep.heads != LAST and rep.own[s, BAD_AVERAGE] < best:
+            best, copy, place = rep.own[s, BAD_AVERAGE], s, 1
+        if rep.heads != AVERAGE and rep.own[s, BAD_LAST] < best:
+            best, copy, place = rep.own[s, BAD_LAST], s, 0
     return copy, place
 
 
@@ -105,6 +111,32 @@ def average_scores(rep, first, n, past):
         scores[block + r] = scores[r] - scores[block + r] / past if past > 0.0 else scores[r]
 
 
+@helper()
+def add_step(rep, size, steps):
+    """Add the direction to the ``steps`` first columns listed in ``columns``, each times its coefficient in ``step``.
+
+    ``size`` is the length of the packed row: in the diagonal form the direction has its columns only.
+    """
+    W, index, v, columns, step = rep.W, rep.index, rep.direction, rep.columns, rep.step
+    full, stop = rep.P.shape[0] > 0, 2 * rep.own.shape[0] * rep.block
+    many = 6 * steps > stop
+    if many:
+        # Most columns change: to pass over all of them, without a list, is faster.
+        for c in range(stop):
+            rep.scores[c] = 0.0
+        for m in range(steps):
+            rep.scores[columns[m]] = step[m]
+    for k in range(rep.P.shape[0] if full else size):
+        j = np.uint64(k) if full else np.uint64(index[np.uint64(k)])
+        far = v[np.uint64(k)]
+        if many:
+            for c in range(stop):
+                W[j, np.uint64(c)] += far * rep.scores[np.uint64(c)]
+        else:
+            for m in range(steps):
+                W[j, np.uint64(columns[np.uint64(m)])] += far * step[np.uint64(m)]
+
+
 @score.register(Copies, Dense)
 @score.register(Copies, CSR)
 def _(rep, rows, t, n, scores):
@@ -113,6 +145,6 @@ def _(rep, rows, t, n, scores):
     size = pack(rows, t, rep.index, rep.value)
     score_columns(rep, size, first, first + (1 + place) * rep.block)
     if place == 1:
-        average_scores(rep, first, n, weight_of_past(rep.numbers[0, ROUNDS]))
+        average_scores(rep, first, n, weight_of_past(rep.shared[ROUNDS]))
     for r in range(n):
         scores[r] = rep.scores[first + place * rep.block + r]

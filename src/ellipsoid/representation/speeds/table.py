@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..rollback import Marked
 from ..tables import whole_blocks, zeros
-from .copies import BAD_AVERAGE, BAD_LAST, ENERGY, LAST, NUMBERS, ROUNDS, SHAPED, Copies, leading_head, weight_of_past
+from .copies import ENERGY, OWN, ROUNDS, SHAPED, SHARED, Copies, leading_head, weight_of_past
 
 Floats = NDArray[np.float64]
 
@@ -35,27 +35,30 @@ class CopiesTable(Marked):
         self.copies, self.heads, self.form = copies, heads, form
         self.width = 0
         self.functions = 1
-        self.numbers: Floats = np.zeros((copies, NUMBERS))
+        self.shared: Floats = np.zeros(SHARED)
+        self.own: Floats = np.zeros((copies, OWN))
         self.W: Floats = zeros((1, self._columns_of(1)))
-        self.M: Floats = zeros((1, 2 * copies))
-        self.P: Floats = np.zeros((copies, 0, 0))
+        self.P: Floats = np.zeros((0, 0))
         self._shape_for(0)
         self._bind()
 
     @property
     def full(self) -> bool:
         """Is the shape a full matrix?"""
-        return bool(self.P.shape[1] > 0)
+        return bool(len(self.P) > 0)
 
     def _columns_of(self, functions: int) -> int:
-        """How many numbers one column of the rows needs in ``W``."""
-        return whole_blocks(2 * self.copies * whole_blocks(functions))
+        """How many numbers one column of the rows needs in ``W``: its weights, and two of the metric."""
+        return whole_blocks(2 * self.copies * whole_blocks(functions) + 2)
 
     def _bind(self) -> None:
-        room = len(self.W)
+        # One place more than there are columns: a row is packed by writing first and counting then.
+        room, every = len(self.W) + 1, self.W.shape[1]
         self.rep = Copies(
-            self.W, self.M, self.P, self.numbers, np.zeros(room + 1, dtype=np.int64), np.zeros(room + 1),
-            np.zeros(room + 1), np.zeros(self.W.shape[1]), whole_blocks(self.functions), self.heads,
+            self.W, self.P, self.shared, self.own,
+            index=np.zeros(room, dtype=np.int64), value=np.zeros(room), direction=np.zeros(room),
+            scores=np.zeros(every), columns=np.zeros(every, dtype=np.int64), step=np.zeros(every),
+            block=whole_blocks(self.functions), heads=self.heads,
         )  # fmt: skip
 
     def _blocks(self, W: Floats, functions: int) -> Floats:
@@ -74,12 +77,12 @@ class CopiesTable(Marked):
             # The first reservation is exact; only growth in mid-stream doubles.
             room = 1 + width if room == 1 else max(1 + width, 2 * room)
         functions = max(self.functions, scores)
-        W, M = zeros((room, self._columns_of(functions))), zeros((room, 2 * self.copies))
+        W = zeros((room, self._columns_of(functions)))
         # A block is cut short by the one that it is copied to, or the other way round: what lies beyond is zero.
         old = self._blocks(self.W, self.functions)
         self._blocks(W, functions)[: len(old), :, :, : old.shape[3]] = old
-        M[: len(self.M)] = self.M
-        self.W, self.M, self.functions = W, M, functions
+        W[: len(old), -2:] = self.W[:, -2:]
+        self.W, self.functions = W, functions
         if wider:
             self.width = width
             self._shape_for(width)
@@ -90,14 +93,14 @@ class CopiesTable(Marked):
         """Let the shape have so many features, in the form that is due."""
         due = self.form == "full" or (self.form == "auto" and width <= NARROW)
         if due:
-            P = np.zeros((self.copies, 1 + width, 1 + width))
-            P[:, : self.P.shape[1], : self.P.shape[1]] = self.P
+            P = np.zeros((1 + width, 1 + width))
+            P[: len(self.P), : len(self.P)] = self.P
             self.P = P
         elif self.full:
-            self.P = np.zeros((self.copies, 0, 0))
+            self.P = np.zeros((0, 0))
             # Energies are measured anew: those of the full form mean something else.
-            self.numbers = self.numbers.copy()
-            self.numbers[:, [ENERGY, SHAPED]] = 0.0
+            self.shared = self.shared.copy()
+            self.shared[[ENERGY, SHAPED]] = 0.0
 
     def small(self) -> list[NDArray[Any]]:
         """The arrays that a step may write to without a note: none, the loop learns a row as a whole."""
@@ -108,6 +111,10 @@ class CopiesTable(Marked):
 
     def settle(self) -> None:
         """Nothing is left to do after a run."""
+
+    def predictor(self, rounds: int) -> Copies:
+        """What predictions are scored with: the table itself, which knows the head that leads."""
+        return self.rep
 
     def head(self) -> tuple[int, int]:
         """Which copy predicts, and whether by its last weights (0) or their average (1)."""
@@ -120,7 +127,7 @@ class CopiesTable(Marked):
     def weights_of(self, copy: int, place: int, scores: int) -> Floats:
         """The weights of one head."""
         own = self._blocks(self.W, self.functions)[: 1 + self.width, copy, :, :scores]
-        past = weight_of_past(float(self.numbers[0, ROUNDS]))
+        past = weight_of_past(float(self.shared[ROUNDS]))
         found: Floats = own[:, 0] - own[:, 1] / past if place == 1 and past > 0.0 else own[:, 0]
         return np.ascontiguousarray(found.T)
 
@@ -134,24 +141,30 @@ class CopiesTable(Marked):
     def state(self, scores: int) -> dict[str, Floats]:
         """Arrays that hold everything, trimmed of spare capacity."""
         own = self._blocks(self.W, self.functions)[: 1 + self.width, :, :, :scores]
-        arrays = {"W": own.reshape(len(own), -1).T.copy(), "M": self.M[: 1 + self.width].copy(), "numbers": self.numbers.copy()}
+        arrays = {
+            "W": own.reshape(len(own), -1).T.copy(), "M": self.W[: 1 + self.width, -2:].copy(),
+            "shared": self.shared.copy(), "own": self.own.copy(),
+        }  # fmt: skip
         return {**arrays, "P": self.P.copy()} if self.full else arrays
 
     def restore(self, arrays: dict[str, Floats], scores: int) -> None:
         """Take back what ``state`` gave; functions and features must be known."""
         columns = 1 + self.width
-        expected = {"W": (2 * self.copies * scores, columns), "M": (columns, 2 * self.copies), "numbers": self.numbers.shape}
+        expected = {
+            "W": (2 * self.copies * scores, columns), "M": (columns, 2),
+            "shared": self.shared.shape, "own": self.own.shape,
+        }  # fmt: skip
         if self.full:
             expected["P"] = self.P.shape
         for name, shape in expected.items():
             if arrays[name].shape != shape or arrays[name].dtype != np.float64:
                 raise ValueError(f"its array {name!r} has a wrong shape")
-        counts = arrays["numbers"]
-        if not ((counts >= 0.0) & (counts < np.inf)).all():
-            raise ValueError("a count or a sum of its copies is negative or infinite")
-        self._blocks(self.W, self.functions)[:columns, :, :, :scores] = arrays["W"].T.reshape(columns, self.copies, 2, scores)
-        self.M[:columns] = arrays["M"]
-        self.numbers[:] = arrays["numbers"]
+        if any((arrays[name] < 0.0).any() for name in ("M", "shared", "own")):
+            raise ValueError("a count, a size or a sum of squares is negative")
+        own = arrays["W"].T.reshape(columns, self.copies, 2, scores)
+        self._blocks(self.W, self.functions)[:columns, :, :, :scores] = own
+        self.W[:columns, -2:] = arrays["M"]
+        self.shared[:], self.own[:] = arrays["shared"], arrays["own"]
         if self.full:
             self.P[:] = arrays["P"]
 
