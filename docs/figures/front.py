@@ -12,6 +12,7 @@ keeps what it measured in front.json and measures what is not there: delete it t
 import json
 import sys
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from time import process_time
 
@@ -27,8 +28,8 @@ MOST = 60_000
 # Data set: how its rows are prepared for peers.
 SETS = {
     "shuttle": "standard", "letter": "standard", "phishing": "standard", "satimage": "standard", "covtype": "standard",
-    "elec2": "standard", "kddcup99": "maximum", "a9a": "unit", "dna": "unit", "usps": "unit", "w8a": "unit", "isolet": "unit",
-    "mnist": "unit", "news20": "unit", "news20-log": "none", "imdb": "unit", "imdb-log": "none", "spam_stream": "unit",
+    "elec2": "standard", "kddcup99": "maximum", "a9a": "unit", "dna": "unit", "usps": "unit", "w8a": "unit",
+    "isolet": "unit", "mnist": "unit", "news20": "unit", "news20-log": "none", "imdb": "unit", "imdb-log": "none", "spam_stream": "unit",
 }  # fmt: skip
 STREAMS = ("elec2", "spam_stream")
 
@@ -87,7 +88,12 @@ def own(make):
         said = model.learn_predict(X, y, classes=range(classes))
         seconds = process_time() - start
         test = float((model.predict(X_test) != y_test).mean()) if len(y_test) else None
-        return {"online": float((said != y).mean()), "test": test, "seconds": seconds, "updates": model.updates_ / len(y)}
+        return {
+            "online": float((said != y).mean()),
+            "test": test,
+            "seconds": seconds,
+            "updates": model.updates_ / len(y),
+        }
 
     return run
 
@@ -107,7 +113,10 @@ def vowpal_wabbit(loss):
             vw.learn(example)
             vw.finish_example(example)
         seconds = process_time() - start
-        missed = [said(vw.predict(line), classes) != label for line, label in zip(lines(X_test, y_test, classes), y_test, strict=True)]
+        missed = [
+            said(vw.predict(line), classes) != label
+            for line, label in zip(lines(X_test, y_test, classes), y_test, strict=True)
+        ]
         return {"online": wrong / len(y), "test": float(np.mean(missed)) if missed else None, "seconds": seconds}
 
     def said(prediction, classes):
@@ -133,7 +142,7 @@ def sgd(loss):
 
         model, start, wrong = SGDClassifier(loss=loss, average=True, random_state=0), process_time(), 0
         edges = np.linspace(0, len(y), 41).astype(int)
-        for begin, end in zip(edges[:-1], edges[1:], strict=True):
+        for begin, end in pairwise(edges):
             wrong += int((model.predict(X[begin:end]) != y[begin:end]).sum()) if begin else 0
             model.partial_fit(X[begin:end], y[begin:end], classes=range(classes))
         test = float((model.predict(X_test) != y_test).mean()) if len(y_test) else None
@@ -154,16 +163,19 @@ def river(X, y, X_test, y_test, classes):
         wrong += int(model.predict_one(x) or 0) != label
         model.learn_one(x, bool(label) if classes == 2 else label)
     seconds = process_time() - start
-    missed = [int(model.predict_one(dict(enumerate(row.tolist()))) or 0) != label for row, label in zip(X_test, y_test, strict=True)]
+    missed = [
+        int(model.predict_one(dict(enumerate(row.tolist()))) or 0) != label
+        for row, label in zip(X_test, y_test, strict=True)
+    ]
     return {"online": wrong / len(y), "test": float(np.mean(missed)) if missed else None, "seconds": seconds}
 
 
 # Contender: what runs it, the package it needs, whether it also gets prepared rows.
 CONTENDERS = {
-    "EllipsoidClassifier": (own(lambda: ellipsoid.EllipsoidClassifier()), "ellipsoid", False),
+    "EllipsoidClassifier": (own(ellipsoid.EllipsoidClassifier), "ellipsoid", False),
     "EllipsoidClassifier, one speed": (own(lambda: ellipsoid.EllipsoidClassifier(speeds=1)), "ellipsoid", False),
     "PA-I, averaged": (own(lambda: ellipsoid.PassiveAggressive(average=True)), "ellipsoid", True),
-    "PA-I, last": (own(lambda: ellipsoid.PassiveAggressive()), "ellipsoid", True),
+    "PA-I, last": (own(ellipsoid.PassiveAggressive), "ellipsoid", True),
     "MIRA, averaged": (own(lambda: ellipsoid.MIRA(margin=1.0, average=True)), "ellipsoid", True),
     "VW, hinge": (vowpal_wabbit("hinge"), "vowpalwabbit", True),
     "VW, squared": (vowpal_wabbit("squared"), "vowpalwabbit", True),
@@ -214,8 +226,8 @@ def table(results):
             cells = [cell(results[name], contender) for name in some]
             lines.append(f"| {contender} | {' | '.join(cells)} |")
         lines.append("")
-    lines += ["| test error (online of streams) | sets | mean rank | mean ratio to the best | worst ratio | microseconds a row |"]
-    lines += ["|---|---:|---:|---:|---:|---:|"]
+    heads = "test error (online of streams)", "sets", "mean rank", "mean ratio to the best", "worst ratio", "us a row"
+    lines += [f"| {' | '.join(heads)} |", "|---|---:|---:|---:|---:|---:|"]
     for contender in known:
         lines.append(summary(results, sets, known, contender))
     return "\n".join(lines) + "\n"
@@ -251,7 +263,8 @@ def summary(results, sets, known, contender):
         ranks.append(1 + sum(error < own_error for error in others))
         ratios.append(own_error / max(min(others), 1e-9))
         times.append(results[name][contender][0]["microseconds"])
-    return f"| {contender} | {len(ranks)} | {np.mean(ranks):.1f} | {np.mean(ratios):.2f} | {max(ratios):.2f} | {np.median(times):.2g} |"
+    figures = f"{np.mean(ranks):.1f} | {np.mean(ratios):.2f} | {max(ratios):.2f} | {np.median(times):.2g}"
+    return f"| {contender} | {len(ranks)} | {figures} |"
 
 
 if __name__ == "__main__":

@@ -55,10 +55,10 @@ if TYPE_CHECKING:
     from ellipsoid.ellipsoids.table import EmptyVersionSpace as EmptyVersionSpace
     from ellipsoid.estimators import ALMA as ALMA
     from ellipsoid.estimators import CELLIP as CELLIP
-    from ellipsoid.estimators import EllipsoidClassifier as EllipsoidClassifier
     from ellipsoid.estimators import IELLIP as IELLIP
     from ellipsoid.estimators import MIRA as MIRA
     from ellipsoid.estimators import ROMMA as ROMMA
+    from ellipsoid.estimators import EllipsoidClassifier as EllipsoidClassifier
     from ellipsoid.estimators import OnlineEllipsoidalSVC as OnlineEllipsoidalSVC
     from ellipsoid.estimators import OnlineSVM as OnlineSVM
     from ellipsoid.estimators import PassiveAggressive as PassiveAggressive

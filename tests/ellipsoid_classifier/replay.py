@@ -6,7 +6,7 @@ import numpy as np
 
 
 class Step(NamedTuple):
-    """A row with a step: the metric used, weights and scores before it, shares g, energy q, divisor d, margin, mistake."""
+    """A row with a step: metric, weights and scores before, shares, energy, divisor, margin, and if it was wrong."""
 
     x: np.ndarray
     y: int
@@ -107,7 +107,7 @@ def sides(steps, W, V):
 
 def square(D, H):
     """The sum of the squared lengths of the columns of D in the metric H."""
-    return float(np.einsum("ik,ij,jk->", D, H, D))
+    return float(((H @ D) * D).sum())
 
 
 def allowance(steps, W, V):

@@ -46,16 +46,18 @@ def check_energies(steps, metric):
     energies = [step.energy for step in steps]
     if metric.full:
         _, volume = np.linalg.slogdet(metric.matrix()[np.ix_(seen, seen)])
-        assert sum(map(np.log1p, energies)) == pytest.approx(volume - np.log(metric.prior[seen]).sum(), rel=1e-6, abs=1e-6)
+        assert sum(map(np.log1p, energies)) == pytest.approx(
+            volume - np.log(metric.prior[seen]).sum(), rel=1e-6, abs=1e-6
+        )
     else:
         ends = np.sqrt(metric.largest**2 + metric.squares)[seen] / np.abs(metric.first[seen])
         assert sum(energies) <= 2.0 * sqrt(2.0) * ends.sum()
 
 
 def test_hostile_streams():
-    shares = [check_run(seed) for seed in range(150)]
+    shares = [check_run(seed) for seed in range(60)]
     assert max(share for share in shares if share is not None) < 1.0
-    assert sum(share is not None for share in shares) > 120
+    assert sum(share is not None for share in shares) > 45
 
 
 @pytest.mark.slow

@@ -1,8 +1,8 @@
 """The bound of large-margin steps in a learned ellipsoid, from three sums that every copy keeps of its run.
 
 A step has the losses' lead A, squared shares ``T = A^2 + sum (l_r - A)^2``, factor f of the cap, energy q and divisor
-``d = q + damping e``, ``kappa = q / d``. It adds ``z = f T (2 - kappa f) / d`` to Z, the *gain* of the run. At a mistake
-some loss is at least the margin gamma that was asked for, so that A >= gamma / 2 and ``z >= gamma^2 / (c d)``, with
+``d = q + damping e``, ``kappa = q / d``. It adds ``z = f T (2 - kappa f) / d`` to Z, the *gain* of the run. At a
+mistake some loss is at least the margin gamma that was asked for: so A >= gamma / 2 and ``z >= gamma^2 / (c d)``, with
 
     c = 4 / min(C, 1), or 2 / min(C, 1) while there are two classes;
 
@@ -24,7 +24,7 @@ TERM, SLACK = 40.0, 1e-9
 
 
 class Run(NamedTuple):
-    """What one copy kept: mistakes, those without a step, Z, Q, the steps, and its C; ``many``: more than two classes."""
+    """What one copy kept: mistakes, those without a step, Z, Q, steps, and its C; ``many``: more than two classes."""
 
     name: str
     mistakes: float

@@ -1,4 +1,4 @@
-"""EllipsoidClassifier: large-margin steps in a learned ellipsoid, at several speeds at once; the learner to start with."""
+"""The learner to start with: large-margin steps in a learned ellipsoid, at several speeds at once."""
 
 from math import inf
 from typing import Any

@@ -50,7 +50,7 @@ class Learner:
     """Labels, features, weights and running sums of one stream, for a ``rule``.
 
     ``one_vs_rest`` trains a binary learner for each class. ``half`` says how a binary weight vector w becomes the
-    first two rows of a multiclass table when a third label appears: -half w and half w. ``loop`` is what runs over rows.
+    first two rows of a multiclass table when a third label appears: -half w and half w. ``loop`` runs over the rows.
     """
 
     loop = staticmethod(learn)

@@ -3,7 +3,7 @@
 Row j of ``W`` holds all weights of column j side by side, copy after copy: the last weights of its functions, then as
 many sums for its average. With ``past`` the weight of all rounds before, every step also goes to the sums, ``past``
 times, so that the average is ``last - sums / past``. Round t weighs t^3: the noise of early steps is soon forgotten.
-The last two places of a row are the metric's: with two classes and three copies all that a column needs is one cache line.
+The last two places of a row are the metric's: with two classes and three copies a column needs one cache line.
 
 Which of the *heads*, the last weights and the average of each copy, predicts? The one with the fewest mistakes so far,
 where older mistakes count less. Ties go to the average, then to the copy that stands first.
@@ -22,8 +22,8 @@ from ellipsoid.engine.rows import CSR, Dense
 from ..linear import AHEAD, LINE
 from .packed import pack
 
-# What the copies share: rounds; rows of steps, the sum of their lengths and the columns met in them; the sum of energies
-# and the number of steps since the form of the shape was chosen.
+# What the copies share: rounds; rows of steps, the sum of their lengths and the columns met in them; since the form of
+# the shape was chosen, the sum of energies and their number.
 ROUNDS, ROWS, LENGTH, MET, ENERGY, SHAPED = range(6)
 # What each has for itself: discounted mistakes of both heads; and for the bound its mistakes by the last weights, those
 # that no step could answer, its steps, their gains, and the price of mistakes.
@@ -38,8 +38,8 @@ MEMORY = 1.0 - 2.0**-12
 class Copies(NamedTuple):
     """``W`` as above, in blocks of ``block`` functions; ``P`` is the full form of the metric, see ``metric``.
 
-    ``shared`` and ``own`` are numbers of all copies and of each. The rest is scratch: the packed row, the direction of a
-    step, all scores of the row, and a step's columns of ``W`` with their coefficients.
+    ``shared`` and ``own`` are numbers of all copies and of each. The rest is scratch: the packed row, the direction of
+    a step, all scores of the row, and a step's columns of ``W`` with their coefficients.
     """
 
     W: np.ndarray

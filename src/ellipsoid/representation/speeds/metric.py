@@ -1,10 +1,10 @@
 """The ellipsoid in which steps are measured: learned from the rows of steps, shared by all classes and all copies.
 
 The last two places of a row of ``W`` hold, of its column, s, the largest size of its values, and B, the sum of their
-squares in units of s^2, both over the rows of steps. The *diagonal* form of the metric is ``s^2 sqrt(1 + B)``. The *full* form keeps its
-inverse ``P``, and so the products of columns too: the inverse of ``D first^2`` on the diagonal, ``first`` a column's
-first value and D the number of columns met by then, plus the sum of x x'. It is used where rows are narrow, and ``P`` is
-empty elsewhere.
+squares in units of s^2, both over the rows of steps. The *diagonal* form of the metric is ``s^2 sqrt(1 + B)``. The
+*full* form keeps its inverse ``P``, and so the products of columns too: the inverse of ``D first^2`` on the diagonal,
+``first`` a column's first value and D the number of columns met by then, plus the sum of x x'. It is used where rows
+are narrow, and ``P`` is empty elsewhere.
 
 Every column is measured by its own values alone: to scale a column changes no score.
 """
