@@ -29,7 +29,8 @@ MOST = 60_000
 SETS = {
     "shuttle": "standard", "letter": "standard", "phishing": "standard", "satimage": "standard", "covtype": "standard",
     "elec2": "standard", "kddcup99": "maximum", "a9a": "unit", "dna": "unit", "usps": "unit", "w8a": "unit",
-    "isolet": "unit", "mnist": "unit", "news20": "unit", "news20-log": "none", "imdb": "unit", "imdb-log": "none", "spam_stream": "unit",
+    "isolet": "unit", "mnist": "unit", "news20": "unit", "news20-log": "none", "imdb": "unit", "imdb-log": "none",
+    "spam_stream": "unit",
 }  # fmt: skip
 STREAMS = ("elec2", "spam_stream")
 

@@ -21,6 +21,7 @@ class Entry(NamedTuple):
 
 
 LINE_UP = (
+    Entry("EllipsoidClassifier", "EllipsoidClassifier", {}),
     Entry("Perceptron (max)", "Perceptron", {"update": "max"}),
     Entry("Perceptron (max, averaged)", "Perceptron", {"update": "max", "average": True}),
     Entry("Perceptron (one-vs-rest)", "Perceptron", {"update": "ovr"}, multiclass=True),
