@@ -114,7 +114,7 @@ def billiard(
 
 @compiled(error_model="numpy")
 def _perceptron(gram, order, counts, max_iter):
-    """Mistake counts of a perceptron in the order given, until a pass is clean; returns how many it took, 0 if none was."""
+    """Mistake counts of a perceptron in the order given, until a pass is clean; returns how many passes, or 0."""
     n = gram.shape[0]
     image = np.zeros(n)
     for passes in range(1, max_iter + 1):
