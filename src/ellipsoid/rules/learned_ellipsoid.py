@@ -137,7 +137,7 @@ def learn_copies(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0
     task, rep, rows, tally, work = borrowed(task), borrowed(rep), borrowed(rows), borrowed(tally), borrowed(work)
     for i in range(start, stop):
         t = task.ledger[ASIDE, i] if task.mode == ORDERED else i
-        size = pack(rows, t, rep.index, rep.value)
+        size = pack(rows, t, rep.at, rep.value)
         past = weight_of_past(tally[ROUNDS])
         score_columns(rep, size, 0, 2 * rep.own.shape[0] * rep.block)
         for s in range(rep.own.shape[0]):

@@ -38,15 +38,15 @@ MEMORY = 1.0 - 2.0**-12
 class Copies(NamedTuple):
     """``W`` as above, in blocks of ``block`` functions; ``P`` is the full form of the metric, see ``metric``.
 
-    ``shared`` and ``own`` are numbers of all copies and of each. The rest is scratch: the packed row, the direction of
-    a step, all scores of the row, and a step's columns of ``W`` with their coefficients.
+    ``shared`` and ``own`` are numbers of all copies and of each. The rest is scratch: the packed row (columns in
+    ``at``), the direction of a step, all scores of the row, a step's columns of ``W`` and their coefficients.
     """
 
     W: np.ndarray
     P: np.ndarray
     shared: np.ndarray
     own: np.ndarray
-    index: np.ndarray
+    at: np.ndarray
     value: np.ndarray
     direction: np.ndarray
     scores: np.ndarray
@@ -93,7 +93,7 @@ def score_columns(rep, size, first, stop):
 @helper()
 def score_block(rep, size, first, sums):
     """As many columns as ``sums`` holds; returns where the next block begins."""
-    W, index, value = rep.W, rep.index, rep.value
+    W, index, value = rep.W, rep.at, rep.value
     for k in range(size):
         coming = np.uint64(index[np.uint64(min(k + AHEAD, size - 1))])
         for r in range(first, first + LANES * len(sums), LINE):
@@ -117,7 +117,7 @@ def add_step(rep, size, steps):
 
     ``size`` is the length of the packed row: in the diagonal form the direction has its columns only.
     """
-    W, index, v, columns, step = rep.W, rep.index, rep.direction, rep.columns, rep.step
+    W, index, v, columns, step = rep.W, rep.at, rep.direction, rep.columns, rep.step
     full, stop = rep.P.shape[0] > 0, 2 * rep.own.shape[0] * rep.block
     many = 6 * steps > stop
     if many:
@@ -142,7 +142,7 @@ def add_step(rep, size, steps):
 def _(rep, rows, t, n, scores):
     copy, place = leading_head(rep)
     first = 2 * copy * rep.block
-    size = pack(rows, t, rep.index, rep.value)
+    size = pack(rows, t, rep.at, rep.value)
     score_columns(rep, size, first, first + (1 + place) * rep.block)
     if place == 1:
         average_scores(rep, first, n, weight_of_past(rep.shared[ROUNDS]))

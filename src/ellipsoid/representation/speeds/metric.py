@@ -24,7 +24,7 @@ SIZE, SQUARES = 2, 1
 @helper()
 def length_of(rep, size):
     """The length of the packed row, each value in units of the largest one that its column had."""
-    W, index, value = rep.W, rep.index, rep.value
+    W, index, value = rep.W, rep.at, rep.value
     total, place = 0.0, np.uint64(W.shape[1] - SIZE)
     for k in range(size):
         largest, x = W[np.uint64(index[np.uint64(k)]), place], abs(value[np.uint64(k)])
@@ -52,7 +52,7 @@ def find_direction(rep, size):
 
     Columns that are new are met now: this is called only where a step is due.
     """
-    P, W, index, value, v = rep.P, rep.W, rep.index, rep.value, rep.direction
+    P, W, index, value, v = rep.P, rep.W, rep.at, rep.value, rep.direction
     sizes, squares = np.uint64(W.shape[1] - SIZE), np.uint64(W.shape[1] - SQUARES)
     energy, reach = 0.0, 0.0
     if P.shape[0] > 0:
@@ -87,7 +87,7 @@ def find_direction(rep, size):
 @helper()
 def absorb_row(rep, size, length, energy):
     """Let the packed row, whose direction was found and is used up now, change the shape."""
-    P, W, index, value, v, shared = rep.P, rep.W, rep.index, rep.value, rep.direction, rep.shared
+    P, W, index, value, v, shared = rep.P, rep.W, rep.at, rep.value, rep.direction, rep.shared
     sizes, squares = np.uint64(W.shape[1] - SIZE), np.uint64(W.shape[1] - SQUARES)
     shared[ROWS] += 1.0
     shared[LENGTH] += length

@@ -56,7 +56,7 @@ class CopiesTable(Marked):
         room, every = len(self.W) + 1, self.W.shape[1]
         self.rep = Copies(
             self.W, self.P, self.shared, self.own,
-            index=np.zeros(room, dtype=np.int64), value=np.zeros(room), direction=np.zeros(room),
+            at=np.zeros(room, dtype=np.int64), value=np.zeros(room), direction=np.zeros(room),
             scores=np.zeros(every), columns=np.zeros(every, dtype=np.int64), step=np.zeros(every),
             block=whole_blocks(self.functions), heads=self.heads,
         )  # fmt: skip
