@@ -20,10 +20,10 @@ from .certificate import Certificate
 from .rounding import Span, as_span
 
 # Roundings in one term of a sum, at most; and the share that they may take off the gain of a mistake.
-TERM, SLACK = 40.0, 1e-9
+TERM, PRICE_SLACK = 40.0, 1e-9
 
 
-class Run(NamedTuple):
+class CopyRun(NamedTuple):
     """What one copy kept: mistakes, those without a step, Z, Q, steps, and its C; ``many``: more than two classes."""
 
     name: str
@@ -36,12 +36,12 @@ class Run(NamedTuple):
     many: bool
 
 
-def mistakes_of_last(run: Run, largest: float) -> Certificate:
+def mistakes_of_last(run: CopyRun, largest: float) -> Certificate:
     """The mistakes of a copy's last weights; a sum that reached ``largest`` is not known."""
     condition = "always; the last weights of this copy predict"
     if run.gain >= largest or run.price >= largest:
         return Certificate(run.name, run.mistakes, float("inf"), condition)
     operations = run.steps + TERM
-    scale = as_span(4.0 if run.many else 2.0) / (min(run.cap, 1.0) * (as_span(1.0) - SLACK))
+    scale = as_span(4.0 if run.many else 2.0) / (min(run.cap, 1.0) * (as_span(1.0) - PRICE_SLACK))
     product = scale * Span.about(run.gain, operations) * Span.about(run.price, operations)
     return Certificate(run.name, run.mistakes, (product.root() + run.unanswered).high, condition)

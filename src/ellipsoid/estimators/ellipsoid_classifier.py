@@ -21,7 +21,7 @@ from .interruption import without_interrupts
 from .learner import Learner, to_learn
 from .parameters import one_of, positive
 
-NAMES = ("usual", "careful", "bold")
+SPEEDS = ("usual", "careful", "bold")
 
 
 class CopiesLearner(Learner):
@@ -48,7 +48,7 @@ class CopiesLearner(Learner):
         def count() -> None:
             self.tally[tallies.STEPS] += to_learn(mode, start, stop)
             super(CopiesLearner, self).count_rows(ledger, mode, start, stop)
-            self.table.shared[slots.ROUNDS] = self.rounds
+            self.table.shared[slots.COPY_ROUNDS] = self.rounds
 
         without_interrupts(count)
 
@@ -136,9 +136,9 @@ class EllipsoidClassifier(OnlineClassifier):
         by_length = one_of("margin", self.margin, {"length": 1.0, "unit": 0.0})
         form = one_of("shape", self.shape, {"auto": "auto", "full": "full", "diagonal": "diagonal"})
         if isinstance(self.average, bool | np.bool_):
-            heads = slots.AVERAGE if self.average else slots.LAST
+            heads = slots.AVERAGE_HEAD if self.average else slots.LAST_HEAD
         elif self.average == "auto":
-            heads = slots.EITHER
+            heads = slots.EITHER_HEAD
         else:
             raise ValueError(f"average must be 'auto', True or False, got {self.average!r}")
         settings = [[cap, damping, by_length], [cap, 10.0 * damping, 0.0], [inf, 0.3 * damping, by_length]]
@@ -149,16 +149,25 @@ class EllipsoidClassifier(OnlineClassifier):
     def head_(self) -> tuple[str, str]:
         """Which speed predicts now, and whether by its "last" weights or their "average"."""
         copy, place = self._fitted("head_").table.head()
-        return NAMES[copy], ("last", "average")[place]
+        return SPEEDS[copy], ("last", "average")[place]
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, CopiesLearner)
         found = []
-        for name, settings, own in zip(NAMES, learner.rule.settings, learner.table.own, strict=False):
-            run = bounds.Run(
-                f"mistakes of the last weights, {name} speed", float(own[slots.MISTAKES]), float(own[slots.UNANSWERED]),
-                float(own[slots.GAIN]), float(own[slots.PRICE]), float(own[slots.STEPS]), float(settings[0]),
-                many=len(learner.labels) > 2,
+        for name, settings, own in zip(SPEEDS, learner.rule.settings, learner.table.own, strict=False):
+            mistakes, unanswered, gain, price, steps = (
+                float(own[slot])
+                for slot in (
+                    slots.COPY_MISTAKES,
+                    slots.UNANSWERED,
+                    slots.COPY_GAIN,
+                    slots.PRICE,
+                    slots.COPY_STEPS,
+                )  # fmt: skip
+            )
+            run = bounds.CopyRun(
+                f"mistakes of the last weights, {name} speed", mistakes, unanswered, gain, price, steps,
+                float(settings[0]), many=len(learner.labels) > 2,
             )  # fmt: skip
             found.append(bounds.mistakes_of_last(run, HUGE))
         return found

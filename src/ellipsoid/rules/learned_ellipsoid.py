@@ -28,7 +28,7 @@ from ellipsoid.engine.tally import MISTAKES, ROUNDS, STEPS, UPDATES
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PAIRED, WATCHED, Binary, Multiclass
 from ellipsoid.representation.speeds import copies as slots
 from ellipsoid.representation.speeds.copies import (
-    MEMORY,
+    MISTAKE_MEMORY,
     add_step,
     average_scores,
     leading_head,
@@ -45,7 +45,7 @@ CAP, DAMPING, BY_LENGTH = range(3)
 # The least margin asked of a short row, and the longest step of a weight; a step beyond is not made.
 LEAST_MARGIN, LONGEST = 1e-3, 1e110
 # Rounding may take so much off what a mistake gains.
-SLACK = 1e-9
+GAIN_SLACK = 1e-9
 
 
 class LearnedEllipsoidRule(NamedTuple):
@@ -150,10 +150,10 @@ def learn_copies(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0
             continue
         if learn_packed(rule, task, rep, size, task.ledger[CODES, t], past, work):
             tally[UPDATES] += 1.0
-        tally[MISTAKES] = rep.own[0, slots.MISTAKES]
+        tally[MISTAKES] = rep.own[0, slots.COPY_MISTAKES]
         tally[STEPS] += 1.0
         tally[ROUNDS] += 1.0
-        rep.shared[slots.ROUNDS] = tally[ROUNDS]
+        rep.shared[slots.COPY_ROUNDS] = tally[ROUNDS]
     return stop
 
 
@@ -182,14 +182,14 @@ def learn_packed(rule, task, rep, size, y, past, work):
                 answered = list_step(rep, first, moves, steps, past, divisor, reach, work)
         if answered:
             steps += 2 * moves
-            own[slots.STEPS] += 1.0
+            own[slots.COPY_STEPS] += 1.0
             squares *= 2.0 - share * energy / divisor
-            own[slots.GAIN] = min(own[slots.GAIN] + squares / divisor, HUGE)
+            own[slots.COPY_GAIN] = min(own[slots.COPY_GAIN] + squares / divisor, HUGE)
         if mistake:
-            own[slots.MISTAKES] += 1.0
+            own[slots.COPY_MISTAKES] += 1.0
             # What a mistake gains at least; scores beyond all measure may have swallowed the margin.
             least = (0.5 if width(task) == 1 else 0.25) * min(1.0, rule.settings[s, CAP]) * margin * margin
-            if answered and squares >= (1.0 - SLACK) * least:
+            if answered and squares >= (1.0 - GAIN_SLACK) * least:
                 own[slots.PRICE] = min(own[slots.PRICE] + divisor / (margin * margin), HUGE)
             else:
                 own[slots.UNANSWERED] += 1.0
@@ -205,7 +205,7 @@ def judge_heads(task, rep, s, y):
     """Remember whether the heads of copy s were right."""
     for place in range(2):
         wrong = 1.0 if winner_at(task, rep.scores, (2 * s + place) * rep.block) != y else 0.0
-        rep.own[s, slots.BAD_LAST + place] = MEMORY * rep.own[s, slots.BAD_LAST + place] + wrong
+        rep.own[s, slots.BAD_LAST + place] = MISTAKE_MEMORY * rep.own[s, slots.BAD_LAST + place] + wrong
 
 
 @helper()

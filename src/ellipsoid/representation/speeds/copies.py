@@ -24,22 +24,22 @@ from .packed import pack
 
 # What the copies share: rounds; rows of steps, the sum of their lengths and the columns met in them; since the form of
 # the shape was chosen, the sum of energies and their number.
-ROUNDS, ROWS, LENGTH, MET, ENERGY, SHAPED = range(6)
+COPY_ROUNDS, ROWS, LENGTH, MET, ENERGY, SHAPED = range(6)
 # What each has for itself: discounted mistakes of both heads; and for the bound its mistakes by the last weights, those
 # that no step could answer, its steps, their gains, and the price of mistakes.
-BAD_LAST, BAD_AVERAGE, MISTAKES, UNANSWERED, STEPS, GAIN, PRICE = range(7)
+BAD_LAST, BAD_AVERAGE, COPY_MISTAKES, UNANSWERED, COPY_STEPS, COPY_GAIN, PRICE = range(7)
 SHARED, OWN = 6, 7
 # Which heads may predict.
-EITHER, AVERAGE, LAST = range(3)
+EITHER_HEAD, AVERAGE_HEAD, LAST_HEAD = range(3)
 # Old mistakes count less by this factor a round: 4096 rounds are remembered.
-MEMORY = 1.0 - 2.0**-12
+MISTAKE_MEMORY = 1.0 - 2.0**-12
 
 
 class Copies(NamedTuple):
     """``W`` as above, in blocks of ``block`` functions; ``P`` is the full form of the metric, see ``metric``.
 
-    ``shared`` and ``own`` are numbers of all copies and of each. The rest is scratch: the packed row, the direction of
-    a step, all scores of the row, and a step's columns of ``W`` with their coefficients.
+    ``shared`` and ``own`` are numbers of all copies and of each. The rest is scratch: the packed row (columns in
+    ``at``), the direction of a step, all scores of the row, a step's columns of ``W`` and their coefficients.
     """
 
     W: np.ndarray
@@ -68,9 +68,9 @@ def leading_head(rep):
     """Copy and place (0 last, 1 average) of the head that predicts."""
     best, copy, place = np.inf, 0, 1
     for s in range(rep.own.shape[0]):
-        if rep.heads != LAST and rep.own[s, BAD_AVERAGE] < best:
+        if rep.heads != LAST_HEAD and rep.own[s, BAD_AVERAGE] < best:
             best, copy, place = rep.own[s, BAD_AVERAGE], s, 1
-        if rep.heads != AVERAGE and rep.own[s, BAD_LAST] < best:
+        if rep.heads != AVERAGE_HEAD and rep.own[s, BAD_LAST] < best:
             best, copy, place = rep.own[s, BAD_LAST], s, 0
     return copy, place
 
@@ -81,17 +81,17 @@ def score_columns(rep, size, first, stop):
     while first < stop:
         blocks = (stop - first + LANES - 1) // LANES
         if blocks >= 8:
-            first = score_block(rep, size, first, zero_sums(8))
+            first = score_copies(rep, size, first, zero_sums(8))
         elif blocks >= 4:
-            first = score_block(rep, size, first, zero_sums(4))
+            first = score_copies(rep, size, first, zero_sums(4))
         elif blocks >= 2:
-            first = score_block(rep, size, first, zero_sums(2))
+            first = score_copies(rep, size, first, zero_sums(2))
         else:
-            first = score_block(rep, size, first, zero_sums(1))
+            first = score_copies(rep, size, first, zero_sums(1))
 
 
 @helper()
-def score_block(rep, size, first, sums):
+def score_copies(rep, size, first, sums):
     """As many columns as ``sums`` holds; returns where the next block begins."""
     W, index, value = rep.W, rep.positions, rep.value
     for k in range(size):
@@ -145,6 +145,6 @@ def _(rep, rows, t, n, scores):
     size = pack(rows, t, rep.positions, rep.value)
     score_columns(rep, size, first, first + (1 + place) * rep.block)
     if place == 1:
-        average_scores(rep, first, n, weight_of_past(rep.shared[ROUNDS]))
+        average_scores(rep, first, n, weight_of_past(rep.shared[COPY_ROUNDS]))
     for r in range(n):
         scores[r] = rep.scores[first + place * rep.block + r]

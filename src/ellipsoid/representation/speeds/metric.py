@@ -18,14 +18,14 @@ from ellipsoid.engine.generic import helper
 from .copies import ENERGY, LENGTH, MET, ROWS, SHAPED
 
 # Counted from the end of a row of ``W``.
-SIZE, SQUARES = 2, 1
+FEATURE_SIZE, SQUARES = 2, 1
 
 
 @helper()
 def length_of(rep, size):
     """The length of the packed row, each value in units of the largest one that its column had."""
     W, index, value = rep.W, rep.positions, rep.value
-    total, place = 0.0, np.uint64(W.shape[1] - SIZE)
+    total, place = 0.0, np.uint64(W.shape[1] - FEATURE_SIZE)
     for k in range(size):
         largest, x = W[np.uint64(index[np.uint64(k)]), place], abs(value[np.uint64(k)])
         share = x / largest if x < largest else 1.0
@@ -36,7 +36,7 @@ def length_of(rep, size):
 @helper()
 def met(W, j, x):
     """Column j has the value x in a row of a step: its largest size, to which its squares are held."""
-    sizes, squares = np.uint64(W.shape[1] - SIZE), np.uint64(W.shape[1] - SQUARES)
+    sizes, squares = np.uint64(W.shape[1] - FEATURE_SIZE), np.uint64(W.shape[1] - SQUARES)
     largest = W[j, sizes]
     if abs(x) > largest:
         shrunk = largest / abs(x)
@@ -53,7 +53,7 @@ def find_direction(rep, size):
     Columns that are new are met now: this is called only where a step is due.
     """
     P, W, index, value, v = rep.P, rep.W, rep.positions, rep.value, rep.direction
-    sizes, squares = np.uint64(W.shape[1] - SIZE), np.uint64(W.shape[1] - SQUARES)
+    sizes, squares = np.uint64(W.shape[1] - FEATURE_SIZE), np.uint64(W.shape[1] - SQUARES)
     energy, reach = 0.0, 0.0
     if P.shape[0] > 0:
         for k in range(size):
@@ -88,7 +88,7 @@ def find_direction(rep, size):
 def absorb_row(rep, size, length, energy):
     """Let the packed row, whose direction was found and is used up now, change the shape."""
     P, W, index, value, v, shared = rep.P, rep.W, rep.positions, rep.value, rep.direction, rep.shared
-    sizes, squares = np.uint64(W.shape[1] - SIZE), np.uint64(W.shape[1] - SQUARES)
+    sizes, squares = np.uint64(W.shape[1] - FEATURE_SIZE), np.uint64(W.shape[1] - SQUARES)
     shared[ROWS] += 1.0
     shared[LENGTH] += length
     for k in range(size):

@@ -1,7 +1,7 @@
 """A row as a list of its non-zero entries, the constant first: read once, used by every copy of a learner.
 
 Dense and sparse rows become the same list, so that what follows is one body of code and gives the same bits for both.
-An entry below ``TINY`` in size is left out: its square could not be told from zero.
+An entry below ``NEGLIGIBLE_VALUE`` in size is left out: its square could not be told from zero.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from ellipsoid.engine.generic import generic
 from ellipsoid.engine.rows import CSR, Dense
 
-TINY = 1e-100
+NEGLIGIBLE_VALUE = 1e-100
 
 
 @generic(1)
@@ -29,7 +29,7 @@ def _(rows, t, index, value):
     for j in range(X.shape[1]):
         x = np.float64(X[t, j])
         index[size], value[size] = 1 + j, x
-        size += 1 if abs(x) >= TINY else 0
+        size += 1 if abs(x) >= NEGLIGIBLE_VALUE else 0
     return size
 
 
@@ -42,5 +42,5 @@ def _(rows, t, index, value):
     for k in range(rows.indptr[t], rows.indptr[t + 1]):
         x = np.float64(rows.data[np.uint64(k)])
         index[size], value[size] = 1 + np.int64(rows.indices[np.uint64(k)]), x
-        size += 1 if abs(x) >= TINY else 0
+        size += 1 if abs(x) >= NEGLIGIBLE_VALUE else 0
     return size

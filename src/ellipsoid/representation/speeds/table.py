@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..table_protocol import Floats, StoredArrays, Table
 from ..tables import whole_blocks, zeros
-from .copies import ENERGY, OWN, ROUNDS, SHAPED, SHARED, Copies, leading_head, weight_of_past
+from .copies import COPY_ROUNDS, ENERGY, OWN, SHAPED, SHARED, Copies, leading_head, weight_of_past
 
 # Up to so many features the full form pays.
 NARROW = 64
@@ -115,7 +115,7 @@ class CopiesTable(Table):
     def weights_of(self, copy: int, place: int, scores: int) -> Floats:
         """The weights of one head."""
         own = self._blocks(self.W, self.functions)[: 1 + self.width, copy, :, :scores]
-        past = weight_of_past(float(self.shared[ROUNDS]))
+        past = weight_of_past(float(self.shared[COPY_ROUNDS]))
         found: Floats = own[:, 0] - own[:, 1] / past if place == 1 and past > 0.0 else own[:, 0]
         return np.ascontiguousarray(found.T)
 
