@@ -155,16 +155,8 @@ class EllipsoidClassifier(OnlineClassifier):
         assert isinstance(learner, CopiesLearner)
         found = []
         for name, settings, own in zip(SPEEDS, learner.rule.settings, learner.table.own, strict=False):
-            mistakes, unanswered, gain, price, steps = (
-                float(own[slot])
-                for slot in (
-                    slots.COPY_MISTAKES,
-                    slots.UNANSWERED,
-                    slots.COPY_GAIN,
-                    slots.PRICE,
-                    slots.COPY_STEPS,
-                )  # fmt: skip
-            )
+            counted = (slots.COPY_MISTAKES, slots.UNANSWERED, slots.COPY_GAIN, slots.PRICE, slots.COPY_STEPS)
+            mistakes, unanswered, gain, price, steps = (float(own[slot]) for slot in counted)
             run = bounds.CopyRun(
                 f"mistakes of the last weights, {name} speed", mistakes, unanswered, gain, price, steps,
                 float(settings[0]), many=len(learner.labels) > 2,
