@@ -16,6 +16,7 @@ _EXPORTS = {
     "Certificate": "ellipsoid.certificates",
     "DamagedModel": "ellipsoid.estimators.container",
     "Ellipsoid": "ellipsoid.ellipsoids",
+    "EllipsoidClassifier": "ellipsoid.estimators",
     "EllipsoidalSVC": "ellipsoid.batch",
     "EmptyVersionSpace": "ellipsoid.ellipsoids.table",
     "IELLIP": "ellipsoid.estimators",
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import IELLIP as IELLIP
     from ellipsoid.estimators import MIRA as MIRA
     from ellipsoid.estimators import ROMMA as ROMMA
+    from ellipsoid.estimators import EllipsoidClassifier as EllipsoidClassifier
     from ellipsoid.estimators import OnlineEllipsoidalSVC as OnlineEllipsoidalSVC
     from ellipsoid.estimators import OnlineSVM as OnlineSVM
     from ellipsoid.estimators import PassiveAggressive as PassiveAggressive

@@ -206,9 +206,7 @@ def test_weights_that_may_shrink_avoid_a_loss_that_distributions_suffer():
             assert certificate.observed <= certificate.bound, certificate
 
 
-@pytest.mark.parametrize(
-    "name", ["Perceptron", "PA", "MIRA", "QuasiAdditive, euclidean, exact, max", "OnlineSVM, all"]
-)
+@pytest.mark.parametrize("name", ["Perceptron", "PA", "MIRA", "QuasiAdditive, euclidean, exact, max", "OnlineSVM, all"])
 def test_rows_of_ordinary_size_lose_next_to_nothing(name):
     """A bound is wider than in exact arithmetic by 1e-10 of itself at most: scaled by a power of two it is the same."""
     rng = np.random.default_rng(5)

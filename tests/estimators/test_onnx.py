@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ellipsoid import IELLIP, MIRA, Perceptron, Scaled, UnitNorm, export_onnx
+from ellipsoid import IELLIP, MIRA, EllipsoidClassifier, Perceptron, Scaled, UnitNorm, export_onnx
 
 pytest.importorskip("onnx", reason="onnx is not installed: models cannot be exported")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: exported models cannot be run")
@@ -26,6 +26,7 @@ LABELS = {
 }  # fmt: skip
 MODELS = {
     "plain": MIRA,
+    "learned ellipsoid": EllipsoidClassifier,
     "averaged": lambda: Perceptron(average=True, fit_intercept=False),
     "ovr": lambda: Perceptron(multiclass="ovr"),
     "standard": lambda: Scaled(MIRA()),

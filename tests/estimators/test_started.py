@@ -29,6 +29,7 @@ OTHERS = {
 MORE = {
     "QuasiAdditive": {"update": "fixed", "multiclass": "ovr"},
     "OnlineEllipsoidalSVC": {"average": False},
+    "EllipsoidClassifier": {"margin": "unit", "shape": "diagonal", "speeds": 1, "damping": 0.5},
     "Winnow, positive": {"balanced": True, "version": 2},
     "QuasiAdditive, balanced": {"update": "fixed", "multiclass": "ovr"},
 }

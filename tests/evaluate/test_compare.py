@@ -167,7 +167,7 @@ def test_every_entry_of_the_line_up_that_is_there_can_be_made():
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("Adaline", "no learner 'Adaline'; there are Perceptron"),
+        ("Adaline", "no learner 'Adaline'; there are EllipsoidClassifier, Perceptron"),
         ("MIRA:size=3", "MIRA has no parameter 'size'; it has .*margin"),
         ("MIRA:margin", "key=value, got 'margin'"),
     ],

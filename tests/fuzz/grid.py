@@ -161,6 +161,12 @@ def esvc(pick):
             "intercept_scaling": pick.one(None, None, 1.0, 10.0), "tol": 0.5}  # fmt: skip
 
 
+def ellipsoid(pick):
+    return {"speeds": pick.one(1, 3), "C": pick.one(1.0, np.inf, pick.size(-3, 3)),
+            "damping": pick.one(0.1, 0.0, pick.size(-3, 3)), "margin": pick.one("length", "unit"),
+            "shape": pick.one("auto", "full", "diagonal"), "average": pick.one("auto", True, False)}  # fmt: skip
+
+
 def both(*draws):
     return lambda pick: {name: value for draw in draws for name, value in draw(pick).items()}
 
@@ -220,6 +226,8 @@ def families():
     draw = both(kernel, passive_aggressive)
     label = "PassiveAggressive of a kernel behind UnitNorm()"
     found.append(Family(label, "PassiveAggressive", draw, ROWS, 40, gentle=True, scaler="UnitNorm()"))
+    # At the end, so that the programs of others keep their numbers.
+    found.append(Family("EllipsoidClassifier", "EllipsoidClassifier", ellipsoid, ALSO_SINGLE, 240))
     return found
 
 

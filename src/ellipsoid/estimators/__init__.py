@@ -11,6 +11,7 @@ from .persist import load
 if TYPE_CHECKING:
     from .cellip import CELLIP as CELLIP
     from .dual import QuasiAdditive as QuasiAdditive
+    from .ellipsoid_classifier import EllipsoidClassifier as EllipsoidClassifier
     from .iellip import IELLIP as IELLIP
     from .linear import MIRA as MIRA
     from .linear import PassiveAggressive as PassiveAggressive
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 # The explicit list of learners, with the module of each: the command line, the model files and, as LEARNERS, a
 # dictionary of the classes, the shared tests read it.
 HOMES = {
+    "EllipsoidClassifier": "ellipsoid_classifier",
     "Perceptron": "linear",
     "PassiveAggressive": "linear",
     "MIRA": "linear",
@@ -77,6 +79,7 @@ __all__ = [
     "LEARNERS",
     "MIRA",
     "ROMMA",
+    "EllipsoidClassifier",
     "OnlineEllipsoidalSVC",
     "OnlineSVM",
     "PassiveAggressive",

@@ -115,7 +115,7 @@ class KernelLearner(EllipsoidLearner):
 
 
 @declared
-class EllipsoidClassifier(OnlineClassifier):
+class EllipsoidalClassifier(OnlineClassifier):
     """What CELLIP and IELLIP share.
 
     Parameters

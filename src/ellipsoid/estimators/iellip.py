@@ -17,13 +17,13 @@ from ellipsoid.representation.kernel.functions import KERNELS
 from ellipsoid.rules import iellip
 
 from .declaration import declared
-from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, KernelLearner, largest_of
+from .ellipsoidal import SHAPES, EllipsoidalClassifier, EllipsoidLearner, KernelLearner, largest_of
 from .parameters import one_of, positive
 from .shared_parameters import KernelParameters
 
 
 @declared
-class IELLIP(KernelParameters, EllipsoidClassifier):
+class IELLIP(KernelParameters, EllipsoidalClassifier):
     """Improved ellipsoid method online: a step to the margin in an ellipsoid's metric, for data of any kind.
 
     Its ellipsoid only grows and is no version space: it says which directions were learned from early, not which

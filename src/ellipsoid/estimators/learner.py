@@ -45,8 +45,10 @@ class Learner:
     """Labels, features, weights and running sums of one stream, for a ``rule``.
 
     ``one_vs_rest`` trains a binary learner for each class. ``half`` says how a binary weight vector w becomes the
-    first two rows of a multiclass table when a third label appears: -half w and half w.
+    first two rows of a multiclass table when a third label appears: -half w and half w. ``loop`` runs over the rows.
     """
+
+    loop = staticmethod(learn)
 
     def __init__(self, rule: Any, *, intercept: bool, average: bool, one_vs_rest: bool = False, half: float = 1.0):
         self.rule = rule
@@ -275,7 +277,7 @@ class Learner:
                     start,
                     stop,
                 )
-                reached = entry(learn, *args)(*args)
+                reached = entry(self.loop, *args)(*args)
                 if reached < 0:
                     raise ValueError(flaw_message(0, -1 - reached))
                 self.table.settle()

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ellipsoid.engine import Dense, decide, entry, learn
+from ellipsoid.engine import Dense, decide, entry
 from ellipsoid.engine.tasks import PLAIN
 
 
@@ -28,7 +28,7 @@ class OneRow:
         task = learner.task(ledger, PLAIN, np.zeros((1, len(self.values)), dtype=np.uint8))
         table, work = learner.table, learner.work
         self.learn_args = (learner.rule, task, table.rep, rows, learner.tally, work, 0, 1)
-        self.learn = entry(learn, *self.learn_args)
+        self.learn = entry(learner.loop, *self.learn_args)
         # Averaged weights may come in another representation than the one that learns.
         self.decide_args = (task, learner.predictor(), rows, work)
         self.decide = entry(decide, *self.decide_args)

@@ -21,6 +21,7 @@ class Entry(NamedTuple):
 
 
 LINE_UP = (
+    Entry("EllipsoidClassifier", "EllipsoidClassifier", {}),
     Entry("Perceptron (max)", "Perceptron", {"multiclass": "max"}),
     Entry("Perceptron (max, averaged)", "Perceptron", {"multiclass": "max", "average": True}),
     Entry("Perceptron (one-vs-rest)", "Perceptron", {"multiclass": "ovr"}, multiclass=True),

@@ -45,7 +45,7 @@ def _(rule, n, y, energy, work):
             size += 1
             who[size] = r
             heap[size - 1] = scores[r] - floor
-    phi, capped = _threshold(heap, size, energy)
+    phi, capped = threshold(heap, size, energy)
     moves, moved = 1, 0.0
     for k in range(1, size + 1):
         excess = scores[int(who[k])] - floor - phi
@@ -67,7 +67,7 @@ def _(rule, n, y, energy, work):
 
 
 @helper()
-def _threshold(heap, size, energy):
+def threshold(heap, size, energy):
     """phi of the exact solution, and whether the cap binds; ``heap[:size]``, the positive excesses, is used up."""
     for node in range(size // 2 - 1, -1, -1):
         _sift(heap, node, size)

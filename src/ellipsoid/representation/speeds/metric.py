@@ -1,0 +1,114 @@
+"""The ellipsoid in which steps are measured: learned from the rows of steps, shared by all classes and all copies.
+
+The last two places of a row of ``W`` hold, of its column, s, the largest size of its values, and B, the sum of their
+squares in units of s^2, both over the rows of steps. The *diagonal* form of the metric is ``s^2 sqrt(1 + B)``. The
+*full* form keeps its inverse ``P``, and so the products of columns too: the inverse of ``D first^2`` on the diagonal,
+``first`` a column's first value and D the number of columns met by then, plus the sum of x x'. It is used where rows
+are narrow, and ``P`` is empty elsewhere.
+
+Every column is measured by its own values alone: to scale a column changes no score.
+"""
+
+from math import sqrt
+
+import numpy as np
+
+from ellipsoid.engine.generic import helper
+
+from .copies import ENERGY, LENGTH, MET, ROWS, SHAPED
+
+# Counted from the end of a row of ``W``.
+FEATURE_SIZE, SQUARES = 2, 1
+
+
+@helper()
+def length_of(rep, size):
+    """The length of the packed row, each value in units of the largest one that its column had."""
+    W, index, value = rep.W, rep.positions, rep.value
+    total, place = 0.0, np.uint64(W.shape[1] - FEATURE_SIZE)
+    for k in range(size):
+        largest, x = W[np.uint64(index[np.uint64(k)]), place], abs(value[np.uint64(k)])
+        share = x / largest if x < largest else 1.0
+        total += share * share
+    return sqrt(total)
+
+
+@helper()
+def met(W, j, x):
+    """Column j has the value x in a row of a step: its largest size, to which its squares are held."""
+    sizes, squares = np.uint64(W.shape[1] - FEATURE_SIZE), np.uint64(W.shape[1] - SQUARES)
+    largest = W[j, sizes]
+    if abs(x) > largest:
+        shrunk = largest / abs(x)
+        W[j, squares] *= shrunk * shrunk
+        W[j, sizes] = largest = abs(x)
+    return largest
+
+
+@helper()
+def find_direction(rep, size):
+    """Write ``P x``, for all columns (full) or those of the packed row (diagonal); returns the energy ``x' P x``, and
+    the largest entry of ``P x`` in size.
+
+    Columns that are new are met now: this is called only where a step is due.
+    """
+    P, W, index, value, v = rep.P, rep.W, rep.positions, rep.value, rep.direction
+    sizes, squares = np.uint64(W.shape[1] - FEATURE_SIZE), np.uint64(W.shape[1] - SQUARES)
+    energy, reach = 0.0, 0.0
+    if P.shape[0] > 0:
+        for k in range(size):
+            rep.shared[MET] += 1.0 if W[index[k], sizes] == 0.0 else 0.0
+        for j in range(P.shape[0]):
+            v[j] = 0.0
+        for k in range(size):
+            j, x = index[k], value[k]
+            if W[j, sizes] == 0.0:
+                P[j, j] = 1.0 / (rep.shared[MET] * x * x)
+            met(W, j, x)
+            for i in range(P.shape[0]):
+                v[i] += P[j, i] * x
+        for k in range(size):
+            energy += v[index[k]] * value[k]
+        for j in range(P.shape[0]):
+            reach = max(reach, abs(v[j]))
+    else:
+        for k in range(size):
+            j, x = np.uint64(index[np.uint64(k)]), value[np.uint64(k)]
+            largest = met(W, j, x)
+            share = x / largest
+            far = share / sqrt(1.0 + W[j, squares])
+            energy += far * share
+            far /= largest
+            v[np.uint64(k)] = far
+            reach = max(reach, abs(far))
+    return energy, reach
+
+
+@helper()
+def absorb_row(rep, size, length, energy):
+    """Let the packed row, whose direction was found and is used up now, change the shape."""
+    P, W, index, value, v, shared = rep.P, rep.W, rep.positions, rep.value, rep.direction, rep.shared
+    sizes, squares = np.uint64(W.shape[1] - FEATURE_SIZE), np.uint64(W.shape[1] - SQUARES)
+    shared[ROWS] += 1.0
+    shared[LENGTH] += length
+    for k in range(size):
+        j = np.uint64(index[np.uint64(k)])
+        share = value[np.uint64(k)] / W[j, sizes]
+        W[j, squares] += share * share
+    if P.shape[0] > 0:
+        # Both triangles are written by the same products, so that P stays symmetric to the last bit.
+        shrink = sqrt(1.0 / (1.0 + energy))
+        for j in range(P.shape[0]):
+            v[j] *= shrink
+        for i in range(P.shape[0]):
+            for j in range(P.shape[0]):
+                P[i, j] -= v[i] * v[j]
+
+
+@helper()
+def mean_energy(rep, energy):
+    """The mean energy of the rows of steps, this one included; in the full form a bounded measure of it."""
+    shared = rep.shared
+    shared[SHAPED] += 1.0
+    shared[ENERGY] += energy / (1.0 + energy) if rep.P.shape[0] > 0 else energy
+    return shared[ENERGY] / shared[SHAPED]

@@ -1,0 +1,223 @@
+"""Large-margin steps in a learned ellipsoid: MIRA's exact step, measured in a metric that the rows of steps have made.
+
+With ``l_r = gamma - s_y + s_r`` the losses against the rivals, the k largest of which are taken while
+``(k + 1) l_k > l_1 + ... + l_k``, lead ``A = (l_1 + ... + l_k) / (k + 1)`` and ``f = min(1, C gamma / (2 A))``:
+
+    W_y += f A v,   W_r -= f (l_r - A) v,   v = P x / (x' P x + damping e)
+
+e the mean energy ``x' P x`` of the steps so far. Without cap and damping it is the smallest move in the metric that
+leaves every rival gamma behind. The margin gamma asked of a row is 1, or in proportion to the row's length: a long text
+has more to say, and is asked for more. Two classes: ``w += y min(C gamma, gamma - y <w, x>) v``, which is the same.
+
+Several copies of different C, damping and margin learn side by side, in one ellipsoid. The step does not shrink with
+time; an average that weighs round t by t^3 takes out the noise that is left, see ``representation/speeds``.
+"""
+
+from math import isfinite
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.engine.compile import compiled
+from ellipsoid.engine.generic import generic, helper
+from ellipsoid.engine.native.memory import borrowed
+from ellipsoid.engine.native.vector_sums import highest_but
+from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, width
+from ellipsoid.engine.rows import HUGE, count, flaw
+from ellipsoid.engine.tally import MISTAKES, ROUNDS, STEPS, UPDATES
+from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PAIRED, WATCHED, Binary, Multiclass
+from ellipsoid.representation.speeds import copies as slots
+from ellipsoid.representation.speeds.copies import (
+    MISTAKE_MEMORY,
+    add_step,
+    average_scores,
+    leading_head,
+    score_columns,
+    weight_of_past,
+)
+from ellipsoid.representation.speeds.metric import absorb_row, find_direction, length_of, mean_energy
+from ellipsoid.representation.speeds.packed import pack
+
+from .mira import threshold
+
+# The settings of a copy: C, the damping, and 1 where margins are in proportion to lengths.
+CAP, DAMPING, BY_LENGTH = range(3)
+# The least margin asked of a short row, and the longest step of a weight; a step beyond is not made.
+LEAST_MARGIN, LONGEST = 1e-3, 1e110
+# Rounding may take so much off what a mistake gains.
+GAIN_SLACK = 1e-9
+
+
+class LearnedEllipsoidRule(NamedTuple):
+    """``settings[s]``: C, damping and margin of copy s."""
+
+    settings: np.ndarray
+
+
+@generic(1)
+def find_shares(task: Any, n: int, y: int, margin: float, cap: float, work: Any) -> tuple[int, float, float]:
+    """Write the moves for the scores in ``work``; returns their number, f, and f times the sum of squared shares."""
+
+
+@find_shares.register(Binary)
+def _(task, n, y, margin, cap, work):
+    sign = 1.0 if y == 1 else -1.0
+    loss = margin - sign * work[SCORES, 0]
+    if not loss > 0.0:
+        return 0, 0.0, 0.0
+    share = min(1.0, cap * margin / loss)
+    work[WHO, 0], work[TAU, 0] = 0.0, sign * share * loss
+    return 1, share, share * min(0.5 * loss * loss, HUGE)
+
+
+@find_shares.register(Multiclass)
+def _(task, n, y, margin, cap, work):
+    scores, tau, who, heap = work[SCORES], work[TAU], work[WHO], work[SPARE]
+    floor = scores[y] - margin
+    size = 0
+    for r in range(n):
+        if r != y and scores[r] - floor > 0.0:
+            size += 1
+            who[size] = r
+            heap[size - 1] = scores[r] - floor
+    if size == 0:
+        return 0, 0.0, 0.0
+    lead, _ = threshold(heap, size, np.inf)
+    share = min(1.0, cap * margin / (2.0 * lead))
+    moves, gain = 1, lead * lead
+    for k in range(1, size + 1):
+        excess = scores[int(who[k])] - floor - lead
+        if excess > 0.0:
+            who[moves], tau[moves] = who[k], -share * excess
+            gain += excess * excess
+            moves += 1
+    who[0], tau[0] = y, share * lead
+    return moves, share, share * min(gain, HUGE)
+
+
+@generic(1)
+def winner_at(task: Any, scores: Any, first: int) -> int:
+    """The index of the label predicted by the scores from ``first`` on; ties go to the smallest."""
+
+
+@winner_at.register(Binary)
+def _(task, scores, first):
+    return 1 if scores[first] > 0.0 else 0
+
+
+@winner_at.register(Multiclass)
+def _(task, scores, first):
+    best, _ = highest_but(scores[first:], task.classes, -1)
+    return best
+
+
+@generic(1)
+def lead_of(task: Any, scores: Any, y: int) -> float:
+    """By how much the right label leads: the copy made a mistake where it does not."""
+
+
+@lead_of.register(Binary)
+def _(task, scores, y):
+    return scores[0] if y == 1 else -scores[0]
+
+
+@lead_of.register(Multiclass)
+def _(task, scores, y):
+    _, highest = highest_but(scores, task.classes, y)
+    return scores[y] - highest
+
+
+@compiled
+def learn_copies(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (every part of the protocol once)
+    """Learn rows start..stop as ``engine.learn`` does, by every copy; returns ``stop``, or ``-1 - flaw`` of one row."""
+    if count(rows) == 1:
+        found = flaw(rows, 0)
+        if found:
+            return -1 - found
+    task, rep, rows, tally, work = borrowed(task), borrowed(rep), borrowed(rows), borrowed(tally), borrowed(work)
+    for i in range(start, stop):
+        t = task.ledger[ASIDE, i] if task.mode == ORDERED else i
+        size = pack(rows, t, rep.positions, rep.value)
+        past = weight_of_past(tally[ROUNDS])
+        score_columns(rep, size, 0, 2 * rep.own.shape[0] * rep.block)
+        for s in range(rep.own.shape[0]):
+            average_scores(rep, 2 * s * rep.block, width(task), past)
+        only = task.mode == PAIRED and t % 2 == 0
+        if task.mode == WATCHED or only:
+            copy, place = leading_head(rep)
+            task.ledger[ASIDE, t] = winner_at(task, rep.scores, (2 * copy + place) * rep.block)
+        if only:
+            continue
+        if learn_packed(rule, task, rep, size, task.ledger[CODES, t], past, work):
+            tally[UPDATES] += 1.0
+        tally[MISTAKES] = rep.own[0, slots.COPY_MISTAKES]
+        tally[STEPS] += 1.0
+        tally[ROUNDS] += 1.0
+        rep.shared[slots.COPY_ROUNDS] = tally[ROUNDS]
+    return stop
+
+
+@helper()
+def learn_packed(rule, task, rep, size, y, past, work):
+    """Let every copy learn the packed row, scored already; True if one of them made a step."""
+    length, steps, energy, mean, reach = length_of(rep, size), 0, -1.0, 0.0, 0.0
+    usual = rep.shared[slots.LENGTH] / rep.shared[slots.ROWS] if rep.shared[slots.ROWS] > 0.0 else length
+    for s in range(rep.own.shape[0]):
+        judge_heads(task, rep, s, y)
+        first, own = 2 * s * rep.block, rep.own[s]
+        for r in range(width(task)):
+            work[SCORES, r] = rep.scores[first + r]
+        mistake = lead_of(task, work[SCORES], y) <= 0.0
+        margin = max(LEAST_MARGIN, length / usual) if rule.settings[s, BY_LENGTH] != 0.0 and usual > 0.0 else 1.0
+        moves, share, squares = find_shares(task, width(task), y, margin, rule.settings[s, CAP], work)
+        answered = False
+        if moves > 0:
+            if energy < 0.0:
+                # The direction of the row is the same for all copies.
+                energy, reach = find_direction(rep, size)
+                energy = energy if isfinite(energy) else 0.0
+                mean = mean_energy(rep, energy) if energy > 0.0 else 0.0
+            if energy > 0.0:
+                divisor = energy + rule.settings[s, DAMPING] * mean
+                answered = list_step(rep, first, moves, steps, past, divisor, reach, work)
+        if answered:
+            steps += 2 * moves
+            own[slots.COPY_STEPS] += 1.0
+            squares *= 2.0 - share * energy / divisor
+            own[slots.COPY_GAIN] = min(own[slots.COPY_GAIN] + squares / divisor, HUGE)
+        if mistake:
+            own[slots.COPY_MISTAKES] += 1.0
+            # What a mistake gains at least; scores beyond all measure may have swallowed the margin.
+            least = (0.5 if width(task) == 1 else 0.25) * min(1.0, rule.settings[s, CAP]) * margin * margin
+            if answered and squares >= (1.0 - GAIN_SLACK) * least:
+                own[slots.PRICE] = min(own[slots.PRICE] + divisor / (margin * margin), HUGE)
+            else:
+                own[slots.UNANSWERED] += 1.0
+    if steps > 0:
+        add_step(rep, size, steps)
+    if energy > 0.0:
+        absorb_row(rep, size, length, energy)
+    return steps > 0
+
+
+@helper()
+def judge_heads(task, rep, s, y):
+    """Remember whether the heads of copy s were right."""
+    for place in range(2):
+        wrong = 1.0 if winner_at(task, rep.scores, (2 * s + place) * rep.block) != y else 0.0
+        rep.own[s, slots.BAD_LAST + place] = MISTAKE_MEMORY * rep.own[s, slots.BAD_LAST + place] + wrong
+
+
+@helper()
+def list_step(rep, first, moves, steps, past, divisor, reach, work):  # noqa: PLR0913 (one step, all of it)
+    """Put the moves in ``work`` on the list of columns to change, from ``steps`` on; False if they go too far."""
+    largest = 0.0
+    for m in range(moves):
+        largest = max(largest, abs(work[TAU, m]) / divisor)
+    if not largest * reach < LONGEST:
+        return False
+    for m in range(moves):
+        r, step = first + int(work[WHO, m]), work[TAU, m] / divisor
+        rep.columns[steps + 2 * m], rep.step[steps + 2 * m] = r, step
+        rep.columns[steps + 2 * m + 1], rep.step[steps + 2 * m + 1] = r + rep.block, past * step
+    return True
