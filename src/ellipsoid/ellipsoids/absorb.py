@@ -17,7 +17,7 @@ from .forms.flat import Full, Product
 from .forms.gram import Gram, SparseGram, length2
 from .forms.gram import length as row_length
 from .forms.kernel_gram import KernelGram
-from .protocol import cut, probe, push, shrink
+from .protocol import cut, probe, push, push_and_shrink, what_is_left
 from .rounding import caution, measure, noise
 from .state import CUTS, DONE, HALT, LEAST_KEPT, LIFT_AT, LOG_KEPT, STORED, USED
 
@@ -43,11 +43,13 @@ def _(rep, rule, rows, t, moves, work, tally):
     step, kappa = cut(rule, margin, quadratic, length, rep.state, tally[ROUNDS], errors)
     if step == 0.0:
         return False
-    push(rep, rows, t, moves, work, step, tally[ROUNDS])
     if kappa > 0.0:
-        shrink(rep, rows, t, moves, work, kappa, quadratic)
+        left = what_is_left(rule, kappa, rep.state)
+        push_and_shrink(rep, rows, t, moves, work, step, tally[ROUNDS], kappa, left, quadratic)
         if radius > 0.0:
             measure(rep, sqrt(length))
+    else:
+        push(rep, rows, t, moves, work, step, tally[ROUNDS])
     rep.rounds[int(rep.state[CUTS])] = tally[ROUNDS] + 1.0
     rep.state[CUTS] += 1.0
     return True

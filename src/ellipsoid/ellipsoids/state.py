@@ -30,6 +30,11 @@ RATE, MARK, DEFERRED = range(16, 19)
 # cut anything off, or a shape that was lost in rounding: then nothing bounds the mistakes.
 STEEP, SUMMED, SQUARES, MASS, WIDENED, UNSURE, UNCUT, GAINED = range(19, 27)
 SIZE = 27
+# Gaussian rules (AROW and its kin) promise no version space and keep sums of their own in some of those places.
+# LEFT 1 - kappa of the last downdate; NARROW updates that were no mistakes; FIT sum of squared losses before the
+# updates, each times its 1 - kappa; UNSIGNED 1 once an update had a weight <= 0 in S^{-1} w; MISSING what a sketch has
+# dropped of B^{-1}, along any direction.
+LEFT, NARROW, FIT, UNSIGNED, MISSING = EMPTY, EMPTY_ROUND, UNSURE, UNCUT, GAINED
 # Older files have fewer numbers.
 OLD_SIZE = 20
 

@@ -1,0 +1,46 @@
+"""What the rules have in common that keep a Gaussian N(w, S) over weight vectors.
+
+    w <- w + alpha S z,     S <- S - kappa (Sz)(Sz)' / v,     v = z'Sz,     0 <= kappa < 1
+
+A rule is two numbers, alpha and kappa, for a margin m = <w, z> and a variance v. S = s B, where s changes only when a
+third class turns one function into two; so the step along Bz is alpha s. In the other direction
+
+    S^{-1} <- S^{-1} + (omega / v) zz',     omega = kappa / (1 - kappa),
+    S^{-1} w <- S^{-1} w + weight z,        weight = alpha + (omega / v) (m + alpha v).
+"""
+
+from math import sqrt
+
+from ellipsoid.ellipsoids.assurance import lead_and_variance
+from ellipsoid.ellipsoids.state import ASKED, LEFT, LOG_KEPT, NARROW, STEEP, UNSIGNED, WEIGHT
+from ellipsoid.engine.generic import helper
+from ellipsoid.engine.rows import HUGE
+
+
+@helper()
+def asks(doubt, task, rep, rows, t, work):
+    """Is the label of a scored row worth asking for? It is where the lead is at most ``doubt`` deviations; 0: always."""
+    if doubt > 0.0:
+        lead, variance = lead_and_variance(task, rep, rows, t, work)
+        if lead > doubt * sqrt(variance):
+            return False
+    rep.state[ASKED] += 1.0
+    return True
+
+
+@helper()
+def note(state, margin, left, log_left, omega, tilt):
+    """Keep what certificates need of an update; ``tilt`` is |z|^2 / z'Bz."""
+    state[LEFT] = left
+    state[LOG_KEPT] += log_left
+    state[STEEP] = min(state[STEEP] + omega * min(tilt, HUGE), HUGE)
+    if margin > 0.0:
+        state[NARROW] += 1.0
+
+
+@helper()
+def weigh(state, weight):
+    """Add the weight that an example has in S^{-1} w, in units of B^{-1} w."""
+    state[WEIGHT] = min(state[WEIGHT] + weight, HUGE)
+    if not weight > 0.0:
+        state[UNSIGNED] = 1.0
