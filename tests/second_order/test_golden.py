@@ -1,5 +1,6 @@
 """Seven rounds of every rule, from a run with 40 digits."""
 
+# ruff: noqa: E501 (all digits of a vector on one line)
 from typing import NamedTuple
 
 import numpy as np

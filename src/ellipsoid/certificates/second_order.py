@@ -55,7 +55,7 @@ class Against(NamedTuple):
 
 
 def uncertainty(dim: float, updates: float, logarithms: float, steep: float, cancels: bool) -> float:
-    """The share that so many updates can have made uncertain; ``steep`` bounds B^{-1}, ``cancels`` if B is kept as I - ..."""
+    """The share that so many updates can have made uncertain; ``steep`` bounds B^{-1}, ``cancels``: B is a difference."""
     worst = steep if cancels else sqrt(steep)
     return 16.0 * UNIT * (updates + 8.0) * (dim + 8.0 + abs(logarithms)) * worst
 
@@ -86,7 +86,10 @@ def mistakes(run: Run, against: Against, r: float) -> Certificate:
 
 
 def squares(run: Run, against: Against, r: float, missing: float = 0.0, size: float = 0.0) -> Certificate:
-    """AROW and SOP: the squared losses before the updates against those of u; ``missing`` is X less its sketch, |u| = ``size``."""
+    """AROW and SOP: the squared losses before the updates against those of u.
+
+    ``missing`` is X less its sketch, ``size`` is |u|.
+    """
     name = "squared losses before the updates, each over 1 + v/r"
     whole, pull = _spans(run, against, r)
     dropped = Span.about(missing, 64.0 + run.updates) * Span.about(size, 64.0).square()
@@ -99,10 +102,8 @@ def squares(run: Run, against: Against, r: float, missing: float = 0.0, size: fl
 
 
 def margin(run: Run, inner: float, norm: float, weight: float, steep: float, own: float, positive: bool) -> Certificate:
-    """The average margin of a unit comparator, <u, h> = ``inner``, and the largest that any has: |h| = ``norm`` over W."""
-    condition = (
-        "all weights of updates are positive; it is also the largest margin that any unit vector has on all of them"
-    )
+    """The average margin of a unit comparator, <u, h> = ``inner``, and the largest that any has, |h| = ``norm``."""
+    condition = "all weights are positive; it is also the largest margin that any unit vector has on all updates"
     name = "average margin of the unit comparator on the updates"
     if not (positive and weight > 0.0 and run.uncertain < LOST):
         return Certificate(name, 0.0, inf, condition)

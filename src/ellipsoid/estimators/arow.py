@@ -193,8 +193,8 @@ class AROW(RidgeClassifier):
 class SecondOrderPerceptron(RidgeClassifier):
     """Second-order Perceptron: the ridge solution on the examples it was wrong about.
 
-    It is AROW on mistakes only, with ``r`` = ``a``: the published score has the present row in the matrix, which divides
-    every score by 1 + v / a and changes no sign.
+    It is AROW on mistakes only, with ``r`` = ``a``: the published score has the present row in the matrix, which
+    divides every score by 1 + v / a and changes no sign.
 
     Parameters
     ----------

@@ -9,7 +9,8 @@ a = alpha sqrt(v) solves a quadratic equation; with psi = 1 + phi^2 / 2 and xi =
 
     CW stdev      a = (-mu psi + sqrt(mu^2 phi^4 / 4 + phi^2 xi)) / xi
     SCW-I         a = min(C sqrt(v), that)
-    SCW-II        a = (-mu (2 n + phi^2) + phi sqrt(phi^2 mu^2 + 4 n (n + phi^2))) / (2 n (n + phi^2)),  n = 1 + 1 / (2 C v)
+    SCW-II        a = (-mu (2 n + phi^2) + phi sqrt(phi^2 mu^2 + 4 n (n + phi^2))) / (2 n (n + phi^2)),
+                  n = 1 + 1 / (2 C v)
     all three     1 - kappa = exp(-2 asinh(phi a / 2))
 
     CW variance   alpha = (-b + sqrt(b^2 - 8 phi (m - phi v))) / (4 phi v),  b = 1 + 2 phi m;  omega = 2 alpha phi v

@@ -19,7 +19,7 @@ from ellipsoid.engine.rows import HUGE
 
 @helper()
 def asks(doubt, task, rep, rows, t, work):
-    """Is the label of a scored row worth asking for? It is where the lead is at most ``doubt`` deviations; 0: always."""
+    """Is the label of a scored row wanted? It is where the lead is at most ``doubt`` deviations; 0: always."""
     if doubt > 0.0:
         lead, variance = lead_and_variance(task, rep, rows, t, work)
         if lead > doubt * sqrt(variance):
