@@ -59,9 +59,9 @@ def _(rule, margin, quadratic, norm2, state, rounds, errors):
     v, loss = scale * quadratic, 1.0 - margin
     whole = v + rule.r
     alpha = loss / whole
-    if not (v >= TINY and alpha > 0.0):
+    if not (v >= TINY and 0.0 < alpha < HUGE):
         return 0.0, 0.0
     left, omega = rule.r / whole, min(v / rule.r, HUGE)
     note(state, margin, left, -log1p(omega), omega, norm2 / quadratic)
-    state[FIT] += min(loss * loss * left, HUGE)
+    state[FIT] += min(loss * (loss * left), HUGE)
     return alpha * scale, v / whole

@@ -37,7 +37,7 @@ VARIANCE, STDEV, SQUARED = range(3)
 # A margin that no row reaches, and whose square is finite: how far the rule goes is known only with the variance.
 EVER = 1e140
 # Beyond this a loss weighs nothing beside the divergence.
-MOST = 1e100
+MOST = 1e280
 # A weight that is less than this share of the numbers it is the difference of has no digits to rest a bound on.
 LOSING = 1e-6
 
@@ -113,7 +113,7 @@ def to_variance(margin, v, phi):
         return 0.0
     b = 1.0 + 2.0 * phi * margin
     root = hypot(b, sqrt(8.0 * phi) * sqrt(short))
-    return 2.0 * short / (v * (b + root)) if b > 0.0 else (root - b) / (4.0 * phi * v)
+    return 2.0 * (short / v) / (b + root) if b > 0.0 else (root - b) / (4.0 * phi * v)
 
 
 @helper()
@@ -134,4 +134,4 @@ def to_square(mu, phi, price):
     n = 1.0 + min(0.5 / max(price, 0.5 / MOST), MOST)
     whole, b = n + phi * phi, mu * (2.0 * n + phi * phi)
     root = phi * hypot(phi * mu, 2.0 * sqrt(n) * sqrt(whole))
-    return 2.0 * (phi - mu) * (phi + mu) / (b + root) if mu > 0.0 else (root - b) / (2.0 * n * whole)
+    return 2.0 * (phi - mu) * (phi + mu) / (b + root) if mu > 0.0 else (root - b) / n / (2.0 * whole)

@@ -41,6 +41,7 @@ def note(state, margin, left, log_left, omega, tilt):
 @helper()
 def weigh(state, weight):
     """Add the weight that an example has in S^{-1} w, in units of B^{-1} w."""
-    state[WEIGHT] = min(state[WEIGHT] + weight, HUGE)
-    if not weight > 0.0:
+    if weight > 0.0:
+        state[WEIGHT] = min(state[WEIGHT] + weight, HUGE)
+    else:
         state[UNSIGNED] = 1.0

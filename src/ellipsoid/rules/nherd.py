@@ -58,7 +58,7 @@ def _(rule, margin, quadratic, norm2, state, rounds, errors):
     v = scale * quadratic
     whole = v + rule.g
     alpha, root = (1.0 - margin) / whole, rule.g / whole
-    if not (v >= TINY and alpha > 0.0):
+    if not (v >= TINY and 0.0 < alpha < HUGE):
         return 0.0, 0.0
     ratio = min(v / rule.g, MOST)
     note(state, margin, root * root, -2.0 * log1p(ratio), ratio * (ratio + 2.0), norm2 / quadratic)
