@@ -55,7 +55,7 @@ class Against(NamedTuple):
 
 
 def uncertainty(dim: float, updates: float, logarithms: float, steep: float, cancels: bool) -> float:
-    """The share that so many updates leave uncertain; ``steep`` bounds B^{-1}, ``cancels``: B is kept as a difference."""
+    """The share that so many updates leave uncertain; ``steep`` bounds B^{-1}, ``cancels``: B is a difference."""
     worst = steep if cancels else sqrt(steep)
     return 16.0 * UNIT * (updates + 8.0) * (dim + 8.0 + abs(logarithms)) * worst
 

@@ -33,7 +33,7 @@ def note(state, margin, left, log_left, omega, tilt):
     """Keep what certificates need of an update; ``tilt`` is |z|^2 / z'Bz."""
     state[LEFT] = left
     state[LOG_KEPT] += log_left
-    state[STEEP] = min(state[STEEP] + omega * min(tilt, HUGE), HUGE)
+    state[STEEP] = min(state[STEEP] + omega * min(tilt, HUGE / max(omega, 1.0)), HUGE)
     if margin > 0.0:
         state[NARROW] += 1.0
 
