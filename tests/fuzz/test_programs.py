@@ -90,6 +90,13 @@ class TestIELLIP:
 
 
 @pytest.mark.slow
+class TestSecondOrder:
+    @blocks("second order")
+    def test_programs(self, group):
+        run(group)
+
+
+@pytest.mark.slow
 class TestKernels:
     @blocks("kernels")
     def test_programs(self, group):

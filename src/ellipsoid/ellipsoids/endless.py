@@ -24,7 +24,7 @@ from ellipsoid.representation.tables import Floats, LinearTable
 from .diagonal_table import DiagonalTable
 from .forms.diagonal import DROP
 from .snapshot import unshaped
-from .state import CUTS, LOG_KEPT, MISSING, STORED
+from .state import COARSE, CUTS, GRAIN, LOG_KEPT, MISSING, STORED
 from .table import EllipsoidTable
 
 
@@ -34,6 +34,7 @@ class EndlessTable(EllipsoidTable):
     def __init__(self, linear: LinearTable, *, form: str, constant: bool) -> None:
         # "kept" guards forms that are left where they become inaccurate; these two are not.
         super().__init__(linear, columns=inf, kept=1.0, log_scale=0.0, constant=constant, form=form)
+        self.numbers[GRAIN] = COARSE if form == "sparse" else 0.0
 
     def pulled(self) -> Floats:
         """B^{-1} w as the updates have made it: s times the sum of weight z."""

@@ -33,8 +33,10 @@ SIZE = 27
 # Gaussian rules (AROW and its kin) promise no version space and keep sums of their own in some of those places.
 # LEFT 1 - kappa of the last downdate; NARROW updates that were no mistakes; FIT sum of squared losses before the
 # updates, each times its 1 - kappa; UNSIGNED 1 once an update had a weight <= 0 in S^{-1} w; MISSING what a sketch has
-# dropped of B^{-1}, along any direction.
-LEFT, NARROW, FIT, UNSIGNED, MISSING = EMPTY, EMPTY_ROUND, UNSURE, UNCUT, GAINED
+# dropped of B^{-1}, along any direction; GRAIN the share of |z|^2 up to which a form knows z'Bz by its rounding only.
+LEFT, NARROW, FIT, UNSIGNED, MISSING, GRAIN = EMPTY, EMPTY_ROUND, UNSURE, UNCUT, GAINED, SUMMED
+# That share where B is a difference of numbers of the size of 1.
+COARSE = 1e-12
 # Older files have fewer numbers.
 OLD_SIZE = 20
 

@@ -106,6 +106,12 @@ class SecondOrderLearner(Halving):
 class SecondOrderKernelLearner(Halving, KernelLearner):
     """The same in the feature space of a kernel, where the Gram form keeps the covariance."""
 
+    def new_table(self, by_class: bool) -> KernelTable:  # type: ignore[override]
+        """A kernel expansion with a covariance."""
+        table = super().new_table(by_class)
+        table.numbers[slots.GRAIN] = slots.COARSE
+        return table
+
 
 class SecondOrderClassifier(OnlineClassifier):
     """What AROW, SOP, CW, SCW and NHERD share."""
@@ -246,9 +252,10 @@ class SecondOrderClassifier(OnlineClassifier):
 def measured(table: EndlessTable, u: NDArray[np.float64], w: NDArray[np.float64]) -> second_order.Against:
     """u and w in the metric of S; their inner product is a difference of squares, of vectors of equal length."""
     shape = table.ellipsoid().shape
-    squares = shape.inverse_quadratic(np.stack([u, w]), 0.0)
-    ratio = float(np.sqrt(squares[0] / squares[1])) if squares[1] > 0.0 and np.isfinite(squares).all() else 0.0
-    if ratio == 0.0:
-        return second_order.Against(float(squares[0]), 0.0, float(squares[1]))
-    above, below = shape.inverse_quadratic(np.stack([u + ratio * w, u - ratio * w]), 0.0)
+    with np.errstate(all="ignore"):
+        squares = shape.inverse_quadratic(np.stack([u, w]), 0.0)
+        ratio = float(np.sqrt(squares[0] / squares[1])) if squares[1] > 0.0 else 0.0
+        if not 0.0 < ratio < inf:
+            return second_order.Against(float(squares[0]), 0.0, float(squares[1]))
+        above, below = shape.inverse_quadratic(np.stack([u + ratio * w, u - ratio * w]), 0.0)
     return second_order.Against(float(squares[0]), float(above - below) / (4.0 * ratio), float(squares[1]))

@@ -19,9 +19,9 @@ from typing import NamedTuple
 from ellipsoid.ellipsoids.protocol import cut, what_is_left
 from ellipsoid.ellipsoids.state import FIT, LEFT, LOG_SCALE
 from ellipsoid.engine.protocol import share, step, wants_label
-from ellipsoid.engine.rows import HUGE, TINY
+from ellipsoid.engine.rows import HUGE
 
-from .gaussian import asks, note
+from .gaussian import asks, note, visible
 from .pairwise import against_highest_rival
 
 
@@ -59,7 +59,7 @@ def _(rule, margin, quadratic, norm2, state, rounds, errors):
     v, loss = scale * quadratic, 1.0 - margin
     whole = v + rule.r
     alpha = loss / whole
-    if not (v >= TINY and 0.0 < alpha < HUGE):
+    if not (visible(state, v, quadratic, norm2) and 0.0 < alpha < HUGE):
         return 0.0, 0.0
     left, omega = rule.r / whole, min(v / rule.r, HUGE)
     note(state, margin, left, -log1p(omega), omega, norm2 / quadratic)

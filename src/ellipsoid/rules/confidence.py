@@ -28,9 +28,9 @@ from ellipsoid.ellipsoids.protocol import cut, what_is_left
 from ellipsoid.ellipsoids.state import LEFT, LOG_SCALE
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import share, step, wants_label
-from ellipsoid.engine.rows import HUGE, TINY
+from ellipsoid.engine.rows import HUGE
 
-from .gaussian import asks, note, weigh
+from .gaussian import asks, note, visible, weigh
 from .pairwise import against_highest_rival
 
 VARIANCE, STDEV, SQUARED = range(3)
@@ -78,7 +78,7 @@ def _(rule, kappa, state):
 def _(rule, margin, quadratic, norm2, state, rounds, errors):
     scale = exp(state[LOG_SCALE])
     v, phi = scale * quadratic, rule.phi
-    if v < TINY:
+    if not visible(state, v, quadratic, norm2):
         return 0.0, 0.0
     # ``ratio`` is alpha's weight in S^{-1} w over alpha, and what is lost of it by a difference of equal numbers.
     if rule.form == VARIANCE:

@@ -12,9 +12,9 @@ third class turns one function into two; so the step along Bz is alpha s. In the
 from math import sqrt
 
 from ellipsoid.ellipsoids.assurance import lead_and_variance
-from ellipsoid.ellipsoids.state import ASKED, LEFT, LOG_KEPT, NARROW, STEEP, UNSIGNED, WEIGHT
+from ellipsoid.ellipsoids.state import ASKED, GRAIN, LEFT, LOG_KEPT, NARROW, STEEP, UNSIGNED, WEIGHT
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.rows import HUGE
+from ellipsoid.engine.rows import HUGE, TINY
 
 
 @helper()
@@ -26,6 +26,12 @@ def asks(doubt, task, rep, rows, t, work):
             return False
     rep.state[ASKED] += 1.0
     return True
+
+
+@helper()
+def visible(state, v, quadratic, norm2):
+    """Is the variance more than rounding, and large enough to divide by?"""
+    return v >= TINY and quadratic > state[GRAIN] * norm2
 
 
 @helper()

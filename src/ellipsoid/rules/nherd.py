@@ -15,9 +15,9 @@ from typing import NamedTuple
 from ellipsoid.ellipsoids.protocol import cut, what_is_left
 from ellipsoid.ellipsoids.state import LEFT, LOG_SCALE
 from ellipsoid.engine.protocol import share, step, wants_label
-from ellipsoid.engine.rows import HUGE, TINY
+from ellipsoid.engine.rows import HUGE
 
-from .gaussian import asks, note, weigh
+from .gaussian import asks, note, visible, weigh
 from .pairwise import against_highest_rival
 
 # What a variance may be of g, so that its square is finite.
@@ -58,7 +58,7 @@ def _(rule, margin, quadratic, norm2, state, rounds, errors):
     v = scale * quadratic
     whole = v + rule.g
     alpha, root = (1.0 - margin) / whole, rule.g / whole
-    if not (v >= TINY and 0.0 < alpha < HUGE):
+    if not (visible(state, v, quadratic, norm2) and 0.0 < alpha < HUGE):
         return 0.0, 0.0
     ratio = min(v / rule.g, MOST)
     note(state, margin, root * root, -2.0 * log1p(ratio), ratio * (ratio + 2.0), norm2 / quadratic)
