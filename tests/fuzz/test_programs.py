@@ -35,6 +35,8 @@ GROUPS = {
     "windows and machines": [*together("OnlineSVM", "OnlineEllipsoidalSVC"), *together("OnlineSVM", kernels=True)],
     "CELLIP": [[name] for name in together("CELLIP")[0]],
     "IELLIP": [[name] for name in (*together("IELLIP")[0], *together("IELLIP", kernels=True)[0])],
+    "second order": together("AROW", "SecondOrderPerceptron", "ConfidenceWeighted", "SCW", "NHERD")
+    + together("AROW", kernels=True),
     "kernels": together(*ADDITIVE, "ROMMA", "ALMA", kernels=True),
     "behind scalers": [[family.name for family in FAMILIES if family.scaler == scaler] for scaler in SCALERS],
 }
@@ -83,6 +85,13 @@ class TestCELLIP:
 @pytest.mark.slow
 class TestIELLIP:
     @blocks("IELLIP")
+    def test_programs(self, group):
+        run(group)
+
+
+@pytest.mark.slow
+class TestSecondOrder:
+    @blocks("second order")
     def test_programs(self, group):
         run(group)
 

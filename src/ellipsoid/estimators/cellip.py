@@ -18,7 +18,7 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import cellip
 
 from .declaration import declared
-from .ellipsoidal import SHAPES, EllipsoidClassifier, EllipsoidLearner, largest_of
+from .ellipsoidal import SHAPES, EllipsoidalClassifier, EllipsoidLearner, largest_of
 from .learner import NO_CODES, Learner
 from .parameters import one_of, positive
 
@@ -40,7 +40,7 @@ class CELLIPLearner(EllipsoidLearner):
 
 
 @declared
-class CELLIP(EllipsoidClassifier):
+class CELLIP(EllipsoidalClassifier):
     """Classical ellipsoid method online: a version space held as an ellipsoid, for separable data.
 
     Every classifier of norm at most ``radius`` that has margin ``a * margin`` on the examples used lies in
