@@ -7,6 +7,7 @@ from inspect import signature
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from ellipsoid import (
@@ -15,6 +16,7 @@ from ellipsoid import (
     BayesPointMachine,
     EllipsoidalSVC,
     OnlineEllipsoidalSVC,
+    Perceptron,
     Scaled,
     StandardStream,
     UnitNorm,
@@ -149,6 +151,10 @@ OWN_DEFAULTS = {
     "r": "None lets EllipsoidalSVC choose it by hard_margin",
     "tol": "an angle of the Bayes point machine, a duality gap elsewhere",
     "kernel": "batch machines are kernel machines, as sklearn.svm.SVC",
+    "variant": "the names that each paper gives to its own",
+    "trigger": "AROW learns below a margin, the Perceptron of second order and the ellipsoids by mistakes",
+    "diagonal": "each rule's own projection of the covariance",
+    "eta": "a confidence here, the step of Winnow there, under the papers' name",
     "gamma": "'scale' needs the variance of all rows, which a stream does not tell",
 }
 
@@ -187,3 +193,13 @@ def test_equal_scores_mean_the_first_label_everywhere(name, labels, monkeypatch)
     model = PUBLIC[name](random_state=0).fit(rows, y)
     monkeypatch.setattr(PUBLIC[name], "decision_function", lambda *_: np.zeros(4 if labels == 2 else (4, labels)))
     assert model.predict(X).tolist() == [model.classes_[0]] * 4
+
+
+def test_old_names_are_taken_and_the_new_ones_told():
+    with pytest.warns(DeprecationWarning, match="Perceptron: write multiclass='proportional'"):
+        model = Perceptron(update="prop")
+    assert model.multiclass == "proportional"
+    assert clone(model).get_params() == model.get_params()
+    assert "update" not in model.get_params()
+    with pytest.raises(ValueError, match="'multiclass' and also 'update'"):
+        Perceptron(update="max", multiclass="max")

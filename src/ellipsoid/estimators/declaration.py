@@ -10,6 +10,8 @@ from dataclasses import dataclass, fields
 from inspect import Parameter, Signature, cleandoc, get_annotations, signature
 from typing import TypeVar, dataclass_transform
 
+from .old_names import taking_old_names
+
 Estimator = TypeVar("Estimator", bound=type)
 
 # The section of a docstring that speaks of parameters, up to the next heading.
@@ -25,6 +27,7 @@ def declared(cls: Estimator) -> Estimator:
     cls.__signature__ = Signature([given[name] for name in order])  # type: ignore[attr-defined]
     if cls.__doc__ is not None:
         cls.__doc__ = _completed(cls, order)
+    cls.__init__ = taking_old_names(cls.__name__, cls.__init__)  # type: ignore[misc]
     return cls
 
 

@@ -29,6 +29,7 @@ from ellipsoid.streams.label_kinds import plain
 
 from . import container
 from .container import DamagedModel
+from .old_names import renamed
 
 # Arrays in which infinities have a meaning; NaN has one nowhere. Sums of squares of large rows may overflow.
 MAY_BE_INFINITE = ("numbers", "tally")
@@ -38,15 +39,6 @@ SCRATCH = {"form_small": 3}
 
 # Beyond this a float no longer counts.
 MOST_ROUNDS = 2.0**53
-
-# What parameters were called until 0.1: the learner, the old name, the new one, and values that were renamed too.
-OLD_NAMES: tuple[tuple[str, str, str, dict[str, str]], ...] = (
-    ("Perceptron", "update", "multiclass", {"prop": "proportional"}),
-    ("ROMMA", "update", "multiclass", {"prop": "proportional"}),
-    ("Winnow", "update", "multiclass", {"prop": "proportional"}),
-    ("QuasiAdditive", "multiclass", "multiclass", {"rival": "max"}),
-    ("OnlineEllipsoidalSVC", "problem", "formulation", {}),
-)
 
 KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
 
@@ -125,7 +117,7 @@ def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
         raise ValueError(f"its header must hold {', '.join(KEYS)}, and holds {', '.join(map(str, header))}")
     if not isinstance(header["stream"], dict | None):
         raise ValueError("its stream is no JSON object")
-    header = {**header, **{part: _renamed(header["class"], header[part]) for part in ("params", "started")}}
+    header = {**header, **{part: renamed(header["class"], header[part]) for part in ("params", "started")}}
     _check_values(arrays)
     _check_tally(arrays["tally"], len(_listed(header["labels"])))
     arrays = {name: _meant(name, array) for name, array in arrays.items()}
@@ -135,18 +127,6 @@ def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
 
 
 READERS = {1: _version_1}
-
-
-def _renamed(learner: Any, params: Any) -> Any:
-    """Parameters of a file under the names and values that they have now."""
-    for kind, old, new, values in OLD_NAMES:
-        if learner == kind and isinstance(params, dict) and old in params:
-            if new != old and new in params:
-                raise ValueError(f"its parameters hold {new!r} and also {old!r}, the name of the same before")
-            value = params[old]
-            kept = {name: other for name, other in params.items() if name != old}
-            params = {**kept, new: values.get(value, value) if isinstance(value, str) else value}
-    return params
 
 
 def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
