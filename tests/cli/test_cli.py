@@ -220,7 +220,7 @@ def test_datasets_lists_names():
     ("arguments", "message"),
     [
         (("learn", "digits"), "Missing option '--model'"),
-        (("learn", "digits", "--model", "Adaline"), "no learner 'Adaline'; there are Perceptron"),
+        (("learn", "digits", "--model", "Adaline"), "no learner 'Adaline'; there are EllipsoidClassifier, Perceptron"),
         (("learn", "digits", "--model", "MIRA", "--param", "size=3"), "MIRA has no parameter 'size'"),
         (("learn", "digits", "--model", "MIRA", "--param", "margin"), "key=value"),
         (("compare", "digits", "--models", "MIRA,Adaline"), "no learner 'Adaline'"),

@@ -151,10 +151,6 @@ OWN_DEFAULTS = {
     "r": "None lets EllipsoidalSVC choose it by hard_margin",
     "tol": "an angle of the Bayes point machine, a duality gap elsewhere",
     "kernel": "batch machines are kernel machines, as sklearn.svm.SVC",
-    "variant": "the names that each paper gives to its own",
-    "trigger": "AROW learns below a margin, the Perceptron of second order and the ellipsoids by mistakes",
-    "diagonal": "each rule's own projection of the covariance",
-    "eta": "a confidence here, the step of Winnow there, under the papers' name",
     "gamma": "'scale' needs the variance of all rows, which a stream does not tell",
 }
 

@@ -30,7 +30,7 @@ def together(*learners, kernels=False):
 
 SCALERS = dict.fromkeys(family.scaler for family in FAMILIES if family.scaler is not None)
 GROUPS = {
-    "additive": together(*ADDITIVE),
+    "additive": together(*ADDITIVE, "EllipsoidClassifier"),
     "scaled and multiplied": together("ROMMA", "ALMA", "Winnow", "QuasiAdditive"),
     "windows and machines": [*together("OnlineSVM", "OnlineEllipsoidalSVC"), *together("OnlineSVM", kernels=True)],
     "CELLIP": [[name] for name in together("CELLIP")[0]],
