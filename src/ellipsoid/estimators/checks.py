@@ -10,7 +10,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ellipsoid.streams.label_kinds import label_array, like
 
-from .labels import label_sets, unseen
+from .labels import Labels, label_sets, unseen
 from .learner import Learner
 
 Labelled = NDArray[Any]
@@ -68,10 +68,11 @@ def new_classes(learner: Learner, classes: Any) -> list[Any]:
 
 def refuse_unknown(learner: Learner, known: list[Any], labels: Labelled, closed: bool) -> None:
     """Refuse labels outside a closed set, or of another kind than those known."""
-    known = known or learner.labels.values
-    for row, label in unseen(known, labels) if known else ():
+    table = Labels(known) if known else learner.labels
+    for row, label in unseen(table, labels) if len(table) else ():
         if closed:
-            raise ValueError(f"row {row} of y holds the label {label!r}, which is not in classes={known}")
-        if isinstance(label, str) != isinstance(known[0], str):
-            raise ValueError(f"row {row} of y holds the label {label!r}, of another kind than the known {known[0]!r}")
-        like(known[0], label)
+            raise ValueError(f"row {row} of y holds the label {label!r}, which is not in classes={table.values}")
+        first = table.values[0]
+        if isinstance(label, str) != isinstance(first, str):
+            raise ValueError(f"row {row} of y holds the label {label!r}, of another kind than the known {first!r}")
+        like(first, label)

@@ -56,10 +56,9 @@ class Labels:
         """Indices of labels; with the labels not known yet, each at the row where it first appears."""
         if y.dtype.kind in "iub" and y.dtype != np.uint64 and (table := self._table()) is not None:
             offset = y.astype(np.int64) - self._low
-            inside = (offset >= 0) & (offset < len(table))
-            if inside.all():
+            if len(y) == 0 or (offset.min() >= 0 and offset.max() < len(table)):
                 codes = table[offset]
-                if (codes >= 0).all():
+                if len(y) == 0 or codes.min() >= 0:
                     return codes, []
         return self._encode_slowly(y)
 
@@ -103,10 +102,10 @@ def label_sets(y: NDArray[Any], rows: int) -> NDArray[np.uint8]:
     return np.ascontiguousarray(y, dtype=np.uint8)
 
 
-def unseen(known: list[Any], labels: NDArray[Any]) -> Iterator[tuple[int, Any]]:
+def unseen(known: Labels, labels: NDArray[Any]) -> Iterator[tuple[int, Any]]:
     """Rows that bring a label not known, in blocks: a pass over much input must not need memory for all its labels."""
     for start in range(0, len(labels), 1 << 16):
-        for row, label in Labels(known).encode(labels[start : start + (1 << 16)])[1]:
+        for row, label in known.encode(labels[start : start + (1 << 16)])[1]:
             yield start + row, label
 
 
