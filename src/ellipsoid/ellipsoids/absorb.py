@@ -18,10 +18,7 @@ from .forms.gram import Gram, SparseGram, length2, row_length
 from .forms.kernel_gram import KernelGram
 from .protocol import cut, probe, push, shrink
 from .rounding import caution, measure, noise
-from .state import COMPLETE as DONE
-from .state import CUTS, HALT, LIFT_AT, LOG_KEPT, STORED
-from .state import FEATURES_USED as USED
-from .state import LOG_LEAST_KEPT as LEAST
+from .state import COMPLETE, CUTS, FEATURES_USED, HALT, LIFT_AT, LOG_KEPT, LOG_LEAST_KEPT, STORED
 
 NO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
@@ -68,7 +65,7 @@ def _(rep, rows, t, n, scores):
 def open_for(rep, stored, capacity, accurate):
     """May the loop go on? Not where a form is full or another has become better, nor where a rule says so."""
     state = rep.state
-    fits = state[DONE] != 0.0 or (stored < capacity and accurate)
+    fits = state[COMPLETE] != 0.0 or (stored < capacity and accurate)
     return fits and state[HALT] == 0.0 and state[CUTS] < rep.rounds.shape[0]
 
 
@@ -76,12 +73,12 @@ def open_for(rep, stored, capacity, accurate):
 def _(rep, rows, t):
     if stays(rep.state, rep.H.shape[1], rep.H.shape[2]) and rep.across.shape[0] == 0:
         return False
-    return open_for(rep, rep.state[STORED], rep.H.shape[0], rep.state[LOG_KEPT] > LEAST)
+    return open_for(rep, rep.state[STORED], rep.H.shape[0], rep.state[LOG_KEPT] > LOG_LEAST_KEPT)
 
 
 @room.register(Gram)
 def _(rep, rows, t):
-    return open_for(rep, rep.state[STORED], rep.S.shape[0], rep.state[LOG_KEPT] > LEAST)
+    return open_for(rep, rep.state[STORED], rep.S.shape[0], rep.state[LOG_KEPT] > LOG_LEAST_KEPT)
 
 
 @room.register(Product)
@@ -91,7 +88,7 @@ def _(rep, rows, t):
 
 @room.register(SparseGram)
 def _(rep, rows, t):
-    fits = rep.state[USED] + row_length(rows, t) < rep.Z.shape[0]
+    fits = rep.state[FEATURES_USED] + row_length(rows, t) < rep.Z.shape[0]
     return open_for(rep, rep.state[STORED], rep.S.shape[0], fits)
 
 

@@ -21,12 +21,9 @@ from ellipsoid.engine.rows import CSR, Dense
 
 from .forms.column import Column
 from .forms.flat import Full, Product, inner
-from .forms.gram import COEF, Gram, SparseGram
-from .forms.gram import row_length as length
+from .forms.gram import COEF, Gram, SparseGram, row_length
 from .forms.kernel_gram import KernelGram
-from .state import DIM, LOG_SCALE, MASS, STEEP, STORED
-from .state import ROOT_SQUARES as SQUARES
-from .state import TERM_SUM as SUMMED
+from .state import DIM, LOG_SCALE, MASS, ROOT_SQUARES, STEEP, STORED, TERM_SUM
 
 # Half a unit in the last place of 1: what one operation may lose, relatively.
 U = 2.0**-53
@@ -81,7 +78,7 @@ def farthest(rep, radius, axis):
 @noise.register(Column, Dense)
 @noise.register(Column, CSR)
 def _(rep, rows, t, size, root, radius):
-    n, m, squares, steep = entries(rep.x), rep.state[STORED], rep.state[SUMMED], sqrt(1.0 + rep.state[STEEP])
+    n, m, squares, steep = entries(rep.x), rep.state[STORED], rep.state[TERM_SUM], sqrt(1.0 + rep.state[STEEP])
     w = farthest(rep, radius, 1.0)
     # Bz = z - H'Hz: the products with the columns, then their sum.
     direction = U * size * (n * squares + (m + 4.0) * (1.0 + sqrt(squares)))
@@ -92,7 +89,7 @@ def _(rep, rows, t, size, root, radius):
 @noise.register(Full, CSR)
 def _(rep, rows, t, size, root, radius):
     n, dim = blocks(rep) * entries(rep.x), float(rep.f.size + 6)
-    norm = sqrt(rep.state[SQUARES])
+    norm = sqrt(rep.state[ROOT_SQUARES])
     w = farthest(rep, radius, min(1.0, norm))
     blur = U * (n * size * norm + dim * root)
     return U * n * size * w, blur, 2.0 * U * w, U * dim * norm * root, U * (dim + 8.0) * norm, 0.0
@@ -103,7 +100,7 @@ def _(rep, rows, t, size, root, radius):
 def _(rep, rows, t, size, root, radius):
     n, dim, m = blocks(rep) * entries(rep.x), float(rep.f.size + 6), rep.state[STORED]
     # Every product with a column of H comes back through T: its absolute sum is what an error can be multiplied by.
-    weight = 1.0 + rep.state[SUMMED]
+    weight = 1.0 + rep.state[TERM_SUM]
     w = farthest(rep, radius, 1.0)
     blur = U * ((n + 2.0 * m + 8.0) * weight * size + dim * root)
     slide = U * ((dim + 2.0 * m + 8.0) * weight + 4.0) * root
@@ -114,13 +111,13 @@ def _(rep, rows, t, size, root, radius):
 def through_examples(rep, n, size, root):
     """For the Gram forms: the error of the direction, that of B, and ``|z| + sum |coef_k| |z_k|``.
 
-    S is positive, whence sum |S_ij| |z_i| |z_j| <= (sum sqrt(S_kk) |z_k|)^2, which is SUMMED.
+    S is positive, whence sum |S_ij| |z_i| |z_j| <= (sum sqrt(S_kk) |z_k|)^2, which is TERM_SUM.
     """
     m, steep, total = rep.state[STORED], sqrt(1.0 + rep.state[STEEP]), size
     for k in range(int(m)):
         total += abs(rep.small[COEF, k]) * rep.lengths[k]
-    blur = 2.0 * steep * U * size * (2.0 * n + 2.0 * m + 8.0) * (1.0 + rep.state[SUMMED])
-    after = sqrt(rep.state[SUMMED]) + 1.01 * total / max(root, FAINT)
+    blur = 2.0 * steep * U * size * (2.0 * n + 2.0 * m + 8.0) * (1.0 + rep.state[TERM_SUM])
+    after = sqrt(rep.state[TERM_SUM]) + 1.01 * total / max(root, FAINT)
     return blur, 8.0 * U * (1.0 + after * after), 1.01 * total
 
 
@@ -135,7 +132,7 @@ def _(rep, rows, t, size, root, radius):
 @noise.register(SparseGram, Dense)
 @noise.register(SparseGram, CSR)
 def _(rep, rows, t, size, root, radius):
-    n, m, mass = float(length(rows, t) + 2), rep.state[STORED], rep.state[MASS]
+    n, m, mass = float(row_length(rows, t) + 2), rep.state[STORED], rep.state[MASS]
     blur, dent, total = through_examples(rep, n, size, root)
     return U * (n + m + 8.0) * size * mass, blur, 3.0 * U * mass, 4.0 * U * total, 0.0, dent
 
@@ -150,7 +147,7 @@ def _(rep, rows, t, size, root, radius):
 @measure.register(Column)
 def _(rep, size):
     column = rep.H[int(rep.state[STORED]) - 1]
-    rep.state[SUMMED] += 1.001 * inner(column, column)
+    rep.state[TERM_SUM] += 1.001 * inner(column, column)
 
 
 @measure.register(Product)
@@ -159,7 +156,7 @@ def _(rep, size):
     total = 0.0
     for k in range(m):
         total += abs(rep.T[k, m - 1])
-    rep.state[SUMMED] += 1.001 * total
+    rep.state[TERM_SUM] += 1.001 * total
 
 
 @measure.register(Gram)
@@ -170,7 +167,7 @@ def _(rep, size):
     total = 0.0
     for k in range(m):
         total += sqrt(max(rep.S[k, k], 0.0)) * rep.lengths[k]
-    rep.state[SUMMED] = 1.001 * total * total
+    rep.state[TERM_SUM] = 1.001 * total * total
 
 
 @measure.register(Full)
@@ -182,7 +179,7 @@ def _(rep, size):
         for r in range(rep.J.shape[0]):
             for j in range(rep.J.shape[1]):
                 total += inner(rep.J[r, j], rep.J[r, j])
-        rep.state[SQUARES] = 1.001 * total
+        rep.state[ROOT_SQUARES] = 1.001 * total
 
 
 @helper()
