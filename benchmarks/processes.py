@@ -21,11 +21,11 @@ class Seconds(NamedTuple):
     cpu: float
 
 
-def seconds(code: str) -> Seconds:
+def seconds(code: str, **environment: str) -> Seconds:
     """The time of ``python -c code``, start of the interpreter included; modules are translated to bytecode once, as
     in every installation.
     """
-    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | environment
     before, began = os.times(), time.perf_counter()
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT, env=env)
     wall, after = time.perf_counter() - began, os.times()

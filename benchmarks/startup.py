@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from ellipsoid.estimators import LEARNERS
@@ -16,6 +17,11 @@ BASE = "import numba, sklearn"
 # `import ellipsoid` alone loads next to nothing; a learner in hand is what a user waits for.
 LEARNER = BASE + "\nfrom ellipsoid import PassiveAggressive"
 PEER = BASE + "\nfrom sklearn.linear_model import SGDClassifier"
+
+COMMAND = "from ellipsoid.cli import main\nmain()"
+# Parameters without a good default, and those whose first command should be quickest.
+NEEDED = {"CELLIP": ("--param", "margin=0.1")}
+QUICK_TO_COMPILE = ("Perceptron", "PassiveAggressive", "MIRA")
 
 FIRST_CALL = """
 import time, numpy as np, scipy.sparse as sp
@@ -62,6 +68,8 @@ def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
     for learner in ("PassiveAggressive", "IELLIP"):
         if learner in LEARNERS:
             yield from compilation(learner)
+    for learner in ("MIRA",) if quick else LEARNERS:
+        yield from first_commands(learner)
 
 
 def compilation(learner: str) -> Iterator[dict[str, Any]]:
@@ -73,3 +81,28 @@ def compilation(learner: str) -> Iterator[dict[str, Any]]:
             warm = answer(code, NUMBA_CACHE_DIR=folder)
         kind = f"{'two' if len(set(labels)) == 2 else 'many'} classes, {'CSR' if sparse else 'dense and one row'}"
         yield figure(f"first calls of {learner}, nothing kept", kind, cold, "s", next_process=warm)
+
+
+def first_commands(learner: str) -> Iterator[dict[str, Any]]:
+    """Seconds of the first `ellipsoid learn` of a learner: all of a new process, and compiled code kept by none."""
+    rows = [(j % 3, [0.5 + (i * 7 + j) % 11 for i in range(6)]) for j in range(60)]
+    lines = {
+        "CSV": ["a,b,c,d,e,f,label", *(f"{','.join(map(str, row))},{label}" for label, row in rows)],
+        "svmlight": [f"{label} {' '.join(f'{i + 1}:{x}' for i, x in enumerate(row))}" for label, row in rows],
+    }
+    for kind, ending in (("CSV", "csv"), ("svmlight", "svm")):
+        with tempfile.TemporaryDirectory() as folder:
+            data = Path(folder) / f"rows.{ending}"
+            data.write_text("\n".join(lines[kind]) + "\n", encoding="utf-8")
+            told = ["learn", str(data), "--model", learner, "--classes", "0,1,2", *NEEDED.get(learner, ())]
+            code = f"import sys; sys.argv = {['ellipsoid', *told]}; sys.stdout = open('/dev/null', 'w')\n{COMMAND}"
+            cold, warm = (seconds(code, NUMBA_CACHE_DIR=folder) for _ in range(2))
+        yield figure(
+            f"first `ellipsoid learn --model {learner}`",
+            f"{kind}, three classes, nothing kept",
+            cold.wall,
+            "s",
+            Target(8.0 if learner in QUICK_TO_COMPILE else 15.0, False),
+            processor_time=cold.cpu,
+            next_command=warm.wall,
+        )

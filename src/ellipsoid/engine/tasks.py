@@ -135,7 +135,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     tally[PUSH] += tau
     tally[PATH] += tau * sqrt(size)
     tally[STEPS] += 1.0
-    tally[LOSS2] += min((rule.margin - margin) ** 2, HUGE)
+    tally[LOSS2] += min((rule.margin - margin) * (rule.margin - margin), HUGE)
     record_step(rule, margin, tau, size, tally)
     return 1, size
 
@@ -154,7 +154,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
         tally[PUSH] += work[TAU, 0]
         tally[PATH] += work[TAU, 0] * sqrt(size)
         tally[STEPS] += 1.0
-        tally[LOSS2] += min((rule.margin - margin) ** 2, HUGE)
+        tally[LOSS2] += min((rule.margin - margin) * (rule.margin - margin), HUGE)
         record_step(rule, margin, work[TAU, 0], 2.0 * size, tally)
     return moves, size
 
@@ -181,7 +181,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
             moves += 1
             tally[PATH] += tau * sqrt(size)
             tally[STEPS] += 1.0
-            tally[LOSS2] += min((rule.margin - own) ** 2, HUGE)
+            tally[LOSS2] += min((rule.margin - own) * (rule.margin - own), HUGE)
             record_step(rule, own, tau, size, tally)
     tally[PARTS] += moves
     return moves, size
@@ -212,5 +212,5 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     tally[PUSH] += tau
     tally[PATH] += tau * sqrt(size)
     tally[STEPS] += 1.0
-    tally[LOSS2] += min((rule.margin - margin) ** 2, HUGE)
+    tally[LOSS2] += min((rule.margin - margin) * (rule.margin - margin), HUGE)
     return 2, size

@@ -40,10 +40,14 @@ class _InlinedLowering(NativeLowering):
         if state.library is None:
             state.library = _Unexecuted(state.targetctx.codegen(), state.func_id.func_qualname)
             state.library.enable_object_caching()
+        counting = state.targetctx
+        if not _makes_references(state):
+            state.targetctx = counting.subtarget(enable_nrt=False)
         flags = state.flags
         flags.no_cpython_wrapper = flags.no_cfunc_wrapper = flags.no_compile = True
         super().run_pass(state)
         flags.no_compile = False
+        state.targetctx = counting
         lowered = state["cr"]
         # Callers find the code by what would have been called: any builtin that equals no other.
         nobody: list[Any] = []
@@ -52,6 +56,18 @@ class _InlinedLowering(NativeLowering):
         state.reload_init.extend(state.library._reload_init)
         state["cr"] = lowered._replace(cfunc=key)
         return True
+
+
+def _makes_references(state: Any) -> bool:
+    """Does the function return an array, or call something that does? Otherwise all arrays that it handles are those of
+    its caller, who keeps them alive, and there is no need to count who holds them.
+    """
+
+    def counted(kind: Any) -> bool:
+        return bool(state.targetctx.data_model_manager[kind].contains_nrt_meminfo())
+
+    calls = (found for block in state.func_ir.blocks.values() for found in block.find_exprs(op="call"))
+    return counted(state.return_type) or any(counted(state.calltypes[call].return_type) for call in calls)
 
 
 class InlinedCompiler(CompilerBase):
