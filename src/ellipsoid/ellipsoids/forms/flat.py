@@ -18,7 +18,7 @@ from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.linear import ClassMajor
 
 from ..dense_row import unpack_row
-from ..protocol import probe, push, shrink
+from ..protocol import probe, push, push_and_shrink, shrink
 from ..state import STORED
 
 
@@ -137,8 +137,6 @@ def forward(base, Bz, step, before):
 
 @push.register(Product, Dense)
 @push.register(Product, CSR)
-@push.register(Full, Dense)
-@push.register(Full, CSR)
 def _(rep, rows, t, moves, work, step, before):
     forward(rep.base, rep.Bz, step, before)
 
@@ -171,10 +169,10 @@ def _(rep, rows, t, moves, work, length):
 
 @shrink.register(Product, Dense)
 @shrink.register(Product, CSR)
-def _(rep, rows, t, moves, work, kappa, quadratic):
+def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
     m = int(rep.state[STORED])
     size, back = sqrt(quadratic), rep.small[2]
-    tau = kappa / (1.0 + sqrt(1.0 - kappa))
+    tau = kappa / (1.0 + sqrt(left))
     copy(rep.H[m], 1.0 / size, rep.f)
     for k in range(m):
         total = 0.0
@@ -197,17 +195,26 @@ def _(rep, rows, t, moves, work, length):
             weight = work[TAU, i] * rep.x[j]
             if weight != 0.0:
                 subtract(f, -weight, J[int(work[WHO, i]), j])
-    for r in range(f.shape[0]):
-        for j in range(f.shape[1]):
-            rep.Bz[r, j] = inner(J[r, j], f)
     return inner(f, f)
 
 
-@shrink.register(Full, Dense)
-@shrink.register(Full, CSR)
-def _(rep, rows, t, moves, work, kappa, quadratic):
-    factor = kappa / (1.0 + sqrt(1.0 - kappa)) / quadratic
+@push.register(Full, Dense)
+@push.register(Full, CSR)
+def _(rep, rows, t, moves, work, step, before):
     for r in range(rep.f.shape[0]):
         for j in range(rep.f.shape[1]):
-            subtract(rep.J[r, j], factor * rep.Bz[r, j], rep.f)
+            rep.Bz[r, j] = inner(rep.J[r, j], rep.f)
+    forward(rep.base, rep.Bz, step, before)
+
+
+@push_and_shrink.register(Full)
+def _(rep, rows, t, moves, work, step, before, kappa, left, quadratic):  # noqa: PLR0913 (the same)
+    # A row of J gives its entry of Bz and changes while it is near: the matrix travels through memory once.
+    factor = kappa / (1.0 + sqrt(left)) / quadratic
+    for r in range(rep.f.shape[0]):
+        for j in range(rep.f.shape[1]):
+            along = inner(rep.J[r, j], rep.f)
+            rep.Bz[r, j] = along
+            subtract(rep.J[r, j], factor * along, rep.f)
+    forward(rep.base, rep.Bz, step, before)
     rep.state[STORED] += 1.0
