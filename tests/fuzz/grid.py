@@ -246,6 +246,7 @@ def families():
         Family("AROW, label sets", "AROW", shaped(arow, "auto", "diagonal"), programs=80, sets=True),
         Family("SCW, label sets", "SCW", shaped(scw, "auto", "diagonal"), programs=60, sets=True),
         Family("AROW, kernels", "AROW", both(shaped(arow, "auto", "gram"), kernel), programs=80, gentle=True),
+        Family("SOP, kernels", "SecondOrderPerceptron", both(shaped(sop, "auto"), kernel), programs=40, gentle=True),
     ]
     for name, draw in (("Perceptron", perceptron), ("PassiveAggressive", passive_aggressive), ("MIRA", mira)):
         found += [

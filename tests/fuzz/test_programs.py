@@ -36,7 +36,7 @@ GROUPS = {
     "CELLIP": [[name] for name in together("CELLIP")[0]],
     "IELLIP": [[name] for name in (*together("IELLIP")[0], *together("IELLIP", kernels=True)[0])],
     "second order": together("AROW", "SecondOrderPerceptron", "ConfidenceWeighted", "SCW", "NHERD")
-    + together("AROW", kernels=True),
+    + together("AROW", "SecondOrderPerceptron", kernels=True),
     "kernels": together(*ADDITIVE, "ROMMA", "ALMA", kernels=True),
     "behind scalers": [[family.name for family in FAMILIES if family.scaler == scaler] for scaler in SCALERS],
 }
