@@ -11,7 +11,8 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from ellipsoid import AROW, ConfidenceWeighted, SecondOrderPerceptron
-from ellipsoid.rules.confidence import SQUARED, STDEV, UNREACHED, VARIANCE, ConfidenceRule
+from ellipsoid.rules.confidence import SQUARED, STDEV, UNREACHED, VARIANCE
+from ellipsoid.rules.gaussian import GaussianRule
 
 from .streams import noisy, signed
 from .test_steps import step
@@ -29,7 +30,7 @@ def test_squares_written_as_doubles():
     n = v + 1 / (2 * C)
     wrong = -(2 * m * n + phi**2 * m * v) + sqrt(phi**4 * m**2 * v * 2 + 4 * n * v * phi**2 * (n + v * phi * 2))
     wrong /= 2 * (n**2 + n * v * phi**2)
-    right = step(ConfidenceRule(UNREACHED, phi, SQUARED, C, 0.0), m, v)[0]
+    right = step(GaussianRule(UNREACHED, SQUARED, C, phi, 0.0), m, v)[0]
     assert (wrong, right) == pytest.approx((0.3108, 0.2295), abs=1e-4)
     # m + alpha n = phi sqrt(u) is where the derivative of the problem vanishes.
     assert m + right * n == pytest.approx(phi * sqrt(left_of(right, v, phi)))
@@ -126,7 +127,7 @@ def test_a_variance_of_the_diagonal_with_the_step_of_the_whole():
     phi, x = 1.0, np.array([1.0, 1.0])
     S, w = np.array([[1.0, 0.9], [0.9, 1.0]]), np.array([-0.2, 0.0])
     v, m = x @ np.diag(np.diag(S)) @ x, w @ x
-    alpha, kappa, _, _ = step(ConfidenceRule(UNREACHED, phi, STDEV, inf, 0.0), m, v)
+    alpha, kappa, _, _ = step(GaussianRule(UNREACHED, STDEV, inf, phi, 0.0), m, v)
     Sx = S @ x
     after, u = m + alpha * x @ Sx, x @ (S - kappa * np.outer(Sx, Sx) / v) @ x
     assert after > 2.0 * phi * sqrt(max(u, 0.0))  # u is even negative: S is no covariance any more
@@ -139,7 +140,7 @@ def test_powers_lost_under_a_root():
     m, v, phi = -1.0, 0.25, 0.5244
     psi, xi = 1 + phi**2 / 2, 1 + phi**2
     wrong = (-m * psi + sqrt(m**2 * phi / 4 + v * phi**2 * psi)) / (v * xi)
-    right = step(ConfidenceRule(UNREACHED, phi, STDEV, inf, 0.0), m, v)[0]
+    right = step(GaussianRule(UNREACHED, STDEV, inf, phi, 0.0), m, v)[0]
     assert (wrong, right) == pytest.approx((5.004, 4.593), abs=1e-3)
     for alpha, meets in ((wrong, False), (right, True)):
         assert (m + alpha * v == pytest.approx(phi * sqrt(left_of(alpha, v, phi)))) is meets
@@ -152,12 +153,12 @@ def test_a_step_where_none_is_due():
     assert m < phi * v
     assert m >= phi * sqrt(v)
     assert (-m * psi + sqrt(m**2 * phi**4 / 4 + v * phi**2 * xi)) / (v * xi) == pytest.approx(-0.075, abs=1e-3)
-    assert step(ConfidenceRule(UNREACHED, phi, STDEV, inf, 0.0), m, v)[0] == 0.0
+    assert step(GaussianRule(UNREACHED, STDEV, inf, phi, 0.0), m, v)[0] == 0.0
 
 
 def test_an_absolute_threshold_for_steps():
     """JSAT SCW: steps with alpha < 1e-7 are skipped; alpha is one over the unit of the rows."""
-    rule = ConfidenceRule(UNREACHED, 1.0, STDEV, inf, 0.0)
+    rule = GaussianRule(UNREACHED, STDEV, inf, 1.0, 0.0)
     small, large = step(rule, -1.0, 1.0)[0], step(rule, -1e8, 1e16)[0]
     assert large == pytest.approx(1e-8 * small)
     assert large < 1e-7 < small
@@ -167,12 +168,12 @@ def test_a_probability_for_a_quantile():
     """The package ``scw``: phi = Phi(eta), where the constraint needs the quantile of eta."""
     assert ndtr(0.9) == pytest.approx(0.816, abs=1e-3)
     assert ndtri(0.9) == pytest.approx(1.282, abs=1e-3)
-    alpha, _, left, _ = step(ConfidenceRule(UNREACHED, float(ndtr(0.9)), STDEV, inf, 0.0), 0.0, 1.0)
+    alpha, _, left, _ = step(GaussianRule(UNREACHED, STDEV, inf, float(ndtr(0.9)), 0.0), 0.0, 1.0)
     assert ndtr(alpha / sqrt(left)) < 0.8 < 0.9
 
 
 def test_the_variance_form_does_not_reach_its_probability():
     """CW of 2008: a margin of phi variances is a probability of Phi(phi sqrt(u)), which is eta only at u = 1."""
-    alpha, _, left, _ = step(ConfidenceRule(UNREACHED, 1.0, VARIANCE, inf, 0.0), 0.0, 0.04)
+    alpha, _, left, _ = step(GaussianRule(UNREACHED, VARIANCE, inf, 1.0, 0.0), 0.0, 0.04)
     assert ndtr(alpha * 0.04 / sqrt(left * 0.04)) == pytest.approx(0.5765, abs=1e-3)
     assert ndtr(1.0) == pytest.approx(0.8413, abs=1e-4)

@@ -9,18 +9,17 @@ from scipy.special import ndtr
 
 from ellipsoid.ellipsoids.protocol import NO_ERRORS, cut, what_is_left
 from ellipsoid.ellipsoids.state import CUTS, LOG_KEPT, LOG_SCALE, MARGIN_WEIGHT, SQUARED_LOSS, STATE_SIZE, UNSIGNED
-from ellipsoid.rules.arow import AROWRule
-from ellipsoid.rules.confidence import SQUARED, STDEV, UNREACHED, VARIANCE, ConfidenceRule
-from ellipsoid.rules.nherd import NHERDRule
+from ellipsoid.rules.confidence import SQUARED, STDEV, UNREACHED, VARIANCE
+from ellipsoid.rules.gaussian import ADAPTIVE, HERDING, GaussianRule
 
 PHI = 0.8
 RULES = {
-    "AROW": AROWRule(1.0, 0.7, 0.0),
-    "NHERD": NHERDRule(1.0, 0.7, 0.0),
-    "CW variance": ConfidenceRule(UNREACHED, PHI, VARIANCE, inf, 0.0),
-    "CW stdev": ConfidenceRule(UNREACHED, PHI, STDEV, inf, 0.0),
-    "SCW-I": ConfidenceRule(UNREACHED, PHI, STDEV, 0.4, 0.0),
-    "SCW-II": ConfidenceRule(UNREACHED, PHI, SQUARED, 0.4, 0.0),
+    "AROW": GaussianRule(1.0, ADAPTIVE, 0.7, 0.0, 0.0),
+    "NHERD": GaussianRule(1.0, HERDING, 0.7, 0.0, 0.0),
+    "CW variance": GaussianRule(UNREACHED, VARIANCE, inf, PHI, 0.0),
+    "CW stdev": GaussianRule(UNREACHED, STDEV, inf, PHI, 0.0),
+    "SCW-I": GaussianRule(UNREACHED, STDEV, 0.4, PHI, 0.0),
+    "SCW-II": GaussianRule(UNREACHED, SQUARED, 0.4, PHI, 0.0),
 }
 
 
@@ -109,7 +108,7 @@ def test_what_every_step_does(name, margin, variance):
 
 def test_nherd_shrinks_twice_as_much_as_arow():
     for variance in (1e-6, 1.0, 1e6):
-        one, other = step(AROWRule(1.0, 0.7, 0.0), 0.2, variance), step(NHERDRule(1.0, 0.7, 0.0), 0.2, variance)
+        one, other = step(RULES["AROW"], 0.2, variance), step(RULES["NHERD"], 0.2, variance)
         assert other[0] == one[0]
         assert other[3][LOG_KEPT] == pytest.approx(2.0 * one[3][LOG_KEPT])
 
@@ -138,7 +137,7 @@ def exact(form, m, v, C):
 @pytest.mark.parametrize(("form", "C"), [(VARIANCE, inf), (STDEV, inf), (SQUARED, 3.0), (SQUARED, inf)])
 def test_steps_keep_their_digits(form, C, share, variance):
     margin = share * PHI * (variance if form == VARIANCE else sqrt(variance))
-    alpha = step(ConfidenceRule(UNREACHED, PHI, form, C, 0.0), margin, variance)[0]
+    alpha = step(GaussianRule(UNREACHED, form, C, PHI, 0.0), margin, variance)[0]
     wanted = exact(form, margin, variance, C)
     # The margin itself is rounded, which the step feels near its trigger.
     felt = 2e-15 + 4e-16 / (1.0 - share) if share < 1.0 else 0.0
@@ -151,12 +150,8 @@ def test_steps_keep_their_digits(form, C, share, variance):
 @pytest.mark.parametrize("parameter", [1e-300, 1.0, 1e300])
 def test_no_step_overflows(name, variance, margin, parameter):
     rule = RULES[name]
-    if name == "AROW":
-        rule = rule._replace(r=parameter)
-    elif name == "NHERD":
-        rule = rule._replace(g=parameter)
-    else:
-        rule = rule._replace(C=parameter if name.startswith("SCW") else inf)
+    if not name.startswith("CW"):
+        rule = rule._replace(price=parameter)
     alpha, kappa, left, state = step(rule, margin, variance)
     assert 0.0 <= alpha < inf
     assert 0.0 <= kappa <= 1.0
@@ -176,7 +171,7 @@ def test_a_scale_enters_the_variance_and_the_step():
 
 
 def test_small_phi_is_a_step_to_the_margin_zero():
-    rule = ConfidenceRule(UNREACHED, 1e-9, STDEV, inf, 0.0)
+    rule = GaussianRule(UNREACHED, STDEV, inf, 1e-9, 0.0)
     alpha, kappa, _, _ = step(rule, -2.0, 4.0)
     assert alpha == pytest.approx(0.5, rel=1e-8)
     assert kappa == pytest.approx(0.0, abs=1e-8)

@@ -11,7 +11,7 @@ from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.forms.diagonal import DROP, INVERSE
 from ellipsoid.ellipsoids.gaussian_table import SketchTable
 from ellipsoid.ellipsoids.kernel_table import KernelTable
-from ellipsoid.rules import arow
+from ellipsoid.rules import gaussian
 
 from .declaration import declared
 from .ellipsoidal import EllipsoidLearner, KernelEllipsoidalClassifier
@@ -28,7 +28,7 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
     """
 
     def _ridge(self, margin: float, r: float, kind: int) -> EllipsoidLearner:
-        rule = arow.AROWRule(margin, r, self._doubt())
+        rule = gaussian.GaussianRule(margin, gaussian.ADAPTIVE, r, 0.0, self._doubt())
         options = self._kernel_options(inf)
         if options is None:
             return self._covariance(rule, kind, gram="sparse")
@@ -47,7 +47,7 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
     def _bounds_of(
         self, learner: Any, run: second_order.GaussianRun, u: second_order.MeasuredComparator
     ) -> list[Certificate]:
-        r, numbers = float(learner.rule.r), learner.table.numbers
+        r, numbers = float(learner.rule.price), learner.table.numbers
         if isinstance(learner.table, SketchTable):
             dropped = r / float(np.exp(numbers[slots.LOG_SCALE])) * float(numbers[slots.DROPPED])
             return [second_order.arow_squares(run, u, r, dropped)]

@@ -7,7 +7,7 @@ from scipy.special import ndtri
 
 from ellipsoid.certificates import Certificate, second_order
 from ellipsoid.ellipsoids.forms.diagonal import DROP, INVERSE
-from ellipsoid.rules import confidence
+from ellipsoid.rules import confidence, gaussian
 
 from .declaration import declared
 from .parameters import one_of, positive
@@ -29,13 +29,13 @@ class ConfidenceClassifier(SecondOrderClassifier):
     eta: float = 0.9
     diagonal: str = "drop"
 
-    def _confident(self, form: int, C: float) -> LinearGaussianLearner:
-        """A learner that asks for the probability ``eta`` in this form, at the price C."""
+    def _confident(self, kind: int, C: float) -> LinearGaussianLearner:
+        """A learner that asks for the probability ``eta`` in this way, at the price C."""
         if not 0.5 < positive("eta", self.eta) < 1.0:
             raise ValueError(f"eta must lie between 0.5 and 1, got {self.eta!r}")
         # How many deviations the margin must have for that probability.
         phi = float(ndtri(float(self.eta)))
-        rule = confidence.ConfidenceRule(confidence.UNREACHED, phi, form, C, self._doubt())
+        rule = gaussian.GaussianRule(confidence.UNREACHED, kind, C, phi, self._doubt())
         return self._covariance(rule, one_of("diagonal", self.diagonal, {"drop": DROP, "inverse": INVERSE}))
 
 
@@ -73,14 +73,20 @@ class ConfidenceWeighted(ConfidenceClassifier):
     variant: str = "stdev"
 
     def _start(self) -> LinearGaussianLearner:
-        forms = {"stdev": confidence.STDEV, "variance": confidence.VARIANCE}
-        return self._confident(one_of("variant", self.variant, forms), inf)
+        kinds = {"stdev": confidence.STDEV, "variance": confidence.VARIANCE}
+        return self._confident(one_of("variant", self.variant, kinds), inf)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Classes that overlap are noise to it: there it ends where its covariance has vanished.
+        tags.classifier_tags.poor_score = True
+        return tags
 
     def _bounds_of(
         self, learner: Any, run: second_order.GaussianRun, u: second_order.MeasuredComparator
     ) -> list[Certificate]:
         bounds = super()._bounds_of(learner, run, u)
-        if bounds and learner.rule.form == confidence.STDEV:
+        if bounds and learner.rule.kind == confidence.STDEV:
             bounds.insert(0, second_order.determinant_mistakes(run, learner.rule.phi))
         return bounds
 
@@ -115,5 +121,5 @@ class SCW(ConfidenceClassifier):
     variant: str = "I"
 
     def _start(self) -> LinearGaussianLearner:
-        form = one_of("variant", self.variant, {"I": confidence.STDEV, "II": confidence.SQUARED})
-        return self._confident(form, positive("C", self.C, infinite=True))
+        kind = one_of("variant", self.variant, {"I": confidence.STDEV, "II": confidence.SQUARED})
+        return self._confident(kind, positive("C", self.C, infinite=True))

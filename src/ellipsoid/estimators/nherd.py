@@ -1,7 +1,7 @@
 """NHERD: learning with a normal herd."""
 
 from ellipsoid.ellipsoids.forms.diagonal import DROP, EXACT_MAP, INVERSE
-from ellipsoid.rules import nherd
+from ellipsoid.rules import gaussian
 
 from .declaration import declared
 from .parameters import one_of, positive
@@ -39,6 +39,6 @@ class NHERD(SecondOrderClassifier):
     diagonal: str = "exact"
 
     def _start(self) -> LinearGaussianLearner:
-        rule = nherd.NHERDRule(1.0, 1.0 / positive("C", self.C), self._doubt())
+        rule = gaussian.GaussianRule(1.0, gaussian.HERDING, 1.0 / positive("C", self.C), 0.0, self._doubt())
         kinds = {"exact": EXACT_MAP, "project": INVERSE, "drop": DROP}
         return self._covariance(rule, one_of("diagonal", self.diagonal, kinds))

@@ -13,49 +13,23 @@ Crammer, Kulesza, Dredze (NIPS 2009; multiclass in Machine Learning 2013). Cesa-
 Comput. 2005).
 """
 
-from math import exp, log1p
-from typing import NamedTuple
+from math import log1p
 
-from ellipsoid.ellipsoids.protocol import cut, what_is_left
-from ellipsoid.ellipsoids.state import LOG_SCALE, SHARE_LEFT, SQUARED_LOSS
-from ellipsoid.engine.protocol import step, wants_label
+from ellipsoid.ellipsoids.state import SQUARED_LOSS
+from ellipsoid.engine.generic import helper
 from ellipsoid.engine.rows import HUGE
 
-from .gaussian import asks_for_label, is_visible, note_update
+from .gaussian_sums import note_update
 
 
-class AROWRule(NamedTuple):
-    """``margin`` is where the rule becomes passive: 1, or 0 for mistakes only. ``doubt`` as in `asks_for_label`."""
-
-    margin: float
-    r: float
-    doubt: float
-
-
-@step.register(AROWRule)
-def _(rule, margin, energy):
-    return 1.0 if margin <= 0.0 or margin < rule.margin else 0.0
-
-
-@wants_label.register(AROWRule)
-def _(rule, task, rep, rows, t, work, tally):
-    return asks_for_label(rule.doubt, task, rep, rows, t, work)
-
-
-@what_is_left.register(AROWRule)
-def _(rule, kappa, state):
-    return state[SHARE_LEFT]
-
-
-@cut.register(AROWRule)
-def _(rule, margin, quadratic, norm2, state, rounds, errors):
-    scale = exp(state[LOG_SCALE])
-    v, loss = scale * quadratic, 1.0 - margin
-    whole = v + rule.r
+@helper()
+def cut_of_arow(r, margin, v, scale, tilt, state):
+    """alpha s and kappa; zero where there is nothing to do."""
+    loss, whole = 1.0 - margin, v + r
     alpha = loss / whole
-    if not (is_visible(state, v, quadratic, norm2) and 0.0 < alpha < HUGE):
+    if not 0.0 < alpha < HUGE:
         return 0.0, 0.0
-    left, omega = rule.r / whole, min(v / rule.r, HUGE)
-    note_update(state, margin, left, -log1p(omega), omega, norm2 / quadratic)
+    left, omega = r / whole, min(v / r, HUGE)
+    note_update(state, margin, left, -log1p(omega), omega, tilt)
     state[SQUARED_LOSS] += min(loss * (loss * left), HUGE)
     return alpha * scale, v / whole

@@ -22,17 +22,14 @@ Dredze, Crammer, Pereira (ICML 2008), variance; Crammer, Dredze, Pereira (NIPS 2
 """
 
 from math import asinh, exp, expm1, hypot, inf, log1p, sqrt
-from typing import NamedTuple
 
-from ellipsoid.ellipsoids.protocol import cut, what_is_left
-from ellipsoid.ellipsoids.state import LOG_SCALE, SHARE_LEFT
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import step, wants_label
 from ellipsoid.engine.rows import HUGE
 
-from .gaussian import add_weight, asks_for_label, is_visible, note_update
+from .gaussian_sums import add_weight, note_update
 
-VARIANCE, STDEV, SQUARED = range(3)
+# What is asked for.
+VARIANCE, SQUARED, STDEV = range(3)
 # A margin that no row reaches, and whose square is finite: how far the rule goes is known only with the variance.
 UNREACHED = 1e140
 # Beyond this a loss weighs nothing beside the divergence.
@@ -41,41 +38,11 @@ LARGEST_PRICE = 1e280
 LEAST_WEIGHT = 1e-6
 
 
-class ConfidenceRule(NamedTuple):
-    """``form`` is what is asked for; ``C`` is infinite for CW. ``doubt`` as in `asks_for_label`."""
-
-    margin: float
-    phi: float
-    form: int
-    C: float
-    doubt: float
-
-
-@step.register(ConfidenceRule)
-def _(rule, margin, energy):
-    # z'Sz is at most |z|^2: a margin that is enough for that needs no look at S.
-    reach = energy if rule.form == VARIANCE else sqrt(energy)
-    return 1.0 if margin < rule.phi * reach else 0.0
-
-
-@wants_label.register(ConfidenceRule)
-def _(rule, task, rep, rows, t, work, tally):
-    return asks_for_label(rule.doubt, task, rep, rows, t, work)
-
-
-@what_is_left.register(ConfidenceRule)
-def _(rule, kappa, state):
-    return state[SHARE_LEFT]
-
-
-@cut.register(ConfidenceRule)
-def _(rule, margin, quadratic, norm2, state, rounds, errors):
-    scale = exp(state[LOG_SCALE])
-    v, phi = scale * quadratic, rule.phi
-    if not is_visible(state, v, quadratic, norm2):
-        return 0.0, 0.0
+@helper()
+def cut_of_confidence(kind, phi, C, margin, v, scale, tilt, state):  # noqa: PLR0913 (a step, and what it leaves)
+    """alpha s and kappa; zero where there is nothing to do. ``C`` is infinite for CW."""
     # ``ratio`` is alpha's weight in S^{-1} w over alpha, and what is lost of it by a difference of equal numbers.
-    if rule.form == VARIANCE:
+    if kind == VARIANCE:
         alpha = to_variance(margin, v, phi)
         omega = min(2.0 * alpha * phi * v, HUGE)
         left, log_left, kappa = 1.0 / (1.0 + omega), -log1p(omega), omega / (1.0 + omega)
@@ -83,18 +50,18 @@ def _(rule, margin, quadratic, norm2, state, rounds, errors):
     else:
         deviation = sqrt(v)
         mu = margin / deviation
-        wanted = to_deviation(mu, phi) if rule.form == STDEV else to_square(mu, phi, rule.C * v)
-        a = min(wanted, rule.C * deviation) if rule.form == STDEV else wanted
+        wanted = to_deviation(mu, phi) if kind == STDEV else to_square(mu, phi, C * v)
+        a = min(wanted, C * deviation) if kind == STDEV else wanted
         alpha = a / deviation
         half = asinh(0.5 * phi * a)
         left, log_left, kappa = exp(-2.0 * half), -2.0 * half, -expm1(-2.0 * half)
         omega = min(phi * a * exp(half), HUGE)
         ratio, lost = 1.0 + phi * phi, 0.0
-        if inf > rule.C and (rule.form == SQUARED or a < wanted):
+        if inf > C and (kind == SQUARED or a < wanted):
             ratio, lost = 1.0 + phi * (mu + a) * exp(half), phi * abs(mu) * exp(half)
     if not 0.0 < alpha * scale < HUGE:
         return 0.0, 0.0
-    note_update(state, margin, left, log_left, omega, norm2 / quadratic)
+    note_update(state, margin, left, log_left, omega, tilt)
     add_weight(state, min(alpha * scale * ratio, HUGE) if ratio > LEAST_WEIGHT * lost else 0.0)
     return alpha * scale, kappa
 

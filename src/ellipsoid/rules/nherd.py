@@ -9,52 +9,25 @@ No mistake bound: a comparator with margin exactly 1 on an example gains nothing
 loss. Crammer, Lee (NIPS 2010).
 """
 
-from math import exp, log1p
-from typing import NamedTuple
+from math import log1p
 
-from ellipsoid.ellipsoids.protocol import cut, what_is_left
-from ellipsoid.ellipsoids.state import LOG_SCALE, SHARE_LEFT
-from ellipsoid.engine.protocol import step, wants_label
+from ellipsoid.engine.generic import helper
 from ellipsoid.engine.rows import HUGE
 
-from .gaussian import add_weight, asks_for_label, is_visible, note_update
+from .gaussian_sums import add_weight, note_update
 
 # What a variance may be of g, so that its square is finite.
 LARGEST_RATIO = 1e140
 
 
-class NHERDRule(NamedTuple):
-    """``g`` = 1 / C. ``doubt`` as in `asks_for_label`."""
-
-    margin: float
-    g: float
-    doubt: float
-
-
-@step.register(NHERDRule)
-def _(rule, margin, energy):
-    return 1.0 if margin < rule.margin else 0.0
-
-
-@wants_label.register(NHERDRule)
-def _(rule, task, rep, rows, t, work, tally):
-    return asks_for_label(rule.doubt, task, rep, rows, t, work)
-
-
-@what_is_left.register(NHERDRule)
-def _(rule, kappa, state):
-    return state[SHARE_LEFT]
-
-
-@cut.register(NHERDRule)
-def _(rule, margin, quadratic, norm2, state, rounds, errors):
-    scale = exp(state[LOG_SCALE])
-    v = scale * quadratic
-    whole = v + rule.g
-    alpha, root = (1.0 - margin) / whole, rule.g / whole
-    if not (is_visible(state, v, quadratic, norm2) and 0.0 < alpha < HUGE):
+@helper()
+def cut_of_nherd(g, margin, v, scale, tilt, state):
+    """alpha s and kappa; zero where there is nothing to do."""
+    whole = v + g
+    alpha, root = (1.0 - margin) / whole, g / whole
+    if not 0.0 < alpha < HUGE:
         return 0.0, 0.0
-    ratio = min(v / rule.g, LARGEST_RATIO)
-    note_update(state, margin, root * root, -2.0 * log1p(ratio), ratio * (ratio + 2.0), norm2 / quadratic)
-    add_weight(state, scale * min((1.0 + margin + ratio) / rule.g, HUGE))
+    ratio = min(v / g, LARGEST_RATIO)
+    note_update(state, margin, root * root, -2.0 * log1p(ratio), ratio * (ratio + 2.0), tilt)
+    add_weight(state, scale * min((1.0 + margin + ratio) / g, HUGE))
     return alpha * scale, v / whole * (1.0 + root)
