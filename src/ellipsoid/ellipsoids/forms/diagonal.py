@@ -202,6 +202,20 @@ def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 
 
 @descend.register(FeatureMajor, CSR)
 def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 (everything that a step knows)
+    if moves == 2 and base.U.shape[0] == 0:
+        # The usual case: both classes of a feature while its weights are near.
+        W, a, b, up, down = base.W, np.uint64(work[WHO, 0]), np.uint64(work[WHO, 1]), work[TAU, 0], work[TAU, 1]
+        up, down = step * up, step * down
+        for k in range(rows.indptr[t], rows.indptr[t + 1]):
+            j, x = 1 + np.uint64(rows.indices[np.uint64(k)]), np.float64(rows.data[np.uint64(k)])
+            one, other = B[j, a], B[j, b]
+            W[j, a] += up * (one * x)
+            W[j, b] += down * (other * x)
+            B[j, a] = smaller(shrinkage, one, one * (x * x))
+            B[j, b] = smaller(shrinkage, other, other * (x * x))
+        move_one(base, B, shrinkage, 0, a, rows.constant, up, before)
+        move_one(base, B, shrinkage, 0, b, rows.constant, down, before)
+        return
     for m in range(moves):
         r, move = np.uint64(work[WHO, m]), step * work[TAU, m]
         move_one(base, B, shrinkage, 0, r, rows.constant, move, before)

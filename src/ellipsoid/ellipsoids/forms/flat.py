@@ -191,10 +191,16 @@ def _(rep, rows, t, moves, work, length):
     unpack_row(rows, t, rep.x)
     zero(f)
     for i in range(moves):
-        for j in range(rep.x.shape[0]):
-            weight = work[TAU, i] * rep.x[j]
-            if weight != 0.0:
-                subtract(f, -weight, J[int(work[WHO, i]), j])
+        rows_of_J, sign, j = J[int(work[WHO, i])], -work[TAU, i], 0
+        while j + 4 <= rep.x.shape[0]:
+            a, b, c, d = rep.x[j], rep.x[j + 1], rep.x[j + 2], rep.x[j + 3]
+            if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+                subtract_four(f, (sign * a, sign * b, sign * c, sign * d), rows_of_J, j)
+            j += 4
+        while j < rep.x.shape[0]:
+            if rep.x[j] != 0.0:
+                subtract(f, sign * rep.x[j], rows_of_J[j])
+            j += 1
     return inner(f, f)
 
 
