@@ -96,6 +96,20 @@ def inner(left, right):
     return total
 
 
+@helper(SUM)
+def inner_four(H, k, vector):
+    """<H_i, vector> for the four from H_k on, reading the vector once."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for r in range(vector.shape[0]):
+        for j in range(vector.shape[1]):
+            x = vector[r, j]
+            a += H[k, r, j] * x
+            b += H[k + 1, r, j] * x
+            c += H[k + 2, r, j] * x
+            d += H[k + 3, r, j] * x
+    return a, b, c, d
+
+
 @helper()
 def subtract(target, factor, vector):
     """target -= factor vector."""
@@ -191,17 +205,23 @@ def _(rep, rows, t, moves, work, length):
     unpack_row(rows, t, rep.x)
     zero(f)
     for i in range(moves):
-        rows_of_J, sign, j = J[int(work[WHO, i])], -work[TAU, i], 0
-        while j + 4 <= rep.x.shape[0]:
-            a, b, c, d = rep.x[j], rep.x[j + 1], rep.x[j + 2], rep.x[j + 3]
-            if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
-                subtract_four(f, (sign * a, sign * b, sign * c, sign * d), rows_of_J, j)
-            j += 4
-        while j < rep.x.shape[0]:
-            if rep.x[j] != 0.0:
-                subtract(f, sign * rep.x[j], rows_of_J[j])
-            j += 1
+        gather(f, -work[TAU, i], rep.x, J[int(work[WHO, i])])
     return inner(f, f)
+
+
+@helper(inline=False)
+def gather(f, sign, x, J):
+    """f -= sign J'x, four rows of J at a time where x is not zero."""
+    j = 0
+    while j + 4 <= x.shape[0]:
+        a, b, c, d = x[j], x[j + 1], x[j + 2], x[j + 3]
+        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+            subtract_four(f, (sign * a, sign * b, sign * c, sign * d), J, j)
+        j += 4
+    while j < x.shape[0]:
+        if x[j] != 0.0:
+            subtract(f, sign * x[j], J[j])
+        j += 1
 
 
 @push.register(Full, Dense)
@@ -215,12 +235,26 @@ def _(rep, rows, t, moves, work, step, before):
 
 @push_and_shrink.register(Full)
 def _(rep, rows, t, moves, work, step, before, kappa, left, quadratic):  # noqa: PLR0913 (the same)
-    # A row of J gives its entry of Bz and changes while it is near: the matrix travels through memory once.
     factor = kappa / (1.0 + sqrt(left)) / quadratic
     for r in range(rep.f.shape[0]):
-        for j in range(rep.f.shape[1]):
-            along = inner(rep.J[r, j], rep.f)
-            rep.Bz[r, j] = along
-            subtract(rep.J[r, j], factor * along, rep.f)
+        reflect(rep.J[r], rep.f, factor, rep.Bz[r])
     forward(rep.base, rep.Bz, step, before)
     rep.state[STORED] += 1.0
+
+
+@helper(inline=False)
+def reflect(J, f, factor, Bz):
+    """Bz = J f, and J -= factor Bz f': rows change while they are near, and the matrix travels through memory once."""
+    j = 0
+    while j + 4 <= J.shape[0]:
+        a, b, c, d = inner_four(J, j, f)
+        Bz[j], Bz[j + 1], Bz[j + 2], Bz[j + 3] = a, b, c, d
+        subtract(J[j], factor * a, f)
+        subtract(J[j + 1], factor * b, f)
+        subtract(J[j + 2], factor * c, f)
+        subtract(J[j + 3], factor * d, f)
+        j += 4
+    while j < J.shape[0]:
+        Bz[j] = inner(J[j], f)
+        subtract(J[j], factor * Bz[j], f)
+        j += 1
