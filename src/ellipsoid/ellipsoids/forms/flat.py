@@ -205,12 +205,12 @@ def _(rep, rows, t, moves, work, length):
     unpack_row(rows, t, rep.x)
     zero(f)
     for i in range(moves):
-        gather(f, -work[TAU, i], rep.x, J[int(work[WHO, i])])
+        subtract_rows(f, -work[TAU, i], rep.x, J[int(work[WHO, i])])
     return inner(f, f)
 
 
 @helper(inline=False)
-def gather(f, sign, x, J):
+def subtract_rows(f, sign, x, J):
     """f -= sign J'x, four rows of J at a time where x is not zero."""
     j = 0
     while j + 4 <= x.shape[0]:
