@@ -11,9 +11,11 @@ __version__ = "0.2.0"
 
 _EXPORTS = {
     "ALMA": "ellipsoid.estimators",
+    "AROW": "ellipsoid.estimators",
     "BayesPointMachine": "ellipsoid.batch",
     "CELLIP": "ellipsoid.estimators",
     "Certificate": "ellipsoid.certificates",
+    "ConfidenceWeighted": "ellipsoid.estimators",
     "DamagedModel": "ellipsoid.estimators.container",
     "Ellipsoid": "ellipsoid.ellipsoids",
     "EllipsoidClassifier": "ellipsoid.estimators",
@@ -22,6 +24,7 @@ _EXPORTS = {
     "IELLIP": "ellipsoid.estimators",
     "LineError": "ellipsoid.streams.words",
     "MIRA": "ellipsoid.estimators",
+    "NHERD": "ellipsoid.estimators",
     "NotSeparable": "ellipsoid.batch.problem",
     "OnlineEllipsoidalSVC": "ellipsoid.estimators",
     "OnlineSVM": "ellipsoid.estimators",
@@ -29,7 +32,9 @@ _EXPORTS = {
     "Perceptron": "ellipsoid.estimators",
     "QuasiAdditive": "ellipsoid.estimators",
     "ROMMA": "ellipsoid.estimators",
+    "SCW": "ellipsoid.estimators",
     "Scaled": "ellipsoid.estimators.pipeline",
+    "SecondOrderPerceptron": "ellipsoid.estimators",
     "StandardStream": "ellipsoid.estimators.scalers",
     "UnitNorm": "ellipsoid.estimators.scalers",
     "Winnow": "ellipsoid.estimators",
@@ -54,16 +59,21 @@ if TYPE_CHECKING:
     from ellipsoid.ellipsoids import Ellipsoid as Ellipsoid
     from ellipsoid.ellipsoids.table import EmptyVersionSpace as EmptyVersionSpace
     from ellipsoid.estimators import ALMA as ALMA
+    from ellipsoid.estimators import AROW as AROW
     from ellipsoid.estimators import CELLIP as CELLIP
     from ellipsoid.estimators import IELLIP as IELLIP
     from ellipsoid.estimators import MIRA as MIRA
+    from ellipsoid.estimators import NHERD as NHERD
     from ellipsoid.estimators import ROMMA as ROMMA
+    from ellipsoid.estimators import SCW as SCW
+    from ellipsoid.estimators import ConfidenceWeighted as ConfidenceWeighted
     from ellipsoid.estimators import EllipsoidClassifier as EllipsoidClassifier
     from ellipsoid.estimators import OnlineEllipsoidalSVC as OnlineEllipsoidalSVC
     from ellipsoid.estimators import OnlineSVM as OnlineSVM
     from ellipsoid.estimators import PassiveAggressive as PassiveAggressive
     from ellipsoid.estimators import Perceptron as Perceptron
     from ellipsoid.estimators import QuasiAdditive as QuasiAdditive
+    from ellipsoid.estimators import SecondOrderPerceptron as SecondOrderPerceptron
     from ellipsoid.estimators import Winnow as Winnow
     from ellipsoid.estimators import load as load
     from ellipsoid.estimators.container import DamagedModel as DamagedModel

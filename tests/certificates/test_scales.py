@@ -8,15 +8,20 @@ from sklearn.base import clone
 
 from ellipsoid import (
     ALMA,
+    AROW,
     CELLIP,
     IELLIP,
     MIRA,
+    NHERD,
     ROMMA,
+    SCW,
+    ConfidenceWeighted,
     OnlineEllipsoidalSVC,
     OnlineSVM,
     PassiveAggressive,
     Perceptron,
     QuasiAdditive,
+    SecondOrderPerceptron,
     Winnow,
 )
 
@@ -65,6 +70,16 @@ SETTINGS = {
     "IELLIP, margin": IELLIP(trigger="margin"),
     "IELLIP, endless": IELLIP(b=1.0, c=0.5),
     "IELLIP, by round": IELLIP(decay="round", b=0.9, c=0.9),
+    "AROW": AROW(),
+    "AROW, gentle": AROW(r=1e4),
+    "AROW, sketch": AROW(shape="sketch", size=3),
+    "AROW, gram": AROW(shape="gram"),
+    "SOP": SecondOrderPerceptron(a=0.01),
+    "CW": ConfidenceWeighted(),
+    "CW, variance": ConfidenceWeighted(variant="variance", eta=0.6),
+    "SCW-I": SCW(),
+    "SCW-II": SCW(variant="II", C=10.0),
+    "NHERD": NHERD(),
     "OnlineEllipsoidalSVC": OnlineEllipsoidalSVC(),
     "OnlineEllipsoidalSVC, trace": OnlineEllipsoidalSVC(formulation="trace"),
 }
@@ -73,7 +88,8 @@ FEW = [
     "Perceptron", "Perceptron, one-vs-rest", "PA", "PA-II", "MIRA at the cap", "ROMMA, aggressive", "ALMA, p = 5",
     "OnlineSVM, 16", "OnlineSVM, hard", "QuasiAdditive, euclidean, exact, max", "QuasiAdditive, entropy, exact, ovr",
     "QuasiAdditive, balanced, curvature, max", "QuasiAdditive, p-norm, exact, max", "Winnow",
-    "Winnow, version 1, positive", "CELLIP, minvol", "IELLIP", "IELLIP, by round", "OnlineEllipsoidalSVC",
+    "Winnow, version 1, positive", "CELLIP, minvol", "IELLIP", "IELLIP, by round", "AROW", "AROW, sketch", "CW",
+    "OnlineEllipsoidalSVC",
 ]  # fmt: skip
 
 POWERS = [-145, -140, -100, -75, -30, -12, -8, -6, -3, -1, 0, 0, 1, 3, 6, 7, 8, 12, 30, 75, 100, 140, 144]

@@ -4,12 +4,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
-from ellipsoid import IELLIP
+from ellipsoid import AROW, IELLIP
 from ellipsoid.ellipsoids.state import LOG_SCALE
 from ellipsoid.ellipsoids.table import FORMS
 
 NAMES = {"column": "column", "product": "product", "gram": "gram", "full": "dense", "sparse": "auto"}
+# Only learners with a confidence keep a sketch; one that is large enough gives up nothing.
+MODELS = {
+    **{name: IELLIP(c=0.4, b=0.6, shape=shape, grow_features=True) for name, shape in NAMES.items()},
+    "sketch": AROW(shape="sketch", size=50, grow_features=True),
+}
 every_form = pytest.mark.parametrize("name", FORMS)
 tasks = pytest.mark.parametrize("classes", [2, 4])
 
@@ -20,8 +26,7 @@ def learned(name, classes, d=6):
     X = rng.normal(size=(50, d)) * (rng.random((50, d)) < 0.7)
     y = (X @ rng.normal(size=(d, classes))).argmax(axis=1)
     rows = sp.csr_matrix(X) if name == "sparse" else X
-    model = IELLIP(c=0.4, b=0.6, shape=NAMES[name], grow_features=True)
-    table = model.partial_fit(rows, y, classes=range(classes))._core.table
+    table = clone(MODELS[name]).partial_fit(rows, y, classes=range(classes))._core.table
     assert table.form_name == name
     assert table.form.stored > 3
     return table

@@ -40,9 +40,10 @@ MAY_SKIP = {"check_classifiers_multilabel_output_format_predict_proba": "scores 
 def tuned(name):
     """A parameter that a search would go over, and two values for it."""
     known = LEARNERS[name]().get_params()
-    choices = {"margin": [0.01, 0.1], "alpha": [0.5, 0.9], "aggressive": [False, True], "nu": [1e-3, 1e-2]}
-    if name == "EllipsoidClassifier":
-        return "damping", [0.1, 1.0]
+    choices = {
+        "damping": [0.1, 1.0], "margin": [0.01, 0.1], "alpha": [0.5, 0.9], "aggressive": [False, True],
+        "nu": [1e-3, 1e-2], "r": [0.1, 1.0], "a": [0.1, 1.0], "C": [0.1, 1.0], "eta": [0.7, 0.9],
+    }  # fmt: skip
     return next((parameter, values) for parameter, values in choices.items() if parameter in known)
 
 

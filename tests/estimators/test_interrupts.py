@@ -13,6 +13,7 @@ import pytest
 
 from ellipsoid import (
     ALMA,
+    AROW,
     CELLIP,
     IELLIP,
     MIRA,
@@ -70,6 +71,11 @@ MANY = {
     "Winnow from the start": Trial(Winnow(), classes=ALL, begin=0),
     **{f"CELLIP, {shape}": Trial(CELLIP(shape=shape, **GROWING), begin=6, labels="two", wide=True) for shape in SHAPES},
     **{f"IELLIP, {shape}": Trial(IELLIP(shape=shape, random_state=0, **GROWING), wide=True) for shape in SHAPES},
+    **{
+        f"AROW, {shape}": Trial(AROW(shape=shape, size=2, **GROWING), wide=True)
+        for shape in ("dense", "diagonal", "sketch", "gram")
+    },
+    "AROW with a kernel": Trial(AROW(**RBF)),
     "CELLIP, four labels": Trial(CELLIP(average=True), begin=6, classes=ALL),
     "CELLIP, sparse": Trial(CELLIP(**GROWING), begin=6, classes=ALL, sparse=True, wide=True),
     "CELLIP that starts again": Trial(CELLIP(margin=3.0, on_infeasible="restart"), begin=6, labels="two"),

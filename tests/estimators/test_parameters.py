@@ -150,6 +150,10 @@ OWN_DEFAULTS = {
     "nu": "a price for each example of a stream, and one for all rows of a batch",
     "r": "None lets EllipsoidalSVC choose it by hard_margin",
     "tol": "an angle of the Bayes point machine, a duality gap elsewhere",
+    "variant": "each paper counts its own",
+    "trigger": "IELLIP is mistake-driven, AROW is not",
+    "diagonal": "each rule's best",
+    "eta": "a learning rate of QuasiAdditive, a probability of confidence-weighted learners",
     "kernel": "batch machines are kernel machines, as sklearn.svm.SVC",
     "gamma": "'scale' needs the variance of all rows, which a stream does not tell",
 }

@@ -25,11 +25,13 @@ OTHERS = {
     "link": "p-norm", "version": 1, "eta": 0.7, "balanced": False, "window": 3, "nu": 0.1,
     "r": 0.3, "formulation": "trace", "tol": 0.5, "intercept_scaling": 2.0, "fit_intercept": False, "average": True,
     "n_epochs": 2, "shuffle": False, "random_state": 7, "grow_features": True, "multiclass": "uniform",
+    "diagonal": "project", "size": 7, "certainty": 0.6,
 }  # fmt: skip
 MORE = {
     "QuasiAdditive": {"update": "fixed", "multiclass": "ovr"},
     "OnlineEllipsoidalSVC": {"average": False},
     "EllipsoidClassifier": {"margin": "unit", "shape": "diagonal", "speeds": 1, "damping": 0.5},
+    "AROW": {"trigger": "mistake"},
     "Winnow, positive": {"balanced": True, "version": 2},
     "QuasiAdditive, balanced": {"update": "fixed", "multiclass": "ovr"},
 }
@@ -58,7 +60,8 @@ def answers(model, X):
     if hasattr(model, "version_space_"):
         found += [model.version_space_.contains(0.01 * np.column_stack([np.ones(len(X)), X])), model.certain(X)]
     if hasattr(model, "query"):
-        found.append(model.query(X) if hasattr(model, "certain") else model.query(X, random_state=0))
+        at_random = {} if hasattr(model, "certain") or hasattr(model, "confidence") else {"random_state": 0}
+        found.append(model.query(X, **at_random))
     if hasattr(model, "least_loss"):
         found.append(model.least_loss(2.0))
     return [np.asarray(value).tolist() for value in found]

@@ -161,6 +161,35 @@ def esvc(pick):
             "intercept_scaling": pick.one(None, None, 1.0, 10.0), "tol": 0.5}  # fmt: skip
 
 
+def second_order(pick, *shapes):
+    return {"shape": pick.one(*shapes), "size": pick.one(1, 4, 20), "selective": pick.maybe(0.3),
+            "certainty": pick.one(0.9, 0.6, 0.999)}  # fmt: skip
+
+
+def arow(pick, *shapes):
+    return {**second_order(pick, *shapes), "r": pick.one(1.0, pick.size(-6, 6)),
+            "trigger": pick.one("margin", "mistake"), "diagonal": pick.one("inverse", "drop")}  # fmt: skip
+
+
+def sop(pick, *shapes):
+    return {**second_order(pick, *shapes), "a": pick.one(1.0, pick.size(-6, 6))}
+
+
+def confidence_weighted(pick, *shapes):
+    return {**second_order(pick, *shapes), "eta": pick.one(0.9, 0.6, 0.999),
+            "variant": pick.one("stdev", "variance"), "diagonal": pick.one("inverse", "drop")}  # fmt: skip
+
+
+def scw(pick, *shapes):
+    return {**confidence_weighted(pick, *shapes), "C": pick.one(1.0, np.inf, pick.size(-6, 6)),
+            "variant": pick.one("I", "II")}  # fmt: skip
+
+
+def nherd(pick, *shapes):
+    return {**second_order(pick, *shapes), "C": pick.one(1.0, pick.size(-6, 6)),
+            "diagonal": pick.one("exact", "project", "drop")}  # fmt: skip
+
+
 def ellipsoid(pick):
     return {"speeds": pick.one(1, 3), "C": pick.one(1.0, np.inf, pick.size(-3, 3)),
             "damping": pick.one(0.1, 0.0, pick.size(-3, 3)), "margin": pick.one("length", "unit"),
@@ -204,6 +233,21 @@ def families():
         Family("IELLIP, label sets", "IELLIP", shaped(iellip, "auto"), programs=80, sets=True),
         Family("IELLIP, kernels", "IELLIP", both(shaped(iellip, "auto", "gram"), kernel), programs=140, gentle=True),
     ]
+    for name, draw in (
+        ("AROW", arow), ("SecondOrderPerceptron", sop), ("ConfidenceWeighted", confidence_weighted), ("SCW", scw),
+        ("NHERD", nherd),
+    ):  # fmt: skip
+        found.append(Family(f"{name}, auto", name, shaped(draw, "auto"), ROWS, 120))
+        found.append(Family(f"{name}, diagonal", name, shaped(draw, "diagonal"), ROWS, 120))
+        one = (("csr",),) if name in ("AROW", "SCW") else (("dense",),)
+        found.append(Family(f"{name}, sketch", name, shaped(draw, "sketch"), one, 60))
+    found += [
+        Family("AROW, gram", "AROW", shaped(arow, "gram"), (("csr",),), 80),
+        Family("AROW, label sets", "AROW", shaped(arow, "auto", "diagonal"), programs=80, sets=True),
+        Family("SCW, label sets", "SCW", shaped(scw, "auto", "diagonal"), programs=60, sets=True),
+        Family("AROW, kernels", "AROW", both(shaped(arow, "auto", "gram"), kernel), programs=80, gentle=True),
+        Family("SOP, kernels", "SecondOrderPerceptron", both(shaped(sop, "auto"), kernel), programs=40, gentle=True),
+    ]
     for name, draw in (("Perceptron", perceptron), ("PassiveAggressive", passive_aggressive), ("MIRA", mira)):
         found += [
             Family(f"{name}, kernels", name, both(kernel, averaged, draw), ALSO_SINGLE, 160, gentle=True),
@@ -220,6 +264,7 @@ def families():
         for name, draw, closed in (
             ("Perceptron", perceptron, False), ("MIRA", mira, False), ("Winnow", winnow, True),
             ("OnlineSVM", online_svm, False), ("CELLIP", shaped(cellip, "auto"), True),
+            ("AROW", shaped(arow, "diagonal"), False),
         ):  # fmt: skip
             label = f"{name} behind {scaler}"
             found.append(Family(label, name, draw, ROWS, 40, closed=closed, scaler=scaler))

@@ -35,6 +35,8 @@ GROUPS = {
     "windows and machines": [*together("OnlineSVM", "OnlineEllipsoidalSVC"), *together("OnlineSVM", kernels=True)],
     "CELLIP": [[name] for name in together("CELLIP")[0]],
     "IELLIP": [[name] for name in (*together("IELLIP")[0], *together("IELLIP", kernels=True)[0])],
+    "second order": together("AROW", "SecondOrderPerceptron", "ConfidenceWeighted", "SCW", "NHERD")
+    + together("AROW", "SecondOrderPerceptron", kernels=True),
     "kernels": together(*ADDITIVE, "ROMMA", "ALMA", kernels=True),
     "behind scalers": [[family.name for family in FAMILIES if family.scaler == scaler] for scaler in SCALERS],
 }
@@ -88,6 +90,13 @@ class TestIELLIP:
 
 
 @pytest.mark.slow
+class TestSecondOrder:
+    @blocks("second order")
+    def test_programs(self, group):
+        run(group)
+
+
+@pytest.mark.slow
 class TestKernels:
     @blocks("kernels")
     def test_programs(self, group):
@@ -132,7 +141,8 @@ def test_every_learner_meets_every_parameter_option_and_kind_of_rows(programs):
         assert {"dense", "csr", "dict"} <= values["rows"], learner
         for name in ("fit_intercept", "average", "shuffle"):
             assert {True, False} <= values[name], (learner, name)
-        if "kernel" in values and learner != "IELLIP":
+        # Ellipsoids in the space of a kernel are made of kernels that are known by name.
+        if "kernel" in values and learner not in ("IELLIP", "AROW", "SecondOrderPerceptron"):
             assert {"rbf", "poly", "precomputed", "measured"} <= values["kernel"], learner
     assert met["Perceptron"]["multiclass"] == {"uniform", "max", "proportional", "ovr"}
     assert met["PassiveAggressive"]["variant"] == {"hard", "I", "II"}

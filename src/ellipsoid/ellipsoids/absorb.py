@@ -16,11 +16,9 @@ from .forms.column import Column, stays
 from .forms.flat import Full, Product
 from .forms.gram import Gram, SparseGram, length2, row_length
 from .forms.kernel_gram import KernelGram
-from .protocol import cut, probe, push, shrink
+from .protocol import NO_ERRORS, cut, probe, push, push_and_shrink, what_is_left
 from .rounding import caution, measure, noise
 from .state import COMPLETE, CUTS, FEATURES_USED, HALT, LIFT_AT, LOG_KEPT, LOG_LEAST_KEPT, STORED
-
-NO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @absorb.register(Column)
@@ -41,11 +39,13 @@ def _(rep, rule, rows, t, moves, work, tally):
     step, kappa = cut(rule, margin, quadratic, length, rep.state, tally[ROUNDS], errors)
     if step == 0.0:
         return False
-    push(rep, rows, t, moves, work, step, tally[ROUNDS])
     if kappa > 0.0:
-        shrink(rep, rows, t, moves, work, kappa, quadratic)
+        left = what_is_left(rule, kappa, rep.state)
+        push_and_shrink(rep, rows, t, moves, work, step, tally[ROUNDS], kappa, left, quadratic)
         if radius > 0.0:
             measure(rep, sqrt(length))
+    else:
+        push(rep, rows, t, moves, work, step, tally[ROUNDS])
     rep.rounds[int(rep.state[CUTS])] = tally[ROUNDS] + 1.0
     rep.state[CUTS] += 1.0
     return True

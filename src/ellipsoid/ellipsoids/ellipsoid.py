@@ -102,6 +102,11 @@ class Ellipsoid:
         return self._centre
 
     @property
+    def shape(self) -> Shape:
+        """P, in the form in which it is kept."""
+        return self._shape
+
+    @property
     def dim(self) -> int:
         """The number of coordinates, K d for a K x d centre."""
         return self._centre.size

@@ -8,6 +8,8 @@ from typing import Any
 
 from ellipsoid.engine.generic import generic
 
+NO_ERRORS = (0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
 
 @generic(2)
 def probe(rep: Any, rows: Any, t: int, moves: int, work: Any, length: float) -> float:
@@ -20,8 +22,26 @@ def push(rep: Any, rows: Any, t: int, moves: int, work: Any, step: float, before
 
 
 @generic(2)
-def shrink(rep: Any, rows: Any, t: int, moves: int, work: Any, kappa: float, quadratic: float) -> None:
-    """Form: B -= kappa (Bz)(Bz)' / (z'Bz) for the direction just probed."""
+def shrink(  # noqa: PLR0913 (a step of a form has these parts)
+    rep: Any, rows: Any, t: int, moves: int, work: Any, kappa: float, left: float, quadratic: float
+) -> None:
+    """Form: B -= kappa (Bz)(Bz)' / (z'Bz) for the direction just probed; ``left`` is 1 - kappa."""
+
+
+@generic(1, default=True)
+def push_and_shrink(  # noqa: PLR0913 (a step of a form has these parts)
+    rep: Any, rows: Any, t: int, moves: int, work: Any, step: float, before: float,
+    kappa: float, left: float, quadratic: float,
+) -> None:  # fmt: skip
+    """Form: both, one after the other where a form has no way to do them together."""
+    push(rep, rows, t, moves, work, step, before)
+    shrink(rep, rows, t, moves, work, kappa, left, quadratic)
+
+
+@generic(1, default=True)
+def what_is_left(rule: Any, kappa: float, state: Any) -> float:
+    """Rule: 1 - kappa of the cut just made, where it knows more digits than the difference has."""
+    return 1.0 - kappa
 
 
 @generic(1)
@@ -30,5 +50,5 @@ def cut(
 ) -> tuple[float, float]:
     """Rule: the step along Bz and the downdate kappa at signed score ``margin``; a zero step changes nothing.
 
-    ``errors`` is the form's `noise`, zeros for a rule without `caution`.
+    ``errors`` is the form's `noise`, NO_ERRORS for a rule without `caution`.
     """

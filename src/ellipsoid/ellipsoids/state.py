@@ -47,6 +47,15 @@ UNCUT = 25  # 1 after a mistake too shallow, beside its rounding, to cut anythin
 # nothing bounds the mistakes
 GAINED = 26  # what s itself was raised by against rounding, in all
 STATE_SIZE = 27
+# Rules that keep a Gaussian (AROW and its kin) promise no version space: their own numbers take some of those places.
+SHARE_LEFT = EMPTY_COUNT  # 1 - kappa of the last downdate
+MARGIN_UPDATES = EMPTY_ROUND  # number of updates that were no mistakes
+SQUARED_LOSS = UNSURE  # AROW: sum of the squared losses before the updates, each times its 1 - kappa
+UNSIGNED = UNCUT  # 1 once an update had a weight <= 0 in S^{-1} w
+DROPPED = GAINED  # what a sketch has dropped of B^{-1}, along any direction
+RESOLUTION = WIDENED  # the share of |z|^2 up to which a form knows z'Bz by its rounding only
+# That share where B is a difference of numbers of the size of 1.
+COARSE_RESOLUTION = 1e-12
 # Files of the first version have fewer numbers.
 OLD_STATE_SIZE = 20
 

@@ -29,12 +29,13 @@ from .ellipsoid import Ellipsoid
 from .forms.form import SINCE_VERSION_2, Form, FormArrays, Room
 from .forms.gram import row_length
 from .forms.gram_forms import GramForm, SparseGramForm
+from .forms.sketch import SketchForm
 from .forms.vector_forms import ColumnForm, FullForm, ProductForm
 from .shapes import BallShape
 
 # Names that model files give to the forms.
 FORMS: dict[str, type[Form]] = {
-    form.name: form for form in (ColumnForm, ProductForm, GramForm, FullForm, SparseGramForm)
+    form.name: form for form in (ColumnForm, ProductForm, GramForm, FullForm, SparseGramForm, SketchForm)
 }
 # Not made on our own account: a full matrix of more rows (134 MB), a product of more numbers for sparse rows (32 MB).
 LARGEST_FULL, LARGEST_PRODUCT = 4096, 1 << 22
@@ -183,11 +184,15 @@ class EllipsoidTable(Table):
         elif inaccurate:
             become_product(self)
         elif form.is_full and not self.numbers[slots.COMPLETE]:
-            self.form = form.enlarged(self._room(type(form), 2 * form.room.downdates))
+            self.form = self.with_more_room(form)
         elif (rescaled := form.rescaled(0 if self.constant else 1)) is not form:
             self.form = rescaled
             self.watch_scale()
         self.bind()
+
+    def with_more_room(self, form: Form) -> Form:
+        """A form that is full, with room for another downdate."""
+        return form.enlarged(self._room(type(form), 2 * form.room.downdates))
 
     def watch_scale(self) -> None:
         """Say how far a full matrix may shrink before it is lifted: any distance where downdates come to an end."""

@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any
 from .persist import load
 
 if TYPE_CHECKING:
+    from .arow import AROW as AROW
+    from .arow import SecondOrderPerceptron as SecondOrderPerceptron
     from .cellip import CELLIP as CELLIP
+    from .confidence_weighted import SCW as SCW
+    from .confidence_weighted import ConfidenceWeighted as ConfidenceWeighted
     from .dual import QuasiAdditive as QuasiAdditive
     from .ellipsoid_classifier import EllipsoidClassifier as EllipsoidClassifier
     from .iellip import IELLIP as IELLIP
     from .linear import MIRA as MIRA
     from .linear import PassiveAggressive as PassiveAggressive
     from .linear import Perceptron as Perceptron
+    from .nherd import NHERD as NHERD
     from .online_esvc import OnlineEllipsoidalSVC as OnlineEllipsoidalSVC
     from .online_svm import OnlineSVM as OnlineSVM
     from .scaled import ALMA as ALMA
@@ -39,6 +44,11 @@ HOMES = {
     "IELLIP": "iellip",
     "CELLIP": "cellip",
     "OnlineEllipsoidalSVC": "online_esvc",
+    "AROW": "arow",
+    "SecondOrderPerceptron": "arow",
+    "ConfidenceWeighted": "confidence_weighted",
+    "SCW": "confidence_weighted",
+    "NHERD": "nherd",
 }
 
 
@@ -74,17 +84,22 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "ALMA",
+    "AROW",
     "CELLIP",
     "IELLIP",
     "LEARNERS",
     "MIRA",
+    "NHERD",
     "ROMMA",
+    "SCW",
+    "ConfidenceWeighted",
     "EllipsoidClassifier",
     "OnlineEllipsoidalSVC",
     "OnlineSVM",
     "PassiveAggressive",
     "Perceptron",
     "QuasiAdditive",
+    "SecondOrderPerceptron",
     "Winnow",
     "learner_named",
     "load",

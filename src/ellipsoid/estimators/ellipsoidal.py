@@ -6,11 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.certificates import Certificate
 from ellipsoid.certificates.rounding import Span
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.kernel_table import KernelTable
 from ellipsoid.ellipsoids.table import EllipsoidTable
 from ellipsoid.engine import tally as tallies
+from ellipsoid.representation.kernel.functions import KERNELS
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip, iellip
 
@@ -19,6 +21,8 @@ from .declaration import declared
 from .expansion import check_values
 from .inputs import RowSource
 from .learner import Learner, to_learn
+from .parameters import one_of
+from .shared_parameters import KernelParameters
 
 SHAPES = {"auto": None, "column": "column", "product": "product", "gram": "gram", "dense": "full"}
 
@@ -116,7 +120,7 @@ class KernelLearner(EllipsoidLearner):
 
 @declared
 class EllipsoidalClassifier(OnlineClassifier):
-    """What CELLIP and IELLIP share.
+    """What the learners share that keep an ellipsoid around their weights.
 
     Parameters
     ----------
@@ -146,3 +150,54 @@ class EllipsoidalClassifier(OnlineClassifier):
         table = self._fitted("update_rounds_").table
         rounds: NDArray[np.int64] = table.rounds[: int(table.numbers[slots.CUTS])].astype(np.int64)
         return rounds
+
+
+@declared
+class KernelEllipsoidalClassifier(KernelParameters, EllipsoidalClassifier):
+    """What those of them share that may live in the feature space of a kernel.
+
+    Parameters
+    ----------
+    kernel : {"linear", "rbf", "poly"}
+        The space in which the ellipsoid lives; other kernels than the linear one keep the update examples
+        (``support_vectors_``, ``dual_coef_``) and need the Gram form.
+    """
+
+    kernel: str = "linear"
+
+    @property
+    def support_vectors_(self) -> NDArray[np.float64]:
+        """Kernel models: the examples of the updates."""
+        return self._kernel_table("support_vectors_").patterns()
+
+    @property
+    def dual_coef_(self) -> NDArray[np.float64]:
+        """Kernel models: coefficients of the update examples, one row per score."""
+        return self._kernel_table("dual_coef_").coefficients(self.t_).T
+
+    def _kernel_table(self, name: str) -> KernelTable:
+        table = self._fitted(name).table
+        if not isinstance(table, KernelTable):
+            raise AttributeError(f"{name} belongs to kernel models; a linear one has coef_ and intercept_")
+        return table
+
+    def _kernel_options(self, columns: float) -> dict[str, Any] | None:
+        """What the table of a kernel model with so many downdates needs; None for the linear kernel."""
+        one_of("kernel", self.kernel, KERNELS)
+        if self.kernel == "linear":
+            return None
+        one_of("shape", self.shape, {"auto": None, "gram": None})
+        return {"kernel": self._kernel_spec(), "columns": columns}
+
+    def certificates(self, comparator: Any = None) -> list[Certificate]:
+        """The bounds that hold for this run so far; a kernel model is its own comparator."""
+        core = self._learned()
+        if not isinstance(core.table, KernelTable):
+            return super().certificates(comparator)
+        if comparator is not None:
+            raise ValueError("a kernel model has no coordinates to compare with; comparator must be None")
+        return self._kernel_bounds(core, core.table)
+
+    def _kernel_bounds(self, learner: Any, table: KernelTable) -> list[Certificate]:
+        """Certificates of a kernel model against its own weights."""
+        raise NotImplementedError

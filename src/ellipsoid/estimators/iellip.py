@@ -13,17 +13,15 @@ from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.kernel_table import KernelTable
 from ellipsoid.engine import tally as tallies
-from ellipsoid.representation.kernel.functions import KERNELS
 from ellipsoid.rules import iellip
 
 from .declaration import declared
-from .ellipsoidal import SHAPES, EllipsoidalClassifier, EllipsoidLearner, KernelLearner, largest_of
+from .ellipsoidal import SHAPES, EllipsoidLearner, KernelEllipsoidalClassifier, KernelLearner, largest_of
 from .parameters import one_of, positive
-from .shared_parameters import KernelParameters
 
 
 @declared
-class IELLIP(KernelParameters, EllipsoidalClassifier):
+class IELLIP(KernelEllipsoidalClassifier):
     """Improved ellipsoid method online: a step to the margin in an ellipsoid's metric, for data of any kind.
 
     Its ellipsoid only grows and is no version space: it says which directions were learned from early, not which
@@ -44,9 +42,6 @@ class IELLIP(KernelParameters, EllipsoidalClassifier):
         margin, and learn from asked labels only.
     smoothing : float
         Of that rule.
-    kernel : {"linear", "rbf", "poly"}
-        The space in which the ellipsoid lives; other kernels than the linear one keep the update examples
-        (``support_vectors_``, ``dual_coef_``) and need the Gram form.
 
     Examples
     --------
@@ -71,7 +66,6 @@ class IELLIP(KernelParameters, EllipsoidalClassifier):
     trigger: str = "mistake"
     selective: bool = False
     smoothing: float = 1.0
-    kernel: str = "linear"
 
     def _start(self) -> EllipsoidLearner:
         margin = positive("margin", self.margin)
@@ -86,10 +80,8 @@ class IELLIP(KernelParameters, EllipsoidalClassifier):
         seed = int(check_random_state(self.random_state).randint(2**31)) if self.selective else 0
         rule = iellip.IELLIPRule(passive, margin, c, b, by_round, smoothing, seed)
         columns = downdates(c, b)
-        one_of("kernel", self.kernel, KERNELS)
-        if self.kernel != "linear":
-            one_of("shape", self.shape, {"auto": None, "gram": None})
-            options = {"kernel": self._kernel_spec(), "columns": columns}
+        options = self._kernel_options(columns)
+        if options is not None:
             return KernelLearner(rule, intercept=self.fit_intercept, average=self.average, table=options)
         table = {
             "columns": columns,
@@ -109,37 +101,15 @@ class IELLIP(KernelParameters, EllipsoidalClassifier):
         return table.ellipsoid()
 
     @property
-    def support_vectors_(self) -> NDArray[np.float64]:
-        """Kernel models: the examples of the updates."""
-        return self._kernel_table("support_vectors_").patterns()
-
-    @property
-    def dual_coef_(self) -> NDArray[np.float64]:
-        """Kernel models: coefficients of the update examples, one row per score."""
-        return self._kernel_table("dual_coef_").coefficients(self.t_).T
-
-    def _kernel_table(self, name: str) -> KernelTable:
-        table = self._fitted(name).table
-        if not isinstance(table, KernelTable):
-            raise AttributeError(f"{name} belongs to kernel models; a linear one has coef_ and intercept_")
-        return table
-
-    @property
     def log_volume_(self) -> float:
         """log det P of the current ellipsoid; infinite in a kernel's feature space."""
         return inf if isinstance(self._fitted("log_volume_").table, KernelTable) else super().log_volume_
 
-    def certificates(self, comparator: Any = None) -> list[Certificate]:
-        """The bounds that hold for this run so far; a kernel model is its own comparator."""
-        core = self._learned()
-        if not isinstance(core.table, KernelTable):
-            return super().certificates(comparator)
-        if comparator is not None:
-            raise ValueError("a kernel model has no coordinates to compare with; comparator must be None")
-        size2, inner, norm2 = core.table.preimage_products()
-        count = core.width + 8.0 + 2.0 * float(core.table.numbers[slots.CUTS])
+    def _kernel_bounds(self, learner: EllipsoidLearner, table: KernelTable) -> list[Certificate]:
+        size2, inner, norm2 = table.preimage_products()
+        count = learner.width + 8.0 + 2.0 * float(table.numbers[slots.CUTS])
         size, norm = (Span.about(max(0.0, square), count).root() for square in (size2, norm2))
-        return self._from_pull(core, size, norm, Span.about(inner, count))
+        return self._from_pull(learner, size, norm, Span.about(inner, count))
 
     def query(self, X: Any, random_state: Any = None) -> NDArray[np.bool_]:
         """True, at random, where a label is worth asking for: likelier the smaller the lead of the best score."""

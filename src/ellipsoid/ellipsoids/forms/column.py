@@ -232,6 +232,6 @@ def _(rep, rows, t, moves, work, step, before):
 
 @shrink.register(Column, Dense)
 @shrink.register(Column, CSR)
-def _(rep, rows, t, moves, work, kappa, quadratic):
+def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
     copy(rep.H[int(rep.state[STORED])], sqrt(kappa / quadratic), rep.Bz)
     rep.state[STORED] += 1.0

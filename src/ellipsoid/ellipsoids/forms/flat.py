@@ -18,7 +18,7 @@ from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.linear import ClassMajor
 
 from ..dense_row import unpack_row
-from ..protocol import probe, push, shrink
+from ..protocol import probe, push, push_and_shrink, shrink
 from ..state import STORED
 
 
@@ -96,6 +96,20 @@ def inner(left, right):
     return total
 
 
+@helper(SUM)
+def inner_four(H, k, vector):
+    """<H_i, vector> for the four from H_k on, reading the vector once."""
+    a, b, c, d = 0.0, 0.0, 0.0, 0.0
+    for r in range(vector.shape[0]):
+        for j in range(vector.shape[1]):
+            x = vector[r, j]
+            a += H[k, r, j] * x
+            b += H[k + 1, r, j] * x
+            c += H[k + 2, r, j] * x
+            d += H[k + 3, r, j] * x
+    return a, b, c, d
+
+
 @helper()
 def subtract(target, factor, vector):
     """target -= factor vector."""
@@ -137,8 +151,6 @@ def forward(base, Bz, step, before):
 
 @push.register(Product, Dense)
 @push.register(Product, CSR)
-@push.register(Full, Dense)
-@push.register(Full, CSR)
 def _(rep, rows, t, moves, work, step, before):
     forward(rep.base, rep.Bz, step, before)
 
@@ -171,10 +183,10 @@ def _(rep, rows, t, moves, work, length):
 
 @shrink.register(Product, Dense)
 @shrink.register(Product, CSR)
-def _(rep, rows, t, moves, work, kappa, quadratic):
+def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
     m = int(rep.state[STORED])
     size, back = sqrt(quadratic), rep.small[2]
-    tau = kappa / (1.0 + sqrt(1.0 - kappa))
+    tau = kappa / (1.0 + sqrt(left))
     copy(rep.H[m], 1.0 / size, rep.f)
     for k in range(m):
         total = 0.0
@@ -193,21 +205,56 @@ def _(rep, rows, t, moves, work, length):
     unpack_row(rows, t, rep.x)
     zero(f)
     for i in range(moves):
-        for j in range(rep.x.shape[0]):
-            weight = work[TAU, i] * rep.x[j]
-            if weight != 0.0:
-                subtract(f, -weight, J[int(work[WHO, i]), j])
-    for r in range(f.shape[0]):
-        for j in range(f.shape[1]):
-            rep.Bz[r, j] = inner(J[r, j], f)
+        subtract_rows(f, -work[TAU, i], rep.x, J[int(work[WHO, i])])
     return inner(f, f)
 
 
-@shrink.register(Full, Dense)
-@shrink.register(Full, CSR)
-def _(rep, rows, t, moves, work, kappa, quadratic):
-    factor = kappa / (1.0 + sqrt(1.0 - kappa)) / quadratic
+@helper(inline=False)
+def subtract_rows(f, sign, x, J):
+    """f -= sign J'x, four rows of J at a time where x is not zero."""
+    j = 0
+    while j + 4 <= x.shape[0]:
+        a, b, c, d = x[j], x[j + 1], x[j + 2], x[j + 3]
+        if a != 0.0 or b != 0.0 or c != 0.0 or d != 0.0:
+            subtract_four(f, (sign * a, sign * b, sign * c, sign * d), J, j)
+        j += 4
+    while j < x.shape[0]:
+        if x[j] != 0.0:
+            subtract(f, sign * x[j], J[j])
+        j += 1
+
+
+@push.register(Full, Dense)
+@push.register(Full, CSR)
+def _(rep, rows, t, moves, work, step, before):
     for r in range(rep.f.shape[0]):
         for j in range(rep.f.shape[1]):
-            subtract(rep.J[r, j], factor * rep.Bz[r, j], rep.f)
+            rep.Bz[r, j] = inner(rep.J[r, j], rep.f)
+    forward(rep.base, rep.Bz, step, before)
+
+
+@push_and_shrink.register(Full)
+def _(rep, rows, t, moves, work, step, before, kappa, left, quadratic):  # noqa: PLR0913 (the same)
+    factor = kappa / (1.0 + sqrt(left)) / quadratic
+    for r in range(rep.f.shape[0]):
+        reflect(rep.J[r], rep.f, factor, rep.Bz[r])
+    forward(rep.base, rep.Bz, step, before)
     rep.state[STORED] += 1.0
+
+
+@helper(inline=False)
+def reflect(J, f, factor, Bz):
+    """Bz = J f, and J -= factor Bz f': rows change while they are near, and the matrix travels through memory once."""
+    j = 0
+    while j + 4 <= J.shape[0]:
+        a, b, c, d = inner_four(J, j, f)
+        Bz[j], Bz[j + 1], Bz[j + 2], Bz[j + 3] = a, b, c, d
+        subtract(J[j], factor * a, f)
+        subtract(J[j + 1], factor * b, f)
+        subtract(J[j + 2], factor * c, f)
+        subtract(J[j + 3], factor * d, f)
+        j += 4
+    while j < J.shape[0]:
+        Bz[j] = inner(J[j], f)
+        subtract(J[j], factor * Bz[j], f)
+        j += 1

@@ -177,7 +177,7 @@ def along(base, r, amount, x, before):
 
 @shrink.register(Gram, Dense)
 @shrink.register(Gram, CSR)
-def _(rep, rows, t, moves, work, kappa, quadratic):
+def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
     k = int(rep.state[STORED])
     for j in range(rep.x.shape[0]):
         rep.Z[k, j] = rep.x[j]
@@ -293,7 +293,7 @@ def _(rep, rows, t, moves, work, step, before):
 
 @shrink.register(SparseGram, Dense)
 @shrink.register(SparseGram, CSR)
-def _(rep, rows, t, moves, work, kappa, quadratic):
+def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
     k = int(rep.state[STORED])
     store_example(rows, t, rep, k)
     rep.small[BETA, k] = 0.0

@@ -95,7 +95,7 @@ def credit(rep, i, r, amount, before):
 
 @shrink.register(KernelGram, Dense)
 @shrink.register(KernelGram, CSR)
-def _(rep, rows, t, moves, work, kappa, quadratic):
+def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
     extend(rep, moves, work, kappa, quadratic)
 
 

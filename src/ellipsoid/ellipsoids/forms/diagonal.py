@@ -1,0 +1,236 @@
+"""The form S = s diag(B): one variance for each weight, for many features and long streams; a step costs its non-zeros.
+
+A step of the full covariance leaves no diagonal matrix. With ratio_j = B_j z_j^2 / z'Bz, which lies in [0, 1], and
+omega = kappa / (1 - kappa), the new B_j is
+
+    inverse   B_j / (1 + omega ratio_j)         the diagonal of the inverse: least KL(N(0, D) || N(0, S'))
+    drop      B_j (1 - kappa ratio_j)           the diagonal itself: least KL(N(0, S') || N(0, D))
+    exact     B_j / (1 + (sqrt(1 + omega) - 1) ratio_j)^2     NHERD's own problem over diagonal maps
+
+inverse <= drop, and for NHERD inverse <= exact. For AROW, inverse is the minimum over diagonal S.
+"""
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.engine.generic import SUM, generic, helper
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, averages, lift, lower, room, score
+from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.tally import ROUNDS
+from ellipsoid.representation.linear import ClassMajor, FeatureMajor
+
+from ..protocol import NO_ERRORS, cut, probe, what_is_left
+from ..state import CUTS
+
+INVERSE, DROP, EXACT_MAP = range(3)
+# An omega beyond this leaves nothing of a variance.
+LARGEST_OMEGA = 1e300
+
+
+class Diagonal(NamedTuple):
+    """``B`` has the layout of the weights, and a one where no weight has moved yet."""
+
+    base: Any
+    B: np.ndarray
+    kind: int
+    state: np.ndarray
+
+
+class Shrinkage(NamedTuple):
+    """How a variance shrinks: by ``factor`` times its part B_j z_j^2 of z'Bz; ``left`` of it where the part is all."""
+
+    kind: int
+    factor: float
+    left: float
+
+
+@score.register(Diagonal, Dense)
+@score.register(Diagonal, CSR)
+def _(rep, rows, t, n, scores):
+    score(rep.base, rows, t, n, scores)
+
+
+@averages.register(Diagonal)
+def _(rep):
+    return averages(rep.base)
+
+
+@lift.register(Diagonal)
+def _(rep, rows, t, n, rounds):
+    return lift(rep.base, rows, t, n, rounds)
+
+
+@lower.register(Diagonal)
+def _(rep, rows, t, n, kept):
+    lower(rep.base, rows, t, n, kept)
+
+
+@room.register(Diagonal)
+def _(rep, rows, t):
+    return True
+
+
+@probe.register(Diagonal, Dense)
+@probe.register(Diagonal, CSR)
+def _(rep, rows, t, moves, work, length):
+    return spread(rep.base, rows, rep.B, t, moves, work)
+
+
+@absorb.register(Diagonal)
+def _(rep, rule, rows, t, moves, work, tally):
+    margin = 0.0
+    for i in range(moves):
+        margin += work[TAU, i] * work[SCORES, int(work[WHO, i])]
+    quadratic = spread(rep.base, rows, rep.B, t, moves, work)
+    step, kappa = cut(rule, margin, quadratic, quadratic, rep.state, tally[ROUNDS], NO_ERRORS)
+    if step == 0.0:
+        return False
+    left = what_is_left(rule, kappa, rep.state)
+    if rep.kind == DROP:
+        factor = 1.0 / quadratic
+    elif rep.kind == INVERSE:
+        factor = kappa / max(left, 1.0 / LARGEST_OMEGA) / quadratic
+    else:
+        factor = (1.0 / sqrt(max(left, 1.0 / LARGEST_OMEGA)) - 1.0) / quadratic
+    shrinkage = Shrinkage(rep.kind, min(factor, LARGEST_OMEGA), left)
+    descend(rep.base, rows, rep.B, shrinkage, t, moves, work, step, tally[ROUNDS])
+    rep.state[CUTS] += 1.0
+    return True
+
+
+@generic(2)
+def spread(base: Any, rows: Any, B: Any, t: int, moves: int, work: Any) -> float:
+    """z'Bz for the direction of row t."""
+
+
+@generic(2)
+def descend(  # noqa: PLR0913 (everything that a step knows)
+    base: Any, rows: Any, B: Any, shrinkage: Any, t: int, moves: int, work: Any, step: float, before: float
+) -> None:
+    """w += step Bz, ``before`` times that for averages, and B smaller where the row is not zero."""
+
+
+@helper()
+def smaller(shrinkage, variance, part):
+    """A variance after a step, ``part`` = B_j z_j^2."""
+    if shrinkage.kind == DROP:
+        share = min(1.0, shrinkage.factor * part)
+        return variance * ((1.0 - share) + shrinkage.left * share)
+    divisor = 1.0 + shrinkage.factor * part
+    # A division that does not look for zeros, which never come, can be made for several features at once.
+    return np.divide(variance, divisor if shrinkage.kind == INVERSE else divisor * divisor)
+
+
+# fmt: off
+@spread.register(ClassMajor, Dense, fast=SUM)
+def _(base, rows, B, t, moves, work):
+    X, total = rows.X, 0.0
+    for m in range(moves):
+        r = int(work[WHO, m])
+        for j in range(X.shape[1]):
+            x = np.float64(X[t, j])
+            total += B[r, 1 + j] * (x * x)
+        total += B[r, 0] * (rows.constant * rows.constant)
+    return total
+
+
+@spread.register(ClassMajor, CSR)
+def _(base, rows, B, t, moves, work):
+    total = 0.0
+    for m in range(moves):
+        r = int(work[WHO, m])
+        total += B[r, 0] * (rows.constant * rows.constant)
+        for k in range(rows.indptr[t], rows.indptr[t + 1]):
+            total += B[r, 1 + np.uint64(rows.indices[k])] * (rows.data[k] * rows.data[k])
+    return total
+
+
+@spread.register(FeatureMajor, Dense)
+def _(base, rows, B, t, moves, work):
+    a, b, two = int(work[WHO, 0]), int(work[WHO, 1]) if moves > 1 else 0, 1.0 if moves > 1 else 0.0
+    total = (B[0, a] + two * B[0, b]) * (rows.constant * rows.constant)
+    for j in range(rows.X.shape[1]):
+        x = np.float64(rows.X[t, j])
+        total += (B[1 + j, a] + two * B[1 + j, b]) * (x * x)
+    return total
+
+
+@spread.register(FeatureMajor, CSR)
+def _(base, rows, B, t, moves, work):
+    a, b, two = np.uint64(work[WHO, 0]), np.uint64(work[WHO, 1] if moves > 1 else 0.0), 1.0 if moves > 1 else 0.0
+    total = (B[0, a] + two * B[0, b]) * (rows.constant * rows.constant)
+    for k in range(rows.indptr[t], rows.indptr[t + 1]):
+        j, x = 1 + np.uint64(rows.indices[np.uint64(k)]), np.float64(rows.data[np.uint64(k)])
+        total += (B[j, a] + two * B[j, b]) * (x * x)
+    return total
+
+
+@descend.register(ClassMajor, Dense)
+def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 (everything that a step knows)
+    W, U, X = base.W, base.U, rows.X
+    for m in range(moves):
+        r, move = int(work[WHO, m]), step * work[TAU, m]
+        move_one(base, B, shrinkage, r, 0, rows.constant, move, before)
+        if U.shape[0] > 0:
+            for j in range(X.shape[1]):
+                U[r, 1 + j] += move * before * (B[r, 1 + j] * X[t, j])
+        for j in range(X.shape[1]):
+            x, variance = np.float64(X[t, j]), B[r, 1 + j]
+            W[r, 1 + j] += move * (variance * x)
+            B[r, 1 + j] = smaller(shrinkage, variance, variance * (x * x))
+
+
+@descend.register(ClassMajor, CSR)
+def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 (everything that a step knows)
+    for m in range(moves):
+        r, move = int(work[WHO, m]), step * work[TAU, m]
+        move_one(base, B, shrinkage, r, 0, rows.constant, move, before)
+        for k in range(rows.indptr[t], rows.indptr[t + 1]):
+            j = 1 + np.uint64(rows.indices[k])
+            move_one(base, B, shrinkage, r, j, np.float64(rows.data[k]), move, before)
+
+
+@descend.register(FeatureMajor, Dense)
+def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 (everything that a step knows)
+    for m in range(moves):
+        r, move = int(work[WHO, m]), step * work[TAU, m]
+        move_one(base, B, shrinkage, 0, r, rows.constant, move, before)
+        for j in range(rows.X.shape[1]):
+            move_one(base, B, shrinkage, 1 + j, r, np.float64(rows.X[t, j]), move, before)
+
+
+@descend.register(FeatureMajor, CSR)
+def _(base, rows, B, shrinkage, t, moves, work, step, before):  # noqa: PLR0913 (everything that a step knows)
+    if moves == 2 and base.U.shape[0] == 0:
+        # The usual case: both classes of a feature while its weights are near.
+        W, a, b, up, down = base.W, np.uint64(work[WHO, 0]), np.uint64(work[WHO, 1]), work[TAU, 0], work[TAU, 1]
+        up, down = step * up, step * down
+        for k in range(rows.indptr[t], rows.indptr[t + 1]):
+            j, x = 1 + np.uint64(rows.indices[np.uint64(k)]), np.float64(rows.data[np.uint64(k)])
+            one, other = B[j, a], B[j, b]
+            W[j, a] += up * (one * x)
+            W[j, b] += down * (other * x)
+            B[j, a] = smaller(shrinkage, one, one * (x * x))
+            B[j, b] = smaller(shrinkage, other, other * (x * x))
+        move_one(base, B, shrinkage, 0, a, rows.constant, up, before)
+        move_one(base, B, shrinkage, 0, b, rows.constant, down, before)
+        return
+    for m in range(moves):
+        r, move = np.uint64(work[WHO, m]), step * work[TAU, m]
+        move_one(base, B, shrinkage, 0, r, rows.constant, move, before)
+        for k in range(rows.indptr[t], rows.indptr[t + 1]):
+            j = 1 + np.uint64(rows.indices[np.uint64(k)])
+            move_one(base, B, shrinkage, j, r, np.float64(rows.data[np.uint64(k)]), move, before)
+# fmt: on
+
+
+@helper()
+def move_one(base, B, shrinkage, i, j, x, move, before):  # noqa: PLR0913 (everything that a step knows)
+    """The part of one feature in a step."""
+    variance = B[i, j]
+    base.W[i, j] += move * (variance * x)
+    if base.U.shape[0] > 0:
+        base.U[i, j] += move * before * (variance * x)
+    B[i, j] = smaller(shrinkage, variance, variance * (x * x))

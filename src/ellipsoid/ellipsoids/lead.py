@@ -1,0 +1,73 @@
+"""How sure a Gaussian N(w, S) over weight vectors is of the label that its mean gives to a row.
+
+The score of a direction z under the Gaussian has mean <w, z> and variance z'Sz, so that the winner beats its first
+rival with probability Phi(lead / sqrt(z'Sz)), z = (e_winner - e_rival) (x) x. For label sets the label counts whose
+score is nearest to zero, the line between right and wrong.
+"""
+
+from math import exp
+from typing import Any
+
+from ellipsoid.engine.compile import compiled
+from ellipsoid.engine.generic import generic, helper
+from ellipsoid.engine.native.memory import borrowed
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, norm2, score, width, winner
+from ellipsoid.engine.rows import count
+from ellipsoid.engine.tasks import Binary, Multiclass, MultiLabel
+
+from .forms.gram import length2
+from .protocol import probe
+from .state import LOG_SCALE
+
+
+@generic(1)
+def lead_and_variance(task: Any, rep: Any, rows: Any, t: int, work: Any) -> tuple[float, float]:
+    """By how much the winner of the scored row t leads, and the variance of that."""
+
+
+@lead_and_variance.register(Binary)
+def _(task, rep, rows, t, work):
+    work[WHO, 0], work[TAU, 0] = 0.0, 1.0
+    return abs(work[SCORES, 0]), variance(rep, rows, t, 1, work)
+
+
+@lead_and_variance.register(Multiclass)
+def _(task, rep, rows, t, work):
+    # One label known is no reason to be sure of it: others may exist.
+    if task.classes < 2:
+        return 0.0, 0.0
+    best = winner(task, work[SCORES])
+    rival = 1 if best == 0 else 0
+    for r in range(task.classes):
+        if r != best and work[SCORES, r] > work[SCORES, rival]:
+            rival = r
+    work[WHO, 0], work[TAU, 0] = best, 1.0
+    work[WHO, 1], work[TAU, 1] = rival, -1.0
+    return work[SCORES, best] - work[SCORES, rival], variance(rep, rows, t, 2, work)
+
+
+@lead_and_variance.register(MultiLabel)
+def _(task, rep, rows, t, work):
+    nearest = 0
+    for r in range(task.classes):
+        if abs(work[SCORES, r]) < abs(work[SCORES, nearest]):
+            nearest = r
+    work[WHO, 0], work[TAU, 0] = nearest, 1.0
+    return abs(work[SCORES, nearest]), variance(rep, rows, t, 1, work)
+
+
+@helper()
+def variance(rep, rows, t, moves, work):
+    """z'Sz for the direction in ``work``."""
+    length = length2(moves, work, norm2(rep, rows, t))
+    return exp(rep.state[LOG_SCALE]) * max(0.0, probe(rep, rows, t, moves, work, length))
+
+
+@compiled
+def measure_leads(task, rep, rows, work, out):
+    """Write the lead and its variance for each row."""
+    task, rep, rows, work, out = borrowed(task), borrowed(rep), borrowed(rows), borrowed(work), borrowed(out)
+    for t in range(count(rows)):
+        score(rep, rows, t, width(task), work[SCORES])
+        out[t, 0], out[t, 1] = lead_and_variance(task, rep, rows, t, work)
+    return True

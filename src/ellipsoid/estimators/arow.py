@@ -1,0 +1,134 @@
+"""AROW and the second-order Perceptron, linear and with kernels."""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.certificates import Certificate, second_order
+from ellipsoid.certificates.rounding import Span
+from ellipsoid.ellipsoids import state as slots
+from ellipsoid.ellipsoids.forms.diagonal import DROP, INVERSE
+from ellipsoid.ellipsoids.gaussian_table import SketchTable
+from ellipsoid.ellipsoids.kernel_table import KernelTable
+from ellipsoid.rules import gaussian
+
+from .declaration import declared
+from .ellipsoidal import EllipsoidLearner, KernelEllipsoidalClassifier
+from .parameters import one_of, positive
+from .second_order import KernelGaussianLearner, SecondOrderClassifier
+
+
+@declared
+class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
+    """What AROW and SOP share: weights that are the ridge solution on the examples of their updates.
+
+    Parameters
+    ----------
+    """
+
+    def _ridge(self, margin: float, r: float, kind: int) -> EllipsoidLearner:
+        rule = gaussian.GaussianRule(margin, gaussian.ADAPTIVE, r, 0.0, self._doubt())
+        options = self._kernel_options(inf)
+        if options is None:
+            return self._covariance(rule, kind, gram="sparse")
+        return KernelGaussianLearner(rule, intercept=self.fit_intercept, average=self.average, table=options)
+
+    def _kernel_bounds(self, learner: EllipsoidLearner, table: KernelTable) -> list[Certificate]:
+        run, scale = self._sums(learner), float(np.exp(table.numbers[slots.LOG_SCALE]))
+        try:
+            size2, inner, pull2 = table.preimage_products()
+        except np.linalg.LinAlgError:
+            size2, inner, pull2, run = 0.0, 0.0, 0.0, run._replace(uncertain=inf)
+        own = max(0.0, inner) / scale
+        size, pull = (Span.about(max(0.0, square), 64.0).root().high for square in (size2, pull2))
+        return self._bounds_of(learner, run, second_order.MeasuredComparator(own, own, own, size, pull / scale))
+
+    def _bounds_of(
+        self, learner: Any, run: second_order.GaussianRun, u: second_order.MeasuredComparator
+    ) -> list[Certificate]:
+        r, numbers = float(learner.rule.price), learner.table.numbers
+        if isinstance(learner.table, SketchTable):
+            dropped = r / float(np.exp(numbers[slots.LOG_SCALE])) * float(numbers[slots.DROPPED])
+            return [second_order.arow_squares(run, u, r, dropped)]
+        margin = second_order.gaussian_margin(run, u, run.updates / r, positive=True)
+        return [second_order.arow_mistakes(run, u, r), second_order.arow_squares(run, u, r), margin]
+
+
+@declared
+class AROW(RidgeClassifier):
+    """Adaptive regularisation of weights: each weight with a confidence, moved by every margin below 1.
+
+    A good first choice for a stream of any kind, noisy or not: large steps where little is known, small ones where
+    much is. The weights are the ridge solution on the examples of all updates so far.
+
+    Parameters
+    ----------
+    r : float
+        The smaller, the farther a step goes; 1 suits rows of length about 1. The larger, the more noise is borne.
+    trigger : {"margin", "mistake"}
+        Step on every margin below 1, or on mistakes only: then it is the second-order Perceptron.
+    diagonal : {"inverse", "drop"}
+        What a diagonal takes from a full step: the diagonal of its inverse, or its own.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.preprocessing import scale
+    >>> from ellipsoid import AROW
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = AROW().partial_fit(scale(X)[:400], y[:400])
+    >>> model.score(scale(X)[400:], y[400:]) > 0.95
+    True
+    >>> all(c.observed <= c.bound for c in model.certificates())
+    True
+    >>> bool((model.confidence(scale(X)) >= 0.5).all())
+    True
+
+    References
+    ----------
+    Crammer, Kulesza and Dredze, "Adaptive regularization of weight vectors", NIPS 2009; Machine Learning 91 (2013).
+    """
+
+    r: float = 1.0
+    trigger: str = "margin"
+    diagonal: str = "inverse"
+
+    def _start(self) -> EllipsoidLearner:
+        margin = one_of("trigger", self.trigger, {"margin": 1.0, "mistake": 0.0})
+        kind = one_of("diagonal", self.diagonal, {"inverse": INVERSE, "drop": DROP})
+        return self._ridge(margin, positive("r", self.r), kind)
+
+
+@declared
+class SecondOrderPerceptron(RidgeClassifier):
+    """Second-order Perceptron: the ridge solution on the examples it was wrong about.
+
+    It is AROW on mistakes only, with ``r`` = ``a``: the published score has the present row in the matrix, which
+    divides every score by 1 + v / a and changes no sign.
+
+    Parameters
+    ----------
+    a : float
+        The ridge: how much of the plain Perceptron is left.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from ellipsoid import SecondOrderPerceptron
+    >>> X, y = load_digits(return_X_y=True)
+    >>> model = SecondOrderPerceptron(kernel="rbf", gamma=0.001).partial_fit(X[:600], y[:600])
+    >>> model.updates_ == model.mistakes_ == len(model.support_vectors_)
+    True
+    >>> all(c.observed <= c.bound for c in model.certificates())
+    True
+
+    References
+    ----------
+    Cesa-Bianchi, Conconi and Gentile, "A second-order Perceptron algorithm", SIAM Journal on Computing 34 (2005).
+    """
+
+    a: float = 1.0
+
+    def _start(self) -> EllipsoidLearner:
+        return self._ridge(0.0, positive("a", self.a), INVERSE)

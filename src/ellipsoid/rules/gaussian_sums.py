@@ -1,0 +1,41 @@
+"""What an update of a Gaussian N(w, S) leaves behind for certificates, whichever rule has made it.
+
+S = s B, where s changes only when a third class turns one function into two.
+"""
+
+from ellipsoid.ellipsoids.state import (
+    LOG_KEPT,
+    MARGIN_UPDATES,
+    MARGIN_WEIGHT,
+    RESOLUTION,
+    SHARE_LEFT,
+    STEEP,
+    UNSIGNED,
+)
+from ellipsoid.engine.generic import helper
+from ellipsoid.engine.rows import HUGE, TINY
+
+
+@helper()
+def is_visible(state, v, quadratic, norm2):
+    """Is the variance more than rounding, and large enough to divide by?"""
+    return v >= TINY and quadratic > state[RESOLUTION] * norm2
+
+
+@helper()
+def note_update(state, margin, left, log_left, omega, tilt):
+    """Keep what certificates need of an update; ``tilt`` is |z|^2 / z'Bz."""
+    state[SHARE_LEFT] = left
+    state[LOG_KEPT] += log_left
+    state[STEEP] = min(state[STEEP] + omega * min(tilt, HUGE / max(omega, 1.0)), HUGE)
+    if margin > 0.0:
+        state[MARGIN_UPDATES] += 1.0
+
+
+@helper()
+def add_weight(state, weight):
+    """Add the weight that an example has in S^{-1} w, in units of B^{-1} w."""
+    if weight > 0.0:
+        state[MARGIN_WEIGHT] = min(state[MARGIN_WEIGHT] + weight, HUGE)
+    else:
+        state[UNSIGNED] = 1.0

@@ -1,0 +1,18 @@
+"""Learners with a confidence run as the Python they are written in, but where a test is about compiled code."""
+
+import pytest
+
+from ellipsoid.estimators import expansion, learner, one_row, second_order
+
+
+@pytest.fixture(autouse=True)
+def plain(request, monkeypatch):
+    """So every rule meets every form without being compiled; ``compiled`` among a test's fixtures says otherwise."""
+    if "compiled" not in request.fixturenames:
+        for module in (expansion, learner, one_row, second_order):
+            monkeypatch.setattr(module, "entry", lambda function, *args: function.py_func)
+
+
+@pytest.fixture
+def compiled():
+    """Run machine code: bits are promised of it, or many streams need its speed."""
