@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import field
-from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -393,12 +392,6 @@ class OnlineClassifier(OnlineParameters, ClassifierMixin, BaseEstimator):
     def _one_row(self, x: Any) -> tuple[Any, dict[Any, int]]:
         """One example as a 1-row matrix, and the feature names it brings."""
         return one_row(x, self._core.features if "_core" in self.__dict__ else {})
-
-    @classmethod
-    @cache
-    def _get_param_names(cls) -> list[str]:
-        """The names of the parameters; scikit-learn reads the signature anew for every copy of an estimator."""
-        return super()._get_param_names()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

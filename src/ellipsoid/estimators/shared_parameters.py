@@ -1,5 +1,6 @@
 """The parameters that learners share: those of every online learner, and those of a kernel."""
 
+from functools import cache
 from typing import Any
 
 from ellipsoid.representation.kernel.expansion import KernelSpec
@@ -35,6 +36,12 @@ class OnlineParameters:
     shuffle: bool = True
     random_state: Any = None
     grow_features: bool = False
+
+    @classmethod
+    @cache
+    def _get_param_names(cls) -> list[str]:
+        """The names of the parameters; scikit-learn reads the signature anew for every copy of an estimator."""
+        return super()._get_param_names()  # type: ignore[misc]
 
 
 @declared
