@@ -21,7 +21,7 @@ def command(model: str, top: int) -> None:
     import_libraries()
     from ellipsoid.estimators.persist import open_model
     from ellipsoid.evaluate.position import Position
-    from ellipsoid.report.table import number
+    from ellipsoid.report.table import bound_in_words, number
 
     from .terminal import show_table, some
 
@@ -48,7 +48,9 @@ def command(model: str, top: int) -> None:
         for name, array in sorted(content.arrays.items())
     ]
     show_table(("array", "type", "shape", "bytes"), arrays, words=(0, 1))
-    certificates = [(c.name, number(c.observed), number(c.bound), c.holds_if) for c in learner.certificates()]
+    certificates = [
+        (c.name, number(c.observed), bound_in_words(c, learner.t_), c.holds_if) for c in learner.certificates()
+    ]
     if certificates:
         click.echo()
         show_table(("certificate", "observed", "bound", "holds if"), certificates, words=(0, 3))

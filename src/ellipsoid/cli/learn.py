@@ -297,7 +297,7 @@ def error_on(model: Any, chunks: Any) -> tuple[int, int]:
 
 
 def _show(run: _Run, options: dict[str, Any]) -> None:
-    from ellipsoid.report.table import number, significant
+    from ellipsoid.report.table import bound_in_words, number, significant
 
     from .terminal import show_table
 
@@ -315,6 +315,12 @@ def _show(run: _Run, options: dict[str, Any]) -> None:
     for i, result in enumerate(results if not run.begun else [], start=1):
         which = f", pass {i}" if len(results) > 1 else ""
         lines.append((f"online error{which}", f"{100 * result.error:.2f} % ({result.errors:,} rows)"))
+        if i == 1 and result.labels:
+            repeat, commonest = (
+                100 * errors / result.rows for errors in (result.repeat_errors, result.majority_errors)
+            )
+            lines.append(("", f"repeating the last label {repeat:.2f} %, the commonest so far {commonest:.2f} %"))
+            lines.append(("balanced error", f"{100 * result.balanced_error:.2f} %, F1 {result.f1:.3f}"))
     held: dict[str, Any] = (
         {"test": [run.dataset.test]} if run.dataset is not None and run.dataset.test is not None else {}
     )
@@ -334,7 +340,7 @@ def _show(run: _Run, options: dict[str, Any]) -> None:
     show_table(("", ""), lines, words=(0, 1))
     if options["curve"]:
         _show_curve(results)
-    certificates = [(c.name, number(c.observed), number(c.bound), c.holds_if) for c in model.certificates()]
+    certificates = [(c.name, number(c.observed), bound_in_words(c, model.t_), c.holds_if) for c in model.certificates()]
     if certificates:
         click.echo()
         show_table(("certificate", "observed", "bound", "holds if"), certificates, words=(0, 3))

@@ -25,7 +25,7 @@ from .prequential import Progress, prequential, shifted, wrong_rows
 from .run import Prequential
 
 # Of the files of a store; a number of its own, because what a cell holds may grow between two versions.
-FORM = 3
+FORM = 4
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from importlib.metadata import PackageNotFoundError, version
+from math import nan
 from pathlib import Path
 from platform import python_version
 from statistics import fmean, stdev
@@ -66,13 +67,16 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
+        if any(value != value for value in values):
+            return cls(nan, nan)
         return cls(fmean(values), stdev(values) if len(values) > 1 else 0.0)
 
 
 class Row(NamedTuple):
     """A learner's line in the table. ``error`` is test-then-train in the first pass, ``test_error`` that
     after the last; the counts and seconds are of all passes. ``certificate`` is the tightest one of the
-    first order.
+    first order, which saw ``rows`` rows. The measures beside the error, and the errors of repeating the last label and
+    of saying the commonest so far, are of the first pass too; NaN where a row has several labels.
     """
 
     learner: str
@@ -83,6 +87,13 @@ class Row(NamedTuple):
     speed: float
     seconds: Spread
     certificate: Certificate | None
+    rows: int
+    kappa_temporal: Spread
+    kappa_majority: Spread
+    balanced_error: Spread
+    f1: Spread
+    repeat_error: Spread
+    majority_error: Spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,16 +251,28 @@ def _cell(task: CellTask, store: Path | None, data: str, progress: Progress | No
 
 
 def _row(learner: str, cells: list[Cell]) -> Row:
+    first = [cell.passes[0] for cell in cells]
+
+    def measure(name: str) -> Spread:
+        return Spread.of([float(getattr(run, name)) for run in first])
+
     bounds = {c.name: c for c in reversed(cells[0].certificates)}
     return Row(
         learner=learner,
-        error=Spread.of([cell.passes[0].error for cell in cells]),
+        error=measure("error"),
         test_error=Spread.of([cell.test_errors[-1] for cell in cells]) if cells[0].test_errors else None,
         mistakes=Spread.of([cell.mistakes for cell in cells]),
         updates=Spread.of([cell.updates for cell in cells]),
         speed=sum(cell.rows for cell in cells) / max(sum(cell.seconds for cell in cells), 1e-9),
         seconds=Spread.of([cell.seconds for cell in cells]),
         certificate=bounds.get("mistakes"),
+        rows=cells[0].rows,
+        kappa_temporal=measure("kappa_temporal"),
+        kappa_majority=measure("kappa_majority"),
+        balanced_error=measure("balanced_error"),
+        f1=measure("f1"),
+        repeat_error=Spread.of([run.repeat_errors / run.rows if run.labels else nan for run in first]),
+        majority_error=Spread.of([run.majority_errors / run.rows if run.labels else nan for run in first]),
     )
 
 

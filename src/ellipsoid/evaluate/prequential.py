@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from math import isfinite, nan
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -22,9 +23,13 @@ from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.stream import Stream
 
 from .checkpoints import Checkpoints
+from .confusion import Confusion
+from .late_labels import LateLabels, predict_then_learn
 from .run import Prequential
 
 Progress = Callable[[int, int | None], None]
+# What a log is told of a run, beside the error over the window.
+LOGGED = ("rows", "error", "mistakes", "updates", "kappa_temporal", "kappa_majority", "balanced_error", "f1")
 
 
 def shifted(progress: Progress | None, before: int, total: int | None) -> Progress | None:
@@ -32,14 +37,17 @@ def shifted(progress: Progress | None, before: int, total: int | None) -> Progre
     return None if progress is None else lambda done, _: progress(before + done, total)
 
 
-def prequential(
+def prequential(  # noqa: PLR0913 - every option is named where it is given
     model: Any,
     stream: Any,
     *,
     classes: Any = None,
     window: int | None = None,
+    delay: int = 0,
+    metric: Any = None,
     chunk_size: int = 1024,
     bounds: bool = False,
+    log: Callable[..., Any] | None = None,
     progress: Progress | None = None,
 ) -> Prequential:
     """Predict, then learn, every row of ``stream``; ``model`` is left as trained.
@@ -52,9 +60,12 @@ def prequential(
     classes : labels announced beforehand, as for ``partial_fit``
     window : rows of the sliding window; by default a twentieth of the rows, but from 100 to 10,000, and 1000
         where the number of rows is unknown
+    delay : a row is learned only after so many later ones were predicted, as where labels come late
+    metric : something with ``update(y_true, y_pred)``, such as a metric of river; it is told every prediction
     chunk_size : most rows handed to the model at once; no result but the time depends on it
     bounds : ask a linear learner for its certificates where it is stopped, at the price of a pass over its
         weights each time
+    log : called with a dict of numbers and ``step=rows`` where the model is stopped: ``log=mlflow.log_metrics``
     progress : called with the rows done and the rows in all (None if unknown) after each chunk
 
     The time counts predicting and learning only. Compiling is kept out of it by a few rows learned by a
@@ -69,6 +80,10 @@ def prequential(
         raise TypeError(f"model must be an online learner with learn_predict, got {type(model).__name__}")
     if chunk_size < 1:
         raise ValueError(f"chunk_size must be positive, got {chunk_size}")
+    if delay < 0:
+        raise ValueError(f"delay must be a number of rows, got {delay}")
+    if metric is not None and not hasattr(metric, "update"):
+        raise TypeError(f"metric must have update(y_true, y_pred), got {type(metric).__name__}")
     if not isinstance(stream, Stream):
         stream = open_stream(stream, dicts="keep", chunk_rows=chunk_size)
     n_rows = stream.n_rows
@@ -79,6 +94,7 @@ def prequential(
     if window < 1:
         raise ValueError(f"window must be positive, got {window}")
     recorder = Recorder(model, n_rows, window, classes, bounds)
+    recorder.late, recorder.metric, recorder.log = LateLabels(model, delay) if delay else None, metric, log
     for X, y, _ in stream.chunks(chunk_size):
         if y is None:
             raise ValueError(f"{stream.name} has no labels to learn from")
@@ -87,6 +103,9 @@ def prequential(
             progress(recorder.rows, n_rows)
     if recorder.rows == 0:
         raise ValueError(f"{stream.name} has no rows")
+    if recorder.late is not None:
+        recorder.late.finish()
+    recorder.tell()
     return recorder.result()
 
 
@@ -109,6 +128,9 @@ class Recorder:
     """
 
     stops = True
+    late: LateLabels | None = None
+    metric: Any = None
+    log: Callable[..., Any] | None = None
 
     def __init__(self, model: Any, n_rows: int | None, window: int, classes: Any = None, bounds: bool = False) -> None:
         self.model = model
@@ -120,6 +142,8 @@ class Recorder:
         self.recent = np.zeros(0, dtype=bool)
         self.rows = 0
         self.errors = 0
+        self.logged = 0
+        self.confusion = Confusion()
         self.seconds = 0.0
         self.mistakes_before = getattr(model, "mistakes_", 0)
         self.updates_before = getattr(model, "updates_", 0)
@@ -138,7 +162,15 @@ class Recorder:
     def rows_to_stop(self) -> int:
         return self.checkpoints.stop_after(self.rows) - self.rows
 
-    def add(self, wrong: np.ndarray, seconds: float) -> None:
+    def add(self, predicted: Any, y: Any, seconds: float) -> None:
+        """Count rows that were predicted and learned."""
+        wrong = wrong_rows(predicted, y)
+        if y.ndim == 1:
+            self.confusion.add(np.asarray(predicted), y)
+        if self.metric is not None:
+            for label, told in zip(y.tolist(), np.asarray(predicted).tolist(), strict=True):
+                if told is not None:
+                    self.metric.update(label, told)
         start, end = self.rows, self.rows + len(wrong)
         stopped = end == self.checkpoints.stop_after(start)
         if self.checkpoints.reach(end):
@@ -155,6 +187,17 @@ class Recorder:
         self.errors += int(wrong.sum())
         self.recent = flags[-self.window :]
         self.rows = end
+        if stopped:
+            self.tell()
+
+    def tell(self) -> None:
+        """Hand the numbers of this moment to the log."""
+        if self.log is not None and self.rows > self.logged:
+            run = self.result()
+            numbers = {name: float(getattr(run, name)) for name in LOGGED}
+            numbers["window_error"] = float(run.windowed_error[-1])
+            self.logged = self.rows
+            self.log({name: value for name, value in numbers.items() if isfinite(value)}, step=self.rows)
 
     def look(self, mark: _Mark) -> _Mark:
         """What only a learner that stands still can tell."""
@@ -189,6 +232,11 @@ class Recorder:
             mistake_bound=bound,
             hindsight=hindsight,
             dual_objective=dual,
+            labels=tuple(map(_plain_label, self.confusion.labels)),
+            confusion=self.confusion.matrix.copy(),
+            label_counts=self.confusion.counts.copy(),
+            repeat_errors=self.confusion.repeat_errors,
+            majority_errors=self.confusion.majority_errors,
         )
 
 
@@ -212,14 +260,15 @@ def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any], classes: Any) -
     X, y = rows
     began = perf_counter()
     try:
-        predicted = _learn_predict(model, X, y, classes)
+        learn_predict = recorder.late.learn_predict if recorder.late is not None else partial(_learn_predict, model)
+        predicted = learn_predict(X, y, classes)
     except ValueError as error:
         # A model numbers the rows of the piece it was given.
         if recorder.rows == 0:
             raise
         raise ValueError(f"{error} (rows counted from row {recorder.rows} of the stream)") from error
     seconds = perf_counter() - began
-    recorder.add(wrong_rows(predicted, y), seconds)
+    recorder.add(predicted, y, seconds)
 
 
 def wrong_rows(predicted: Any, y: Any) -> Any:
@@ -229,14 +278,11 @@ def wrong_rows(predicted: Any, y: Any) -> Any:
 
 
 def _learn_predict(model: Any, X: Any, y: Any, classes: Any) -> Any:
-    if not isinstance(X, list):
-        return model.learn_predict(X, y, classes=classes)
-    predicted = np.empty(len(X), dtype=object)
-    for i, (example, label) in enumerate(zip(X, y, strict=True)):
-        # A learner that has met no label yet has nothing to predict: None, which differs from every label.
-        predicted[i] = model.predict_one(example) if hasattr(model, "classes_") else None
-        model.learn_one(example, label)
-    return predicted
+    return predict_then_learn(model, X, X, y, classes)
+
+
+def _plain_label(label: Any) -> Any:
+    return label if isinstance(label, bool | int | float | str) else str(label)
 
 
 def _warm_up(model: Any, X: Any, y: Any, classes: Any) -> float:

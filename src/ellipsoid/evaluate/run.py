@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
+
+from .confusion import f1_scores, kappa, kappa_against
+
+
+def _no_table() -> np.ndarray:
+    return np.zeros((0, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +28,11 @@ class Prequential:
     learned. ``mistakes`` is the learner's own count, the one its bounds speak of, made by the hypothesis that learns,
     not by an average or by votes: a tie for the best score is a mistake even where it was broken rightly, and a label
     met for the first time, always an error, is one only if its row of zeros does not win.
+
+    ``confusion`` counts rows of true label i that were predicted as label j, in the order of ``labels``, which is that
+    in which they were met; ``label_counts`` counts the rows of each label. ``repeat_errors`` and ``majority_errors``
+    are those of two rules that learn nothing: repeat the last label, say the label met most often so far. Of streams
+    with several labels a row they are empty, and the measures made of them NaN.
     """
 
     rows: int
@@ -40,6 +51,11 @@ class Prequential:
     mistake_bound: np.ndarray
     hindsight: np.ndarray
     dual_objective: np.ndarray
+    labels: tuple[Any, ...] = ()
+    confusion: np.ndarray = field(default_factory=_no_table)
+    label_counts: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    repeat_errors: int = 0
+    majority_errors: int = 0
 
     @property
     def error(self) -> float:
@@ -50,6 +66,37 @@ class Prequential:
     def speed(self) -> float:
         """Rows predicted and learned a second."""
         return self.rows / self.seconds if self.seconds else float("inf")
+
+    @property
+    def kappa_temporal(self) -> float:
+        """1 if nothing was wrong, 0 if as much as repeating the last label would get wrong, negative if more."""
+        return kappa_against(self.errors, self.repeat_errors) if self.labels else float("nan")
+
+    @property
+    def kappa_majority(self) -> float:
+        """The same against saying the label met most often so far."""
+        return kappa_against(self.errors, self.majority_errors) if self.labels else float("nan")
+
+    @property
+    def kappa(self) -> float:
+        """Cohen's kappa: the same against guessing labels as often as they were predicted."""
+        return kappa(self.confusion) if self.labels else float("nan")
+
+    @property
+    def balanced_error(self) -> float:
+        """The mean over the labels of the share of their rows that was predicted wrongly."""
+        met = self.label_counts > 0
+        return (
+            float(1.0 - (np.diag(self.confusion)[met] / self.label_counts[met]).mean()) if self.labels else float("nan")
+        )
+
+    @property
+    def f1(self) -> float:
+        """Of two labels the F1 score of the greater one, of more the mean over the labels."""
+        if not self.labels:
+            return float("nan")
+        scores = f1_scores(self.confusion, self.label_counts)
+        return float(scores[self.labels.index(max(self.labels))] if len(scores) == 2 else scores.mean())
 
     def __repr__(self) -> str:
         return (
@@ -67,9 +114,10 @@ class Prequential:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Prequential:
         """The run that `to_dict` wrote down."""
-        values: dict[str, Any] = {field.name: record[field.name] for field in fields(cls)}
+        values: dict[str, Any] = {each.name: record[each.name] for each in fields(cls) if each.name in record}
+        labels = tuple(values.pop("labels", ()))
         values |= {name: _array(value) for name, value in values.items() if isinstance(value, list)}
-        return cls(**values)
+        return cls(**values, labels=labels)
 
     def to_frame(self) -> Any:
         """The curves as a pandas DataFrame, a line a checkpoint."""

@@ -13,7 +13,7 @@ from ellipsoid.evaluate.compare import Comparison
 from ellipsoid.streams.atomic import atomic_write
 
 from .plots import svg
-from .table import number, setting_in_words, table
+from .table import Table, bound_in_words, measures, number, setting_in_words, table
 
 STYLE = """
 :root {
@@ -60,6 +60,14 @@ svg text { font-family: inherit !important; }
   table, svg { break-inside: avoid; }
 }
 """
+
+MOST_LABELS = 20
+MEASURES = (
+    "Balanced error: the mean over the labels of the share of their rows that was predicted wrongly. F1: of the "
+    "greater of two labels, or the mean over more. Kappa: the share of the errors of a rule that learns nothing which "
+    "the learner avoids, against repeating the last label (temporal) and against the commonest label so far "
+    "(majority); below 0 it is worse than that rule."
+)
 
 LEAD = "Every learner met the same rows in the same order, and predicted each row before it learned it."
 
@@ -109,7 +117,22 @@ def _setting(comparison: Comparison) -> str:
 
 
 def _results(comparison: Comparison) -> str:
-    found = table(comparison)
+    several = len(comparison.setting["seeds"]) > 1
+    found, more = table(comparison), measures(comparison)
+    notes = [
+        "Online error: rows whose predicted label was wrong, in the first pass.",
+        "Mistakes are the learner's own count, to which its bounds apply; in it a tie is a mistake.",
+        "Test error: the model after the last pass." if comparison.setting["test_rows"] else "",
+        "Numbers are means over the orders, with the standard deviation in brackets." if several else "",
+        "Time counts learning and predicting, without compilation.",
+    ]
+    parts = ["<h2>Results</h2>", _drawn(found), _note(" ".join(filter(None, notes)))]
+    if more is not None:
+        parts += [_drawn(more), _note(MEASURES), *_confusions(comparison)]
+    return "\n".join(parts)
+
+
+def _drawn(found: Table) -> str:
     head = "".join(f"<th>{escape(title).replace(' %', '&nbsp;%')}</th>" for title in found.titles)
     lines = []
     for i, line in enumerate(found.lines):
@@ -118,19 +141,27 @@ def _results(comparison: Comparison) -> str:
             for j, text in enumerate(line)
         )
         lines.append(f"<tr>{''.join(cells)}</tr>")
-    several = len(comparison.setting["seeds"]) > 1
-    notes = [
-        "Online error: rows whose predicted label was wrong, in the first pass.",
-        "Mistakes are the learner's own count, to which its bounds apply; in it a tie is a mistake.",
-        "Test error: the model after the last pass." if comparison.setting["test_rows"] else "",
-        "Numbers are means over the orders, with the standard deviation in brackets." if several else "",
-        "Time counts learning and predicting, without compilation.",
-    ]
-    return (
-        f'<h2>Results</h2>\n<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n'
-        + "\n".join(lines)
-        + f'\n</tbody>\n</table></div>\n<p class="note">{escape(" ".join(filter(None, notes)))}</p>'
-    )
+    body = "\n".join(lines)
+    return f'<div class="wide"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table></div>'
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>'
+
+
+def _confusions(comparison: Comparison) -> list[str]:
+    """Which label was taken for which, for each learner, folded away; not where there are too many labels to read."""
+    found = []
+    for learner in comparison.learners:
+        run = comparison.of(learner)[0].passes[0]
+        if len(run.labels) > MOST_LABELS:
+            return []
+        order = sorted(range(len(run.labels)), key=lambda i: run.labels[i])
+        titles = ("true label", *(str(run.labels[j]) for j in order))
+        lines = [(str(run.labels[i]), *(f"{run.confusion[i, j]:,}" for j in order)) for i in order]
+        drawn = _drawn(Table(titles, lines, set()))
+        found.append(f"<details><summary>Predicted labels of {escape(learner)}</summary>{drawn}</details>")
+    return found
 
 
 def _certificates(comparison: Comparison) -> str:
@@ -138,12 +169,13 @@ def _certificates(comparison: Comparison) -> str:
     for learner in comparison.learners:
         alike.setdefault(comparison.of(learner)[0].certificates, []).append(learner)
     lines = []
+    rows = comparison.of(comparison.learners[0])[0].rows
     for found, learners in alike.items():
         for i, c in enumerate(found):
             names = f'<td rowspan="{len(found)}">{",<br>".join(map(escape, learners))}</td>' if i == 0 else ""
             lines.append(
                 f'<tr>{names}<td class="words">{escape(c.name)}</td><td>{number(c.observed)}</td>'
-                f'<td>{number(c.bound)}</td><td class="words condition">{escape(c.holds_if)}</td></tr>'
+                f'<td>{bound_in_words(c, rows)}</td><td class="words condition">{escape(c.holds_if)}</td></tr>'
             )
     if not lines:
         return "<h2>Certificates</h2>\n<p>None of these learners gives a bound for this run.</p>"
@@ -151,7 +183,7 @@ def _certificates(comparison: Comparison) -> str:
     return (
         "<h2>Certificates</h2>\n"
         f"<p>Bounds that hold for this very run{which}, each with its condition. "
-        "An infinite bound says that the condition is not met.</p>\n"
+        "An infinite bound says that the condition is not met; one of more mistakes than rows says nothing here.</p>\n"
         '<div class="wide"><table>\n<thead><tr><th>learner</th><th class="words">bound on</th>'
         '<th>observed</th><th>bound</th><th class="words">holds if</th></tr></thead>\n<tbody>\n'
         + "\n".join(lines)

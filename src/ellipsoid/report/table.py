@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 from ellipsoid.certificates import Certificate
 from ellipsoid.evaluate.compare import Comparison, Row, Spread
 
+EMPTY = "says nothing here"
+
 
 class Table(NamedTuple):
-    """Titles and lines of text. ``best`` holds the places (line, column) of the lowest errors."""
+    """Titles and lines of text. ``best`` holds the places (line, column) of the lowest errors of a learner."""
 
     titles: tuple[str, ...]
     lines: list[tuple[str, ...]]
@@ -18,41 +20,92 @@ class Table(NamedTuple):
 
 
 def table(comparison: Comparison) -> Table:
-    """Errors in percent; where there were several orders, mean and standard deviation in brackets."""
+    """Errors in percent; where there were several orders, mean and standard deviation in brackets. The last lines are
+    rules that learn nothing, and kappa is what a learner avoids of the errors of the better of these.
+    """
     rows = comparison.table()
     several = len(comparison.setting["seeds"]) > 1
     tested = rows[0].test_error is not None
     titles = ("learner", "online error %", *(("test error %",) if tested else ()))
+    temporal = rows[0].repeat_error.mean < rows[0].majority_error.mean
+    one_label = rows[0].repeat_error.mean == rows[0].repeat_error.mean
+    titles += (f"kappa {'temporal' if temporal else 'majority'}",) if one_label else ()
     titles += ("mistakes", "updates", "rows/s", "seconds", "certificate on mistakes")
-    lines = [_line(row, several) for row in rows]
+    lines = []
+    for row in rows:
+        kappa = (row.kappa_temporal if temporal else row.kappa_majority,) if one_label else ()
+        lines.append(_line(row, kappa, several))
     best = {place for column in range(1, 2 + tested) for place in _lowest(lines, column)}
+    if one_label:
+        rules = {"repeat the last label": rows[0].repeat_error, "commonest label so far": rows[0].majority_error}
+        rest = ("",) * (len(titles) - 2)
+        lines += [(f"({name})", _spread(error, ".2f", several, 100), *rest) for name, error in rules.items()]
     return Table(titles, lines, best)
 
 
-def _line(row: Row, several: bool) -> tuple[str, ...]:
+def _spread(value: Spread, form: str, several: bool, factor: float = 1.0) -> str:
+    if value.mean != value.mean:
+        return ""
+    mean = format(factor * value.mean, form)
+    return f"{mean} ({factor * value.sd:{form.replace(',', '')}})" if several else mean
+
+
+def measures(comparison: Comparison) -> Table | None:
+    """What the error does not tell: how rare labels fare, and what rules that learn nothing leave; None where a row has
+    several labels.
+    """
+    rows = comparison.table()
+    if rows[0].balanced_error.mean != rows[0].balanced_error.mean:
+        return None
+    several = len(comparison.setting["seeds"]) > 1
+    titles = ("learner", "balanced error %", "F1", "kappa temporal", "kappa majority")
+    lines = [
+        (
+            row.learner,
+            _spread(row.balanced_error, ".2f", several, 100),
+            *(_spread(value, ".3f", several) for value in (row.f1, row.kappa_temporal, row.kappa_majority)),
+        )
+        for row in rows
+    ]
+    return Table(titles, lines, set(_lowest(lines, 1)))
+
+
+def _line(row: Row, kappa: tuple[Spread, ...], several: bool) -> tuple[str, ...]:
     def spread(value: Spread, form: str, factor: float = 1.0) -> str:
-        mean = format(factor * value.mean, form)
-        return f"{mean} ({factor * value.sd:{form.replace(',', '')}})" if several else mean
+        return _spread(value, form, several, factor)
 
     return (
         row.learner,
         spread(row.error, ".2f", 100),
         *(() if row.test_error is None else (spread(row.test_error, ".2f", 100),)),
+        *(spread(value, ".3f") for value in kappa),
         spread(row.mistakes, ",.0f"),
         spread(row.updates, ",.0f"),
         significant(row.speed),
         spread(row.seconds, ".3f"),
-        inequality(row.certificate) if row.certificate and isfinite(row.certificate.bound) else "none",
+        inequality(row.certificate, row.rows) if row.certificate and isfinite(row.certificate.bound) else "none",
     )
 
 
-def inequality(certificate: Certificate) -> str:
+def inequality(certificate: Certificate, rows: int) -> str:
     """What was observed beside what was guaranteed.
 
-    >>> inequality(Certificate("mistakes", 12, 40.26, ""))
-    '12 <= 40.3'
+    >>> inequality(Certificate("mistakes", 12, 40.26, ""), 1000), inequality(Certificate("mistakes", 12, 40.26, ""), 40)
+    ('12 <= 40.3', '12, the bound says nothing here')
     """
-    return f"{number(certificate.observed)} <= {number(certificate.bound)}"
+    bound = bound_in_words(certificate, rows)
+    return f"{number(certificate.observed)}{', the bound ' if bound == EMPTY else ' <= '}{bound}"
+
+
+def bound_in_words(certificate: Certificate, rows: int) -> str:
+    """A bound as a number, unless it allows a mistake on every row that was seen.
+
+    >>> bound_in_words(Certificate("updates", 3, 123456.0, ""), 500)
+    'says nothing here'
+    """
+    counts_rows = certificate.name.startswith(("mistakes", "updates"))
+    empty = counts_rows and isfinite(certificate.bound) and certificate.bound >= rows
+    return EMPTY if empty else number(certificate.bound)
 
 
 def number(value: float) -> str:

@@ -1,0 +1,96 @@
+"""Labels that come late: a row is predicted when it arrives, and learned only after so many more have arrived.
+
+The prediction of row t is then made by the model of rows 0 ... t - delay - 1. Rows whose label is still to come wait.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+
+def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any) -> Any:
+    """Predict row i of ``shown``, then learn row i of ``X``, for every i; rows are dicts, or of one width and kind."""
+    if shown is X and not isinstance(X, list):
+        return model.learn_predict(X, y, classes=classes)
+    if hasattr(type(model), "_learn_predict") and not isinstance(X, list):
+        return model._learn_predict(shown, X, y, classes)
+    predicted = np.empty(len(y), dtype=object)
+    for i in range(len(y)):
+        # A learner that has met no label yet has nothing to predict: None, which differs from every label.
+        known = hasattr(model, "classes_")
+        if isinstance(X, list):
+            predicted[i] = model.predict_one(shown[i]) if known else None
+            model.learn_one(X[i], y[i])
+        else:
+            predicted[i] = model.predict(shown[i : i + 1])[0] if known else None
+            model.partial_fit(X[i : i + 1], y[i : i + 1], classes=None if known else classes)
+    return predicted
+
+
+class LateLabels:
+    """A learner and the rows that it has predicted and not learned yet, at most ``delay`` of them.
+
+    >>> from ellipsoid.estimators import Perceptron
+    >>> late = LateLabels(Perceptron(), delay=2)
+    >>> X, y = np.array([[1.0], [-1.0], [1.0], [-1.0]]), np.array([1, 0, 1, 0])
+    >>> late.learn_predict(X, y, None).tolist()  # before row 3 only row 0 was learned
+    [None, None, None, 1]
+    >>> late.finish()
+    >>> late.model.t_
+    4
+    """
+
+    def __init__(self, model: Any, delay: int) -> None:
+        self.model, self.delay = model, delay
+        self.rows: Any = None
+        self.labels: Any = None
+
+    def learn_predict(self, X: Any, y: Any, classes: Any) -> Any:
+        """Predict the rows of X, each before the row that came ``delay`` rows earlier is learned."""
+        if y.ndim == 2:
+            raise ValueError("labels that come late must be one a row, not a matrix of them")
+        waiting = 0 if self.rows is None else len(self.labels)
+        rows = X if self.rows is None else _joined(self.rows, X)
+        labels = y if self.labels is None else np.concatenate([self.labels, y])
+        at_once = min(len(y), self.delay - waiting)
+        learned = len(labels) - self.delay
+        told = np.empty(len(y), dtype=object)
+        told[:at_once] = self._predict(X[:at_once])
+        if learned > 0:
+            shown = rows[waiting + at_once :]
+            told[at_once:] = predict_then_learn(self.model, shown, rows[:learned], labels[:learned], classes)
+        kept = max(0, learned)
+        self.rows, self.labels = rows[kept:], labels[kept:]
+        return told
+
+    def _predict(self, X: Any) -> Any:
+        if not hasattr(self.model, "classes_"):
+            return None
+        if isinstance(X, list):
+            return [self.model.predict_one(example) for example in X]
+        return self.model.predict(X) if X.shape[0] else []
+
+    def finish(self) -> None:
+        """Learn the rows that wait: the last labels have come."""
+        if self.rows is None or not len(self.labels):
+            return
+        if isinstance(self.rows, list):
+            for example, label in zip(self.rows, self.labels, strict=True):
+                self.model.learn_one(example, label)
+        else:
+            self.model.partial_fit(self.rows, self.labels)
+        self.rows = self.labels = None
+
+
+def _joined(before: Any, after: Any) -> Any:
+    """Rows, and rows that came later; sparse ones may have become wider."""
+    if isinstance(after, list):
+        return [*before, *after]
+    if not sparse.issparse(after):
+        return np.concatenate([before, after])
+    before = before.copy()
+    before.resize(before.shape[0], after.shape[1])
+    return sparse.vstack([before, after], format="csr")
