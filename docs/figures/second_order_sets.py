@@ -36,7 +36,7 @@ LEARNERS = {
 
 
 def main() -> None:
-    """Print a line for each learner: mean and deviation of the online error in percent, and the mean number of updates."""
+    """Print a line for each learner: mean and deviation of the online error in percent, and the mean of the updates."""
     from sklearn.base import clone
 
     print("| learner |", " | ".join(SETS), "|")

@@ -45,7 +45,10 @@ def test_measures_are_those_of_scikit_learn(pairs):
     np.testing.assert_allclose(kappa(found.matrix), metrics.cohen_kappa_score(y, told), atol=1e-12)
 
 
-@given(y=labels, told=st.lists(st.sampled_from(["a", "b", "c", "d", None]), min_size=60, max_size=60), cut=st.integers())
+predictions = st.lists(st.sampled_from(["a", "b", "c", "d", None]), min_size=60, max_size=60)
+
+
+@given(y=labels, told=predictions, cut=st.integers())
 def test_cuts_change_no_count(y, told, cut):
     told, y = np.array(told[: len(y)], dtype=object), np.array(y)
     cut %= len(y)
@@ -81,4 +84,4 @@ def test_label_sets_have_no_confusion_and_files_of_old_runs_none_either():
     for name in ("labels", "confusion", "label_counts", "repeat_errors", "majority_errors"):
         del record[name]
     old = Prequential.from_dict(record)
-    assert isnan(old.kappa_temporal) and isnan(old.balanced_error) and isnan(old.f1) and isnan(old.kappa)
+    assert all(map(isnan, (old.kappa_temporal, old.kappa_majority, old.kappa, old.balanced_error, old.f1)))
