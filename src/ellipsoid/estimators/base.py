@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from ellipsoid.certificates import Certificate
-from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
 from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refuse_masked
 
@@ -23,6 +22,7 @@ from .examples import one_row
 from .inputs import RowSource, check_memory, flaw_message
 from .interruption import LearnerMark, add_progress_note, without_interrupts
 from .labels import Codes, tidy
+from .learned_attributes import LearnedAttributes
 from .learner import NO_LABELS, Learner
 from .parameters import comparator_rows
 from .predict_then_learn import before_it_grows
@@ -32,7 +32,7 @@ FLOAT64 = np.dtype(np.float64)
 
 
 @declared
-class OnlineClassifier(OnlineParameters, ClassifierMixin, BaseEstimator):
+class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, BaseEstimator):
     """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example."""
 
     _core: Learner = field(init=False)
@@ -222,18 +222,20 @@ class OnlineClassifier(OnlineParameters, ClassifierMixin, BaseEstimator):
         return self
 
     def _learn_row(self, x: Any, y: Any) -> bool:
-        """Learn a dense row of float64, of known width and label; False if this is not one."""
-        if type(x) is not np.ndarray or x.dtype is not FLOAT64 or type(y) not in QUICK:
-            return False
+        """Learn a dense row of float64, or a dict, of known width, names and label; False if this is not one."""
         core = self._core
-        fast = core.fast or core.fast_row()
-        if x.shape != fast.shape:
+        if type(x) is dict:
+            fast = core.named or core.named_row()
+            if fast is None or type(y) not in QUICK or y not in fast.index or not fast.fill(x):
+                return False
+        elif type(x) is not np.ndarray or x.dtype is not FLOAT64 or type(y) not in QUICK:
             return False
-        code = fast.index.get(y)
-        if code is None:
-            return False
-        fast.code[0] = code
-        fast.row[...] = x
+        else:
+            fast = core.fast or core.fast_row()
+            if x.shape != fast.shape or y not in fast.index:
+                return False
+            fast.row[...] = x
+        fast.code[0] = fast.index[y]
         reached: int = fast.learn(*fast.learn_args)
         if reached < 0:
             raise ValueError(flaw_message(0, -1 - reached))
@@ -244,8 +246,14 @@ class OnlineClassifier(OnlineParameters, ClassifierMixin, BaseEstimator):
     def predict_one(self, x: Any) -> Any:
         """The label predicted for one example."""
         core = self._learned()
-        if type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (fast := core.fast or core.fast_row()).shape:
+        fast = None
+        if type(x) is dict:
+            fast = core.named or core.named_row()
+            fast = fast if fast is not None and fast.fill(x) else None
+        elif type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (core.fast or core.fast_row()).shape:
+            fast = core.fast
             fast.row[...] = x
+        if fast is not None:
             code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
             if code < 0:
                 raise ValueError(flaw_message(0, -1 - code))
@@ -294,47 +302,8 @@ class OnlineClassifier(OnlineParameters, ClassifierMixin, BaseEstimator):
         """A parameter as it was when learning started; what is set later is for the next start."""
         return (self._core.started if "_core" in self.__dict__ else {}).get(name, getattr(self, name))
 
-    def _fitted(self, name: str) -> Any:
-        if "_core" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something")
-        return self._core
-
     def __sklearn_is_fitted__(self) -> bool:
         return "_core" in self.__dict__
-
-    @property
-    def classes_(self) -> Labelled:
-        """Known labels, in the order of their indices."""
-        return self._fitted("classes_").labels.array()
-
-    @property
-    def coef_(self) -> NDArray[np.float64]:
-        """Weights of the features, one row per score."""
-        return np.array(self._fitted("coef_").weights()[:, 1:])
-
-    @property
-    def intercept_(self) -> NDArray[np.float64]:
-        """Weights of the constant feature (zero without an intercept)."""
-        return np.array(self._fitted("intercept_").weights()[:, 0])
-
-    @property
-    def t_(self) -> int:
-        """Examples seen."""
-        return self._fitted("t_").rounds
-
-    @property
-    def mistakes_(self) -> int:
-        """Examples with margin <= 0 when they were seen: ties count.
-
-        They are those of the hypothesis that learns, which the bounds speak of, also where an average or votes predict:
-        the errors of predictions are what ``learn_predict`` and ``prequential`` tell.
-        """
-        return int(self._fitted("mistakes_").tally[tallies.MISTAKES])
-
-    @property
-    def updates_(self) -> int:
-        """Examples that changed the hypothesis."""
-        return int(self._fitted("updates_").tally[tallies.UPDATES])
 
     def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
         """The bounds that hold for this run so far.

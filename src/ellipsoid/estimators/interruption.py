@@ -31,7 +31,7 @@ class LearnerMark(Mark):
         """Make the learner that again."""
         self.restore()
         learner.labels.forget(self.labels)
-        learner.fast = learner._predictor = None
+        learner.fast = learner.named = learner._predictor = None
         if learner.table is not None:
             learner.table.returned()
 

@@ -22,7 +22,7 @@ from ellipsoid.representation.tables import LinearTable, whole_blocks
 from .inputs import RowSource, flaw_message
 from .interruption import LearnerMark, without_interrupts
 from .labels import Codes, Labels
-from .one_row import NoOneRow, OneRow
+from .one_row import NoOneRow, OneNamedRow, OneRow
 from .predict_then_learn import WatchedBlock, watched_block
 
 Task = Binary | Multiclass | OneVsRest | MultiLabel
@@ -67,7 +67,9 @@ class Learner:
         self.table: Table = None  # type: ignore[assignment]
         self.tally = np.zeros(tallies.SIZE)
         self.work = np.zeros((WORK_ROWS, 1))
+        # Prepared calls for single rows, dense and named; None where something they rest on has changed.
         self.fast: Any = None
+        self.named: Any = None
         self._predictor: tuple[int, Any] | None = None
 
     # -- shape -------------------------------------------------------------------------------------------------
@@ -111,7 +113,7 @@ class Learner:
         self.mark_unknown()
         before = self.width
         if self.table.reserve(max(1, self.scores, classes if classes > 2 else 1), width) or self.width != before:
-            self.fast = self._predictor = None
+            self.fast = self.named = self._predictor = None
 
     def name(self, fresh: dict[Any, int] | None) -> None:
         """Learn the names of columns, behind those that are known; None where features have no names."""
@@ -141,7 +143,7 @@ class Learner:
         self.table.reserve(self.scores, self.width)
         if self.work.shape[1] < self.scores:
             self.work = np.zeros((WORK_ROWS, whole_blocks(2 * self.scores)))
-        self.fast = self._predictor = None
+        self.fast = self.named = self._predictor = None
 
     def task(self, ledger: Codes, mode: int = PLAIN, Y: NDArray[np.uint8] = NO_LABELS) -> Task:
         """How the labels of a ledger, or the label sets Y, meet the scores."""
@@ -179,7 +181,7 @@ class Learner:
     def finish(self) -> None:
         """Do what may be left to do behind a row that was learned."""
         self.table.finish()
-        self.fast = self._predictor = None
+        self.fast = self.named = self._predictor = None
 
     # -- learning ----------------------------------------------------------------------------------------------
 
@@ -290,7 +292,7 @@ class Learner:
                     self.table.grow(rows, int(ledger[ASIDE, reached]) if mode == ORDERED else reached)
                 start = reached
             if self.table.rep is not rep:
-                self.fast = None
+                self.fast = self.named = None
         except BaseException:
             self.undo(mark)
             raise
@@ -317,6 +319,14 @@ class Learner:
             self.table.prepare()
             self.fast = OneRow(self) if self.learns_single_rows else NoOneRow()
         return self.fast
+
+    def named_row(self) -> Any:
+        """The prepared call for single examples whose features have names; None where they take the long way."""
+        if self.named is None and type(self).fast_row is Learner.fast_row and self.learns_single_rows and self.features:
+            self.mark_unknown()
+            self.table.prepare()
+            self.named = OneNamedRow(self)
+        return self.named
 
     # -- prediction --------------------------------------------------------------------------------------------
 

@@ -1,11 +1,18 @@
-"""Learning and prediction of one dense row by a call whose arguments are prepared once."""
+"""Learning and prediction of one example by a call whose arguments are prepared once: dense rows, and dicts."""
 
-from typing import Any
+from functools import lru_cache
+from operator import itemgetter
+from struct import Struct, error
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ellipsoid.engine import Dense, decide, entry
+from ellipsoid.engine import CSR, Dense, decide, entry
 from ellipsoid.engine.tasks import PLAIN
+
+# Sets of names whose columns are kept in mind; beyond that the next examples begin a new collection.
+MOST_LAYOUTS = 256
 
 
 class NoOneRow:
@@ -14,17 +21,14 @@ class NoOneRow:
     shape = (-1,)
 
 
-class OneRow:
-    """Learning and prediction of one dense float64 row with every argument prepared: about a microsecond a call."""
+class _Prepared:
+    """Learning and prediction of the row in a buffer with every argument prepared: about a microsecond a call."""
 
-    def __init__(self, learner: Any) -> None:
+    def __init__(self, learner: Any, rows: Dense | CSR) -> None:
         self.index = learner.labels.index
         self.values = learner.labels.values
-        row = np.zeros((1, learner.width))
         ledger = np.zeros((1, 1), dtype=np.int64)
-        self.row, self.code = row[0], ledger[0]
-        self.shape = self.row.shape
-        rows = Dense(row, learner.constant)
+        self.code = ledger[0]
         task = learner.task(ledger, PLAIN, np.zeros((1, len(self.values)), dtype=np.uint8))
         table, work = learner.table, learner.work
         self.learn_args = (learner.rule, task, table.rep, rows, learner.tally, work, 0, 1)
@@ -37,3 +41,94 @@ class OneRow:
         """Index of the label that the averaged hypothesis gives to the row in the buffer."""
         task, _, rows, work = self.decide_args
         return int(self.decide(task, learner.predictor(), rows, work))
+
+
+class OneRow(_Prepared):
+    """Single rows given as dense float64 arrays."""
+
+    def __init__(self, learner: Any) -> None:
+        row = np.zeros((1, learner.width))
+        self.row = row[0]
+        self.shape = self.row.shape
+        super().__init__(learner, Dense(row, learner.constant))
+
+
+class _Layout(NamedTuple):
+    """Where the values of an example with certain names go."""
+
+    values: Any
+    """Takes them out, in the order of their columns."""
+    write: Any
+    columns: NDArray[np.int32]
+
+
+class OneNamedRow(_Prepared):
+    """Single examples given as dicts, of names that are all known.
+
+    Many streams of dicts have few sets of names: what is to be done with the values of a set is worked out when it
+    comes for the second time. Where sets hardly ever come again, as with the words of a text, none is looked for.
+    """
+
+    def __init__(self, learner: Any) -> None:
+        self.columns: dict[Any, int] = learner.features
+        self.layouts: dict[tuple[Any, ...], _Layout | None] = {}
+        self.present: _Layout | None = None
+        self.hits = 0
+        room = len(self.columns)
+        self.data, self.indices = np.zeros(room), np.zeros(room, dtype=np.int32)
+        self.ends = np.zeros(2, dtype=np.int32)
+        self.places: Any = memoryview(self.data), memoryview(self.indices)  # type: ignore[arg-type]
+        # 1.0 would be found where 1 is a name, and is none.
+        self.whole_numbers = any(isinstance(name, int) for name in self.columns)
+        super().__init__(learner, CSR(self.data, self.indices, self.ends, learner.constant, learner.width))
+
+    def fill(self, example: dict[Any, Any]) -> bool:
+        """Put an example into the buffer; False where a name is not known, or a value no number."""
+        if self.whole_numbers and not {*map(type, example)} <= {str, int}:
+            return False
+        try:
+            if self.hits < 0:
+                return self._fill_by_columns(example)
+            names = tuple(example)
+            layout = self.layouts.get(names)
+            if layout is None:
+                return self._fill_by_columns(example) and self._note(names)
+            if layout is not self.present:
+                self.indices[: len(names)] = layout.columns
+                self.ends[1] = len(names)
+                self.present = layout
+                self.hits += 1
+            layout.write(self.data, 0, *layout.values(example))
+        except (KeyError, TypeError, OverflowError, error):
+            return False
+        return True
+
+    def _fill_by_columns(self, example: dict[Any, Any]) -> bool:
+        count = len(example)
+        values = dict(zip(map(self.columns.__getitem__, example), example.values(), strict=False))
+        columns = sorted(values)
+        self.present = None
+        write_values, write_columns = _writers(count)
+        write_values(self.places[0], 0, *map(values.__getitem__, columns))
+        write_columns(self.places[1], 0, *columns)
+        self.ends[1] = count
+        return count > 0
+
+    def _note(self, names: tuple[Any, ...]) -> bool:
+        """Work out a layout for names that came together before; remember those that did not."""
+        layout = None
+        if names in self.layouts:
+            count, order = len(names), itemgetter(*sorted(names, key=self.columns.__getitem__))
+            take = order if count > 1 else lambda one: (order(one),)
+            layout = _Layout(take, _writers(count)[0], self.indices[:count].copy())
+        elif len(self.layouts) >= MOST_LAYOUTS:
+            self.hits = 0 if self.hits else -1
+            self.layouts.clear()
+        self.layouts[names] = layout
+        return True
+
+
+@lru_cache(maxsize=1024)
+def _writers(count: int) -> tuple[Any, Any]:
+    """What writes so many numbers, and so many columns, into a buffer."""
+    return Struct(f"{count}d").pack_into, Struct(f"{count}i").pack_into

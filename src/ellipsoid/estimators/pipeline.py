@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.exceptions import NotFittedError
 
 from ellipsoid.certificates import Certificate
-from ellipsoid.streams.label_kinds import refuse_masked
+from ellipsoid.streams.label_kinds import QUICK, refuse_masked
 
 from . import persist
 from .examples import row_of
@@ -83,6 +83,8 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def learn_one(self, x: Any, y: Any) -> Self:
         """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
+        if type(x) is dict and self._learn_named(x, y):
+            return self
         if isinstance(x, dict):
             row, columns = self._named(x)
 
@@ -93,6 +95,33 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             self._pass(_row(x), lambda learner, rows: learner.learn_one(_single(rows), y))
         return self
+
+    def _learn_named(self, x: dict[Any, Any], y: Any) -> bool:
+        """Learn a dict of known names and label by prepared calls; False if this is not one."""
+        fast = self._filled(x)
+        if fast is None or type(y) not in QUICK or y not in fast.index:
+            return False
+        core, scaler = self.learner_._core, self.scaler_
+        fast.code[0] = fast.index[y]
+        rounds, before = core.rounds, scaler.remember_columns(fast.indices[: fast.ends[1]])
+        try:
+            scaler.scale_in_place(fast.data, fast.indices, fast.ends, learn=True)
+            learned: bool = fast.learn(*fast.learn_args) == 1
+        except BaseException:
+            if core.rounds == rounds:
+                without_interrupts(lambda: scaler.recall(before))
+            raise
+        if not learned:
+            scaler.recall(before)
+        return learned
+
+    def _filled(self, x: dict[Any, Any]) -> Any:
+        """The learner's prepared call with the example, not scaled yet, in its buffer; None where it has none."""
+        if not (self.__sklearn_is_fitted__() and self.scaler_.scales_in_place):
+            return None
+        core = self.learner_._core
+        fast = core.named or core.named_row()
+        return fast if fast is not None and fast.fill(x) else None
 
     def _pass(self, X: Any, learn: Any, growing: bool = False, watch: bool = False) -> Any:
         """Scale and learn; rows that the learner has not learned the scaler has not seen either."""
@@ -156,6 +185,13 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def predict_one(self, x: Any) -> Any:
         """The label predicted for one example."""
         learner, scaler = self._learned_pair()
+        fast = self._filled(x) if type(x) is dict else None
+        if fast is not None:
+            scaler.scale_in_place(fast.data, fast.indices, fast.ends, learn=False)
+            core = learner._core
+            code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
+            if code >= 0:
+                return fast.values[code]
         if isinstance(x, dict):
             known = {name: value for name, value in x.items() if name in (learner._core.features or {})}
             row, columns = self._named(known)

@@ -1,5 +1,6 @@
 """Preprocessing that streams: running standardisation and unit length, as scikit-learn transformers."""
 
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -74,6 +75,21 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    # -- single sparse rows ------------------------------------------------------------------------------------
+
+    @property
+    def scales_in_place(self) -> bool:
+        """Can a sparse row be scaled where it lies?"""
+        return True
+
+    def scale_in_place(self, data: Any, indices: Any, ends: Any, learn: bool) -> None:
+        """Scale one sparse row of known columns, which is learned before if ``learn``."""
+        raise NotImplementedError
+
+    def remember_columns(self, columns: Any) -> Any:
+        """What learning a row with these columns is about to change."""
+        return self.n_features_in_
 
     # -- what a subclass gives ---------------------------------------------------------------------------------
 
@@ -250,6 +266,21 @@ class StandardStream(Scaler):
         self.n_samples_seen_ = int(seen)
         return answer
 
+    @property
+    def scales_in_place(self) -> bool:
+        """Can a sparse row be scaled where it lies? Not where means are subtracted, nor where the table is a file's."""
+        return not self._centre and bool(self._moments.flags.writeable)
+
+    def scale_in_place(self, data: Any, indices: Any, ends: Any, learn: bool) -> None:
+        """Scale one sparse row of known columns, which is learned before if ``learn``."""
+        args = (data, indices, ends, self._moments, float(self.n_samples_seen_), learn, data, NOTHING[0])
+        self.n_samples_seen_ = int(_scale_sparse_row()(*args))
+
+    def remember_columns(self, columns: Any) -> Any:
+        """What learning a row with these columns is about to change."""
+        kept = columns.copy()
+        return self.n_features_in_, self.n_samples_seen_, self._moments, kept, self._moments[:, kept]
+
     def _reserve(self, width: int) -> None:
         """Room for more columns; it doubles, so that names that come one by one do not copy all before them."""
         if not self._moments.flags.writeable:
@@ -319,6 +350,10 @@ class UnitNorm(Scaler):
     def __init__(self, *, grow_features: bool = False) -> None:
         self.grow_features = grow_features
 
+    def scale_in_place(self, data: Any, indices: Any, ends: Any, learn: bool) -> None:
+        """Scale one sparse row."""
+        _unit_row()(data, ends.astype(np.int64), data)
+
     def _run(self, source: RowSource, learn: bool, write: bool) -> Any:
         if learn:
             self.n_features_in_ = max(self.n_features_in_, source.width)
@@ -338,6 +373,18 @@ class UnitNorm(Scaler):
             dense = (values, np.arange(stop - start + 1) * source.width, answer[start:stop].reshape(-1))
             entry(running.unit_rows, *dense)(*dense)
         return answer
+
+
+@cache
+def _scale_sparse_row() -> Any:
+    """The compiled function for the arrays of a single row, whose types never change."""
+    row, columns = np.zeros(1), np.zeros(2, dtype=np.int32)
+    return entry(running.scale_sparse_rows, row, columns, columns, np.zeros((3, 1)), 0.0, True, row, row)
+
+
+@cache
+def _unit_row() -> Any:
+    return entry(running.unit_rows, np.zeros(1), np.zeros(2, dtype=np.int64), np.zeros(1))
 
 
 SCALERS: dict[str, Any] = {scaler.__name__: scaler for scaler in (StandardStream, UnitNorm)}

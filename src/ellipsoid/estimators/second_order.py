@@ -80,7 +80,7 @@ class LinearGaussianLearner(GaussianLearner):
         self.chosen = "diagonal"
         if isinstance(self.table, GaussianTable):
             self.table = self.table.diagonal(self.kind)
-            self.fast = self._predictor = None
+            self.fast = self.named = self._predictor = None
 
     def new_table(self, by_class: bool) -> GaussianTable | DiagonalTable:  # type: ignore[override]
         """Weights with a covariance."""

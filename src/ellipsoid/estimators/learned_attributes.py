@@ -1,0 +1,55 @@
+"""What an online learner has learned so far, as the attributes that scikit-learn's users look for."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.engine import tally as tallies
+
+from .checks import Labelled
+
+
+class LearnedAttributes:
+    """Labels, weights and counts; none of them is there before something was learned."""
+
+    _core: Any
+
+    def _fitted(self, name: str) -> Any:
+        if "_core" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__} has no {name} before it has learned something")
+        return self._core
+
+    @property
+    def classes_(self) -> Labelled:
+        """Known labels, in the order of their indices."""
+        return self._fitted("classes_").labels.array()
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Weights of the features, one row per score."""
+        return np.array(self._fitted("coef_").weights()[:, 1:])
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """Weights of the constant feature (zero without an intercept)."""
+        return np.array(self._fitted("intercept_").weights()[:, 0])
+
+    @property
+    def t_(self) -> int:
+        """Examples seen."""
+        return self._fitted("t_").rounds
+
+    @property
+    def mistakes_(self) -> int:
+        """Examples with margin <= 0 when they were seen: ties count.
+
+        They are those of the hypothesis that learns, which the bounds speak of, also where an average or votes predict:
+        the errors of predictions are what ``learn_predict`` and ``prequential`` tell.
+        """
+        return int(self._fitted("mistakes_").tally[tallies.MISTAKES])
+
+    @property
+    def updates_(self) -> int:
+        """Examples that changed the hypothesis."""
+        return int(self._fitted("updates_").tally[tallies.UPDATES])

@@ -1,0 +1,108 @@
+"""Single examples given as dicts: the quick way must be the long way, to the last bit and the last error."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from ellipsoid import AROW, MIRA, PassiveAggressive, Perceptron, Scaled, UnitNorm
+
+MAKERS = {
+    "PA": PassiveAggressive,
+    "PA, averaged": lambda: PassiveAggressive(average=True),
+    "MIRA": MIRA,
+    "AROW": lambda: AROW(shape="diagonal"),
+    "scaled": lambda: Scaled(Perceptron()),
+    "unit": lambda: Scaled(PassiveAggressive(), scaler=UnitNorm()),
+}
+
+
+def stream(kind, classes, rows=400, seed=0):
+    """Examples with the same names in each, in one of a few sets, or with others each time."""
+    rng = np.random.default_rng(seed)
+    names = [f"name {i}" for i in range(30)] if kind != "numbers" else list(range(30))
+    sets = [list(rng.permutation(30)[:12]) for _ in range(3)]
+    examples = []
+    for t in range(rows):
+        chosen = {"same": range(30), "numbers": range(30), "few": sets[t % 3]}.get(kind, rng.permutation(30)[:9])
+        x = {names[i]: float(v) for i, v in zip(chosen, rng.normal(size=len(chosen)), strict=True)}
+        if t < 3:  # every name is met early, so that rows of a matrix can have the same columns
+            x = {name: x.get(name, 0.5) for name in names}
+        examples.append((x, int(sum(list(x.values())[:4]) * 2) % classes))
+    return names, examples
+
+
+@pytest.mark.parametrize("kind", ["same", "numbers", "few", "varied"])
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("name", MAKERS)
+def test_dicts_are_learned_as_rows_of_a_matrix(name, classes, kind):
+    names, examples = stream(kind, classes)
+    columns = {each: j for j, each in enumerate(examples[0][0])}
+    model, rows = MAKERS[name](), MAKERS[name]()
+    for t, (x, y) in enumerate(examples):
+        told = model.predict_one(x) if t else None
+        row = sp.csr_matrix((list(x.values()), [columns[n] for n in x], [0, len(x)]), shape=(1, len(names)))
+        row.sort_indices()
+        if t:
+            assert told == rows.predict(row)[0]
+        model.learn_one(x, y)
+        rows.partial_fit(row, [y])
+    np.testing.assert_array_equal(model.coef_, rows.coef_)
+    assert (model.t_, model.mistakes_, model.updates_) == (rows.t_, rows.mistakes_, rows.updates_)
+    assert getattr(model, "learner_", model)._core.named is not None  # it was the quick way
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@pytest.mark.parametrize(
+    "bad",
+    [{"name 1": "grey"}, {"name 1": None}, {"name 1": np.nan}, {"name 1": np.inf}, {"name 1": 1j}, {1.0: 2.0}],
+    ids=str,
+)
+def test_bad_examples_are_refused_and_change_nothing(name, bad):
+    _, examples = stream("same", 2, rows=60)
+    model, twin = MAKERS[name](), MAKERS[name]()
+    for x, y in examples[:40]:
+        model.learn_one(x, y)
+        twin.learn_one(x, y)
+    for x in (bad, {**examples[0][0], **bad}):
+        with pytest.raises(ValueError, match="name 1|row 0|names"):
+            model.learn_one(x, 1)
+    for x, y in examples[40:]:
+        model.learn_one(x, y)
+        twin.learn_one(x, y)
+    np.testing.assert_array_equal(model.coef_, twin.coef_)
+    assert model.t_ == twin.t_
+
+
+def test_names_that_are_whole_numbers_are_not_those_that_equal_them():
+    model = PassiveAggressive()
+    for t in range(30):
+        model.learn_one({1: float(t % 2), 2: 1.0}, t % 2)
+    with pytest.raises(ValueError, match="feature names"):
+        model.learn_one({1.0: 1.0}, 1)
+    assert model.t_ == 30
+
+
+def test_new_names_labels_and_empty_examples_in_between():
+    model = PassiveAggressive()
+    for t in range(20):
+        model.learn_one({"a": 1.0 - 2 * (t % 2), "b": 0.1}, t % 2)
+    model.learn_one({"a": 1.0, "c": 2.0}, 0).learn_one({}, 1).learn_one({"c": 1.0}, 2).learn_one({"b": True}, 2)
+    assert (model.t_, model.n_features_in_, model.classes_.tolist()) == (24, 3, [0, 1, 2])
+    assert model.predict_one({"a": 1.0, "never met": 5.0}) == model.predict_one({"a": 1.0})
+    assert model.predict_one({"a": np.float32(1.0)}) == model.predict_one({"a": 1})
+
+
+def test_what_follows_a_file_is_the_same(tmp_path):
+    from ellipsoid import load
+
+    _, examples = stream("few", 3, rows=80)
+    whole = Scaled(Perceptron())
+    for x, y in examples[:50]:
+        whole.learn_one(x, y)
+    whole.save(tmp_path / "half")
+    again = load(tmp_path / "half")
+    for x, y in examples[50:]:
+        whole.learn_one(x, y)
+        again.learn_one(x, y)
+    np.testing.assert_array_equal(whole.coef_, again.coef_)
+    np.testing.assert_array_equal(whole.scaler_.var_, again.scaler_.var_)
