@@ -106,4 +106,6 @@ def recover_bounds(table: EllipsoidTable) -> None:
         inverse = min(inverse, 2.0 / least) if least > 0.0 else inverse
     numbers[STEEP] = max(0.0, inverse - 1.0)
     if table.form is not None:
-        table.form.recover_bounds(table.linear, *table.extent)
+        # Arrays whose squares overflow, which no learning makes, have infinite bounds.
+        with np.errstate(over="ignore"):
+            table.form.recover_bounds(table.linear, *table.extent)

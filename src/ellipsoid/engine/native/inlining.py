@@ -53,7 +53,8 @@ class _InlinedLowering(NativeLowering):
         nobody: list[Any] = []
         key = nobody.append
         state.targetctx.insert_user_function(key, lowered.fndesc, [state.library])
-        state.reload_init.extend(state.library._reload_init)
+        # Older versions of numba have none.
+        state.reload_init.extend(getattr(state.library, "_reload_init", ()))
         state["cr"] = lowered._replace(cfunc=key)
         return True
 
