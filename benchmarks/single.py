@@ -3,7 +3,10 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ellipsoid import PassiveAggressive
+import numpy as np
+from sklearn.base import clone
+
+from ellipsoid import PassiveAggressive, Scaled
 
 from . import peers
 from .data import Data, made
@@ -16,6 +19,9 @@ def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
     """``learn_one`` beside river, one-row ``partial_fit`` beside scikit-learn."""
     data = made(500 if quick else 5000, WIDTH)
     yield compare(one_example(data), effort)
+    for title, examples in dict_streams(300 if quick else 2000).items():
+        for scaled in (False, True):
+            yield compare(dicts(title, examples, scaled), effort)
     yield compare(one_row(data), effort)
 
 
@@ -29,6 +35,47 @@ def one_example(data: Data) -> Case:
         Contender("PassiveAggressive", lambda: _known(PassiveAggressive(), data), _loop(arrays), "1-D arrays"),
         [_river(name, data) for name in ("PAClassifier", "Perceptron", "LogisticRegression")],
     )
+
+
+def dict_streams(count: int) -> dict[str, list[tuple[dict[str, float], bool]]]:
+    """Examples as services hand them over: always the same names, or other words each time."""
+    rng = np.random.default_rng(0)
+    words = [f"word {i}" for i in range(2000)]
+
+    def examples(names: Callable[[], list[str]]) -> list[tuple[dict[str, float], bool]]:
+        found = [dict(zip(chosen := names(), rng.normal(size=len(chosen)).tolist(), strict=True)) for _ in range(count)]
+        return [(x, sum(list(x.values())[:5]) > 0) for x in found]
+
+    return {
+        "20 names": examples(lambda: words[:20]),
+        "200 names": examples(lambda: words[:200]),
+        "20 of 2,000 words": examples(lambda: [words[i] for i in rng.choice(2000, 20, replace=False)]),
+    }
+
+
+def dicts(title: str, examples: list[tuple[dict[str, float], bool]], scaled: bool) -> Case:
+    """``predict_one`` then ``learn_one`` of the same dicts by both; every name has been met before the clock runs."""
+
+    def met(model: Any) -> Any:
+        for x, y in examples:
+            model.learn_one(x, y)
+        return model
+
+    ours = Scaled(PassiveAggressive()) if scaled else PassiveAggressive()
+    peer = "river StandardScaler | PAClassifier" if scaled else "river PAClassifier"
+    if peers.absent("river"):
+        rival = peers.missing(peer, "river")
+    else:
+        from river import linear_model, preprocessing
+
+        def make() -> Any:
+            model = linear_model.PAClassifier()
+            return met(preprocessing.StandardScaler() | model if scaled else model)
+
+        rival = Contender(peer, make, _loop(examples), "dicts", target=Target(1))
+    name = "learn-one-dicts-scaled" if scaled else "learn-one-dicts"
+    mine = Contender(type(ours).__name__, lambda: met(clone(ours)), _loop(examples), "dicts")
+    return Case(name, f"predict_one then learn_one, dicts of {title}", len(examples), mine, [rival])
 
 
 def _known(model: Any, data: Data) -> Any:
