@@ -52,6 +52,12 @@ class CopiesLearner(Learner):
 
         without_interrupts(count)
 
+    def finish(self) -> None:
+        """Let that clock show the rows that were counted, if the count was broken off before it did."""
+        super().finish()
+        if self.knows_one_label:
+            self.table.shared[slots.COPY_ROUNDS] = self.rounds
+
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         """Take back what a model file holds."""
         scores, columns = self.functions(len(labels)), arrays["M"].shape[0]
