@@ -80,8 +80,12 @@ def score_columns(rep, size, first, stop):
     """The sums of columns first..stop of ``W`` over the packed row."""
     while first < stop:
         blocks = (stop - first + LANES - 1) // LANES
-        if blocks >= 8:
-            first = score_copies(rep, size, first, zero_sums(8))
+        if blocks >= 14:
+            first = score_copies(rep, size, first, zero_sums(14))
+        elif blocks >= 10:
+            first = score_copies(rep, size, first, zero_sums(10))
+        elif blocks >= 6:
+            first = score_copies(rep, size, first, zero_sums(6))
         elif blocks >= 4:
             first = score_copies(rep, size, first, zero_sums(4))
         elif blocks >= 2:
@@ -98,6 +102,9 @@ def score_copies(rep, size, first, sums):
         coming = np.uint64(index[np.uint64(min(k + AHEAD, size - 1))])
         for r in range(first, first + LANES * len(sums), CACHE_LINE):
             prefetch(W, coming, r)
+        if first == 0:
+            # The metric's numbers are asked for next.
+            prefetch(W, coming, W.shape[1] - 1)
         sums = add_products(sums, W, np.uint64(index[np.uint64(k)]), first, value[np.uint64(k)])
     store_sums(sums, rep.scores, first)
     return first + LANES * len(sums)

@@ -13,7 +13,7 @@ from math import sqrt
 
 import numpy as np
 
-from ellipsoid.engine.generic import helper
+from ellipsoid.engine.generic import FUSE, helper
 
 from .copies import ENERGY, LENGTH, MET, ROWS, SHAPED
 
@@ -28,7 +28,7 @@ def length_of(rep, size):
     total, place = 0.0, np.uint64(W.shape[1] - FEATURE_SIZE)
     for k in range(size):
         largest, x = W[np.uint64(index[np.uint64(k)]), place], abs(value[np.uint64(k)])
-        share = x / largest if x < largest else 1.0
+        share = x / (largest if x < largest else x)
         total += share * share
     return sqrt(total)
 
@@ -80,7 +80,8 @@ def find_direction(rep, size):
             energy += far * share
             far /= largest
             v[np.uint64(k)] = far
-            reach = max(reach, abs(far))
+            reach = far if far > reach else (-far if -far > reach else reach)
+            W[j, squares] += share * share
     return energy, reach
 
 
@@ -91,18 +92,24 @@ def absorb_row(rep, size, length, energy):
     sizes, squares = np.uint64(W.shape[1] - FEATURE_SIZE), np.uint64(W.shape[1] - SQUARES)
     shared[ROWS] += 1.0
     shared[LENGTH] += length
-    for k in range(size):
-        j = np.uint64(index[np.uint64(k)])
-        share = value[np.uint64(k)] / W[j, sizes]
-        W[j, squares] += share * share
     if P.shape[0] > 0:
+        for k in range(size):
+            j = np.uint64(index[np.uint64(k)])
+            share = value[np.uint64(k)] / W[j, sizes]
+            W[j, squares] += share * share
         # Both triangles are written by the same products, so that P stays symmetric to the last bit.
         shrink = sqrt(1.0 / (1.0 + energy))
         for j in range(P.shape[0]):
             v[j] *= shrink
-        for i in range(P.shape[0]):
-            for j in range(P.shape[0]):
-                P[i, j] -= v[i] * v[j]
+        subtract_square(P, v)
+
+
+@helper(fast=FUSE, inline=False)
+def subtract_square(P, v):
+    """``P - v v'``."""
+    for i in range(P.shape[0]):
+        for j in range(P.shape[0]):
+            P[i, j] -= v[i] * v[j]
 
 
 @helper()
