@@ -1,9 +1,10 @@
 """Write front.md, the tables of "The learner to start with": one pass of every linear learner over eighteen sets.
 
 Three random orders of the training part, which also draw the test part where a set has none; two sets are streams, kept
-in their order of time and judged by the errors made on the way. Of the longest 60,000 rows are taken. Every contender gets the rows twice, as published and
-prepared (SETS says how). Peers are judged by the better of the two, with hindsight, EllipsoidClassifier by the rows as
-published. Peers that are not installed are left out; ``front_peers`` runs them.
+in their order of time and judged by the errors made on the way. Of long sets 60,000 rows are taken. Every contender
+gets the rows twice, as published and prepared (SETS says how). Peers are judged by the better of the two, with
+hindsight, EllipsoidClassifier by the rows as published. Peers that are not installed are left out; ``front_peers``
+runs them.
 
     ELLIPSOID_DATA=... python docs/figures/front.py [--only CONTENDER] [set ...]
 

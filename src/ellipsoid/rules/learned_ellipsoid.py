@@ -196,7 +196,7 @@ def learn_packed(rule, task, rep, size, y, past, work):
     if steps > 0:
         add_step(rep, size, steps)
     if energy > 0.0:
-        absorb_row(rep, size, length, energy)
+        absorb_row(rep, length, energy)
     return steps > 0
 
 

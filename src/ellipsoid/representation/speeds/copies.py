@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipsoid.engine.generic import helper
+from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.native.memory import prefetch
 from ellipsoid.engine.native.vector_sums import LANES, add_products, store_sums, zero_sums
 from ellipsoid.engine.protocol import score
@@ -118,7 +118,7 @@ def average_scores(rep, first, n, past):
         scores[block + r] = scores[r] - scores[block + r] / past if past > 0.0 else scores[r]
 
 
-@helper()
+@helper(fast=FUSE)
 def add_step(rep, size, steps):
     """Add the direction to the ``steps`` first columns listed in ``columns``, each times its coefficient in ``step``.
 

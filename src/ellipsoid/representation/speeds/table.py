@@ -47,7 +47,10 @@ class CopiesTable(Table):
         return bool(len(self.P) > 0)
 
     def _columns_of(self, functions: int) -> int:
-        """How many numbers one column of the rows needs in ``W``: its weights, and two of the metric."""
+        """How many numbers one column of the rows needs in ``W``: its weights, and two of the metric.
+
+        Beyond one cache line they are whole lines, so that no block of weights begins in the middle of one.
+        """
         needed = whole_blocks(2 * self.copies * whole_blocks(functions) + 2)
         return needed if needed < CACHE_LINE else -(-needed // CACHE_LINE) * CACHE_LINE
 
