@@ -160,7 +160,7 @@ class EllipsoidClassifier(OnlineClassifier):
             counted = (slots.COPY_MISTAKES, slots.UNANSWERED, slots.COPY_GAIN, slots.PRICE, slots.COPY_STEPS)
             mistakes, unanswered, gain, price, steps = (float(own[slot]) for slot in counted)
             run = bounds.CopyRun(
-                name, mistakes, unanswered, gain, price, steps, float(settings[0]), many=len(learner.labels) > 2
+                name, int(mistakes), unanswered, gain, price, steps, float(settings[0]), many=len(learner.labels) > 2
             )  # fmt: skip
             found.append(bounds.mistakes_of_last(run, HUGE))
         return found
