@@ -13,7 +13,7 @@ from math import sqrt
 
 import numpy as np
 
-from ellipsoid.engine.generic import FUSE, helper
+from ellipsoid.engine.generic import FUSE, SUM, helper
 
 from .copies import ENERGY, LENGTH, MET, ROWS, SHAPED
 
@@ -21,7 +21,7 @@ from .copies import ENERGY, LENGTH, MET, ROWS, SHAPED
 FEATURE_SIZE, SQUARES = 2, 1
 
 
-@helper()
+@helper(fast=SUM)
 def length_of(rep, size):
     """The length of the packed row, each value in units of the largest one that its column had."""
     W, index, value = rep.W, rep.positions, rep.value
@@ -61,10 +61,9 @@ def find_direction(rep, size):
         j, x = np.uint64(index[np.uint64(k)]), value[np.uint64(k)]
         largest = met(W, j, x)
         share = x / largest
-        far = share / sqrt(1.0 + W[j, squares])
+        far = x / (largest * largest * sqrt(1.0 + W[j, squares]))
         W[j, squares] += share * share
-        energy += far * share
-        far /= largest
+        energy += far * x
         v[np.uint64(k)] = far
         reach = max(reach, abs(far))
     return energy, reach
