@@ -27,7 +27,7 @@ def vowpal_wabbit(loss):
         kind = f"--oaa {classes}" if classes > 2 else ""
         with TemporaryDirectory() as folder:
             train, test, model, said = (Path(folder) / name for name in ("train", "test", "model", "said"))
-            train.write_text("".join(lines(X, y, classes)))
+            train.write_text(text(X, y, classes))
             start = process_time()
             Workspace(
                 f"--quiet --loss_function {loss} {kind} -b 22 --no_stdin -d {train} -p {said} -f {model}"
@@ -35,7 +35,7 @@ def vowpal_wabbit(loss):
             seconds = process_time() - start
             found = {"online": wrong(said, y, classes), "test": None, "seconds": seconds}
             if len(y_test):
-                test.write_text("".join(lines(X_test, y_test, classes)))
+                test.write_text(text(X_test, y_test, classes))
                 Workspace(f"--quiet -t -i {model} --no_stdin -d {test} -p {said}").finish()
                 found["test"] = wrong(said, y_test, classes)
         return found
@@ -49,8 +49,22 @@ def wrong(path, y, classes):
     return float(np.mean((said - 1 if classes > 2 else said > 0.0) != y))
 
 
-def lines(X, y, classes):
+# Rows and their text, of both parts in both forms: three losses read the same.
+written = []
+
+
+def text(X, y, classes):
     """Rows as text for Vowpal Wabbit."""
+    for rows, found in written:
+        if rows is X:
+            return found
+    written.append((X, "".join(lines(X, y, classes))))
+    del written[:-4]
+    return written[-1][1]
+
+
+def lines(X, y, classes):
+    """The lines of a text."""
     X = csr_matrix(X)
     X.eliminate_zeros()
     indices, data = X.indices.tolist(), X.data.tolist()

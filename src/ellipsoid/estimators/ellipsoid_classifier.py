@@ -82,7 +82,7 @@ class EllipsoidClassifier(OnlineClassifier):
     ----------
     speeds : {3, 1}
         Three copies, *usual*, *careful* (ten times the damping, the same margin for all rows) and *bold* (no cap, three
-        tenths of the damping), or the usual one alone, in half the time or less.
+        tenths of the damping), or the usual one alone, in 40 to 75 % of the time.
     C : float
         Cap of the usual and the careful speed: no row moves its score by more than C margins. Larger values follow
         changes faster, smaller ones withstand noise.
