@@ -53,8 +53,10 @@ def rows_of(name, order):
         shuffled, kept = rng.permutation(len(data.y)), len(data.y) - len(data.y) // 5
         X, y, X_test, y_test = (part[rows] for rows in (shuffled[:kept], shuffled[kept:]) for part in (data.X, data.y))
     labels, codes = np.unique(np.concatenate([y, y_test]), return_inverse=True)
-    y, y_test = codes[: len(y)][:MOST], codes[len(y) :][:MOST]
-    X, X_test = (csr_matrix(part[:MOST], dtype=float) for part in (X, X_test))
+    # The rows of a test part may lie in an order of their own: every so many of them are taken.
+    some = slice(None, None, -(-len(y_test) // MOST) or 1)
+    y, y_test = codes[: len(y)][:MOST], codes[len(y) :][some]
+    X, X_test = (csr_matrix(part, dtype=float) for part in (X[:MOST], X_test[some]))
     if name.endswith("-log"):
         X, X_test = (unit(part.log1p()) for part in (X, X_test))
     if X.nnz > 0.5 * X.shape[0] * X.shape[1]:
@@ -168,9 +170,16 @@ def figures(results, name, contender, what):
     """One figure of all orders, in the form of rows that is best for it, or those as published for ours; or None."""
     forms = results[name].get(contender, {})
     chosen = FORMS[:1] if CONTENDERS[contender][0] in OURS else FORMS
-    found = [[run[what] for run in forms.get(form, [])] for form in chosen]
+    orders = orders_of_all(results, name) if whole(results, name, contender) else 1
+    found = [[run[what] for run in forms.get(form, [])[:orders]] for form in chosen]
     found = [values for values in found if values and None not in values]
     return min(found, key=np.mean) if found else None
+
+
+def orders_of_all(results, name):
+    """How many orders every contender that learned all rows has run: further ones would not be the same for all."""
+    finished = [contender for contender in results[name] if whole(results, name, contender)]
+    return min(len(runs) for contender in finished for runs in results[name][contender].values() if runs)
 
 
 def whole(results, name, contender):
@@ -294,7 +303,8 @@ def best_of_families(results, name, known):
 
 def mean_of(results, name, contender, form):
     """The mean error of a contender in one form of rows."""
-    return float(np.mean([run["online" if name in STREAMS else "test"] for run in results[name][contender][form]]))
+    runs = results[name][contender][form][: orders_of_all(results, name)]
+    return float(np.mean([run["online" if name in STREAMS else "test"] for run in runs]))
 
 
 if __name__ == "__main__":
