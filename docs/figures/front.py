@@ -216,7 +216,7 @@ def table(results):
     lines.append(
         "A figure with a spread is the mean of three orders, or two, and the largest distance from it; others are of "
         f"one order. \\* learned at most {ROWS_OF_RIVER:,} products of values and classes, and is not ranked. Times "
-        "are those of rows as published, processor time, one order; Vowpal Wabbit's includes the reading of a text file."
+        "are for rows as published, processor time of one order; Vowpal Wabbit's includes the reading of a text file."
     )
     return "\n".join(lines) + "\n"
 
