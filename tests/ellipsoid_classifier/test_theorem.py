@@ -69,8 +69,14 @@ def test_ten_thousand_hostile_streams():
 def test_three_speeds_have_a_bound_each():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 5)), rng.integers(0, 3, 400)
-    found = EllipsoidClassifier().partial_fit(X, y, classes=range(3)).certificates()
-    assert [certificate.name.split()[-2] for certificate in found] == ["usual", "careful", "bold"]
+    model = EllipsoidClassifier().partial_fit(X, y, classes=range(3))
+    found = model.certificates()
+    assert [certificate.name for certificate in found] == [
+        "mistakes",
+        "mistakes, careful speed",
+        "mistakes, bold speed",
+    ]
+    assert found[0].observed == model.mistakes_
     assert all(100 < c.observed <= c.bound < inf for c in found)
 
 

@@ -14,6 +14,7 @@ exactly, and no V gives less.
 Rounding. Both sums have only positive terms, of which each was rounded a few dozen times.
 """
 
+from math import inf
 from typing import NamedTuple
 
 from .certificate import Certificate
@@ -27,7 +28,7 @@ class CopyRun(NamedTuple):
     """What one copy kept: mistakes, those without a step, Z, Q, steps, and its C; ``many``: more than two classes."""
 
     name: str
-    mistakes: float
+    mistakes: int
     unanswered: float
     gain: float
     price: float
@@ -40,7 +41,7 @@ def mistakes_of_last(run: CopyRun, largest: float) -> Certificate:
     """The mistakes of a copy's last weights; a sum that reached ``largest`` is not known."""
     condition = "always; the last weights of this copy predict"
     if run.gain >= largest or run.price >= largest:
-        return Certificate(run.name, run.mistakes, float("inf"), condition)
+        return Certificate(run.name, run.mistakes, inf, condition)
     operations = run.steps + TERM
     scale = as_span(4.0 if run.many else 2.0) / (min(run.cap, 1.0) * (as_span(1.0) - PRICE_SLACK))
     product = scale * Span.about(run.gain, operations) * Span.about(run.price, operations)

@@ -88,7 +88,7 @@ class EllipsoidClassifier(OnlineClassifier):
     ----------
     speeds : {3, 1}
         Three copies, *usual*, *careful* (ten times the damping, the same margin for all rows) and *bold* (no cap, three
-        tenths of the damping), or the usual one alone, in a third of the time.
+        tenths of the damping), or the usual one alone, in 40 to 75 % of the time.
     C : float
         Cap of the usual and the careful speed: no row moves its score by more than C margins. Larger values follow
         changes faster, smaller ones withstand noise.
@@ -159,13 +159,14 @@ class EllipsoidClassifier(OnlineClassifier):
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, CopiesLearner)
+        # Those of the usual speed are the learner's own, as ``mistakes_`` counts them.
+        names = ("mistakes", *(f"mistakes, {speed} speed" for speed in SPEEDS[1:]))
         found = []
-        for name, settings, own in zip(SPEEDS, learner.rule.settings, learner.table.own, strict=False):
+        for name, settings, own in zip(names, learner.rule.settings, learner.table.own, strict=False):
             counted = (slots.COPY_MISTAKES, slots.UNANSWERED, slots.COPY_GAIN, slots.PRICE, slots.COPY_STEPS)
             mistakes, unanswered, gain, price, steps = (float(own[slot]) for slot in counted)
             run = bounds.CopyRun(
-                f"mistakes of the last weights, {name} speed", mistakes, unanswered, gain, price, steps,
-                float(settings[0]), many=len(learner.labels) > 2,
+                name, int(mistakes), unanswered, gain, price, steps, float(settings[0]), many=len(learner.labels) > 2
             )  # fmt: skip
             found.append(bounds.mistakes_of_last(run, HUGE))
         return found

@@ -38,8 +38,6 @@ from ellipsoid.representation.speeds.copies import (
 from ellipsoid.representation.speeds.metric import absorb_row, find_direction, length_of, mean_energy
 from ellipsoid.representation.speeds.packed import pack
 
-from .mira import threshold
-
 # The settings of a copy: C, the damping, and 1 where margins are in proportion to lengths.
 CAP, DAMPING, BY_LENGTH = range(3)
 # The least margin asked of a short row, and the longest step of a weight; a step beyond is not made.
@@ -72,17 +70,17 @@ def _(task, n, y, margin, cap, work):
 
 @find_shares.register(Multiclass)
 def _(task, n, y, margin, cap, work):
-    scores, tau, who, heap = work[SCORES], work[TAU], work[WHO], work[SPARE]
+    scores, tau, who, losses = work[SCORES], work[TAU], work[WHO], work[SPARE]
     floor = scores[y] - margin
     size = 0
     for r in range(n):
         if r != y and scores[r] - floor > 0.0:
             size += 1
             who[size] = r
-            heap[size - 1] = scores[r] - floor
+            losses[size - 1] = scores[r] - floor
     if size == 0:
         return 0, 0.0, 0.0
-    lead, _ = threshold(heap, size, np.inf)
+    lead = find_lead(losses, size)
     share = min(1.0, cap * margin / (2.0 * lead))
     moves, gain = 1, lead * lead
     for k in range(1, size + 1):
@@ -93,6 +91,28 @@ def _(task, n, y, margin, cap, work):
             moves += 1
     who[0], tau[0] = y, share * lead
     return moves, share, share * min(gain, HUGE)
+
+
+@helper()
+def find_lead(losses, size):
+    """A, the lead of the losses that are taken; ``losses[:size]`` is used up.
+
+    The lead of more losses than those is smaller, and so is every loss that is not taken: they are dropped, until none
+    is left to drop.
+    """
+    total = 0.0
+    for k in range(size):
+        total += losses[k]
+    while True:
+        lead, kept, total = total / (size + 1), 0, 0.0
+        for k in range(size):
+            loss = losses[k]
+            losses[kept] = loss
+            kept += 1 if loss > lead else 0
+            total += loss if loss > lead else 0.0
+        if kept == size or kept == 0:
+            return lead
+        size = kept
 
 
 @generic(1)
@@ -196,7 +216,7 @@ def learn_packed(rule, task, rep, size, y, past, work):
     if steps > 0:
         add_step(rep, size, steps)
     if energy > 0.0:
-        absorb_row(rep, size, length, energy)
+        absorb_row(rep, length, energy)
     return steps > 0
 
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipsoid.engine.generic import helper
+from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.native.memory import prefetch
 from ellipsoid.engine.native.vector_sums import LANES, add_products, store_sums, zero_sums
 from ellipsoid.engine.protocol import score
@@ -80,8 +80,12 @@ def score_columns(rep, size, first, stop):
     """The sums of columns first..stop of ``W`` over the packed row."""
     while first < stop:
         blocks = (stop - first + LANES - 1) // LANES
-        if blocks >= 8:
-            first = score_copies(rep, size, first, zero_sums(8))
+        if blocks >= 14:
+            first = score_copies(rep, size, first, zero_sums(14))
+        elif blocks >= 10:
+            first = score_copies(rep, size, first, zero_sums(10))
+        elif blocks >= 6:
+            first = score_copies(rep, size, first, zero_sums(6))
         elif blocks >= 4:
             first = score_copies(rep, size, first, zero_sums(4))
         elif blocks >= 2:
@@ -98,6 +102,9 @@ def score_copies(rep, size, first, sums):
         coming = np.uint64(index[np.uint64(min(k + AHEAD, size - 1))])
         for r in range(first, first + LANES * len(sums), CACHE_LINE):
             prefetch(W, coming, r)
+        if first == 0:
+            # The metric's numbers are asked for next.
+            prefetch(W, coming, W.shape[1] - 1)
         sums = add_products(sums, W, np.uint64(index[np.uint64(k)]), first, value[np.uint64(k)])
     store_sums(sums, rep.scores, first)
     return first + LANES * len(sums)
@@ -111,7 +118,7 @@ def average_scores(rep, first, n, past):
         scores[block + r] = scores[r] - scores[block + r] / past if past > 0.0 else scores[r]
 
 
-@helper()
+@helper(fast=FUSE)
 def add_step(rep, size, steps):
     """Add the direction to the ``steps`` first columns listed in ``columns``, each times its coefficient in ``step``.
 

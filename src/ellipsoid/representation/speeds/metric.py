@@ -13,7 +13,7 @@ from math import sqrt
 
 import numpy as np
 
-from ellipsoid.engine.generic import helper
+from ellipsoid.engine.generic import FUSE, SUM, helper
 
 from .copies import ENERGY, LENGTH, MET, ROWS, SHAPED
 
@@ -21,14 +21,14 @@ from .copies import ENERGY, LENGTH, MET, ROWS, SHAPED
 FEATURE_SIZE, SQUARES = 2, 1
 
 
-@helper()
+@helper(fast=SUM)
 def length_of(rep, size):
     """The length of the packed row, each value in units of the largest one that its column had."""
     W, index, value = rep.W, rep.positions, rep.value
     total, place = 0.0, np.uint64(W.shape[1] - FEATURE_SIZE)
     for k in range(size):
         largest, x = W[np.uint64(index[np.uint64(k)]), place], abs(value[np.uint64(k)])
-        share = x / largest if x < largest else 1.0
+        share = x / (largest if x < largest else x)
         total += share * share
     return sqrt(total)
 
@@ -50,59 +50,69 @@ def find_direction(rep, size):
     """Write ``P x``, for all columns (full) or those of the packed row (diagonal); returns the energy ``x' P x``, and
     the largest entry of ``P x`` in size.
 
-    Columns that are new are met now: this is called only where a step is due.
+    Columns that are new are met now, and the squares of all are counted: this is called only where a step is due.
     """
+    if rep.P.shape[0] > 0:
+        return full_direction(rep, size)
+    W, index, value, v = rep.W, rep.positions, rep.value, rep.direction
+    squares = np.uint64(W.shape[1] - SQUARES)
+    energy, reach = 0.0, 0.0
+    for k in range(size):
+        j, x = np.uint64(index[np.uint64(k)]), value[np.uint64(k)]
+        largest = met(W, j, x)
+        share = x / largest
+        far = x / (largest * largest * sqrt(1.0 + W[j, squares]))
+        W[j, squares] += share * share
+        energy += far * x
+        v[np.uint64(k)] = far
+        reach = max(reach, abs(far))
+    return energy, reach
+
+
+@helper(fast=FUSE, inline=False)
+def full_direction(rep, size):
+    """``find_direction`` in the full form."""
     P, W, index, value, v = rep.P, rep.W, rep.positions, rep.value, rep.direction
     sizes, squares = np.uint64(W.shape[1] - FEATURE_SIZE), np.uint64(W.shape[1] - SQUARES)
+    for k in range(size):
+        rep.shared[MET] += 1.0 if W[index[k], sizes] == 0.0 else 0.0
+    for j in range(P.shape[0]):
+        v[j] = 0.0
+    for k in range(size):
+        j, x = np.uint64(index[k]), value[k]
+        if W[j, sizes] == 0.0:
+            P[j, j] = 1.0 / (rep.shared[MET] * x * x)
+        share = x / met(W, j, x)
+        W[j, squares] += share * share
+        for i in range(P.shape[0]):
+            v[i] += P[j, i] * x
     energy, reach = 0.0, 0.0
-    if P.shape[0] > 0:
-        for k in range(size):
-            rep.shared[MET] += 1.0 if W[index[k], sizes] == 0.0 else 0.0
-        for j in range(P.shape[0]):
-            v[j] = 0.0
-        for k in range(size):
-            j, x = index[k], value[k]
-            if W[j, sizes] == 0.0:
-                P[j, j] = 1.0 / (rep.shared[MET] * x * x)
-            met(W, j, x)
-            for i in range(P.shape[0]):
-                v[i] += P[j, i] * x
-        for k in range(size):
-            energy += v[index[k]] * value[k]
-        for j in range(P.shape[0]):
-            reach = max(reach, abs(v[j]))
-    else:
-        for k in range(size):
-            j, x = np.uint64(index[np.uint64(k)]), value[np.uint64(k)]
-            largest = met(W, j, x)
-            share = x / largest
-            far = share / sqrt(1.0 + W[j, squares])
-            energy += far * share
-            far /= largest
-            v[np.uint64(k)] = far
-            reach = max(reach, abs(far))
+    for k in range(size):
+        energy += v[index[k]] * value[k]
+    for j in range(P.shape[0]):
+        reach = max(reach, abs(v[j]))
     return energy, reach
 
 
 @helper()
-def absorb_row(rep, size, length, energy):
-    """Let the packed row, whose direction was found and is used up now, change the shape."""
-    P, W, index, value, v, shared = rep.P, rep.W, rep.positions, rep.value, rep.direction, rep.shared
-    sizes, squares = np.uint64(W.shape[1] - FEATURE_SIZE), np.uint64(W.shape[1] - SQUARES)
+def absorb_row(rep, length, energy):
+    """Let the row, whose direction was found and is used up now, change the shape."""
+    P, v, shared = rep.P, rep.direction, rep.shared
     shared[ROWS] += 1.0
     shared[LENGTH] += length
-    for k in range(size):
-        j = np.uint64(index[np.uint64(k)])
-        share = value[np.uint64(k)] / W[j, sizes]
-        W[j, squares] += share * share
     if P.shape[0] > 0:
-        # Both triangles are written by the same products, so that P stays symmetric to the last bit.
         shrink = sqrt(1.0 / (1.0 + energy))
         for j in range(P.shape[0]):
             v[j] *= shrink
-        for i in range(P.shape[0]):
-            for j in range(P.shape[0]):
-                P[i, j] -= v[i] * v[j]
+        subtract_square(P, v)
+
+
+@helper(fast=FUSE, inline=False)
+def subtract_square(P, v):
+    """``P - v v'``: both triangles are written by the same products, so that P stays symmetric to the last bit."""
+    for i in range(P.shape[0]):
+        for j in range(P.shape[0]):
+            P[i, j] -= v[i] * v[j]
 
 
 @helper()

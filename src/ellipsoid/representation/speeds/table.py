@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..linear import CACHE_LINE
 from ..table_protocol import Floats, StoredArrays, Table
 from ..tables import whole_blocks, zeros
 from .copies import COPY_ROUNDS, ENERGY, OWN, SHAPED, SHARED, Copies, leading_head, weight_of_past
@@ -46,8 +47,12 @@ class CopiesTable(Table):
         return bool(len(self.P) > 0)
 
     def _columns_of(self, functions: int) -> int:
-        """How many numbers one column of the rows needs in ``W``: its weights, and two of the metric."""
-        return whole_blocks(2 * self.copies * whole_blocks(functions) + 2)
+        """How many numbers one column of the rows needs in ``W``: its weights, and two of the metric.
+
+        Beyond one cache line they are whole lines, so that no block of weights begins in the middle of one.
+        """
+        needed = whole_blocks(2 * self.copies * whole_blocks(functions) + 2)
+        return needed if needed < CACHE_LINE else -(-needed // CACHE_LINE) * CACHE_LINE
 
     def _bind(self) -> None:
         # One place more than there are columns: a row is packed by writing first and counting then.
