@@ -64,7 +64,7 @@ def test_bad_examples_are_refused_and_change_nothing(name, bad):
         model.learn_one(x, y)
         twin.learn_one(x, y)
     for x in (bad, {**examples[0][0], **bad}):
-        with pytest.raises(ValueError, match="name 1|row 0|names"):
+        with pytest.raises(ValueError, match=r"name 1|row 0|names"):
             model.learn_one(x, 1)
     for x, y in examples[40:]:
         model.learn_one(x, y)

@@ -1,0 +1,67 @@
+"""Online learners in river's clothes: for its pipelines, its evaluators and its metrics.
+
+river asks a classifier for ``learn_one`` that returns nothing, for ``predict_one`` that answers None before anything
+was learned, and for a class of its own above it.
+"""
+
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+try:
+    from river import base
+except ImportError as error:
+    raise ImportError("ellipsoid.river needs river; install it with: pip install river") from error
+
+
+class Adapted(base.MiniBatchClassifier):
+    """A learner as a classifier of river; see `adapt`."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.learner = clone(model)
+
+    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
+        """Learn one example."""
+        self.learner.learn_one(x, y)
+
+    def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
+        """The label predicted for one example; None before anything was learned."""
+        try:
+            return self.learner.predict_one(x)
+        except NotFittedError:
+            return None
+
+    def learn_many(self, X: Any, y: Any) -> None:
+        """Learn the rows of a frame, one by one in their order; its columns are the names of features."""
+        for x, label in zip(X.to_dict("records"), y.tolist(), strict=True):
+            self.learner.learn_one(x, label)
+
+    def predict_many(self, X: Any) -> Any:
+        """The labels predicted for the rows of a frame, as a series with its index."""
+        import pandas as pd
+
+        return pd.Series([self.predict_one(x) for x in X.to_dict("records")], index=X.index, dtype=object)
+
+    @property
+    def _multiclass(self) -> bool:
+        return True
+
+
+def adapt(model: Any) -> Adapted:
+    """A learner for river: in a pipeline, in ``evaluate.progressive_val_score``, beside its own classifiers.
+
+    ``model`` itself is not touched; what learns is ``learner`` of the result, which can be saved, or asked for its
+    certificates.
+
+    >>> from ellipsoid import PassiveAggressive
+    >>> from ellipsoid.river import adapt
+    >>> from river import preprocessing
+    >>> pipeline = preprocessing.StandardScaler() | adapt(PassiveAggressive())
+    >>> for x, y in [({"rain": 3.0}, "wet"), ({"rain": 0.0}, "dry"), ({"rain": 2.0}, "wet")]:
+    ...     pipeline.learn_one(x, y)
+    >>> pipeline.predict_one({"rain": 3.0})
+    'wet'
+    """
+    return Adapted(model)
