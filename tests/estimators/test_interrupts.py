@@ -280,7 +280,7 @@ def interrupted(code, *arguments):
 
 @pytest.mark.slow
 @pytest.mark.real_process
-@pytest.mark.parametrize("model", ["MIRA(0.3, kernel='rbf', gamma=0.4)", "Scaled(MIRA())"])
+@pytest.mark.parametrize("model", ["MIRA(margin=0.3, kernel='rbf', gamma=0.4)", "Scaled(MIRA())"])
 def test_ctrl_c_of_a_real_process(model, tmp_path):
     code = """
         import sys, threading
