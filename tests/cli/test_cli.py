@@ -35,6 +35,15 @@ def test_help_names_every_command_and_each_has_help():
         assert "Usage" in run(name, "--help").stdout
 
 
+def test_help_names_every_group_of_benchmarks_and_every_format():
+    from benchmarks.__main__ import GROUPS
+
+    shown = " ".join(run("bench", "--help").stdout.split())
+    assert all(group in shown for group in GROUPS)
+    shown = " ".join(run("learn", "--help").stdout.split())
+    assert all(name in shown for name in ("svmlight", "CSV", "Vowpal Wabbit", "Parquet", "Arrow", "NumPy", "Zstandard"))
+
+
 def test_help_in_a_process_of_its_own():
     command = [sys.executable, "-c", "from ellipsoid.cli import main; main()", "--help"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -5,7 +5,9 @@ import re
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from ellipsoid.cli import main
 from ellipsoid.estimators import container
 
 from .conftest import learned, run, stream_of
@@ -39,8 +41,12 @@ def test_columns_of_tables_are_told_apart_by_their_names(tables):
     ):
         assert "ba.csv are b, a, where the model learned a, b; name" in run(*command, code=1).stderr
     assert run("predict", model, tables / "ba.csv", "--columns", "a,b").stdout == expected
-    assert "give --no-label" in run("predict", model, tables / "bare.csv", code=1).stderr
+    # A table with exactly the columns that were learned has none for a label; of a pipe that must be said.
+    assert run("predict", model, tables / "bare.csv").stdout == expected
     assert run("predict", model, tables / "bare.csv", "--no-label").stdout == expected
+    piped = CliRunner().invoke(main, ["predict", str(model), "-"], input=(tables / "bare.csv").read_text())
+    assert piped.exit_code == 1
+    assert "give --no-label" in piped.stderr
     # Nothing is known of columns without names.
     assert run("predict", model, tables / "nameless.csv").stdout == expected
 

@@ -38,7 +38,8 @@ from .startup import import_libraries
 def command(**options: Any) -> None:
     """Learn DATA online: predict each row, then learn it.
 
-    DATA are files of any format, the name of a data set, or - for standard input. The labels of a named data set are
+    DATA are files (svmlight or LIBSVM text, CSV, Vowpal Wabbit text, Parquet, Arrow, NumPy; text may be packed by gzip,
+    bzip2, xz or Zstandard), the name of a data set, or - for standard input. The labels of a named data set are
     announced beforehand; those of a file appear as they are met. Prints the error of the predictions, the updates, the
     speed, and the bounds that hold for this run.
 
@@ -330,9 +331,12 @@ def _show(run: _Run, options: dict[str, Any]) -> None:
     for kind, chunks in held.items():
         wrong, count = error_on(model, chunks)
         lines.append((f"{kind} error", f"{100 * wrong / max(1, count):.2f} % (of {count:,} rows)"))
+    # Of a run that was resumed every count is of all its rows, as its error is.
+    mistakes = model.mistakes_ if run.begun else sum(result.mistakes for result in results)
+    updates = model.updates_ if run.begun else sum(result.updates for result in results)
     lines += [
-        ("mistakes", f"{sum(result.mistakes for result in results):,} (ties included)"),
-        ("updates", f"{sum(result.updates for result in results):,}"),
+        ("mistakes", f"{mistakes:,} (ties included)"),
+        ("updates", f"{updates:,}"),
         ("speed", f"{significant(rows / max(seconds, 1e-9))} rows/s ({seconds:.3f} s)"),
     ]
     if options["target"]:

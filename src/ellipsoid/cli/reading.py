@@ -118,6 +118,8 @@ class Inputs:
         self.descriptions, self._behind = [], 0
         for name in self.names:
             self.reader = open_stream(name, **self.options)
+            if self._has_no_label(name):
+                self.reader = open_stream(name, **{**self.options, "labelled": False})
             for chunk in self.reader:
                 self._compare(self.reader.columns)
                 for option in KEPT:
@@ -126,6 +128,18 @@ class Inputs:
                 yield chunk.X, chunk.y
             self.descriptions.append(self.reader.description)
             self._behind += self.reader.bytes_total or 0
+
+    def _has_no_label(self, name: str) -> bool:
+        """Has a table to be labelled exactly the columns that were learned, and so none for a label?"""
+        if name == "-" or self.learned is None or not self.options.get("labelled") or self.options.get("label"):
+            return False
+        from ellipsoid.streams.opening import open_stream
+
+        # The columns are known when the first rows have come; what was read of a file is read again.
+        stream = open_stream(name, **self.options)
+        for _ in stream:
+            return bool(stream.columns == self.learned[:-1])
+        return False
 
     def _compare(self, columns: list[str] | None) -> None:
         """Refuse a table in another order: features are told apart by their places alone."""
