@@ -16,6 +16,7 @@ from ellipsoid.cli import main as ellipsoid_command
 # One line for a learner and its averaged form, which make the same updates. The other two of the command's line-up have
 # bounds that are no news here: CELLIP's is for separable data, and that of one-vs-rest adds up ten Perceptrons.
 SHOWN = {
+    "EllipsoidClassifier": ("EllipsoidClassifier", INK),
     "Perceptron (max)": ("Perceptron", BLUE),
     "IELLIP": ("IELLIP", ORANGE),
     "PA-I": ("passive-aggressive", GREEN),
@@ -57,7 +58,7 @@ def bounds(axes, runs):
         axes.annotate(f"{mistakes:,}", (mistakes, k), (-8, 0), ha="right", **note)
         axes.annotate(f"{bound:,.0f}", (bound, k), (7, 0), color=GREY, **note)
         axes.annotate(name, (mistakes, k), (0, 13), color=INK, **note)
-    axes.set(xscale="log", xlim=(95, 2000), ylim=(-0.5, len(SHOWN) - 0.2), yticks=[], xlabel="mistakes in 1,438 rows")
+    axes.set(xscale="log", xlim=(55, 2000), ylim=(-0.5, len(SHOWN) - 0.2), yticks=[], xlabel="mistakes in 1,438 rows")
     axes.set_xticks([100, 1000], ["100", "1,000"])
     axes.minorticks_off()
     axes.spines["left"].set_visible(False)
@@ -68,7 +69,7 @@ def main():
     """One picture of two panels."""
     style.use()
     runs = results()
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.3), layout="constrained")
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8.2, 3.7), layout="constrained")
     errors(left, runs)
     bounds(right, runs)
     style.save_small(figure, style.FOLDER / "compare.png")
