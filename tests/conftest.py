@@ -6,9 +6,11 @@ with the reason, when ELLIPSOID_DATA is not set; the summary counts those that r
 
 import os
 import signal
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import settings
 
@@ -27,6 +29,9 @@ NEEDS_DATA = ("needs_data", True)
 
 def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
     for item in items:
+        if gate := item.get_closest_marker("gate"):
+            if not any(case in (value, str(value)) for case in gate.args for value in item.callspec.params.values()):
+                item.add_marker(pytest.mark.slow)
         if "dataset" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.data)
         if item.get_closest_marker("data"):
@@ -37,6 +42,27 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if item.get_closest_marker("data") and not os.environ.get("ELLIPSOID_DATA"):
         pytest.skip("ELLIPSOID_DATA is not set: point it to the folder of data sets")
+
+
+def interpreted(function: Any, *_args: object) -> Callable[..., Any]:
+    """In place of machine code the Python that it was made of, which like machine code says nothing of overflow."""
+
+    def run(*args: object) -> Any:
+        with np.errstate(all="ignore"):
+            return function.py_func(*args)
+
+    return run
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    """Spare a test marked ``interpreted`` the seconds of compiling."""
+    with pytest.MonkeyPatch.context() as patch:
+        if item.get_closest_marker("interpreted"):
+            for name, module in list(sys.modules.items()):
+                if name.startswith("ellipsoid.") and hasattr(module, "entry"):
+                    patch.setattr(module, "entry", interpreted)
+        return (yield)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -9,6 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from ellipsoid import BayesPointMachine, EllipsoidalSVC, OnlineEllipsoidalSVC
 
 
+@pytest.mark.gate("EllipsoidalSVC()", "OnlineEllipsoidalSVC()")
 # No check is skipped: the estimators pass them all (the checks themselves fit noise, and may end in a told limit).
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.filterwarnings("ignore:.*every point of the smaller side:UserWarning")

@@ -11,6 +11,8 @@ from sklearn.base import clone
 from ellipsoid import ALMA, MIRA, ROMMA, Certificate, PassiveAggressive, Perceptron
 from ellipsoid.estimators import LEARNERS
 
+pytestmark = pytest.mark.interpreted
+
 SETTINGS = {
     "uniform": Perceptron(multiclass="uniform"),
     "max, margin": Perceptron(multiclass="max", margin=0.7),

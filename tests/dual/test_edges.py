@@ -61,6 +61,7 @@ def test_dual_vectors_of_a_thousand(link):
     assert all(c.observed <= c.bound for c in huge.certificates())
 
 
+@pytest.mark.gate("p-norm")
 @pytest.mark.parametrize("link", LINKED)
 def test_a_million_features(link):
     rng = np.random.default_rng(4)
@@ -157,6 +158,7 @@ def test_bad_parameters_of_winnow(settings, message):
         Winnow(**settings).partial_fit([[1.0]], [0])
 
 
+@pytest.mark.interpreted
 def test_a_third_label_must_be_announced_to_the_entropies():
     X, y = np.eye(3), np.array([0, 1, 2])
     for model in (QuasiAdditive(link="balanced"), Winnow()):
@@ -207,6 +209,7 @@ def test_the_average_is_the_mean_of_all_hypotheses(link):
     )
 
 
+@pytest.mark.interpreted
 def test_which_learner_is_which():
     """The Perceptron and PA-I are two settings of the template, to the last bit, also when a third label appears."""
     rng = np.random.default_rng(10)

@@ -42,6 +42,7 @@ def pieces(n, size):
     return [slice(i, i + size) for i in range(0, n, size)]
 
 
+@pytest.mark.gate("CELLIP", "CELLIP selective", "IELLIP")
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("name", MODELS)
 def test_chunks_files_and_pickles_change_nothing(name, sparse, state, tmp_path):
@@ -124,6 +125,7 @@ def test_averages_are_the_mean_of_all_hypotheses(name):
 # -- growth -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.interpreted
 def test_third_label_turns_the_run_into_one_of_pairs(dense):
     """As if pairs of rows had been kept from the start, which the reference does; in every form."""
     X, y = stream(4)
@@ -205,6 +207,7 @@ def test_new_features_after_a_long_run():
     assert float(model.coef_[0] @ x) == pytest.approx(2.0 * wrong - 1.0)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("kind", [IELLIP, ellipsoid.Perceptron])
 def test_rows_narrower_than_before_are_refused_one_by_one_too(kind):
     """Also where the wider row fitted into spare room."""

@@ -82,16 +82,19 @@ def test_run_equals_the_dense_one_on_other_rows(dense, plain, seed):
     check(dense, seed, "auto", sparse=seed % 2 == 0)
 
 
+@pytest.mark.gate(6, 11)
 @pytest.mark.parametrize("seed", range(21))
 def test_compiled_run_equals_the_dense_one(dense, seed):
     check(dense, seed, "auto", sparse=False)
 
 
+@pytest.mark.gate(6)
 @pytest.mark.parametrize("seed", [0, 3, 6, 9, 13, 17])
 def test_compiled_sparse_run_equals_the_dense_one(dense, seed):
     check(dense, seed, "auto", sparse=True)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("kind", "dim", "forms"),
     [
@@ -165,6 +168,7 @@ def nearly_parallel(n=150, d=6, seed=8):
     return X, rng.choice([-1, 1], n).tolist()
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     ("form", "sparse", "tolerance"),
     [("auto", False, 1e-9), ("auto", True, 1e-9), ("product", False, 1e-9), ("dense", False, 1e-9)],

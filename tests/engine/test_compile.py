@@ -69,6 +69,7 @@ def test_plain_python_learns_the_same(tmp_path):
         np.testing.assert_allclose(fast[name], plain[name], rtol=1e-12, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.slow
 def test_without_numbas_insides_the_same_is_learned():
     """What a newer numba may leave us with; sparse rows of many classes use every kind of machine code of ours."""
     code = """
@@ -173,6 +174,7 @@ print(table.tolist())
 """
 
 
+@pytest.mark.slow
 def test_rules_of_other_programs_share_the_cache_in_peace(copied):
     """A rule from outside, even one with the name and the fields of ours, leaves our code alone; so does its loss."""
     home, cache, run = copied

@@ -99,6 +99,7 @@ def one_by_one(model, X, y):
     return model
 
 
+@pytest.mark.gate("max, averaged", "PA-I, averaged", "MIRA")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", LINEAR)
 def test_chunks_of_one_seven_and_all(name, kind, newcomers, state, tmp_path):
@@ -113,6 +114,7 @@ def test_chunks_of_one_seven_and_all(name, kind, newcomers, state, tmp_path):
     assert state(one_by_one(LINEAR[name], single, y)) == state(whole)
 
 
+@pytest.mark.gate("PassiveAggressive", "MIRA", "AROW", "CELLIP", "EllipsoidClassifier")
 @pytest.mark.parametrize("kind", ["float64", "csr int32"])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", LEARNERS)
@@ -124,6 +126,7 @@ def test_every_learner_in_chunks(name, classes, kind, blobs, state, tmp_path):
         assert state(in_chunks(ALL[name], rows, y, size, classes=range(classes))) == state(whole), size
 
 
+@pytest.mark.gate("max, averaged", "PA-I, averaged", "MIRA", "AROW", "EllipsoidClassifier")
 @pytest.mark.parametrize("name", [name for name in ALL if name not in CLOSED])
 @settings(max_examples=15)
 @given(data=st.data())

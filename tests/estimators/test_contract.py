@@ -47,6 +47,9 @@ def tuned(name):
     return next((parameter, values) for parameter, values in choices.items() if parameter in known)
 
 
+@pytest.mark.gate(
+    "PassiveAggressive()", "MIRA()", "AROW()", "EllipsoidClassifier()", "MIRA(average=True, grow_features=True)"
+)
 @pytest.mark.parametrize("model", SETTINGS, ids=repr)
 def test_scikit_learn_finds_nothing(model, monkeypatch):
     # Without this variable one check would be skipped; scikit-learn looks at it when it dispatches.
@@ -62,6 +65,7 @@ def test_scikit_learn_finds_nothing(model, monkeypatch):
     assert set(skipped) <= set(MAY_SKIP), skipped
 
 
+@pytest.mark.gate("PassiveAggressive", "MIRA", "AROW", "CELLIP", "EllipsoidClassifier")
 @pytest.mark.parametrize("name", LEARNERS)
 def test_in_a_pipeline_a_search_and_cross_validation(name, blobs):
     X, y = blobs

@@ -46,6 +46,7 @@ def lone(learner, X, y):
 STORIES = [dense, sparse, averaged, fitted, binary, grown, lone]
 
 
+@pytest.mark.interpreted
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # two passes are few
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 @pytest.mark.parametrize("name", LEARNERS)
@@ -86,6 +87,7 @@ def test_open_labels_go_on_after_loading(name, blobs, state, tmp_path):
     assert model.classes_.tolist() == [*dict.fromkeys(labels.tolist())]
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", LEARNERS)
 def test_dict_features_go_on_after_loading(name, state, tmp_path):
     model = LEARNERS[name](average=True)
@@ -131,6 +133,7 @@ def test_kinds_of_labels_come_back(labels, blobs, tmp_path):
     assert other.get_params()["C"] == np.inf
 
 
+@pytest.mark.interpreted
 def test_what_cannot_be_written_is_said_and_leaves_no_file(blobs, tmp_path):
     """A kernel that is a function is all that can be learned with and not be saved."""
     X, y = blobs
@@ -152,6 +155,7 @@ def test_parameters_set_for_the_next_start_do_not_touch_what_was_learned(before,
     assert other.certificates() == model.certificates()
 
 
+@pytest.mark.gate("rbf")
 @pytest.mark.parametrize("kernel", ["rbf", "poly"])
 def test_kernel_models_go_on_after_loading(kernel, blobs, tmp_path):
     X, y = blobs

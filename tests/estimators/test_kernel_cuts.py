@@ -45,6 +45,7 @@ CASES = [
 ]
 
 
+@pytest.mark.gate("MIRA", "PA in a budget")
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize(("name", "stream"), CASES)
 @settings(max_examples=3)
@@ -102,6 +103,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.gate("MIRA")
 @pytest.mark.parametrize("learner", ["MIRA", "PA in a budget", "OnlineSVM"])
 @pytest.mark.parametrize("name", OTHERS)
 def test_values_depend_on_their_two_rows_alone_in_every_kind_of_kernel(name, learner, state, tmp_path):

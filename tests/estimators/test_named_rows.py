@@ -31,6 +31,7 @@ def stream(kind, classes, rows=400, seed=0):
     return names, examples
 
 
+@pytest.mark.gate("MIRA", "PA", "PassiveAggressive", "AROW", "EllipsoidClassifier")
 @pytest.mark.parametrize("kind", ["same", "numbers", "few", "varied"])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", MAKERS)

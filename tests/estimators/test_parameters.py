@@ -43,6 +43,7 @@ def refusal(model):
     return None
 
 
+@pytest.mark.gate("PassiveAggressive", "MIRA", "AROW", "CELLIP", "EllipsoidClassifier")
 @pytest.mark.parametrize("name", [*LEARNERS, "OnlineEllipsoidalSVC"])
 def test_a_parameter_is_refused_with_a_sentence_or_can_be_saved(name, tmp_path):
     kind = LEARNERS.get(name, OnlineEllipsoidalSVC)

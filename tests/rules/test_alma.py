@@ -52,6 +52,7 @@ def stream(classes):
     return X, y
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("p", [2, 2.5, 7])
 @pytest.mark.parametrize("alpha", [0.3, 0.9, 1.0])
@@ -97,6 +98,7 @@ def test_weights_stay_in_the_unit_ball_and_the_dual_has_their_norm(p):
             )
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("rows", [np.array, sp.csr_matrix], ids=["dense", "csr"])
 @pytest.mark.parametrize("p", [2, 3])
 def test_a_third_label_continues_the_run_of_two_rows(p, rows):

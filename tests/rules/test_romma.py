@@ -206,6 +206,7 @@ def separable(classes, n=150, dim=6):
     return X, y
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("aggressive", [False, True], ids=["plain", "aggressive"])
 @pytest.mark.parametrize("classes", [2, 3, 26])

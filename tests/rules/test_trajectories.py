@@ -68,6 +68,7 @@ def check_run(model, expected, X, y, classes, *, sparse, scale=None):
     assert (model.mistakes_, model.updates_, model.t_) == (expected.mistakes, expected.updates, len(X))
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("classes", [3, 26])
 @pytest.mark.parametrize("name", MULTICLASS)

@@ -7,6 +7,16 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
 
+COMPILING = "compiling, once on this machine"
+
+
+def _tell_of_compiling(tell: Callable[[], object]) -> None:
+    """Have the moving bar say why it moves without counting, when a learner meets a kind of rows for the first time."""
+    from ellipsoid.engine.native.compile_server import compile_server
+
+    compile_server.tell = tell
+
+
 @contextmanager
 def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Callable[[int, int | None], None] | None]:
     """A bar on stderr, moved by calling what the block is given with rows done and rows in all.
@@ -22,7 +32,8 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Callable[
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+        _tell_of_compiling(lambda: bar.update(task, description=f"{description}, {COMPILING}"))
+        yield lambda done, total: bar.update(task, description=description, completed=done, total=total)
 
 
 @contextmanager
@@ -71,6 +82,7 @@ def stream_progress(description: str, *, lines: bool = False) -> Iterator[Tick |
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=None, told="")
+        _tell_of_compiling(lambda: bar.update(task, told=COMPILING))
         yield lambda rows, errors, done: bar.update(task, completed=done[0], total=done[1], told=_told(rows, errors))
 
 

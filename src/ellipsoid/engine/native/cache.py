@@ -31,6 +31,7 @@ from numba.core.serialize import dumps
 
 from .compile_server import compile_server
 from .digest import SOURCES, source_digest
+from .shipped import FOLDER, shipped_level
 
 
 @cache
@@ -65,13 +66,23 @@ class DigestCache(FunctionCache):
         # Instead of refresh(), which makes the compiler ready and does this on the way.
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
-            found = self._load_overload(sig, target_context)
+            found = self._load_overload(sig, target_context) or self._load_shipped(sig, target_context)
             if found is None and compile_server.open:
                 compile_server.request(self._py_func, sig, dict.fromkeys(source.__module__ for source, _ in SOURCES))
                 found = self._load_overload(sig, target_context)
                 # Where nothing can be kept, the next would be compiled for nothing there.
                 compile_server.open = found is not None
             return found
+
+    def _load_shipped(self, sig: Any, target_context: Any) -> Any:
+        """What came with the package for the signature and this kind of processor, or None."""
+        level = shipped_level()
+        if level is None:
+            return None
+        codegen = target_context.codegen()
+        key = self._key(sig, codegen, (codegen.magic_tuple()[0], level, ""))
+        data = Files(FOLDER / level / self._impl.filename_base).load(key)
+        return None if data is None else self._impl.rebuild(target_context, data)
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled, where there is room."""
@@ -81,9 +92,12 @@ class DigestCache(FunctionCache):
             say_that_nothing_is_kept()
 
     def _index_key(self, sig: Any, codegen: Any) -> str:
-        _, *rest = super()._index_key(sig, codegen)
+        return self._key(sig, codegen, codegen.magic_tuple())
+
+    def _key(self, sig: Any, codegen: Any, processor: tuple[str, str, str]) -> str:
+        _, _, code = super()._index_key(sig, codegen)
         made_by = numba.__version__, llvmlite.__version__, str(config.OPT), bool(config.BOUNDSCHECK)
-        return repr((_spelling(sig), rest, made_by, source_digest(self._py_func, sig)))
+        return repr((_spelling(sig), processor, code, made_by, source_digest(self._py_func, sig)))
 
 
 class Files(IndexDataCacheFile):

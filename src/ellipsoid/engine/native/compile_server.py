@@ -26,12 +26,16 @@ class CompileServer:
     """A process that compiles on request while it is open; started by a request, ended by a lack of them."""
 
     open = False
+    # Told before each wait, so that whoever looks on knows what is happening.
+    tell: Callable[[], None] | None = None
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
     def request(self, function: Callable[..., Any], kinds: Any, modules: Iterable[str]) -> None:
         """Have a compiled function of a module compiled for arguments of these types, after importing other modules."""
+        if self.tell is not None:
+            self.tell()
         request = pickle.dumps((function.__module__, function.__name__, kinds, tuple(modules)))
         if self._process is not None and _done(self._process, request):
             return

@@ -1,0 +1,28 @@
+"""Machine code that came with the package, so that a first run compiles nothing.
+
+A wheel built for one platform holds the loops that people begin with, compiled for a level of processors instead of for
+one processor. It fits where Python, numba, LLVM and the source are those it was compiled with, and the processor has
+what the level names; everywhere else it is passed over, and compiled as if it were not there.
+"""
+
+from functools import cache
+from pathlib import Path
+
+from llvmlite import binding
+
+FOLDER = Path(__file__).parents[2] / "machine_code"
+
+# Levels as processors are named by, with what LLVM calls their features; the code of a level is named after it.
+LEVELS = {
+    "x86-64-v3": frozenset(
+        "avx avx2 bmi bmi2 cx16 f16c fma lzcnt movbe popcnt sahf sse3 sse4.1 sse4.2 ssse3 xsave".split()
+    )
+}
+
+
+@cache
+def shipped_level() -> str | None:
+    """The level whose machine code came with the package and runs on this processor; None if there is none."""
+    features = binding.get_host_cpu_features()
+    able = {name for name, present in features.items() if present}
+    return next((level for level, needed in LEVELS.items() if (FOLDER / level).is_dir() and needed <= able), None)
