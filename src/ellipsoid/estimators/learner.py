@@ -382,4 +382,4 @@ class Learner:
         self.table.restore(arrays)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "fast": None, "_predictor": None}
+        return {**self.__dict__, "fast": None, "named": None, "_predictor": None}
