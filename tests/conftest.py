@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
+from ellipsoid.estimators import HOMES
+
 # Compilation happens inside the first example, so a deadline would measure the compiler. A gate must not be a
 # lottery: there the examples are drawn from a fixed seed.
 settings.register_profile("house", deadline=None, print_blob=True)
@@ -27,11 +29,24 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 NEEDS_DATA = ("needs_data", True)
 
 
+# Learners of every kind of loop there is: one direction, many classes, a matrix, an ellipsoid, several copies at once.
+FEW_LEARNERS = {"PassiveAggressive", "MIRA", "AROW", "CELLIP", "EllipsoidClassifier"}
+
+
+def is_left_to_slow_runs(item: pytest.Item) -> bool:
+    """Is this a case of a grid that `make test` leaves out? Each learner and kind of rows compiles for seconds."""
+    values = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
+    gate = item.get_closest_marker("gate")
+    if gate is not None and values:
+        return not any(case in (value, str(value)) for case in gate.args for value in values)
+    names = {value for value in values if isinstance(value, str)} & set(HOMES)
+    return bool(item.get_closest_marker("few_learners") and names and not names & FEW_LEARNERS)
+
+
 def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
     for item in items:
-        if gate := item.get_closest_marker("gate"):
-            if not any(case in (value, str(value)) for case in gate.args for value in item.callspec.params.values()):
-                item.add_marker(pytest.mark.slow)
+        if is_left_to_slow_runs(item):
+            item.add_marker(pytest.mark.slow)
         if "dataset" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.data)
         if item.get_closest_marker("data"):

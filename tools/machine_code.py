@@ -69,7 +69,9 @@ def try_out(wheel, learners):
         for learner in learners:
             for data in ("a.csv", "a.svm"):
                 begun = time.perf_counter()
-                run("ellipsoid", "learn", data, "--model", learner, "--classes", "a,b,c" if data == "a.csv" else "1,2,3")
+                run(
+                    "ellipsoid", "learn", data, "--model", learner, "--classes", "a,b,c" if data == "a.csv" else "1,2,3"
+                )
                 print(f"{learner} {data}: {time.perf_counter() - begun:.1f} s")
         compiled = sorted(path.name for path in (folder / "cache").rglob("*.nbc"))
         if compiled:

@@ -6,6 +6,8 @@ import scipy.sparse as sp
 
 from ellipsoid.estimators import LEARNERS
 
+pytestmark = pytest.mark.few_learners
+
 N, D = 120, 19
 ROW = 77
 

@@ -12,6 +12,8 @@ from ellipsoid import ALMA, MIRA, ROMMA, PassiveAggressive, Perceptron
 from ellipsoid.estimators import LEARNERS
 from ellipsoid.estimators.learner import Learner
 
+pytestmark = pytest.mark.few_learners
+
 LINEAR = {
     "uniform": Perceptron(multiclass="uniform", margin=0.2),
     "prop": Perceptron(multiclass="proportional", margin=0.2, fit_intercept=False),
@@ -114,7 +116,6 @@ def test_chunks_of_one_seven_and_all(name, kind, newcomers, state, tmp_path):
     assert state(one_by_one(LINEAR[name], single, y)) == state(whole)
 
 
-@pytest.mark.gate("PassiveAggressive", "MIRA", "AROW", "CELLIP", "EllipsoidClassifier")
 @pytest.mark.parametrize("kind", ["float64", "csr int32"])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", LEARNERS)

@@ -17,7 +17,7 @@ from ellipsoid import MIRA, ROMMA, PassiveAggressive, Perceptron
 from ellipsoid.estimators import LEARNERS
 
 # A few passes over few rows need not end with a certificate, which OnlineEllipsoidalSVC then says.
-pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+pytestmark = [pytest.mark.few_learners, pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")]
 
 SETTINGS = [
     *(learner() for learner in LEARNERS.values()),
@@ -65,7 +65,6 @@ def test_scikit_learn_finds_nothing(model, monkeypatch):
     assert set(skipped) <= set(MAY_SKIP), skipped
 
 
-@pytest.mark.gate("PassiveAggressive", "MIRA", "AROW", "CELLIP", "EllipsoidClassifier")
 @pytest.mark.parametrize("name", LEARNERS)
 def test_in_a_pipeline_a_search_and_cross_validation(name, blobs):
     X, y = blobs

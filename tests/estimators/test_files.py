@@ -10,6 +10,8 @@ import scipy.sparse as sp
 from ellipsoid import IELLIP, MIRA, OnlineEllipsoidalSVC, PassiveAggressive, Perceptron, load
 from ellipsoid.estimators import LEARNERS
 
+pytestmark = pytest.mark.few_learners
+
 CLOSED = ("CELLIP", "Winnow")
 
 

@@ -20,6 +20,8 @@ from ellipsoid import (
 )
 from ellipsoid.estimators import LEARNERS
 
+pytestmark = pytest.mark.few_learners
+
 CLOSED = ("CELLIP", "Winnow")
 
 

@@ -8,6 +8,8 @@ from sklearn.base import clone
 from ellipsoid import MIRA, PassiveAggressive, Perceptron
 from ellipsoid.estimators import LEARNERS
 
+pytestmark = pytest.mark.few_learners
+
 CLOSED = ("CELLIP", "Winnow")
 OPEN = [name for name in LEARNERS if name not in CLOSED]
 

@@ -6,6 +6,8 @@ import scipy.sparse as sp
 
 from ellipsoid import AROW, MIRA, PassiveAggressive, Perceptron, Scaled, UnitNorm
 
+pytestmark = pytest.mark.few_learners
+
 MAKERS = {
     "PA": PassiveAggressive,
     "PA, averaged": lambda: PassiveAggressive(average=True),

@@ -8,6 +8,8 @@ import scipy.sparse as sp
 
 from ellipsoid import IELLIP, MIRA, EllipsoidClassifier, Perceptron, Scaled, UnitNorm, export_onnx
 
+pytestmark = pytest.mark.few_learners
+
 pytest.importorskip("onnx", reason="onnx is not installed: models cannot be exported")
 runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: exported models cannot be run")
 

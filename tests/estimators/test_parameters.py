@@ -25,6 +25,8 @@ from ellipsoid import (
 from ellipsoid.estimators import LEARNERS
 from ellipsoid.representation.scaled.tables import PowerTable
 
+pytestmark = pytest.mark.few_learners
+
 HOSTILE = [
     10**400, -(10**400), True, np.float32(0.5), np.int64(3), np.nan, np.inf, -np.inf, "x", "1.0", b"1", None, [1.0],
     np.array(1.0), np.array([1.0, 2.0]), 1j, Decimal("0.5"), 10**10, 2**63, -1, 0, 2.5, object(), {}, (),
@@ -43,7 +45,6 @@ def refusal(model):
     return None
 
 
-@pytest.mark.gate("PassiveAggressive", "MIRA", "AROW", "CELLIP", "EllipsoidClassifier")
 @pytest.mark.parametrize("name", [*LEARNERS, "OnlineEllipsoidalSVC"])
 def test_a_parameter_is_refused_with_a_sentence_or_can_be_saved(name, tmp_path):
     kind = LEARNERS.get(name, OnlineEllipsoidalSVC)
