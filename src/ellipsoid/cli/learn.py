@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from .ahead import compile_ahead
 from .reading import KEPT, Inputs, named_set, reading_options, with_kept
 from .startup import import_libraries
 
@@ -58,6 +59,7 @@ def command(**options: Any) -> None:
     _check_folders(options)
     model, record = _model(options)
     run = _Run(model, options, _position(options, record), every)
+    compile_ahead(model, options["data"][0], run.inputs.options)
     run.learn()
     run.save(final=True)
     if options["plot"] and run.results:

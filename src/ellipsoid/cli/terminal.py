@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 
-
 COMPILING = "compiling, once on this machine"
 
 

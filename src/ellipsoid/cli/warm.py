@@ -11,7 +11,7 @@ import click
 # The learners that people begin with.
 COMMON = ("Perceptron", "PassiveAggressive", "MIRA", "AROW", "EllipsoidClassifier")
 
-READERS = "readers of text"
+TEXT_READERS = "readers of text"
 
 
 @click.command(name="warm")
@@ -38,7 +38,7 @@ def command(learners: tuple[str, ...], every: bool, jobs: int) -> None:
         raise click.UsageError("--all and names of LEARNERs contradict each other.")
     for name in learners:
         learner_named(name)
-    tasks = [READERS, *(learners or (LEARNERS if every else COMMON))]
+    tasks = [TEXT_READERS, *(learners or (LEARNERS if every else COMMON))]
     begun = perf_counter()
     with (
         progress_bar("Compiling", quiet=False) as moved,
@@ -57,7 +57,7 @@ def warm(task: str) -> float:
     from time import perf_counter
 
     begun = perf_counter()
-    _read_samples() if task == READERS else _learn_samples(task)
+    _read_samples() if task == TEXT_READERS else _learn_samples(task)
     return perf_counter() - begun
 
 

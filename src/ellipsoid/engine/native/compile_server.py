@@ -3,6 +3,9 @@
 A compiler takes more than a hundred megabytes and never gives them back. A command that keeps within a bound on memory
 lets another process compile, which leaves its machine code on disk, and loads that. What cannot be compiled there is
 compiled where it is needed, and what is wrong with it reported there.
+
+A command that knows what it is going to need can have it compiled by several processes at once: programs that run ahead
+when the first piece is missing, and leave theirs on disk too.
 """
 
 import os
@@ -27,10 +30,30 @@ class CompileServer:
 
     open = False
     # Told before each wait, so that whoever looks on knows what is happening.
-    tell: Callable[[], None] | None = None
+    tell: Callable[[], object] | None = None
+    # Programs, as text, for processes that compile what will be asked for.
+    ahead: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
+
+    def run_ahead(self) -> bool:
+        """Run the programs that go ahead, once, side by side, and wait for them; False where there are none."""
+        programs, self.ahead = self.ahead, ()
+        if not programs:
+            return False
+        if self.tell is not None:
+            self.tell()
+        processes: list[subprocess.Popen[bytes]] = []
+        try:
+            with suppress(OSError, TypeError):
+                processes.extend(_python(program, stdout=subprocess.DEVNULL) for program in programs)
+            for process in processes:
+                process.wait()
+        finally:
+            for process in processes:
+                process.kill()
+        return True
 
     def request(self, function: Callable[..., Any], kinds: Any, modules: Iterable[str]) -> None:
         """Have a compiled function of a module compiled for arguments of these types, after importing other modules."""
@@ -54,18 +77,22 @@ class CompileServer:
 
 
 def _started() -> subprocess.Popen[bytes]:
+    program = "from ellipsoid.engine.native.compile_server import serve; serve()"
+    return _python(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def _python(program: str, **streams: Any) -> subprocess.Popen[bytes]:
     """A process that sees the modules that this one sees, and none that happen to lie in the current folder."""
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", "from ellipsoid.engine.native.compile_server import serve; serve()"],
+        [sys.executable, "-P", "-c", program],
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        **streams,
     )
 
 
 def _done(process: subprocess.Popen[bytes], request: bytes) -> bool:
-    """Hand an request in and wait; False if the process ends, or has ended, without having answered."""
+    """Hand a request in and wait; False if the process ends, or has ended, without having answered."""
     assert process.stdin is not None
     assert process.stdout is not None
     try:
@@ -97,7 +124,7 @@ def serve() -> None:
 
 
 def _take(requests: SimpleQueue[Any]) -> None:
-    """Orders as they come; with whoever gives them goes what is being compiled for them."""
+    """Requests as they come; with whoever gives them goes what is being compiled for them."""
     try:
         while True:
             requests.put(pickle.load(sys.stdin.buffer))

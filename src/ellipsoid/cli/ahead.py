@@ -1,0 +1,96 @@
+"""A first run compiles on two cores at once: the reader of text in one process, the learner's loop in another.
+
+The loop waits for the rows, and by then it is too late to begin. So it is compiled for rows as the first lines of the
+file seem to hold, which a look at them tells without the reader. Where that is wrong, some seconds of another core are
+lost, and the right loop is compiled when the rows have come.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+HEAD_BYTES = 1 << 16
+BEGIN = """
+from ellipsoid.cli import ahead, startup
+startup.import_libraries()
+from ellipsoid.engine.native.compile_server import compile_server
+compile_server.open = False  # this process compiles by itself
+"""
+
+
+def compile_ahead(model: Any, path: str, options: dict[str, Any]) -> None:
+    """Let the compile server run ahead, should anything have to be compiled for a learner and a file of text."""
+    if (os.cpu_count() or 1) < 2 or not os.path.isfile(path):
+        return
+    from ellipsoid.engine.native.compile_server import compile_server
+
+    learner = getattr(model, "learner", model)
+    changed = {key: value for key, value in learner.get_params(deep=False).items() if _plain(value)}
+    told = {key: value for key, value in options.items() if value is not None and _plain(value)}
+    path = os.path.abspath(path)
+    compile_server.ahead = (
+        f"{BEGIN}ahead.compile_reader({path!r}, {told!r})",
+        f"{BEGIN}ahead.compile_loop({type(learner).__name__!r}, {changed!r}, {path!r}, {told!r})",
+    )
+
+
+def _plain(value: Any) -> bool:
+    """Can a program hold the value as it is shown?"""
+    return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and abs(value) < 1e300)
+
+
+def compile_reader(path: str, options: dict[str, Any]) -> None:
+    """Compile the reader of a file, by reading its first rows."""
+    from ellipsoid.streams.opening import open_stream
+
+    next(iter(open_stream(path, **options)))
+
+
+def compile_loop(name: str, parameters: dict[str, Any], path: str, options: dict[str, Any]) -> None:
+    """Compile a learner's loop for rows such as the first lines of the file seem to hold."""
+    import numpy as np
+    import scipy.sparse as sp
+
+    from ellipsoid.estimators import learner_named
+    from ellipsoid.evaluate.prequential import Recorder
+
+    with open(path, "rb") as file:
+        sparse, width, classes = shape_of(file.read(HEAD_BYTES).decode("utf-8", "replace"), **options)
+    X = np.random.default_rng(0).normal(size=(24, min(width, 4096)))
+    model = learner_named(name)(**parameters)
+    if sparse:
+        model.set_params(grow_features=True)
+    Recorder(model, None, 1000, None).feed(sp.csr_matrix(X) if sparse else X, np.arange(24) % classes)
+
+
+def shape_of(head: str, format: str | None = None, label: str | None = None, **_: object) -> tuple[bool, int, int]:
+    """Whether rows are sparse, how many features they have, and two classes or three for all that are more.
+
+    >>> shape_of("x,z,label\\n0.5,1,a\\n2,0,b\\n2,1,c\\n")
+    (False, 2, 3)
+    >>> shape_of("1 3:0.5 7:1\\n-1 2:1\\n")
+    (True, 7, 2)
+    """
+    from ellipsoid.streams.opening import sniff
+
+    format = format or sniff(head.encode())
+    lines = [line for line in head[: head.rfind("\n") + 1].splitlines() if line.strip()] or [head]
+    if format != "csv":
+        labels = {line.split(None, 1)[0] for line in lines}
+        numbers = (word.split(":", 1)[0] for line in lines for word in line.split()[1:])
+        return True, max((int(number) for number in numbers if number.isdigit()), default=1), min(len(labels), 3)
+    separator = max(",;\t", key=lines[-1].count)
+    rows = [line.split(separator) for line in lines]
+    column = rows[0].index(label) if label in rows[0] else -1
+    labels = {row[column] for row in rows[1:]}
+    words = any(not _number(cell) for place, cell in enumerate(rows[-1]) if place != column % len(rows[-1]))
+    return words, len(rows[-1]) - 1, 2 if len(labels) < 3 else 3
+
+
+def _number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

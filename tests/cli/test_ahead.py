@@ -1,0 +1,51 @@
+"""What is compiled ahead of a first run is what the run then asks for."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ellipsoid.cli.ahead import shape_of
+from ellipsoid.streams.opening import open_stream
+
+TEXTS = {
+    "numbers.csv": "a,b,label\n" + "1,2.5,x\n3,4,y\n0,1,z\n" * 9,
+    "two.csv": "a;b;label\n" + "1;2.5;1\n3;4;0\n" * 9,
+    "words.csv": "a,b,label\n" + "1,red,x\n3,green,y\n" * 9,
+    "sparse.svm": "1 1:0.5 9:2\n-1 2:1\n" * 9,
+    "more.svm": "1 1:0.5 9:2\n2 2:1\n3 4:1\n" * 9,
+    "names.vw": "1 |a x y:2\n-1 |a z\n" * 9,
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_look_at_the_head_tells_what_the_reader_will_give(name, tmp_path):
+    path = tmp_path / name
+    path.write_text(TEXTS[name])
+    stream = open_stream(path)
+    chunk = next(iter(stream))
+    sparse, width, classes = shape_of(TEXTS[name], label=None)
+    assert sparse == hasattr(chunk.X, "tocsr")
+    assert classes == min(len(set(chunk.y)), 3)
+    if stream.bits is None:
+        assert width == chunk.X.shape[1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["numbers.csv", "more.svm"])
+def test_all_that_a_first_run_needs_is_compiled_by_the_programs_that_run_ahead(name, tmp_path):
+    (tmp_path / name).write_text(TEXTS[name])
+    # Whatever they left out would be requested from a server, which is made to fail here.
+    code = """
+import sys
+from ellipsoid.cli import main
+from ellipsoid.engine.native import compile_server
+def refuse(*_): sys.exit("asked for more")
+compile_server.CompileServer.request = refuse
+main()
+"""
+    subprocess.run(
+        [sys.executable, "-c", code, "learn", name, "--model", "MIRA"],
+        cwd=tmp_path, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}, check=True,
+    )  # fmt: skip
