@@ -191,6 +191,7 @@ def test_gains_of_steps_whose_squares_vanish(power):
     assert gained.observed == pytest.approx(other.observed * 10.0 ** (-2 * power), rel=1e-9)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("power", [-140, -60, 0, 60, 140])
 def test_the_first_exact_step_behind_a_norm_ends_on_the_margin(power):
     """Whatever the unit of the rows: their powers may vanish, or overflow, before anything has been learned."""

@@ -74,6 +74,7 @@ def stream(n=60, classes=2, seed=0):
     return X, y
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("window", GOLDEN)
 def test_golden_run(window, sparse):

@@ -13,6 +13,7 @@ MANY, TWO = RNG.integers(0, 4, 120), RNG.integers(0, 2, 120)
 SETS = (RNG.random((120, 4)) < 0.4).astype(int)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(("y", "classes"), [(MANY, [0, 1, 2, 3]), (TWO, [0, 1]), (SETS, None), (MANY, None)])
 def test_a_linear_kernel_gives_the_linear_learner(y, classes):
     linear = IELLIP(shape="gram", c=0.4, b=0.7).partial_fit(X, y, classes=classes)

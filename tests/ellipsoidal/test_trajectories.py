@@ -124,6 +124,7 @@ def test_change_of_form_leaves_the_run_unchanged(dense, kind, dim, forms):
     np.testing.assert_allclose(dense.shape(model), truth[-1].P, rtol=0, atol=10 * slack * np.abs(truth[-1].P).max())
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("sparse", [False, True])
 def test_change_of_form_with_classes(dense, sparse):
     rng = np.random.default_rng(4)

@@ -190,6 +190,7 @@ def test_the_same_model_is_the_same_bytes(blobs, tmp_path):
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == (tmp_path / "c").read_bytes()
 
 
+@pytest.mark.interpreted
 def test_a_prediction_leaves_no_trace_in_a_file(blobs, tmp_path):
     """Sparse rows are met by a table of stored examples, in whose scratch memory each score leaves something."""
     X, y = blobs

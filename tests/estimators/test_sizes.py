@@ -23,6 +23,7 @@ def check_goes_on(model, X, y, path):
     assert model.predict(X).tolist() == other.predict(X).tolist()
 
 
+@pytest.mark.few_learners
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_a_model_of_rows_of_any_size_is_saved_and_goes_on(name, size, blobs, tmp_path):

@@ -178,6 +178,7 @@ def test_bad_parameters_are_refused_in_a_sentence(parameters, message):
         ALMA(**parameters).partial_fit([[1.0], [2.0]], [0, 1])
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("p", [2, 3])
 def test_labels_that_keep_coming_have_room_in_sparse_tables_too(p, tmp_path):
     """Eleven labels, one after another: the run of dense rows, and a file that goes on from the middle."""

@@ -44,6 +44,7 @@ def counts(model):
     return model.mistakes_, model.updates_, getattr(model, "skipped_", 0)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("average", [False, True])
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("name", MODELS)
@@ -57,6 +58,7 @@ def test_an_rbf_run_is_the_linear_run_in_its_feature_space(name, classes, averag
     np.testing.assert_allclose(kernel.decision_function(X), truth, rtol=0.0, atol=1e-9 * np.abs(truth).max())
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize("rows", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("name", MODELS)
