@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test slow bounds compat bench check docs dist clean
+.PHONY: help run test slow bounds compat bench check docs dist platform clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,9 @@ docs: $(VENV)/.installed-docs  ## the documentation in build/docs, its examples 
 
 dist: $(VENV)/.installed-dist  ## wheel and sdist in build/dist, the wheel tried out in a new environment
 	$(BIN)/python tools/dist.py build/dist
+
+platform: dist  ## a wheel for this platform with machine code in it, tried out: its first run compiles nothing
+	$(BIN)/python tools/machine_code.py build/dist/*-none-any.whl
 
 clean:  ## remove what the targets made, except .venv
 	rm -rf build .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache docs/generated
