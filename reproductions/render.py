@@ -51,11 +51,17 @@ def warnings(results: Results) -> list[str]:
     return found
 
 
+def verdict_lines(results: Results, report: Report) -> list[str]:
+    """What the numbers say of the paper: nothing, where they are those of a quick run."""
+    return [] if results.quick else list(report.verdicts)
+
+
 def markdown(entry: Entry, results: Results, report: Report, figure: str, level: int = 2) -> list[str]:
     """The lines of a report below its heading."""
     heading = "#" * level
     lines = [f"{entry.paper}.\n", f"{report.lead}\n", *(f"**{warning}**\n" for warning in warnings(results))]
-    lines += [f"{heading} Verdict\n", *(f"- {verdict}" for verdict in report.verdicts), ""]
+    if verdicts := verdict_lines(results, report):
+        lines += [f"{heading} Verdict\n", *(f"- {verdict}" for verdict in verdicts), ""]
     lines += [f"![{report.lead}]({figure})\n"]
     for table in report.tables:
         lines += [f"{heading} {table.title}\n", *markdown_table(table), ""]
@@ -69,7 +75,9 @@ def html(entry: Entry, results: Results, report: Report) -> str:
     """The same as one file."""
     software = ", ".join(f"{name} {version}" for name, version in results.record["versions"].items())
     parts = [f"<p><strong>{escape(warning)}</strong></p>" for warning in warnings(results)]
-    parts += [f"<p>{escape(report.lead)}</p>", "<h2>Verdict</h2>", _list(report.verdicts)]
+    parts += [f"<p>{escape(report.lead)}</p>"]
+    if verdicts := verdict_lines(results, report):
+        parts += ["<h2>Verdict</h2>", _list(verdicts)]
     parts += [inline(draw(report.panels, PLACEHOLDERS), escape(entry.title, quote=True))]
     for table in report.tables:
         parts.append(f"<h2>{escape(table.title)}</h2>\n{_html_table(table)}")

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from reproductions import ENTRIES, named
 from reproductions.machines import machine
 from reproductions.overview import page_text, write_page
+from reproductions.render import markdown, verdict_lines
 
 from ellipsoid.cli import main
 
@@ -110,6 +111,17 @@ def test_the_page_of_all_runs_is_made_from_their_results(tmp_path):
     assert f"| {len(results.times)} | {0.5 * len(results.times):,.0f} |" in text
     assert entry.report(results).verdicts[0] in text
     assert (tmp_path / "_static" / "reproductions" / "yang2009-fig2.png").is_file()
+
+
+def test_a_quick_run_gives_no_verdict():
+    entry = named("yang2009-fig2")
+    results = random_results(entry)
+    report = entry.report(results)
+    assert verdict_lines(results, report) == list(report.verdicts)
+    assert "## Verdict\n" in markdown(entry, results, report, "figure.png")
+    results.record["quick"] = True
+    assert verdict_lines(results, report) == []
+    assert not any("Verdict" in line for line in markdown(entry, results, report, "figure.png"))
 
 
 def test_cells_that_entries_share_are_counted_once(tmp_path):

@@ -61,7 +61,7 @@ def command(names: tuple[str, ...], listing: bool, page: Path | None, output: Pa
 
 
 def _run(entry: Any, output: Path, quiet: bool, *, quick: bool, jobs: int) -> None:
-    from reproductions.render import FILES, warnings, write
+    from reproductions.render import FILES, verdict_lines, warnings, write
     from reproductions.run import STORE, reproduce
 
     from .terminal import progress_bar
@@ -76,7 +76,7 @@ def _run(entry: Any, output: Path, quiet: bool, *, quick: bool, jobs: int) -> No
     report = write(entry, results, folder)
     if quiet:
         return
-    for sentence in (*warnings(results), *report.verdicts):
+    for sentence in (*warnings(results), *verdict_lines(results, report)):
         click.echo(sentence)
     click.echo()
     for name in FILES:

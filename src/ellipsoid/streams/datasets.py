@@ -218,6 +218,7 @@ def _fetch(name: str, source: OpenML) -> Dataset:
             version=source.version,
             as_frame=False,
             parser="pandas" if find_spec("pandas") else "liac-arff",
+            n_retries=1,  # who has no network learns so within seconds
         )
     except OSError as error:
         raise OSError(
