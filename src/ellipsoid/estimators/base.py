@@ -25,7 +25,7 @@ from .labels import Codes, tidy
 from .learned_attributes import LearnedAttributes
 from .learner import NO_LABELS, Learner
 from .parameters import comparator_rows
-from .predict_then_learn import before_it_grows
+from .predict_then_learn import Witness, before_it_grows
 from .shared_parameters import OnlineParameters
 
 FLOAT64 = np.dtype(np.float64)
@@ -153,7 +153,7 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         X: Any,
         y: ArrayLike,
         classes: ArrayLike | None,
-        watch: bool = False,
+        watch: bool | Witness = False,
         shown: Any = None,
         names: dict[Any, int] | None = None,
     ) -> Labelled:
@@ -163,7 +163,7 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         labels = checks.labels_of(y, source.n, sets=self._multilabel)
         learner.check_learning(source)
         if labels.ndim == 2 or learner.multilabel:
-            known = checks.new_columns(learner, labels, watch)
+            known = checks.new_columns(learner, labels, bool(watch))
         else:
             known = checks.new_classes(learner, classes)
             checks.refuse_unknown(learner, known, labels, closed=learner.closed or classes is not None)
@@ -187,6 +187,7 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
                 learner.add_label(label)
             learner.closed |= bool(known) or classes is not None
             learner.name(names)
+            learner.witness = watch if callable(watch) else None
             learner.learn(source, labels, predictions=predictions, shown=seen)
             self._install(learner)
             if predictions is not None and first is not None:
@@ -196,6 +197,8 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
             without_interrupts(lambda: self._keep_learned(learner, before, mark, names))
             add_progress_note(error, learner.rounds - mark.rounds, source.n, learner.rounds)
             raise
+        finally:
+            learner.witness = None
 
     def _keep_learned(
         self, learner: Learner, before: dict[str, Any], mark: LearnerMark, names: dict[Any, int] | None
@@ -220,6 +223,15 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         X, fresh = self._one_row(x)
         self._pass(X, [y], None, names=fresh if isinstance(x, dict) else None)
         return self
+
+    def _learn_watched(self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness) -> None:
+        """``partial_fit`` that shows to ``witness`` the scores of every row before it was learned."""
+        self._pass(X, y, classes, watch=witness)
+
+    def _learn_one_watched(self, x: Any, y: Any, witness: Witness) -> None:
+        """``learn_one`` that does so."""
+        X, fresh = self._one_row(x)
+        self._pass(X, [y], None, watch=witness, names=fresh if isinstance(x, dict) else None)
 
     def _learn_row(self, x: Any, y: Any) -> bool:
         """Learn a dense row of float64, or a dict, of known width, names and label; False if this is not one."""
@@ -271,6 +283,9 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         self._note_names(X, reset=False)
         scores = core.decision(source)
         return scores[:, 0] if len(core.labels) == 2 and not core.multilabel else scores
+
+    def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
+        return self.decision_function(one_row(x, self._learned().features)[0])
 
     def predict(self, X: Any) -> Labelled:
         """Predicted labels; a tie goes to the label of the smallest index.

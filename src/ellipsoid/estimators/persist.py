@@ -11,6 +11,7 @@
     state       scalars of what was learned
     scaler      the scaler in front of the learner, or null
     stream      where in which input a command stopped, or null
+    calibration how its scores become probabilities; not there without
 
 A file is believed only if the learner made from it would be written as the same header and arrays. That one test
 refuses arrays of wrong names, shapes or types and contradictory headers for every learner, those to come included; what
@@ -76,6 +77,8 @@ def open_model(path: Any) -> tuple[Any, container.Content]:
 
 def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     """The header and the arrays of a model; None stands for the stream."""
+    if "calibration_" in model.__dict__:
+        return _describe_calibrated(model)
     if "scaler_" in model.__dict__:
         return _describe_scaled(model)
     core = model._learned()
@@ -111,9 +114,16 @@ def _describe_scaled(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     return header, arrays | {f"scaler_{name}": array for name, array in parts.items()}
 
 
+def _describe_calibrated(model: Any) -> tuple[dict[str, Any], StoredArrays]:
+    header, arrays = describe(model.learner_)
+    calibration = model.calibration_
+    header["calibration"] = {"params": {"forget": float(model.forget)}, "forget": calibration.forget}
+    return header, arrays | {"calibration_table": calibration.table, "calibration_spread": calibration.spread}
+
+
 def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     """The model of a file of version 1. This reader stays when another version comes."""
-    if sorted(header) != sorted(KEYS):
+    if sorted({*header} - {"calibration"}) != sorted(KEYS):
         raise ValueError(f"its header must hold {', '.join(KEYS)}, and holds {', '.join(map(str, header))}")
     if not isinstance(header["stream"], dict | None):
         raise ValueError("its stream is no JSON object")
@@ -122,6 +132,8 @@ def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     _check_tally(arrays["tally"], len(_listed(header["labels"])))
     arrays = {name: _meant(name, array) for name, array in arrays.items()}
     model = _learner(header, arrays) if header["scaler"] is None else _scaled(header, arrays)
+    if "calibration" in header:
+        model = _calibrated(model, header["calibration"], arrays)
     agrees({**header, "stream": None}, arrays, describe(model))
     return model
 
@@ -174,6 +186,20 @@ def _scaled(header: dict[str, Any], arrays: StoredArrays) -> Any:
     if header["names"] is not None:
         scaler.feature_names_in_ = np.array([str(name) for name in _listed(header["names"])], dtype=object)
     model._keep(learner, scaler)
+    return model
+
+
+def _calibrated(learner: Any, described: dict[str, Any], arrays: StoredArrays) -> Any:
+    from sklearn.base import clone
+
+    from .calibrated import Calibrated
+    from .calibration import Calibration
+
+    model, calibration = Calibrated(clone(learner), **described["params"]), Calibration(described["forget"])
+    if not (0.0 < model.forget <= 1.0 and 0.0 < calibration.forget <= 1.0):
+        raise ValueError("its calibration forgets at an impossible rate")
+    calibration.restore(arrays["calibration_table"], arrays["calibration_spread"], len(learner.classes_))
+    model._keep(learner, calibration)
     return model
 
 

@@ -4,19 +4,18 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.base import clone
 
-from ellipsoid.certificates import Certificate
 from ellipsoid.streams.label_kinds import QUICK, refuse_masked
 
-from . import persist
 from .examples import row_of
 from .interruption import without_interrupts
+from .predict_then_learn import Witness
 from .scalers import StandardStream
+from .wrapper import Wrapper
 
 
-class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class Scaled(Wrapper):
     """A scaler and a learner as one learner: it learns one example at a time, and is saved in one file.
 
     On a stream each row is scaled by what is known of the rows up to and including it, and then learned, so that no
@@ -96,6 +95,21 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self._pass(_row(x), lambda learner, rows: learner.learn_one(_single(rows), y))
         return self
 
+    def _learn_watched(self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness) -> None:
+        """``partial_fit`` that shows to ``witness`` the scores of every row before it was learned."""
+        self._pass(X, lambda learner, both: _show_and_learn(learner, both, y, classes, witness), watch=True)
+
+    def _learn_one_watched(self, x: Any, y: Any, witness: Witness) -> None:
+        """``learn_one`` that does so."""
+        row, names = _row(x) if not isinstance(x, dict) else self._named(x)[0], None
+        if isinstance(x, dict):
+            names = row_of(x, self.learner_._core.features if self.__sklearn_is_fitted__() else {})[1]
+
+        def learn(learner: Any, both: tuple[Any, Any]) -> None:
+            _show_and_learn(learner, both, [y], None, witness, names)
+
+        self._pass(row, learn, growing=names is not None, watch=True)
+
     def _learn_named(self, x: dict[Any, Any], y: Any) -> bool:
         """Learn a dict of known names and label by prepared calls; False if this is not one."""
         fast = self._filled(x)
@@ -154,14 +168,11 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _fresh(self) -> tuple[Any, Any]:
         learner, scaler = self._seeded(), StandardStream() if self.scaler is None else clone(self.scaler)
+        if hasattr(learner, "predict_proba"):
+            raise ValueError("Scaled comes before probabilities: Calibrated(Scaled(learner))")
         if getattr(learner, "grow_features", False):
             scaler.grow_features = True
         return learner, scaler
-
-    def _seeded(self) -> Any:
-        """A new learner, with the seed that it is to have."""
-        learner = clone(self.learner)
-        return learner if self.random_state is None else learner.set_params(random_state=self.random_state)
 
     def _keep(self, learner: Any, scaler: Any) -> None:
         kept = {"learner_": learner, "scaler_": scaler, "n_features_in_": learner.n_features_in_}
@@ -176,6 +187,15 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Scores of the learner for the scaled rows."""
         scores: NDArray[np.float64] = self._learned_pair()[0].decision_function(self._scaled(X))
         return scores
+
+    def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
+        learner, scaler = self._learned_pair()
+        if isinstance(x, dict):
+            known = {name: value for name, value in x.items() if name in (learner._core.features or {})}
+            row, columns = self._named(known)
+            scores: NDArray[np.float64] = learner._decision_of_one(_values(known, columns, scaler.transform(row)))
+            return scores
+        return self.decision_function(_row(x))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the learner for the scaled rows."""
@@ -222,34 +242,7 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     # -- what was learned --------------------------------------------------------------------------------------
 
     def _learned_pair(self) -> tuple[Any, Any]:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(f"This {type(self).__name__} has learned nothing yet; call fit or partial_fit")
-        return self.learner_, self.scaler_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "learner_" in self.__dict__
-
-    def __getattr__(self, name: str) -> Any:
-        # classes_, coef_, t_, mistakes_, version_space_, ...: what the learner has learned.
-        if name.endswith("_") and not name.startswith("_") and "learner_" in self.__dict__:
-            return getattr(self.__dict__["learner_"], name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
-        """The learner's bounds, for the stream of scaled rows that it saw."""
-        bounds: list[Certificate] = self._learned_pair()[0].certificates(comparator)
-        return bounds
-
-    def save(self, path: Any) -> None:
-        """Write scaler and learner to one file that ``ellipsoid.load`` reads."""
-        self._learned_pair()
-        persist.save(self, path)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = self.learner.__sklearn_tags__().classifier_tags.multi_label
-        return tags
+        return self._learned(), self.scaler_
 
 
 def _row(x: Any) -> Any:
@@ -260,6 +253,14 @@ def _row(x: Any) -> Any:
     if array.ndim != 1:
         raise ValueError(f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows")
     return array.reshape(1, -1)
+
+
+def _show_and_learn(
+    learner: Any, both: tuple[Any, Any], y: Any, classes: Any, witness: Witness, names: dict[Any, int] | None = None
+) -> None:
+    """Learn rows that are shown as they looked before, if they looked otherwise."""
+    early, rows = both
+    learner._pass(rows, y, classes, watch=witness, shown=None if early is rows else early, names=names)
 
 
 def _single(rows: Any) -> Any:
