@@ -21,7 +21,7 @@ LEARNERS = {
     "AROW": Scaled(AROW()),
     "PassiveAggressive": Scaled(PassiveAggressive()),
 }
-ROWS = 20_000
+ROWS = 8_000
 BINS = 15
 DRAWN = "elec2"
 
@@ -72,6 +72,9 @@ def rivers(X, y):
     return (told / told.sum(axis=1, keepdims=True))[1:]
 
 
+PEERS = {'`SGDClassifier(loss="log_loss")`': logistic, "river's `LogisticRegression`": rivers}
+
+
 def shares(chances, y):
     """For each bin of the highest probability: its mean, the share of right predictions, and how many rows."""
     top, right = chances.max(axis=1), chances.argmax(axis=1) == y
@@ -112,15 +115,9 @@ def main(most=ROWS):
             raw, told = ours(model, X, y)
             panels[learner] = {"scores as logits": raw, "Calibrated": told}
             (before, off, _), (after, left, error) = judged(raw, y[1:]), judged(told, y[1:])
-            print(
-                f"| {name} | `{learner}` | {before:.3f} | {after:.3f} | {off:.3f} | {left:.3f} | {error:.1%} |",
-                flush=True,
-            )
-        for peer, told in {
-            "SGDClassifier, log loss": logistic(X, y),
-            "river's logistic regression": rivers(X, y),
-        }.items():
-            loss, off, error = judged(told, y[1:])
+            print(f"| {name} | `{learner}` | {before:.3f} | {after:.3f} | {off:.3f} | {left:.3f} | {error:.1%} |")
+        for peer, follow in PEERS.items():
+            loss, off, error = judged(follow(X, y), y[1:])
             print(f"| {name} | {peer} | {loss:.3f} | | {off:.3f} | | {error:.1%} |", flush=True)
         if name == DRAWN:
             draw(panels, y[1:])

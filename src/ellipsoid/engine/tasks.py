@@ -27,6 +27,7 @@ from .protocol import (
     record_step,
     request_step,
     share,
+    share_sets,
     step,
     width,
     winner,
@@ -207,20 +208,13 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
         tally[ZEROS] += 1.0
         on_zero_row(rule, rep, tally)
         return 0, 0.0
-    tau = step(rule, margin, 2.0 * size)
-    if tau == 0.0:
-        return 0, 0.0
-    right, wrong = -1, -1
-    for r in range(task.classes):
-        if task.Y[t, r] != 0:
-            if right < 0 or work[SCORES, r] < work[SCORES, right]:
-                right = r
-        elif wrong < 0 or work[SCORES, r] > work[SCORES, wrong]:
-            wrong = r
-    work[WHO, 0], work[TAU, 0] = right, tau
-    work[WHO, 1], work[TAU, 1] = wrong, -tau
-    tally[PUSH] += tau
-    tally[PATH] += tau * sqrt(size)
-    tally[STEPS] += 1.0
-    tally[LOSS2] += min((rule.margin - margin) * (rule.margin - margin), HUGE)
-    return 2, size
+    moves, push = share_sets(rule, task.classes, task.Y, t, size, work), 0.0
+    for k in range(moves):
+        push += max(0.0, work[TAU, k])
+    if moves > 0:
+        tally[PUSH] += push
+        tally[PATH] += push * sqrt(size)
+        tally[STEPS] += 1.0
+        tally[LOSS2] += min((rule.margin - margin) * (rule.margin - margin), HUGE)
+        record_step(rule, margin, push, 2.0 * size, tally)
+    return moves, size

@@ -85,7 +85,7 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         learner = self._begin()
         random = check_random_state(self.random_state)
         source = self._source(X, None)
-        labels = checks.labels_of(y, source.n, sets=self._multilabel)
+        labels = checks.labels_of(y, source.n, sets=self._takes_sets)
         learner.check_learning(source)
         known = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
         if len(known) < 2:
@@ -160,7 +160,7 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         core = self.__dict__.get("_core")
         learner = core if core is not None else self._begin()
         source = self._source(X, core)
-        labels = checks.labels_of(y, source.n, sets=self._multilabel)
+        labels = checks.labels_of(y, source.n, sets=self._takes_sets)
         learner.check_learning(source)
         if labels.ndim == 2 or learner.multilabel:
             known = checks.new_columns(learner, labels, bool(watch))
@@ -216,7 +216,7 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
         if "_core" in self.__dict__ and self._learn_row(x, y):
             return self
-        sets = self._multilabel and ("_core" not in self.__dict__ or self._core.multilabel)
+        sets = self._takes_sets and ("_core" not in self.__dict__ or self._core.multilabel)
         if isinstance(y, np.ndarray | list | tuple) and not sets:
             raise ValueError(f"y must be one label, got {y!r}")
         refuse_masked(y, "y")
@@ -317,6 +317,11 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         """A parameter as it was when learning started; what is set later is for the next start."""
         return (self._core.started if "_core" in self.__dict__ else {}).get(name, getattr(self, name))
 
+    @property
+    def _takes_sets(self) -> bool:
+        """May y be a 0/1 matrix?"""
+        return self._multilabel
+
     def __sklearn_is_fitted__(self) -> bool:
         return "_core" in self.__dict__
 
@@ -380,5 +385,5 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = self._multilabel
+        tags.classifier_tags.multi_label = self._takes_sets
         return tags

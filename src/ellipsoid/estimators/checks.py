@@ -26,7 +26,8 @@ def labels_of(y: Any, rows: int, *, sets: bool) -> Labelled:
     if labels.ndim == 2 and sets:
         return label_sets(labels, rows)
     if labels.ndim != 1:
-        raise ValueError(f"y must be 1-D, one label per example, got shape {labels.shape}")
+        told = "; with these parameters this learner takes no label sets" if labels.ndim == 2 else ""
+        raise ValueError(f"y must be 1-D, one label per example, got shape {labels.shape}{told}")
     if len(labels) != rows:
         raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
     return labels

@@ -151,7 +151,7 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     labels = [plain(value) for value in _listed(header["labels"])]
     if not labels or len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError(f"its labels must be all text or all numbers, and one at least; they are {labels[:5]}")
-    if header["state"].get("multilabel") and not model._multilabel:
+    if header["state"].get("multilabel") and not model._takes_sets:
         raise ValueError(f"a {kind.__name__} does not learn label sets")
     core.restore(header["state"], arrays, labels)
     core.started = model.get_params(deep=False)
