@@ -23,7 +23,7 @@ from .inputs import RowSource, flaw_message
 from .interruption import LearnerMark, without_interrupts
 from .labels import Codes, Labels
 from .one_row import NoOneRow, OneNamedRow, OneRow
-from .predict_then_learn import WatchedBlock, Witness, watched_block
+from .predict_then_learn import Witness, watched_block
 
 Task = Binary | Multiclass | OneVsRest | MultiLabel
 
@@ -207,9 +207,8 @@ class Learner:
                 continue
             codes, fresh = self.labels.encode(y[start:stop])
             if predictions is not None:
-                self.learn_watched(
-                    watched_block(self, source, shown, start, stop, codes), fresh, predictions[start:stop]
-                )
+                block = watched_block(self, source, shown, start, stop, codes)
+                block.learn(fresh, predictions[start:stop])
                 continue
             rows, ledger, begin = source.rows(start, stop), codes[np.newaxis], 0
             for row, label in [*fresh, (stop - start, None)]:
@@ -229,21 +228,6 @@ class Learner:
         except BaseException:
             self.undo(mark)
             raise
-
-    def learn_watched(self, block: WatchedBlock, fresh: list[tuple[int, Any]], predictions: NDArray[Any]) -> None:
-        """Predict, then learn, the rows of a block, of which some bring labels not known yet."""
-        begin, count = 0, len(predictions)
-        for row, label in [*fresh, (count, None)]:
-            if row > begin:
-                block.run_witnessed(begin, row)
-            known = np.array([*self.labels.values, None], dtype=object)
-            predictions[begin:row] = known[block.predicted(begin, row)]
-            begin = row + 1
-            if row < count:
-                # The row that brings a new label is predicted without it and learned with it.
-                predictions[row] = block.predict_before(row)
-                block.show_new_label(row)
-                self.learn_first_of_label(label, partial(block.learn_new_label, row))
 
     @property
     def predicts_in_loop(self) -> bool:

@@ -12,6 +12,7 @@
     scaler      the scaler in front of the learner, or null
     stream      where in which input a command stopped, or null
     calibration how its scores become probabilities; not there without
+    words       the columns of a data frame that hold words; not there without
 
 A file is believed only if the learner made from it would be written as the same header and arrays. That one test
 refuses arrays of wrong names, shapes or types and contradictory headers for every learner, those to come included; what
@@ -93,6 +94,7 @@ def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
         "state": core.scalars(),
         "scaler": None,
         "stream": None,
+        **({"words": model.word_columns_} if hasattr(model, "word_columns_") else {}),
     }
     return header, {"tally": core.tally, **core.table.state(core.scores)}
 
@@ -123,7 +125,7 @@ def _describe_calibrated(model: Any) -> tuple[dict[str, Any], StoredArrays]:
 
 def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     """The model of a file of version 1. This reader stays when another version comes."""
-    if sorted({*header} - {"calibration"}) != sorted(KEYS):
+    if sorted({*header} - {"calibration", "words"}) != sorted(KEYS):
         raise ValueError(f"its header must hold {', '.join(KEYS)}, and holds {', '.join(map(str, header))}")
     if not isinstance(header["stream"], dict | None):
         raise ValueError("its stream is no JSON object")
@@ -156,7 +158,7 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     core.restore(header["state"], arrays, labels)
     core.started = model.get_params(deep=False)
     if header["features"] is not None:
-        core.features = {_name(name): column for column, name in enumerate(_listed(header["features"]))}
+        core.features = {_feature(name): column for column, name in enumerate(_listed(header["features"]))}
     for columns in (core.features, header["names"]):
         if columns is not None and len(columns) > core.width:
             raise ValueError(f"it names {len(columns)} features and has {core.width}")
@@ -164,6 +166,10 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     model.set_params(**params)
     if header["names"] is not None:
         model.feature_names_in_ = np.array([str(name) for name in _listed(header["names"])], dtype=object)
+    if "words" in header:
+        model.word_columns_ = [str(name) for name in _listed(header["words"])]
+        if not {*model.word_columns_} <= {*(header["names"] or ())}:
+            raise ValueError("its columns of words are none of its columns")
     return model
 
 
@@ -278,9 +284,19 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _name(name: Any) -> Any:
+    """A feature's name as JSON has it: a word's is a list of its feature's name and the word."""
+    if isinstance(name, tuple):
+        return [_name(name[0]), name[1]]
     if not isinstance(name, str | int):
         raise ValueError(f"a model file holds feature names that are strings or integers, not {name!r}")
     return name
+
+
+def _feature(name: Any) -> Any:
+    """A feature's name as a learner has it."""
+    if isinstance(name, list) and len(name) == 2 and isinstance(name[1], str):
+        return _name(name[0]), name[1]
+    return _name(name)
 
 
 def _params(params: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from ellipsoid.streams.label_kinds import QUICK, refuse_masked
 
-from .examples import row_of
+from .examples import Encoded, are_named, encoded, one_row, row_of, rows_of
 from .interruption import without_interrupts
 from .predict_then_learn import Witness
 from .scalers import StandardStream
@@ -62,20 +62,23 @@ class Scaled(Wrapper):
 
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """One pass in the given order, as the learner has it; broken off, both know the same rows."""
-        self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes))
+        X, names = self._unnamed(X)
+        if names is None:
+            self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes))
+        else:
+            self._pass(X, lambda learner, rows: learner._pass(rows, y, classes, names=names), growing=True)
         return self
 
     def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> NDArray[Any]:
         """``partial_fit`` that returns the label predicted for each row before scaler and learner had learned it."""
 
         def learn(learner: Any, both: tuple[Any, Any]) -> Any:
-            if both[0] is both[1]:
-                return learner.learn_predict(both[1], y, classes=classes)
-            return learner._learn_predict(*both, y, classes)
+            return _show_and_learn(learner, both, y, classes, True, names)
 
+        X, names = self._unnamed(X)
         # Features that a first row brings are left out of what is predicted of it, and so of its scale.
         first = self.predict(X[:1])[0] if self._brings_features(X) else None
-        answer: NDArray[Any] = self._pass(X, learn, watch=True)
+        answer: NDArray[Any] = self._pass(X, learn, growing=names is not None, watch=True)
         if first is not None:
             answer[0] = first
         return answer
@@ -85,6 +88,7 @@ class Scaled(Wrapper):
         if type(x) is dict and self._learn_named(x, y):
             return self
         if isinstance(x, dict):
+            x = encoded(x)
             row, columns = self._named(x)
 
             def learn(learner: Any, scaled: Any) -> None:
@@ -97,18 +101,21 @@ class Scaled(Wrapper):
 
     def _learn_watched(self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness) -> None:
         """``partial_fit`` that shows to ``witness`` the scores of every row before it was learned."""
-        self._pass(X, lambda learner, both: _show_and_learn(learner, both, y, classes, witness), watch=True)
+        X, names = self._unnamed(X)
+
+        def learn(learner: Any, both: tuple[Any, Any]) -> None:
+            _show_and_learn(learner, both, y, classes, witness, names)
+
+        self._pass(X, learn, growing=names is not None, watch=True)
 
     def _learn_one_watched(self, x: Any, y: Any, witness: Witness) -> None:
         """``learn_one`` that does so."""
-        row, names = _row(x) if not isinstance(x, dict) else self._named(x)[0], None
-        if isinstance(x, dict):
-            names = row_of(x, self.learner_._core.features if self.__sklearn_is_fitted__() else {})[1]
+        row, names = one_row(x, self.learner_._core.features if self.__sklearn_is_fitted__() else {})
 
         def learn(learner: Any, both: tuple[Any, Any]) -> None:
-            _show_and_learn(learner, both, [y], None, witness, names)
+            _show_and_learn(learner, both, [y], None, witness, names if isinstance(x, dict) else None)
 
-        self._pass(row, learn, growing=names is not None, watch=True)
+        self._pass(row, learn, growing=isinstance(x, dict), watch=True)
 
     def _learn_named(self, x: dict[Any, Any], y: Any) -> bool:
         """Learn a dict of known names and label by prepared calls; False if this is not one."""
@@ -191,7 +198,7 @@ class Scaled(Wrapper):
     def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
         learner, scaler = self._learned_pair()
         if isinstance(x, dict):
-            known = {name: value for name, value in x.items() if name in (learner._core.features or {})}
+            known = self._met(x)
             row, columns = self._named(known)
             scores: NDArray[np.float64] = learner._decision_of_one(_values(known, columns, scaler.transform(row)))
             return scores
@@ -213,16 +220,28 @@ class Scaled(Wrapper):
             if code >= 0:
                 return fast.values[code]
         if isinstance(x, dict):
-            known = {name: value for name, value in x.items() if name in (learner._core.features or {})}
+            known = self._met(x)
             row, columns = self._named(known)
             return learner.predict_one(_values(known, columns, scaler.transform(row)) if known else {})
         return learner.predict_one(_single(self._scaled(_row(x))))
 
+    def _met(self, x: dict[Any, Any]) -> dict[Any, Any]:
+        """The features of an example that were met before."""
+        met = self.learner_._core.features or {}
+        return Encoded((name, value) for name, value in encoded(x).items() if name in met)
+
     def _scaled(self, X: Any) -> Any:
         scaler = self._learned_pair()[1]
+        X = self._unnamed(X)[0]
         if self._brings_features(X):
             X = X[:, : scaler.n_features_in_]  # features that were never met have no weight
         return scaler.transform(X)
+
+    def _unnamed(self, X: Any) -> tuple[Any, dict[Any, int] | None]:
+        """Rows in place of a list of dicts, and the columns of the names that they bring; None where X is no such."""
+        if not are_named(X):
+            return X, None
+        return rows_of(X, self.learner_._core.features if self.__sklearn_is_fitted__() else {})
 
     def _brings_features(self, X: Any) -> bool:
         """Is there a row, in an array that can be sliced, with features that were never met?"""
@@ -256,17 +275,22 @@ def _row(x: Any) -> Any:
 
 
 def _show_and_learn(
-    learner: Any, both: tuple[Any, Any], y: Any, classes: Any, witness: Witness, names: dict[Any, int] | None = None
-) -> None:
+    learner: Any,
+    both: tuple[Any, Any],
+    y: Any,
+    classes: Any,
+    watch: bool | Witness,
+    names: dict[Any, int] | None = None,
+) -> Any:
     """Learn rows that are shown as they looked before, if they looked otherwise."""
     early, rows = both
-    learner._pass(rows, y, classes, watch=witness, shown=None if early is rows else early, names=names)
+    return learner._pass(rows, y, classes, watch=watch, shown=None if early is rows else early, names=names)
 
 
 def _single(rows: Any) -> Any:
     return rows if hasattr(rows, "tocsr") else rows[0]
 
 
-def _values(x: dict[Any, Any], columns: dict[Any, int], scaled: Any) -> dict[Any, float]:
+def _values(x: dict[Any, Any], columns: dict[Any, int], scaled: Any) -> Encoded:
     values = dict(zip(scaled.indices.tolist(), scaled.data.tolist(), strict=True))
-    return {name: values[columns[name]] for name in x}
+    return Encoded((name, values[columns[name]]) for name in x)

@@ -7,6 +7,7 @@ loop then gets both, in pairs. A learner's ``witness`` is shown the scores that 
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,6 +35,21 @@ class WatchedBlock(NamedTuple):
     first: int
     rows: Dense | CSR
     ledger: Codes
+
+    def learn(self, fresh: list[tuple[int, Any]], predictions: NDArray[Any]) -> None:
+        """Predict, then learn, all rows, of which some bring labels not known yet."""
+        begin, count, learner = 0, len(predictions), self.learner
+        for row, label in [*fresh, (count, None)]:
+            if row > begin:
+                self.run_witnessed(begin, row)
+            known = np.array([*learner.labels.values, None], dtype=object)
+            predictions[begin:row] = known[self.predicted(begin, row)]
+            begin = row + 1
+            if row < count:
+                # The row that brings a new label is predicted without it and learned with it.
+                predictions[row] = self.predict_before(row)
+                self.show_new_label(row)
+                learner.learn_first_of_label(label, partial(self.learn_new_label, row))
 
     def run(self, begin: int, end: int) -> None:
         """Predict and learn rows begin..end of the block."""
