@@ -11,14 +11,12 @@ from ellipsoid.engine.protocol import SCORES
 from ellipsoid.engine.tasks import CODES, FORETOLD, WATCHED
 from ellipsoid.streams.label_kinds import QUICK, label_array
 
+from .base import FLOAT64
 from .calibration import MEAN_SPREAD, PARAMETERS, Calibration, calibrate, log_probabilities
 from .inputs import flaw_message
 from .labels import Codes, tidy
 from .learner import NO_LABELS, Learner
 from .wrapper import Wrapper
-
-# The very object that arrays of this kind have: to compare it costs least.
-FLOAT64 = np.dtype(np.float64)
 
 
 class Calibrated(Wrapper):

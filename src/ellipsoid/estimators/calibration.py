@@ -24,17 +24,17 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import compiled, entry
 
-Matrix = NDArray[np.float64]
+_Matrix = NDArray[np.float64]
 
 # Rows of the table, of which column 0 is the slope's and the others the labels'.
 PARAMETERS, CURVATURE, ACROSS = range(3)
 # What is kept of the spread.
-MEAN_SPREAD, WEIGHT, SEEN = range(3)
+MEAN_SPREAD, SPREAD_WEIGHT, ROWS_SEEN = range(3)
 
 # Curvature before the first row: of the weight of one row that is sure of nothing, about.
 PRIOR = 1.0
 # The larger, the less the first rows count: row t has the weight of this power of t while nothing else is forgotten.
-POWER = 3.0
+EARLY_POWER = 3.0
 # Spreads beyond so many means teach no more than this many: one row must not undo what all others have taught.
 WIDEST = 10.0
 # A step changes the slope by no more than this factor, and all of them together leave it within these bounds.
@@ -89,10 +89,10 @@ def learn_label(out: Any, y: Any, width: Any, forget: Any, table: Any, spread: A
     """Learn from one row's scores, the highest of them 0, which become its logits as they were before."""
     labels = out.shape[0]
     before = spread[MEAN_SPREAD]
-    spread[SEEN] += 1.0
-    forget = min(forget, spread[SEEN] / (spread[SEEN] + POWER))
-    spread[WEIGHT] = forget * spread[WEIGHT] + 1.0
-    spread[MEAN_SPREAD] += (width - spread[MEAN_SPREAD]) / spread[WEIGHT]
+    spread[ROWS_SEEN] += 1.0
+    forget = min(forget, spread[ROWS_SEEN] / (spread[ROWS_SEEN] + EARLY_POWER))
+    spread[SPREAD_WEIGHT] = forget * spread[SPREAD_WEIGHT] + 1.0
+    spread[MEAN_SPREAD] += (width - spread[MEAN_SPREAD]) / spread[SPREAD_WEIGHT]
     mean = spread[MEAN_SPREAD]
     # z_k is out[k] * by.
     by = min(1.0 / mean, WIDEST / width) if mean > 0.0 and width > 0.0 else 0.0
@@ -146,25 +146,25 @@ class Calibration:
             wider[:, : self.table.shape[1]] = self.table
             self.table = wider
 
-    def arguments(self, scores: Matrix, codes: NDArray[np.int64], half: float) -> tuple[Any, ...]:
+    def arguments(self, scores: _Matrix, codes: NDArray[np.int64], half: float) -> tuple[Any, ...]:
         """What ``calibrate`` takes; the logits come last. ``half`` times a single score is the second label's."""
         if not self.table.flags.writeable:  # of a file that is only mapped
             self.table, self.spread = self.table.copy(), self.spread.copy()
         logits = np.empty((len(scores), self.table.shape[1] - 1))
         return scores, codes, float(half), self.forget, self.table, self.spread, logits
 
-    def learn(self, scores: Matrix, codes: NDArray[np.int64], half: float) -> Matrix:
+    def learn(self, scores: _Matrix, codes: NDArray[np.int64], half: float) -> _Matrix:
         """Learn the rows one after the other; returns the logits that each had before."""
         args = self.arguments(scores, codes, half)
         entry(calibrate, *args)(*args)
-        logits: Matrix = args[-1]
+        logits: _Matrix = args[-1]
         return logits
 
-    def logits(self, scores: Matrix, half: float) -> Matrix:
+    def logits(self, scores: _Matrix, half: float) -> _Matrix:
         """The logits of rows, by what was learned so far."""
         return self.learn(scores, np.zeros(0, dtype=np.int64), half)
 
-    def rescale(self, scores: Matrix, half: float) -> None:
+    def rescale(self, scores: _Matrix, half: float) -> None:
         """Take the scale of these scores for that of all to come."""
         with np.errstate(over="ignore", invalid="ignore"):
             widths = np.abs(scores[:, 0]) * half if scores.shape[1] == 1 else np.ptp(scores / 2.0, axis=1)
@@ -172,7 +172,7 @@ class Calibration:
         if mean > 0.0:
             self.spread[MEAN_SPREAD] = mean
 
-    def restore(self, table: Matrix, spread: Matrix, labels: int) -> None:
+    def restore(self, table: _Matrix, spread: _Matrix, labels: int) -> None:
         """Take back what a file holds."""
         if table.shape != (3, 1 + labels) or spread.shape != self.spread.shape or (spread < 0.0).any():
             raise ValueError("its calibration has the wrong shape")
@@ -181,7 +181,7 @@ class Calibration:
         self.table, self.spread = np.array(table), np.array(spread)
 
 
-def log_probabilities(logits: Matrix) -> Matrix:
+def log_probabilities(logits: _Matrix) -> _Matrix:
     """Logarithms of the probabilities, none of them infinite.
 
     >>> log_probabilities(np.array([[0.0, 0.0], [0.0, -1e300]])).round(2)
