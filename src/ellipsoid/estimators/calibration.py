@@ -184,9 +184,8 @@ class Calibration:
 def log_probabilities(logits: _Matrix) -> _Matrix:
     """Logarithms of the probabilities, none of them infinite.
 
-    >>> log_probabilities(np.array([[0.0, 0.0], [0.0, -1e300]])).round(2)
-    array([[  -0.69,   -0.69],
-           [   0.  , -700.  ]])
+    >>> log_probabilities(np.array([[0.0, 0.0], [0.0, -1e300]])).round(1).tolist()
+    [[-0.7, -0.7], [0.0, -700.0]]
     """
     rest = logits - logits.max(axis=1, keepdims=True)
     return np.maximum(rest - np.log(np.exp(rest).sum(axis=1, keepdims=True)), LEAST_LOGARITHM)
