@@ -4,6 +4,7 @@ Names become columns in the order in which they appear. A word is a feature of v
 None is a feature that is missing, and left out; True and False are 1 and 0.
 """
 
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,12 @@ def encoded(example: dict[Any, Any]) -> dict[Any, Any]:
     >>> encoded({"rain": 0.5, "sky": "grey", "wind": None})
     {'rain': 0.5, ('sky', 'grey'): 1.0}
     """
-    if isinstance(example, Encoded) or not any(value is None or isinstance(value, str) for value in example.values()):
+    kinds = {*map(type, example.values())}
+    if type(example) is Encoded or not any(kind is NoneType or issubclass(kind, str) for kind in kinds):
         return example
     found = Encoded()
     for given, value in example.items():
-        name = _checked(given)
+        name = given if type(given) is str else _checked(given)
         if isinstance(value, str):
             found[name, str(value)] = 1.0
         elif value is not None:
