@@ -14,6 +14,7 @@ _EXPORTS = {
     "AROW": "ellipsoid.estimators",
     "BayesPointMachine": "ellipsoid.batch",
     "CELLIP": "ellipsoid.estimators",
+    "Calibrated": "ellipsoid.estimators.calibrated",
     "Certificate": "ellipsoid.certificates",
     "ConfidenceWeighted": "ellipsoid.estimators",
     "DamagedModel": "ellipsoid.estimators.container",
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import SecondOrderPerceptron as SecondOrderPerceptron
     from ellipsoid.estimators import Winnow as Winnow
     from ellipsoid.estimators import load as load
+    from ellipsoid.estimators.calibrated import Calibrated as Calibrated
     from ellipsoid.estimators.container import DamagedModel as DamagedModel
     from ellipsoid.estimators.onnx import export_onnx as export_onnx
     from ellipsoid.estimators.pipeline import Scaled as Scaled

@@ -33,6 +33,16 @@ class Adapted(base.MiniBatchClassifier):
         except NotFittedError:
             return None
 
+    def predict_proba_one(self, x: dict[Any, Any], **kwargs: Any) -> dict[Any, float]:
+        """The probabilities of the labels of one example, from a `Calibrated` learner; none before it has learned."""
+        if not hasattr(self.learner, "predict_proba_one"):
+            raise NotImplementedError(f"give adapt a Calibrated({type(self.learner).__name__}(...)) for probabilities")
+        try:
+            chances: dict[Any, float] = self.learner.predict_proba_one(x)
+        except NotFittedError:
+            return {}
+        return chances
+
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a frame, one by one in their order; its columns are the names of features."""
         for x, label in zip(X.to_dict("records"), y.tolist(), strict=True):

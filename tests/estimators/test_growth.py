@@ -109,7 +109,7 @@ def test_features_of_dicts_keep_appearing(name, state):
     assert model.predict_one({}) in ("good", "bad")
     before = state(model)
     with pytest.raises(ValueError, match="'wind'"):
-        model.learn_one({"rain": 1.0, "wind": "strong"}, "bad")
+        model.learn_one({"rain": 1.0, "wind": ["strong"]}, "bad")
     with pytest.raises(ValueError, match="row 0"):
         model.learn_one({"rain": 1.0, "storm": np.inf}, "bad")
     assert state(model) == before

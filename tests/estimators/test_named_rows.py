@@ -57,7 +57,7 @@ def test_dicts_are_learned_as_rows_of_a_matrix(name, classes, kind):
 @pytest.mark.parametrize("name", MAKERS)
 @pytest.mark.parametrize(
     "bad",
-    [{"name 1": "grey"}, {"name 1": None}, {"name 1": np.nan}, {"name 1": np.inf}, {"name 1": 1j}, {1.0: 2.0}],
+    [{"name 1": ["grey"]}, {"name 1": b"grey"}, {"name 1": np.nan}, {"name 1": np.inf}, {"name 1": 1j}, {1.0: 2.0}],
     ids=str,
 )
 def test_bad_examples_are_refused_and_change_nothing(name, bad):

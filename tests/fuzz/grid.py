@@ -273,6 +273,8 @@ def families():
     found.append(Family(label, "PassiveAggressive", draw, ROWS, 40, gentle=True, scaler="UnitNorm()"))
     # At the end, so that the programs of others keep their numbers.
     found.append(Family("EllipsoidClassifier", "EllipsoidClassifier", ellipsoid, ALSO_SINGLE, 240))
+    for name, draw in (("MIRA", mira), ("OnlineSVM", online_svm)):
+        found.append(Family(f"{name}, label sets", name, draw, programs=60, sets=True))
     return found
 
 

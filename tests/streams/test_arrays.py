@@ -99,7 +99,7 @@ def test_named_features_are_hashed_in_any_cut():
 @pytest.mark.parametrize(
     ("items", "message"),
     [
-        ([({"a": 1}, 0), ({"a": None}, 1)], "row 1: feature 'a' must be a number or a word, got None"),
+        ([({"a": 1}, 0), ({"a": None}, 1)], "row 1: feature 'a' is missing; give missing='zero'"),
         ([({"a": float("nan")}, 0)], "row 0: feature 'a' is nan; leave a missing feature out"),
         ([({"a": 1}, 0), ([1.0], 1)], "row 1: every example must be a dict of features"),
         ([3], "row 0: each item of a stream must be a pair"),

@@ -29,7 +29,7 @@ import click
     "--hold-out", type=click.FloatRange(0, 1, max_open=True), default=0.2, show_default=True,
     help="Share of the rows, the last ones, kept for testing where the data has no test part.",
 )  # fmt: skip
-@click.option("--label", metavar="COLUMN", help="The label's column of a CSV file with a header [default: the last].")
+@click.option("--label", metavar="COLUMN", help="The label's column of a table, or member of JSON lines.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes to share the work.")
 @click.option(
     "--output", type=click.Path(file_okay=False, path_type=Path),

@@ -30,8 +30,10 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     command = _speaking(command)
     for option in reversed(
         (
-            click.option("--format", metavar="NAME", help="svmlight, csv, vw, parquet, arrow, npy [default: by name]."),
-            click.option("--label", metavar="COLUMN", help="The label's column of a table [default: the last]."),
+            click.option("--format", metavar="NAME",
+                         help="svmlight, csv, vw, jsonl, parquet, arrow, npy [default: by name]."),
+            click.option("--label", metavar="COLUMN",
+                         help="The label's column of a table [default: the last], or member of JSON lines."),
             click.option("--columns", metavar="A,B,…", help="Columns of a table to use [default: all]."),
             click.option("--header/--no-header", default=None,
                          help="Whether CSV text begins with a line of names [default: found out]."),

@@ -25,7 +25,7 @@ from .protocol import (
 )
 from .rows import count, flaw
 from .tally import MISTAKES, RADIUS2, ROUNDS, UPDATES
-from .tasks import ASIDE, ORDERED, PAIRED, WATCHED
+from .tasks import ASIDE, ORDERED, PAIRED, WATCHED, note_scores
 
 
 @compiled
@@ -76,6 +76,7 @@ def learn(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (ev
             score_next(rep, rows, t, n, scores)
             if asked:
                 task.ledger[ASIDE, t] = winner(task, scores)
+                note_scores(task.ledger, t, n, scores, 0)
             if lifted:
                 lower(rep, rows, t, n, kept)
             if only or not lifted:

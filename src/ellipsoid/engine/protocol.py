@@ -111,6 +111,40 @@ def share(rule: Any, n: int, y: int, energy: float, work: Any) -> int:
     return against_highest_rival(rule, n, y, energy, work)
 
 
+@helper()
+def worst_pair(n: int, Y: Any, t: int, scores: Any) -> tuple[int, int]:
+    """The lowest of the right labels of row t and the highest of the wrong ones; -1 where there is none."""
+    right, wrong = -1, -1
+    for r in range(n):
+        if Y[t, r] != 0:
+            if right < 0 or scores[r] < scores[right]:
+                right = r
+        elif wrong < 0 or scores[r] > scores[wrong]:
+            wrong = r
+    return right, wrong
+
+
+@helper()
+def lowest_against_highest(rule: Any, n: int, Y: Any, t: int, energy: float, work: Any) -> int:
+    """The binary step of the lowest right label against the highest wrong one."""
+    right, wrong = worst_pair(n, Y, t, work[SCORES])
+    size = step(rule, work[SCORES, right] - work[SCORES, wrong], 2.0 * energy)
+    if size == 0.0:
+        return 0
+    work[WHO, 0], work[TAU, 0] = right, size
+    work[WHO, 1], work[TAU, 1] = wrong, -size
+    return 2
+
+
+@generic(1, default=True)
+def share_sets(rule: Any, n: int, Y: Any, t: int, energy: float, work: Any) -> int:
+    """Rule, label sets: write the moves for row t, whose right labels ``Y[t]`` names, right ones first.
+
+    There are labels of both kinds. By default the lowest right one and the highest wrong one make the binary step.
+    """
+    return lowest_against_highest(rule, n, Y, t, energy, work)
+
+
 @generic(1)
 def width(task: Any) -> int:
     """Task: how many scores a row has."""

@@ -4,7 +4,8 @@ The ledger of a chunk holds what is known of its rows in one array (each array c
 CODES the labels' indices, and row ASIDE, in mode ORDERED the order in which to learn the rows, in mode WATCHED the
 place for the index of the label predicted before each row was learned; in mode PLAIN it has no such row. In mode PAIRED
 rows come in twos, an even one that is predicted only and an odd one that is learned only: an example as it looks before
-and after it has been taken into account.
+and after it has been taken into account. Where predictions are noted and the ledger has rows from FORETOLD on, these
+take the scores that a prediction was made from, as the bits of floats.
 
 Every rule is passive beyond its own ``margin``; a task asks it only below. A zero row is a mistake and no update.
 """
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .generic import MAXIMUM
+from .generic import MAXIMUM, helper
 from .native.vector_sums import highest_but
 from .protocol import (
     SCORES,
@@ -26,6 +27,7 @@ from .protocol import (
     record_step,
     request_step,
     share,
+    share_sets,
     step,
     width,
     winner,
@@ -33,7 +35,7 @@ from .protocol import (
 from .rows import HUGE, TINY
 from .tally import LOSS2, PARTS, PATH, PUSH, STEPS, ZEROS
 
-CODES, ASIDE = range(2)
+CODES, ASIDE, FORETOLD = range(3)
 PLAIN, ORDERED, WATCHED, PAIRED = range(4)
 
 
@@ -67,6 +69,15 @@ class MultiLabel(NamedTuple):
     mode: int
     classes: int
     Y: np.ndarray
+
+
+@helper()
+def note_scores(ledger, t, n, scores, first):
+    """Keep the n scores from ``first`` on that row t is predicted by, where the ledger has room for them."""
+    if ledger.shape[0] > FORETOLD:
+        places = ledger.view(np.float64)
+        for r in range(n):
+            places[FORETOLD + r, t] = scores[first + r]
 
 
 @width.register(Binary)
@@ -197,20 +208,13 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
         tally[ZEROS] += 1.0
         on_zero_row(rule, rep, tally)
         return 0, 0.0
-    tau = step(rule, margin, 2.0 * size)
-    if tau == 0.0:
-        return 0, 0.0
-    right, wrong = -1, -1
-    for r in range(task.classes):
-        if task.Y[t, r] != 0:
-            if right < 0 or work[SCORES, r] < work[SCORES, right]:
-                right = r
-        elif wrong < 0 or work[SCORES, r] > work[SCORES, wrong]:
-            wrong = r
-    work[WHO, 0], work[TAU, 0] = right, tau
-    work[WHO, 1], work[TAU, 1] = wrong, -tau
-    tally[PUSH] += tau
-    tally[PATH] += tau * sqrt(size)
-    tally[STEPS] += 1.0
-    tally[LOSS2] += min((rule.margin - margin) * (rule.margin - margin), HUGE)
-    return 2, size
+    moves, push = share_sets(rule, task.classes, task.Y, t, size, work), 0.0
+    for k in range(moves):
+        push += max(0.0, work[TAU, k])
+    if moves > 0:
+        tally[PUSH] += push
+        tally[PATH] += push * sqrt(size)
+        tally[STEPS] += 1.0
+        tally[LOSS2] += min((rule.margin - margin) * (rule.margin - margin), HUGE)
+        record_step(rule, margin, push, 2.0 * size, tally)
+    return moves, size

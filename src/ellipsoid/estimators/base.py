@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_feature_names, validate_data
 
 from ellipsoid.certificates import Certificate
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
@@ -18,21 +18,23 @@ from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refus
 from . import checks, persist
 from .checks import Labelled
 from .declaration import declared
-from .examples import one_row
+from .examples import are_named, one_row, rows_of
+from .frames import frame_rows, word_columns
 from .inputs import RowSource, check_memory, flaw_message
 from .interruption import LearnerMark, add_progress_note, without_interrupts
 from .labels import Codes, tidy
 from .learned_attributes import LearnedAttributes
 from .learner import NO_LABELS, Learner
 from .parameters import comparator_rows
-from .predict_then_learn import before_it_grows
+from .predict_then_learn import Witness, before_it_grows
 from .shared_parameters import OnlineParameters
+from .witnessed import Witnessed
 
 FLOAT64 = np.dtype(np.float64)
 
 
 @declared
-class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, BaseEstimator):
+class OnlineClassifier(Witnessed, LearnedAttributes, OnlineParameters, ClassifierMixin, BaseEstimator):
     """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example."""
 
     _core: Learner = field(init=False)
@@ -84,8 +86,9 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._begin()
         random = check_random_state(self.random_state)
+        X, names = rows_of(X, {}) if are_named(X) else (X, None)
         source = self._source(X, None)
-        labels = checks.labels_of(y, source.n, sets=self._multilabel)
+        labels = checks.labels_of(y, source.n, sets=self._takes_sets)
         learner.check_learning(source)
         known = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
         if len(known) < 2:
@@ -95,6 +98,7 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
         for label in known.tolist():
             learner.add_label(label)
+        learner.name(names)
         ledger = np.empty((2 if self.shuffle else 1, source.n), dtype=np.int64)
         if not learner.multilabel:
             ledger[CODES] = learner.labels.encode(labels)[0]
@@ -153,17 +157,19 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         X: Any,
         y: ArrayLike,
         classes: ArrayLike | None,
-        watch: bool = False,
+        watch: bool | Witness = False,
         shown: Any = None,
         names: dict[Any, int] | None = None,
     ) -> Labelled:
         core = self.__dict__.get("_core")
         learner = core if core is not None else self._begin()
+        if are_named(X):
+            X, names = rows_of(X, {} if core is None else core.features)
         source = self._source(X, core)
-        labels = checks.labels_of(y, source.n, sets=self._multilabel)
+        labels = checks.labels_of(y, source.n, sets=self._takes_sets)
         learner.check_learning(source)
         if labels.ndim == 2 or learner.multilabel:
-            known = checks.new_columns(learner, labels, watch)
+            known = checks.new_columns(learner, labels, bool(watch))
         else:
             known = checks.new_classes(learner, classes)
             checks.refuse_unknown(learner, known, labels, closed=learner.closed or classes is not None)
@@ -187,6 +193,7 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
                 learner.add_label(label)
             learner.closed |= bool(known) or classes is not None
             learner.name(names)
+            learner.witness = watch if callable(watch) else None
             learner.learn(source, labels, predictions=predictions, shown=seen)
             self._install(learner)
             if predictions is not None and first is not None:
@@ -196,6 +203,8 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
             without_interrupts(lambda: self._keep_learned(learner, before, mark, names))
             add_progress_note(error, learner.rounds - mark.rounds, source.n, learner.rounds)
             raise
+        finally:
+            learner.witness = None
 
     def _keep_learned(
         self, learner: Learner, before: dict[str, Any], mark: LearnerMark, names: dict[Any, int] | None
@@ -213,7 +222,7 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
         if "_core" in self.__dict__ and self._learn_row(x, y):
             return self
-        sets = self._multilabel and ("_core" not in self.__dict__ or self._core.multilabel)
+        sets = self._takes_sets and ("_core" not in self.__dict__ or self._core.multilabel)
         if isinstance(y, np.ndarray | list | tuple) and not sets:
             raise ValueError(f"y must be one label, got {y!r}")
         refuse_masked(y, "y")
@@ -302,6 +311,11 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         """A parameter as it was when learning started; what is set later is for the next start."""
         return (self._core.started if "_core" in self.__dict__ else {}).get(name, getattr(self, name))
 
+    @property
+    def _takes_sets(self) -> bool:
+        """May y be a 0/1 matrix?"""
+        return self._multilabel
+
     def __sklearn_is_fitted__(self) -> bool:
         return "_core" in self.__dict__
 
@@ -326,36 +340,27 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
 
     def _source(self, X: Any, core: Learner | None, learning: bool = True) -> RowSource:
         """X as rows of the width this learner knows."""
+        if are_named(X):
+            X = rows_of(X, {} if core is None else core.features)[0]
+        elif hasattr(X, "columns"):
+            words = word_columns(X) if core is None else self.__dict__.get("word_columns_")
+            X = frame_rows(X, words) if words else X
         source = RowSource(X, (1.0 if self.fit_intercept else 0.0) if core is None else core.constant)
-        if source.n == 0:
-            raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
-        if source.width == 0 and core is None:
-            raise ValueError(f"0 feature(s) (shape={(source.n, 0)}) while a minimum of 1 is required.")
-        if core is not None and source.width != core.width:
-            growing = self._started_with("grow_features") or core.features is not None
-            if not growing or (source.width < core.width and not source.sparse):
-                helps = not growing and (source.sparse or source.width > core.width)
-                raise ValueError(
-                    f"X has {source.width} features, but {type(self).__name__} is expecting {core.width} features "
-                    f"as input{'; grow_features=True lets the width change' if helps else ''}"
-                )
-            if source.width > core.width and not learning:
-                source.check()
-                return source.narrowed(core.width)
-            started = core.started
-            if source.width > core.width and started.get("gamma") == "auto" and started["kernel"] in ("rbf", "poly"):
-                raise ValueError(
-                    f'gamma="auto" is one over the number of features, and X has {source.width} in place of '
-                    f"{core.width}: another kernel; set gamma to a number where features may be added"
-                )
-        return source
+        growing = core is not None and (core.features is not None or self._started_with("grow_features"))
+        return checks.rows_that_fit(source, core, type(self).__name__, growing=growing, learning=learning)
 
     def _check_growth(self, learner: Learner, known: list[Any], labels: Labelled) -> None:
         """Refuse labels that this learner could not add in mid-stream; most can."""
 
     def _note_names(self, X: Any, reset: bool) -> None:
         """Keep or compare column names, as scikit-learn does."""
-        if hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
+        if reset:
+            self.__dict__.pop("word_columns_", None)
+            if hasattr(X, "columns") and (words := word_columns(X)):
+                self.word_columns_ = words
+        if hasattr(self, "word_columns_"):
+            _check_feature_names(self, X, reset=reset)
+        elif hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
             validate_data(self, X, reset=reset, skip_check_array=True)
 
     def _one_row(self, x: Any) -> tuple[Any, dict[Any, int]]:
@@ -365,5 +370,5 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = self._multilabel
+        tags.classifier_tags.multi_label = self._takes_sets
         return tags

@@ -1,4 +1,4 @@
-"""Labels as users pass them: in what shape they may come, and what they may bring that is not known yet.
+"""Labels and rows as users pass them: in what shape they may come, and what they may bring that is not known yet.
 
 Everything here raises ``ValueError`` with a sentence before anything has changed.
 """
@@ -10,6 +10,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ellipsoid.streams.label_kinds import label_array, like
 
+from .inputs import RowSource
 from .labels import Labels, label_sets, unseen
 from .learner import Learner
 
@@ -26,7 +27,8 @@ def labels_of(y: Any, rows: int, *, sets: bool) -> Labelled:
     if labels.ndim == 2 and sets:
         return label_sets(labels, rows)
     if labels.ndim != 1:
-        raise ValueError(f"y must be 1-D, one label per example, got shape {labels.shape}")
+        told = "; with these parameters this learner takes no label sets" if labels.ndim == 2 else ""
+        raise ValueError(f"y must be 1-D, one label per example, got shape {labels.shape}{told}")
     if len(labels) != rows:
         raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
     return labels
@@ -76,3 +78,29 @@ def refuse_unknown(learner: Learner, known: list[Any], labels: Labelled, closed:
         if isinstance(label, str) != isinstance(first, str):
             raise ValueError(f"row {row} of y holds the label {label!r}, of another kind than the known {first!r}")
         like(first, label)
+
+
+def rows_that_fit(source: RowSource, core: Learner | None, name: str, *, growing: bool, learning: bool) -> RowSource:
+    """Rows that a learner can take, those to predict without features it never met; an error if there are none such."""
+    if source.n == 0:
+        raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
+    if source.width == 0 and core is None:
+        raise ValueError(f"0 feature(s) (shape={(source.n, 0)}) while a minimum of 1 is required.")
+    if core is None or source.width == core.width:
+        return source
+    if not growing or (source.width < core.width and not source.sparse):
+        helps = not growing and (source.sparse or source.width > core.width)
+        raise ValueError(
+            f"X has {source.width} features, but {name} is expecting {core.width} features "
+            f"as input{'; grow_features=True lets the width change' if helps else ''}"
+        )
+    if source.width > core.width and not learning:
+        source.check()
+        return source.narrowed(core.width)
+    started = core.started
+    if source.width > core.width and started.get("gamma") == "auto" and started["kernel"] in ("rbf", "poly"):
+        raise ValueError(
+            f'gamma="auto" is one over the number of features, and X has {source.width} in place of '
+            f"{core.width}: another kernel; set gamma to a number where features may be added"
+        )
+    return source

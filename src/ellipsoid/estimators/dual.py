@@ -169,6 +169,7 @@ class QuasiAdditive(OnlineClassifier):
     """
 
     _core: DualLearner = field(init=False)
+    _multilabel = True
 
     link: str = "euclidean"
     p: float = 4.0
@@ -181,6 +182,11 @@ class QuasiAdditive(OnlineClassifier):
     def _counts_features(self) -> bool | int:  # type: ignore[override]
         """All share the weight of a distribution."""
         return self._started_with("link") in ("entropy", "balanced")
+
+    @property
+    def _takes_sets(self) -> bool:
+        """A distribution has no score between those of right and wrong labels."""
+        return self.multiclass != "ovr" and self.link != "entropy"
 
     def _start(self) -> DualLearner:
         kind, push = one_of("link", self.link, LINKS), one_of("update", self.update, STEP_KINDS)

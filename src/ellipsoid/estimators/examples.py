@@ -1,8 +1,10 @@
-"""Single examples as users pass them: arrays, sparse rows, and dicts of feature name to value.
+"""Examples as users pass them: arrays, sparse rows, dicts of feature name to value, and lists of dicts.
 
-Names become columns in the order in which they appear.
+Names become columns in the order in which they appear. A word is a feature of value 1, told by the name and the word;
+None is a feature that is missing, and left out; True and False are 1 and 0.
 """
 
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,35 @@ from ellipsoid.streams.label_kinds import refuse_masked
 from .inputs import InvalidInput
 
 
+class Encoded(dict[Any, Any]):
+    """Features by name, in which words have become pairs (name, word) of value 1."""
+
+
+def encoded(example: dict[Any, Any]) -> dict[Any, Any]:
+    """An example in which every value is a number.
+
+    >>> encoded({"rain": 0.5, "sky": "grey", "wind": None})
+    {'rain': 0.5, ('sky', 'grey'): 1.0}
+    """
+    kinds = {*map(type, example.values())}
+    if type(example) is Encoded or not any(kind is NoneType or issubclass(kind, str) for kind in kinds):
+        return example
+    found = Encoded()
+    for given, value in example.items():
+        name = given if type(given) is str else _checked(given)
+        if isinstance(value, str):
+            found[name, str(value)] = 1.0
+        elif value is not None:
+            found[name] = value
+    return found
+
+
+def _checked(name: Any) -> Any:
+    if not isinstance(name, str | int | np.integer):
+        raise InvalidInput(f"feature names must be strings or integers, got {name!r}; give it another name")
+    return int(name) if isinstance(name, np.integer) else name
+
+
 def row_of(example: dict[Any, Any], columns: dict[Any, int]) -> tuple[Any, dict[Any, int]]:
     """A sparse row for an example, and the columns of the names it brings.
 
@@ -20,34 +51,48 @@ def row_of(example: dict[Any, Any], columns: dict[Any, int]) -> tuple[Any, dict[
     >>> row.toarray(), fresh
     (array([[0.5, 3. ]]), {'wind': 1})
     """
+    return rows_of([example], columns)
+
+
+def rows_of(examples: Any, columns: dict[Any, int] | None) -> tuple[Any, dict[Any, int]]:
+    """Sparse rows for examples, and the columns of the names they bring; ``columns`` is None without names."""
+    if columns is None:
+        raise ValueError("this learner was started on arrays; give x as an array, or start a new one on dicts")
     fresh: dict[Any, int] = {}
-    pairs = []
-    for given, value in example.items():
-        if not isinstance(given, str | int | np.integer):
-            raise InvalidInput(f"feature names must be strings or integers, got {given!r}; give it another name")
-        name = int(given) if isinstance(given, np.integer) else given
-        column = columns.get(name)
-        if column is None:
-            column = fresh[name] = len(columns) + len(fresh)
-        try:
-            pairs.append((column, float(value)))
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidInput(
-                f"feature {name!r} holds {value!r}, which is not a number; encode categories as features of value 1"
-            ) from error
-    pairs.sort()
-    indices = np.array([column for column, _ in pairs], dtype=np.int64)
-    data = np.array([value for _, value in pairs])
-    width = len(columns) + len(fresh)
-    return sp.csr_matrix((data, indices, np.array([0, len(pairs)])), shape=(1, width)), fresh
+    indices: list[int] = []
+    data: list[float] = []
+    ends = [0]
+    for i, example in enumerate(examples):
+        if not isinstance(example, dict):
+            raise InvalidInput(f"row {i} of X must be a dict of features, as the first is, got {example!r}")
+        pairs = []
+        for given, value in (known := encoded(example)).items():
+            name = given if type(known) is Encoded and type(given) is tuple else _checked(given)
+            column = columns.get(name)
+            if column is None:
+                column = fresh.setdefault(name, len(columns) + len(fresh))
+            try:
+                pairs.append((column, float(value)))
+            except (TypeError, ValueError, OverflowError) as error:
+                raise InvalidInput(f"feature {name!r} holds {value!r}, which is no number and no word") from error
+        pairs.sort()
+        indices += [column for column, _ in pairs]
+        data += [value for _, value in pairs]
+        ends.append(len(data))
+    shape = (len(ends) - 1, len(columns) + len(fresh))
+    parts = np.array(data, dtype=np.float64), np.array(indices, dtype=np.int64), np.array(ends)
+    return sp.csr_matrix(parts, shape=shape), fresh
+
+
+def are_named(X: Any) -> bool:
+    """Is X a list of dicts?"""
+    return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], dict)
 
 
 def one_row(x: Any, columns: dict[Any, int] | None) -> tuple[Any, dict[Any, int]]:
     """One example as a 1-row matrix, and the columns of the names it brings; ``columns`` is None without names."""
     if isinstance(x, dict):
-        if columns is None:
-            raise ValueError("this learner was started on arrays; give x as an array, or start a new one on dicts")
-        return row_of(x, columns)
+        return rows_of([x], columns)
     if hasattr(x, "tocsr") and (x.ndim == 1 or x.shape[0] == 1):
         return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr(), {}
     refuse_masked(x, "x")

@@ -174,7 +174,7 @@ class ExpansionLearner(Learner):
                     following.begin()
                 if coming is not None:
                     ahead = coming.finish()
-                small = np.empty((2 if mode == WATCHED else 1, len(block.norms)), dtype=np.int64)
+                small = np.empty((len(ledger) if mode == WATCHED else 1, len(block.norms)), dtype=np.int64)
                 small[CODES] = ledger[CODES, picks]
                 before = None
                 if mode == WATCHED and (self.average or self.vote):
@@ -192,7 +192,7 @@ class ExpansionLearner(Learner):
                 if before is not None and ahead is not None:
                     small[ASIDE] = self.predicted_before(before, block, ahead)
                 if mode == WATCHED:
-                    ledger[ASIDE, picks] = small[ASIDE]
+                    ledger[ASIDE:, picks] = small[ASIDE:]
             except BaseException:
                 self.take_back(mark)
                 raise
@@ -280,6 +280,11 @@ class ExpansionLearner(Learner):
     def predicts_in_loop(self) -> bool:
         """Can averages and votes be told in hindsight? Not where more than updates changes coefficients."""
         return not (self.average or self.vote) or type(self.table) is ExpansionTable
+
+    @property
+    def scores_in_loop(self) -> bool:
+        """The loop keeps the scores of the hypothesis that learns."""
+        return self.predicts_in_loop and not (self.average or self.vote)
 
     def predicted_before(self, before: Hindsight, block: Block, ahead: Lookahead) -> Codes:
         """Indices of the labels that ``predict`` would have given to the rows of a block before each was learned."""

@@ -10,10 +10,33 @@ from ellipsoid.engine import tally as tallies
 from .checks import Labelled
 
 
+def missing(model: Any, name: str) -> str:
+    """What to say of an attribute that a model does not have."""
+    kind = type(model).__name__
+    told = f"{kind!r} object has no attribute {name!r}"
+    if "_proba" in name:
+        return f"{told}: scores are no probabilities; Calibrated({kind}(...)) learns them from scores"
+    return told
+
+
+class NoProbabilities:
+    """Stands where a classifier may have a method: it has none, and the error says which wrapper has."""
+
+    def __set_name__(self, owner: Any, name: str) -> None:
+        self.name = name
+
+    def __get__(self, model: Any, owner: Any) -> Any:
+        raise AttributeError(missing(model, self.name))
+
+
 class LearnedAttributes:
     """Labels, weights and counts; none of them is there before something was learned."""
 
     _core: Any
+
+    predict_proba = NoProbabilities()
+    predict_log_proba = NoProbabilities()
+    predict_proba_one = NoProbabilities()
 
     def _fitted(self, name: str) -> Any:
         if "_core" not in self.__dict__:

@@ -23,7 +23,7 @@ from .inputs import RowSource, flaw_message
 from .interruption import LearnerMark, without_interrupts
 from .labels import Codes, Labels
 from .one_row import NoOneRow, OneNamedRow, OneRow
-from .predict_then_learn import WatchedBlock, watched_block
+from .predict_then_learn import Witness, watched_block
 
 Task = Binary | Multiclass | OneVsRest | MultiLabel
 
@@ -71,6 +71,8 @@ class Learner:
         self.fast: Any = None
         self.named: Any = None
         self._predictor: tuple[int, Any] | None = None
+        # Is shown the scores of rows before they are learned, where somebody asks for them.
+        self.witness: Witness | None = None
 
     # -- shape -------------------------------------------------------------------------------------------------
 
@@ -205,9 +207,8 @@ class Learner:
                 continue
             codes, fresh = self.labels.encode(y[start:stop])
             if predictions is not None:
-                self.learn_watched(
-                    watched_block(self, source, shown, start, stop, codes), fresh, predictions[start:stop]
-                )
+                block = watched_block(self, source, shown, start, stop, codes)
+                block.learn(fresh, predictions[start:stop])
                 continue
             rows, ledger, begin = source.rows(start, stop), codes[np.newaxis], 0
             for row, label in [*fresh, (stop - start, None)]:
@@ -228,20 +229,6 @@ class Learner:
             self.undo(mark)
             raise
 
-    def learn_watched(self, block: WatchedBlock, fresh: list[tuple[int, Any]], predictions: NDArray[Any]) -> None:
-        """Predict, then learn, the rows of a block, of which some bring labels not known yet."""
-        begin, count = 0, len(predictions)
-        for row, label in [*fresh, (count, None)]:
-            if row > begin:
-                block.run(begin, row)
-            known = np.array([*self.labels.values, None], dtype=object)
-            predictions[begin:row] = known[block.predicted(begin, row)]
-            begin = row + 1
-            if row < count:
-                # The row that brings a new label is predicted without it and learned with it.
-                predictions[row] = block.predict_before(row)
-                self.learn_first_of_label(label, partial(block.learn_new_label, row))
-
     @property
     def predicts_in_loop(self) -> bool:
         """Does the loop, when it is watched, say of a row what ``predict`` would say? Else it is asked row by row."""
@@ -251,7 +238,16 @@ class Learner:
         """The label that ``predict`` gives to one row; None while no label is known."""
         if len(self.labels) < 2:
             return self.labels.values[0] if len(self.labels) else None
-        return self.labels.values[self.predicted_index(self.decision(source.only(row))[0])]
+        return self.labels.values[self.predicted_index(self.scores_before(source, row))]
+
+    @property
+    def scores_in_loop(self) -> bool:
+        """Does the loop, when it is watched, keep the scores that ``predict`` would have gone by?"""
+        return self.predicts_in_loop
+
+    def scores_before(self, source: RowSource, row: int) -> NDArray[np.float64]:
+        """The scores that ``predict`` goes by for one row; nothing but zeros while there is no choice."""
+        return self.decision(source.only(row))[0] if len(self.labels) > 1 else np.zeros(1)
 
     def predicted_index(self, scores: NDArray[np.float64]) -> int:
         """Index of the label that scores predict; ties go to the smallest."""

@@ -7,7 +7,12 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, additive
 from ellipsoid.engine import tally as tallies
-from ellipsoid.rules import mira, passive_aggressive, perceptron
+from ellipsoid.rules import (
+    category_ranking,  # noqa: F401 (it registers the rules for label sets)
+    mira,
+    passive_aggressive,
+    perceptron,
+)
 
 from .declaration import declared
 from .expansion import ExpansionLearner
@@ -56,8 +61,14 @@ class Perceptron(BudgetClassifier):
     Crammer and Singer, "Ultraconservative online algorithms for multiclass problems", JMLR 3 (2003).
     """
 
+    _multilabel = True
+
     multiclass: str = "max"
     margin: float = 0.0
+
+    @property
+    def _takes_sets(self) -> bool:
+        return self.multiclass != "ovr"
 
     def _start(self) -> Learner:
         sharing = one_of("multiclass", self.multiclass, {**perceptron.SHARINGS, "ovr": perceptron.MAX})
@@ -100,6 +111,8 @@ class PassiveAggressive(BudgetClassifier):
     Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, "Online passive-aggressive algorithms", JMLR 7 (2006).
     """
 
+    _multilabel = True
+
     variant: str = "I"
     C: float = 1.0
     margin: float = 1.0
@@ -138,6 +151,8 @@ class MIRA(BudgetClassifier):
     ----------
     Crammer and Singer, "Ultraconservative online algorithms for multiclass problems", JMLR 3 (2003), section 5.
     """
+
+    _multilabel = True
 
     margin: float = 0.01
 

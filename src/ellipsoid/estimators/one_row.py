@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from ellipsoid.engine import CSR, Dense, decide, entry
 from ellipsoid.engine.tasks import PLAIN
 
+from .examples import Encoded, encoded
+
 # Sets of names whose columns are kept in mind; beyond that the next examples begin a new collection.
 MOST_LAYOUTS = 256
 
@@ -100,8 +102,16 @@ class OneNamedRow(_Prepared):
                 self.hits += 1
             layout.write(self.data, 0, *layout.values(example))
         except (KeyError, TypeError, OverflowError, error):
-            return False
+            return self._fill_words(example)
         return True
+
+    def _fill_words(self, example: dict[Any, Any]) -> bool:
+        """Put an example with words, or with values that are missing, into the buffer."""
+        try:
+            numbers = encoded(example)
+            return type(numbers) is Encoded and self._fill_by_columns(numbers)
+        except (KeyError, TypeError, OverflowError, error):
+            return False
 
     def _fill_by_columns(self, example: dict[Any, Any]) -> bool:
         count = len(example)

@@ -215,6 +215,11 @@ class EllipsoidalSVMLearner(Learner):
                 ledger[ASIDE, start + reached : start + reached + len(piece.order)] = piece.predicted
             reached += len(piece.order)
 
+    @property
+    def scores_in_loop(self) -> bool:
+        """The binary learners tell what they predict, not what they score."""
+        return False
+
     def _ready(self) -> int:
         """How many rows come next: none before every binary learner is ready for it, and few of wide ones."""
         machines = self.table.machines

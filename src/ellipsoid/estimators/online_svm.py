@@ -39,6 +39,8 @@ class Windowed(Learner):
 
     def task(self, ledger: Any, mode: int = PLAIN, Y: Any = NO_LABELS) -> Any:
         """Every example is handed to the window."""
+        if self.multilabel:
+            return online_svm.MultiLabelWitness(ledger, mode, len(self.labels), Y)
         if len(self.labels) == 2:
             return online_svm.BinaryWitness(ledger, mode)
         return online_svm.MulticlassWitness(ledger, mode, len(self.labels))
@@ -143,9 +145,11 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
         count, m = len(rows.norms), len(rows.norms) - len(block.norms)
         longer = np.zeros((len(ledger), count), dtype=np.int64)
         longer[:, m:] = ledger
+        sets = np.zeros((count, Y.shape[1]), dtype=np.uint8)
+        sets[m:] = Y if self.multilabel else 0
         args = (
             self.rule,
-            self.task(longer, mode),
+            self.task(longer, mode, sets),
             ahead,
             Dense(np.empty((count, 0)), 0.0),
             self.tally,
@@ -199,6 +203,8 @@ class OnlineSVM(KernelClassifier):
     ----------
     Shalev-Shwartz and Singer, "Online learning meets optimization in the dual", COLT 2006.
     """
+
+    _multilabel = True
 
     window: int | None = 16
     C: float = 1.0

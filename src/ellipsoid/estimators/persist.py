@@ -11,6 +11,8 @@
     state       scalars of what was learned
     scaler      the scaler in front of the learner, or null
     stream      where in which input a command stopped, or null
+    calibration how its scores become probabilities; not there without
+    words       the columns of a data frame that hold words; not there without
 
 A file is believed only if the learner made from it would be written as the same header and arrays. That one test
 refuses arrays of wrong names, shapes or types and contradictory headers for every learner, those to come included; what
@@ -76,6 +78,8 @@ def open_model(path: Any) -> tuple[Any, container.Content]:
 
 def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     """The header and the arrays of a model; None stands for the stream."""
+    if "calibration_" in model.__dict__:
+        return _describe_calibrated(model)
     if "scaler_" in model.__dict__:
         return _describe_scaled(model)
     core = model._learned()
@@ -90,6 +94,7 @@ def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
         "state": core.scalars(),
         "scaler": None,
         "stream": None,
+        **({"words": model.word_columns_} if hasattr(model, "word_columns_") else {}),
     }
     return header, {"tally": core.tally, **core.table.state(core.scores)}
 
@@ -111,9 +116,16 @@ def _describe_scaled(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     return header, arrays | {f"scaler_{name}": array for name, array in parts.items()}
 
 
+def _describe_calibrated(model: Any) -> tuple[dict[str, Any], StoredArrays]:
+    header, arrays = describe(model.learner_)
+    calibration = model.calibration_
+    header["calibration"] = {"params": {"forget": float(model.forget)}, "forget": calibration.forget}
+    return header, arrays | {"calibration_table": calibration.table, "calibration_spread": calibration.spread}
+
+
 def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     """The model of a file of version 1. This reader stays when another version comes."""
-    if sorted(header) != sorted(KEYS):
+    if sorted({*header} - {"calibration", "words"}) != sorted(KEYS):
         raise ValueError(f"its header must hold {', '.join(KEYS)}, and holds {', '.join(map(str, header))}")
     if not isinstance(header["stream"], dict | None):
         raise ValueError("its stream is no JSON object")
@@ -122,6 +134,8 @@ def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     _check_tally(arrays["tally"], len(_listed(header["labels"])))
     arrays = {name: _meant(name, array) for name, array in arrays.items()}
     model = _learner(header, arrays) if header["scaler"] is None else _scaled(header, arrays)
+    if "calibration" in header:
+        model = _calibrated(model, header["calibration"], arrays)
     agrees({**header, "stream": None}, arrays, describe(model))
     return model
 
@@ -139,12 +153,12 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     labels = [plain(value) for value in _listed(header["labels"])]
     if not labels or len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError(f"its labels must be all text or all numbers, and one at least; they are {labels[:5]}")
-    if header["state"].get("multilabel") and not model._multilabel:
+    if header["state"].get("multilabel") and not model._takes_sets:
         raise ValueError(f"a {kind.__name__} does not learn label sets")
     core.restore(header["state"], arrays, labels)
     core.started = model.get_params(deep=False)
     if header["features"] is not None:
-        core.features = {_name(name): column for column, name in enumerate(_listed(header["features"]))}
+        core.features = {_feature(name): column for column, name in enumerate(_listed(header["features"]))}
     for columns in (core.features, header["names"]):
         if columns is not None and len(columns) > core.width:
             raise ValueError(f"it names {len(columns)} features and has {core.width}")
@@ -152,6 +166,10 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     model.set_params(**params)
     if header["names"] is not None:
         model.feature_names_in_ = np.array([str(name) for name in _listed(header["names"])], dtype=object)
+    if "words" in header:
+        model.word_columns_ = [str(name) for name in _listed(header["words"])]
+        if not {*model.word_columns_} <= {*(header["names"] or ())}:
+            raise ValueError("its columns of words are none of its columns")
     return model
 
 
@@ -174,6 +192,20 @@ def _scaled(header: dict[str, Any], arrays: StoredArrays) -> Any:
     if header["names"] is not None:
         scaler.feature_names_in_ = np.array([str(name) for name in _listed(header["names"])], dtype=object)
     model._keep(learner, scaler)
+    return model
+
+
+def _calibrated(learner: Any, described: dict[str, Any], arrays: StoredArrays) -> Any:
+    from sklearn.base import clone
+
+    from .calibrated import Calibrated
+    from .calibration import Calibration
+
+    model, calibration = Calibrated(clone(learner), **described["params"]), Calibration(described["forget"])
+    if not (0.0 < model.forget <= 1.0 and 0.0 < calibration.forget <= 1.0):
+        raise ValueError("its calibration forgets at an impossible rate")
+    calibration.restore(arrays["calibration_table"], arrays["calibration_spread"], len(learner.classes_))
+    model._keep(learner, calibration)
     return model
 
 
@@ -252,9 +284,19 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _name(name: Any) -> Any:
+    """A feature's name as JSON has it: a word's is a list of its feature's name and the word."""
+    if isinstance(name, tuple):
+        return [_name(name[0]), name[1]]
     if not isinstance(name, str | int):
         raise ValueError(f"a model file holds feature names that are strings or integers, not {name!r}")
     return name
+
+
+def _feature(name: Any) -> Any:
+    """A feature's name as a learner has it."""
+    if isinstance(name, list) and len(name) == 2 and isinstance(name[1], str):
+        return _name(name[0]), name[1]
+    return _name(name)
 
 
 def _params(params: dict[str, Any]) -> dict[str, Any]:

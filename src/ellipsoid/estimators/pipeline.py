@@ -4,19 +4,18 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.base import clone
 
-from ellipsoid.certificates import Certificate
 from ellipsoid.streams.label_kinds import QUICK, refuse_masked
 
-from . import persist
-from .examples import row_of
+from .examples import Encoded, are_named, encoded, one_row, row_of, rows_of
 from .interruption import without_interrupts
+from .predict_then_learn import Witness
 from .scalers import StandardStream
+from .wrapper import Wrapper
 
 
-class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class Scaled(Wrapper):
     """A scaler and a learner as one learner: it learns one example at a time, and is saved in one file.
 
     On a stream each row is scaled by what is known of the rows up to and including it, and then learned, so that no
@@ -63,20 +62,23 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """One pass in the given order, as the learner has it; broken off, both know the same rows."""
-        self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes))
+        X, names = self._unnamed(X)
+        if names is None:
+            self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes))
+        else:
+            self._pass(X, lambda learner, rows: learner._pass(rows, y, classes, names=names), growing=True)
         return self
 
     def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> NDArray[Any]:
         """``partial_fit`` that returns the label predicted for each row before scaler and learner had learned it."""
 
         def learn(learner: Any, both: tuple[Any, Any]) -> Any:
-            if both[0] is both[1]:
-                return learner.learn_predict(both[1], y, classes=classes)
-            return learner._learn_predict(*both, y, classes)
+            return _show_and_learn(learner, both, y, classes, True, names)
 
+        X, names = self._unnamed(X)
         # Features that a first row brings are left out of what is predicted of it, and so of its scale.
         first = self.predict(X[:1])[0] if self._brings_features(X) else None
-        answer: NDArray[Any] = self._pass(X, learn, watch=True)
+        answer: NDArray[Any] = self._pass(X, learn, growing=names is not None, watch=True)
         if first is not None:
             answer[0] = first
         return answer
@@ -86,6 +88,7 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if type(x) is dict and self._learn_named(x, y):
             return self
         if isinstance(x, dict):
+            x = encoded(x)
             row, columns = self._named(x)
 
             def learn(learner: Any, scaled: Any) -> None:
@@ -95,6 +98,24 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             self._pass(_row(x), lambda learner, rows: learner.learn_one(_single(rows), y))
         return self
+
+    def _learn_watched(self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness) -> None:
+        """``partial_fit`` that shows to ``witness`` the scores of every row before it was learned."""
+        X, names = self._unnamed(X)
+
+        def learn(learner: Any, both: tuple[Any, Any]) -> None:
+            _show_and_learn(learner, both, y, classes, witness, names)
+
+        self._pass(X, learn, growing=names is not None, watch=True)
+
+    def _learn_one_watched(self, x: Any, y: Any, witness: Witness) -> None:
+        """``learn_one`` that does so."""
+        row, names = one_row(x, self.learner_._core.features if self.__sklearn_is_fitted__() else {})
+
+        def learn(learner: Any, both: tuple[Any, Any]) -> None:
+            _show_and_learn(learner, both, [y], None, witness, names if isinstance(x, dict) else None)
+
+        self._pass(row, learn, growing=isinstance(x, dict), watch=True)
 
     def _learn_named(self, x: dict[Any, Any], y: Any) -> bool:
         """Learn a dict of known names and label by prepared calls; False if this is not one."""
@@ -154,14 +175,11 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _fresh(self) -> tuple[Any, Any]:
         learner, scaler = self._seeded(), StandardStream() if self.scaler is None else clone(self.scaler)
+        if hasattr(learner, "predict_proba"):
+            raise ValueError("Scaled comes before probabilities: Calibrated(Scaled(learner))")
         if getattr(learner, "grow_features", False):
             scaler.grow_features = True
         return learner, scaler
-
-    def _seeded(self) -> Any:
-        """A new learner, with the seed that it is to have."""
-        learner = clone(self.learner)
-        return learner if self.random_state is None else learner.set_params(random_state=self.random_state)
 
     def _keep(self, learner: Any, scaler: Any) -> None:
         kept = {"learner_": learner, "scaler_": scaler, "n_features_in_": learner.n_features_in_}
@@ -176,6 +194,15 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Scores of the learner for the scaled rows."""
         scores: NDArray[np.float64] = self._learned_pair()[0].decision_function(self._scaled(X))
         return scores
+
+    def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
+        learner, scaler = self._learned_pair()
+        if isinstance(x, dict):
+            known = self._met(x)
+            row, columns = self._named(known)
+            scores: NDArray[np.float64] = learner._decision_of_one(_values(known, columns, scaler.transform(row)))
+            return scores
+        return self.decision_function(_row(x))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the learner for the scaled rows."""
@@ -193,16 +220,28 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             if code >= 0:
                 return fast.values[code]
         if isinstance(x, dict):
-            known = {name: value for name, value in x.items() if name in (learner._core.features or {})}
+            known = self._met(x)
             row, columns = self._named(known)
             return learner.predict_one(_values(known, columns, scaler.transform(row)) if known else {})
         return learner.predict_one(_single(self._scaled(_row(x))))
 
+    def _met(self, x: dict[Any, Any]) -> dict[Any, Any]:
+        """The features of an example that were met before."""
+        met = self.learner_._core.features or {}
+        return Encoded((name, value) for name, value in encoded(x).items() if name in met)
+
     def _scaled(self, X: Any) -> Any:
         scaler = self._learned_pair()[1]
+        X = self._unnamed(X)[0]
         if self._brings_features(X):
             X = X[:, : scaler.n_features_in_]  # features that were never met have no weight
         return scaler.transform(X)
+
+    def _unnamed(self, X: Any) -> tuple[Any, dict[Any, int] | None]:
+        """Rows in place of a list of dicts, and the columns of the names that they bring; None where X is no such."""
+        if not are_named(X):
+            return X, None
+        return rows_of(X, self.learner_._core.features if self.__sklearn_is_fitted__() else {})
 
     def _brings_features(self, X: Any) -> bool:
         """Is there a row, in an array that can be sliced, with features that were never met?"""
@@ -222,34 +261,7 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     # -- what was learned --------------------------------------------------------------------------------------
 
     def _learned_pair(self) -> tuple[Any, Any]:
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(f"This {type(self).__name__} has learned nothing yet; call fit or partial_fit")
-        return self.learner_, self.scaler_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "learner_" in self.__dict__
-
-    def __getattr__(self, name: str) -> Any:
-        # classes_, coef_, t_, mistakes_, version_space_, ...: what the learner has learned.
-        if name.endswith("_") and not name.startswith("_") and "learner_" in self.__dict__:
-            return getattr(self.__dict__["learner_"], name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
-        """The learner's bounds, for the stream of scaled rows that it saw."""
-        bounds: list[Certificate] = self._learned_pair()[0].certificates(comparator)
-        return bounds
-
-    def save(self, path: Any) -> None:
-        """Write scaler and learner to one file that ``ellipsoid.load`` reads."""
-        self._learned_pair()
-        persist.save(self, path)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = self.learner.__sklearn_tags__().classifier_tags.multi_label
-        return tags
+        return self._learned(), self.scaler_
 
 
 def _row(x: Any) -> Any:
@@ -262,10 +274,23 @@ def _row(x: Any) -> Any:
     return array.reshape(1, -1)
 
 
+def _show_and_learn(
+    learner: Any,
+    both: tuple[Any, Any],
+    y: Any,
+    classes: Any,
+    watch: bool | Witness,
+    names: dict[Any, int] | None = None,
+) -> Any:
+    """Learn rows that are shown as they looked before, if they looked otherwise."""
+    early, rows = both
+    return learner._pass(rows, y, classes, watch=watch, shown=None if early is rows else early, names=names)
+
+
 def _single(rows: Any) -> Any:
     return rows if hasattr(rows, "tocsr") else rows[0]
 
 
-def _values(x: dict[Any, Any], columns: dict[Any, int], scaled: Any) -> dict[Any, float]:
+def _values(x: dict[Any, Any], columns: dict[Any, int], scaled: Any) -> Encoded:
     values = dict(zip(scaled.indices.tolist(), scaled.data.tolist(), strict=True))
-    return {name: values[columns[name]] for name in x}
+    return Encoded((name, values[columns[name]]) for name in x)

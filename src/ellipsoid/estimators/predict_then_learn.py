@@ -3,18 +3,26 @@
 The compiled loop says so itself where predictions are made by the weights that learn, and where they are made by their
 average in a table with ``predicts_in_loop``. Other averages and votes are asked for row by row. With ``shown``, rows
 are predicted as they looked before they were taken into account, by a scaler say, and learned as they look after: the
-loop then gets both, in pairs.
+loop then gets both, in pairs. A learner's ``witness`` is shown the scores that were predicted by.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ellipsoid.engine import CSR, Dense
-from ellipsoid.engine.tasks import ASIDE, CODES, PAIRED, PLAIN, WATCHED
+from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, PAIRED, PLAIN, WATCHED
 
 from .inputs import RowSource, writable
+from .interruption import without_interrupts
 from .labels import Codes
+
+# Is told which learner it is, the scores of some rows as they were before each was learned, and the indices of their
+# labels; none for a row that is about to bring a new label.
+Witness = Callable[[Any, NDArray[np.float64], Codes], Any]
 
 
 class WatchedBlock(NamedTuple):
@@ -28,23 +36,69 @@ class WatchedBlock(NamedTuple):
     rows: Dense | CSR
     ledger: Codes
 
+    def learn(self, fresh: list[tuple[int, Any]], predictions: NDArray[Any]) -> None:
+        """Predict, then learn, all rows, of which some bring labels not known yet."""
+        begin, count, learner = 0, len(predictions), self.learner
+        for row, label in [*fresh, (count, None)]:
+            if row > begin:
+                self.run_witnessed(begin, row)
+            known = np.array([*learner.labels.values, None], dtype=object)
+            predictions[begin:row] = known[self.predicted(begin, row)]
+            begin = row + 1
+            if row < count:
+                # The row that brings a new label is predicted without it and learned with it.
+                predictions[row] = self.predict_before(row)
+                self.show_new_label(row)
+                learner.learn_first_of_label(label, partial(self.learn_new_label, row))
+
     def run(self, begin: int, end: int) -> None:
         """Predict and learn rows begin..end of the block."""
         learner = self.learner
         if self.pairs:
             learner.run(self.rows, self.ledger, PAIRED, 2 * begin, 2 * end)
-        elif self.shown is None and learner.predicts_in_loop:
+        elif self.shown is None and (learner.predicts_in_loop if learner.witness is None else learner.scores_in_loop):
             learner.run(self.rows, self.ledger, WATCHED, begin, end)
         else:
             learner.table.prepare()
+            places = self.ledger.view(np.float64)
             for i in range(begin, end):
-                code = learner.labels.index[self.predict_before(i)]
+                scores = self.scores_before(i)
                 learner.run(self.rows, self.ledger, PLAIN, i, i + 1)
-                self.ledger[ASIDE, i] = code
+                self.ledger[ASIDE, i] = learner.predicted_index(scores) if len(learner.labels) > 1 else 0
+                if learner.witness is not None:
+                    places[FORETOLD : FORETOLD + len(scores), i] = scores
+
+    def run_witnessed(self, begin: int, end: int) -> None:
+        """The same, and show the scores before learning to who asks for them: those of all rows that were learned."""
+        learner, seen = self.learner, self.learner.rounds
+        if learner.witness is None:
+            self.run(begin, end)
+            return
+
+        def show() -> None:
+            stop, step = begin + learner.rounds - seen, 2 if self.pairs else 1
+            rows = self.ledger[:, step - 1 :: step][:, begin:stop]
+            places = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.scores, ::step]
+            learner.witness(learner, np.ascontiguousarray(places[:, begin:stop].T), rows[CODES].copy())
+
+        try:
+            self.run(begin, end)
+        finally:
+            without_interrupts(show)
+
+    def show_new_label(self, i: int) -> None:
+        """Show the scores of row i, which is about to bring a new label."""
+        if self.learner.witness is not None:
+            scores = np.ascontiguousarray(self.scores_before(i)[np.newaxis])
+            self.learner.witness(self.learner, scores, np.zeros(0, dtype=np.int64))
 
     def predict_before(self, i: int) -> Any:
         """The label that ``predict`` gives to row i of the block; None while no label is known."""
         return self.learner.predict_before(self.source if self.shown is None else self.shown, self.first + i)
+
+    def scores_before(self, i: int) -> NDArray[np.float64]:
+        """The scores that ``predict`` goes by for row i."""
+        return self.learner.scores_before(self.source if self.shown is None else self.shown, self.first + i)
 
     def learn_new_label(self, i: int) -> None:
         """Learn row i, which brought a new label."""
@@ -62,11 +116,12 @@ def watched_block(
 ) -> WatchedBlock:
     """Rows start..stop of a source, ready to be watched."""
     rows = source.rows(start, stop)
+    depth = FORETOLD + (0 if learner.witness is None else max(len(learner.labels), int(codes.max()) + 1))
     if shown is None or not learner.table.predicts_in_loop:
-        ledger = np.zeros((2, len(codes)), dtype=np.int64)
+        ledger = np.zeros((depth, len(codes)), dtype=np.int64)
         ledger[CODES] = codes
         return WatchedBlock(learner, source, shown, False, start, rows, ledger)
-    ledger = np.zeros((2, 2 * len(codes)), dtype=np.int64)
+    ledger = np.zeros((depth, 2 * len(codes)), dtype=np.int64)
     ledger[CODES, 1::2] = codes
     return WatchedBlock(learner, source, shown, True, start, in_turn(shown.rows(start, stop), rows), ledger)
 

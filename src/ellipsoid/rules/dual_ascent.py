@@ -17,7 +17,15 @@ from math import inf
 from typing import NamedTuple
 
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import against_highest_rival, on_zero_row, record_step, share, step
+from ellipsoid.engine.protocol import (
+    against_highest_rival,
+    lowest_against_highest,
+    on_zero_row,
+    record_step,
+    share,
+    share_sets,
+    step,
+)
 from ellipsoid.engine.tally import GAIN, LARGEST, WEIGHT
 from ellipsoid.links.protocol import risen, search
 
@@ -96,6 +104,11 @@ def _(rule, margin, energy):
 @share.register(LinkedAscent)
 def _(rule, n, y, energy, work):
     return against_highest_rival(rule, n, y, 0.5 * rule.pair * energy, work)
+
+
+@share_sets.register(LinkedAscent)
+def _(rule, n, Y, t, energy, work):
+    return lowest_against_highest(rule, n, Y, t, 0.5 * rule.pair * energy, work)
 
 
 @on_zero_row.register(LinkedAscent)

@@ -25,7 +25,7 @@ from ellipsoid.engine.native.vector_sums import highest_but
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, width
 from ellipsoid.engine.rows import HUGE, count, flaw
 from ellipsoid.engine.tally import MISTAKES, ROUNDS, STEPS, UPDATES
-from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PAIRED, WATCHED, Binary, Multiclass
+from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PAIRED, WATCHED, Binary, Multiclass, note_scores
 from ellipsoid.representation.speeds import copies as slots
 from ellipsoid.representation.speeds.copies import (
     MISTAKE_MEMORY,
@@ -165,7 +165,9 @@ def learn_copies(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0
         only = task.mode == PAIRED and t % 2 == 0
         if task.mode == WATCHED or only:
             copy, place = leading_head(rep)
-            task.ledger[ASIDE, t] = winner_at(task, rep.scores, (2 * copy + place) * rep.block)
+            first = (2 * copy + place) * rep.block
+            task.ledger[ASIDE, t] = winner_at(task, rep.scores, first)
+            note_scores(task.ledger, t, width(task), rep.scores, first)
         if only:
             continue
         if learn_packed(rule, task, rep, size, task.ledger[CODES, t], past, work):

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ellipsoid.engine.generic import helper
 from ellipsoid.engine.native.vector_sums import highest_but
 from ellipsoid.engine.protocol import (
     SCORES,
@@ -26,10 +27,11 @@ from ellipsoid.engine.protocol import (
     request_step,
     width,
     winner,
+    worst_pair,
 )
 from ellipsoid.engine.rows import TINY
 from ellipsoid.engine.tally import ZEROS
-from ellipsoid.engine.tasks import CODES, Binary, Multiclass
+from ellipsoid.engine.tasks import CODES, Binary, Multiclass, MultiLabel
 
 
 class BinaryWitness(NamedTuple):
@@ -47,12 +49,22 @@ class MulticlassWitness(NamedTuple):
     classes: int
 
 
+class MultiLabelWitness(NamedTuple):
+    """The same for label sets, the lowest right label against the highest wrong one."""
+
+    ledger: np.ndarray
+    mode: int
+    classes: int
+    Y: np.ndarray
+
+
 @width.register(BinaryWitness)
 def _(task):
     return 1
 
 
 @width.register(MulticlassWitness)
+@width.register(MultiLabelWitness)
 def _(task):
     return task.classes
 
@@ -67,12 +79,18 @@ def _(task, t, scores):
     return margin_of(Multiclass(task.ledger, task.mode, task.classes), t, scores)
 
 
+@margin_of.register(MultiLabelWitness)
+def _(task, t, scores):
+    return margin_of(MultiLabel(task.ledger, task.mode, task.classes, task.Y), t, scores)
+
+
 @winner.register(BinaryWitness)
 def _(task, scores):
     return winner(Binary(task.ledger, task.mode), scores)
 
 
 @winner.register(MulticlassWitness)
+@winner.register(MultiLabelWitness)
 def _(task, scores):
     return winner(Multiclass(task.ledger, task.mode, task.classes), scores)
 
@@ -100,7 +118,26 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
         on_zero_row(rule, rep, tally)
     y = task.ledger[CODES, t]
     rival, _ = highest_but(work[SCORES], task.classes, y)
+    return hand_on(y, rival, size, work)
+
+
+@request_step.register(MultiLabelWitness)
+def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
+    # With no right label, or no wrong one, there is no z.
+    right, wrong = worst_pair(task.classes, task.Y, t, work[SCORES])
+    if right < 0 or wrong < 0:
+        return 0, 0.0
+    size = norm2(rep, rows, t)
+    if size < TINY:
+        tally[ZEROS] += 1.0
+        on_zero_row(rule, rep, tally)
+    return hand_on(right, wrong, size, work)
+
+
+@helper()
+def hand_on(right, wrong, size, work):
+    """Write z = (e_right - e_wrong) (x) x."""
     work[SPARE, 0] = size
-    work[WHO, 0], work[TAU, 0] = y, 1.0
-    work[WHO, 1], work[TAU, 1] = rival, -1.0
+    work[WHO, 0], work[TAU, 0] = right, 1.0
+    work[WHO, 1], work[TAU, 1] = wrong, -1.0
     return 2, size

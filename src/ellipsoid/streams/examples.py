@@ -8,6 +8,7 @@ word, seeded with the hash of the name, as a column of words in a table does.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from itertools import islice
 from math import isfinite
 from typing import Any
@@ -63,7 +64,7 @@ class Examples:
                 return xs
             self.n_features = 1 << self.options.hash_bits
             self.description = f"an iterable of named features, hashed to {self.options.hash_bits} bits"
-            return hashed(xs, self.options.hash_bits, row)
+            return hashed([self._known(x, i) for i, x in enumerate(xs, start=row)], self.options.hash_bits, row)
         if sparse.issparse(xs[0]):
             return sparse.vstack(xs, format="csr")
         rows = [np.asarray(x) for x in xs]
@@ -73,6 +74,15 @@ class Examples:
                     f"row {i}: every example must be a dict or a row as long as the first, got {xs[i - row]!r}"
                 )
         return np.stack(rows)
+
+    def _known(self, x: Mapping[Any, Any], row: int) -> Mapping[Any, Any]:
+        """The features that are not missing."""
+        if None not in x.values():
+            return x
+        if self.options.missing == "error":
+            name = next(name for name, value in x.items() if value is None)
+            raise ValueError(f"row {row}: feature {name!r} is missing; give missing='zero' to read that as zero")
+        return {name: value for name, value in x.items() if value is not None}
 
 
 def _pair(item: Any, row: int) -> Any:
@@ -103,7 +113,7 @@ def hashed(examples: list[Mapping[Any, Any]], bits: int, row: int = 0) -> Any:
         for name, value in example.items():
             text = name if isinstance(name, str) else str(name)
             if isinstance(value, str):
-                seeds.append(hash_name(text))
+                seeds.append(_seed(text))
                 text, value = value, 1.0
             else:
                 seeds.append(0)
@@ -121,6 +131,9 @@ def hashed(examples: list[Mapping[Any, Any]], bits: int, row: int = 0) -> Any:
     )
     X.sum_duplicates()
     return X
+
+
+_seed = lru_cache(maxsize=1 << 12)(hash_name)
 
 
 def _number(value: Any, name: Any, row: int) -> float:

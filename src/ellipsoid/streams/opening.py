@@ -3,8 +3,9 @@
 ====================================  =======================================================================
 ``"-"``, an open binary file          text or Arrow, told by its first bytes unless ``format`` is given
 a path                                by its name: ``.svm .libsvm .svmlight .txt``, ``.csv .tsv``, ``.vw``,
-                                      ``.parquet .pq``, ``.arrow .feather .ipc``, ``.npy``, ``.npz``; text of
-                                      these may be compressed (``.gz .bz2 .xz .zst``); other names as ``"-"``
+                                      ``.jsonl .ndjson``, ``.parquet .pq``, ``.arrow .feather .ipc``,
+                                      ``.npy``, ``.npz``; text of these may be compressed
+                                      (``.gz .bz2 .xz .zst``); other names as ``"-"``
 the name of a data set, a `Dataset`   its training part; ``test`` has the other
 a pair ``(X, y)`` of arrays           as it is
 any other iterable                    examples ``(x, y)``, with dicts or rows, or chunks ``(X, y)``
@@ -36,6 +37,8 @@ SUFFIX = {
     ".csv": "csv",
     ".tsv": "csv",
     ".vw": "vw",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
     ".parquet": "parquet",
     ".pq": "parquet",
     ".arrow": "arrow",
@@ -46,7 +49,7 @@ SUFFIX = {
 }
 # Several labels between commas belong to this format too, for its reader to refuse: a table has commas also later.
 _SVMLIGHT = re.compile(rb"\s*[-+]?[\d.]+(e[-+]?\d+)?(\s+|(,[-+]?[\d.]+)+ +(?=[^,;\t]*$))(qid:|\d+:)", re.IGNORECASE)
-_TABLES = ("csv", "parquet", "arrow")
+_TABLES = ("csv", "parquet", "arrow", "jsonl")
 
 
 def open_stream(source: Any, **options: Any) -> Stream:
@@ -103,7 +106,9 @@ def _refuse_columns(name: str, options: Options, labels: bool = False) -> None:
     for option, asked, what in (("label", options.label, "a column"), ("columns", options.columns, "columns")):
         if asked is not None and not (labels and option == "label"):
             verb = "names" if option == "label" else "name"
-            raise ValueError(f"{option} {verb} {what} of a table (CSV, Parquet, Arrow), and {name!r} is none")
+            raise ValueError(
+                f"{option} {verb} {what} of a table (CSV, JSON lines, Parquet, Arrow), and {name!r} is none"
+            )
 
 
 def _bytes(origin: Origin, options: Options, format: str | None) -> Stream:
@@ -130,6 +135,10 @@ def _format(origin: Origin, options: Options, format: str) -> Format:
         from .vw import VowpalWabbit
 
         return VowpalWabbit(origin, options)
+    if format == "jsonl":
+        from .jsonl import JsonLines
+
+        return JsonLines(origin, options)
     if format in ("parquet", "arrow"):
         from .arrow import ArrowTable
 
@@ -152,6 +161,8 @@ def sniff(head: bytes, name: str = "the stream") -> str:
         raise ValueError(f"{name} has no rows")
     for line in head.splitlines():
         if line.strip() and not line.lstrip().startswith(b"#"):
+            if line.lstrip().startswith(b"{"):
+                return "jsonl"
             if _SVMLIGHT.match(line):
                 return "svmlight"
             if b"|" in line:

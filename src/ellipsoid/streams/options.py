@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .scan_threads import ABREAST, default_threads
 
-FORMATS = ("svmlight", "csv", "vw", "parquet", "arrow", "npy", "npz")
+FORMATS = ("svmlight", "csv", "vw", "jsonl", "parquet", "arrow", "npy", "npz")
 DEFAULT_BITS = 18
 MOST_BITS = 30
 
@@ -16,7 +16,7 @@ class Options:
     """``format``
         how the bytes are to be read, one of `FORMATS`; None asks the file's name;
     ``label``
-        the label's column of a table, by name (default: the last);
+        the label's column of a table, by name (default: the last), or member of JSON lines (default: ``label``);
     ``labelled``
         False: the stream has no labels, or they are not wanted;
     ``columns``
@@ -35,7 +35,7 @@ class Options:
     ``zero_based``
         whether the features of svmlight text count from 0; None: the first block tells;
     ``missing``
-        what to do with an empty cell: ``"error"`` or ``"zero"`` (no value, no one-hot column);
+        what to do with an empty cell, or None: ``"error"`` or ``"zero"`` (no value, no one-hot column);
     ``skip``
         rows to leave out at the beginning; they are read, and counted;
     ``chunk_rows``

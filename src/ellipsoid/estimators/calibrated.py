@@ -1,0 +1,302 @@
+"""Probabilities for a learner of scores, learned along with it."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing, check_random_state
+
+from ellipsoid.engine import entry
+from ellipsoid.engine.protocol import SCORES
+from ellipsoid.engine.tasks import CODES, FORETOLD, WATCHED
+from ellipsoid.streams.label_kinds import QUICK, label_array
+
+from .base import FLOAT64
+from .calibration import MEAN_SPREAD, PARAMETERS, Calibration, calibrate, log_probabilities
+from .inputs import flaw_message
+from .labels import Codes, tidy
+from .learner import NO_LABELS, Learner
+from .wrapper import Wrapper
+
+
+class Calibrated(Wrapper):
+    """A learner with probabilities: ``predict_proba`` is the softmax of its scores with a slope and biases.
+
+    Slope and biases are learned by Newton's steps on the log loss, row by row, from the score that a row had before
+    the learner saw it: the score of a row that was learned already is too sure. They are part of the model and of its
+    file, no cutting of a stream into calls changes a bit of them, and scores of any scale will do.
+
+    ``predict`` gives the most probable label, and ``decision_function`` the logits, so that all three agree. With two
+    labels the order of scores stays as it is, since the slope is positive. But a bias may move the border between the
+    labels; the learner's own opinion is ``learner_.predict``. Counts and certificates are the learner's.
+
+    ``fit`` learns the calibration on a pass of its own, with a copy of the learner that starts from nothing, and takes
+    over the scale of the scores that the learner has after all its passes.
+
+    Parameters
+    ----------
+    learner : an online learner, or one in ``Scaled``; it is cloned when learning starts
+    forget : float in (0, 1]
+        What older rows count for at each new one: 0.999 follows the last thousand or so, 1 forgets nothing.
+    random_state : the learner's seed in place of its own, unless None
+
+    Attributes
+    ----------
+    learner_
+        The clone that has learned.
+    slope_ : float
+        Of the scores divided by ``scale_``.
+    biases_ : array, one for each label; they sum to zero
+    scale_ : float
+        The running mean of half the distance between the highest and the lowest score of a row.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ellipsoid import PassiveAggressive, Calibrated, Scaled
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = Calibrated(Scaled(PassiveAggressive())).partial_fit(X[:400], y[:400])
+    >>> model.predict_proba(X[400:403]).round(2).shape
+    (3, 2)
+    """
+
+    def __init__(self, learner: Any, *, forget: float = 1.0, random_state: Any = None) -> None:
+        self.learner = learner
+        self.forget = forget
+        self.random_state = random_state
+
+    # -- learning ----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike) -> Self:
+        """Forget everything, then make the learner's passes, and one more for the calibration."""
+        labels = _single_labels(y)
+        learner, trial, calibration = self._fresh(), self._fresh(), Calibration(self.forget)
+        learner.fit(X, labels)
+        order = np.arange(len(labels))
+        if getattr(getattr(learner, "learner", learner), "shuffle", True):
+            order = check_random_state(self.random_state).permutation(len(labels))
+        trial._learn_watched(_safe_indexing(_indexable(X), order), labels[order], learner.classes_, _Pupil(calibration))
+        calibration.rescale(_table(learner.decision_function(X)), _core(learner).half)
+        self._keep(learner, calibration)
+        return self
+
+    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+        """One pass in the given order; broken off, learner and calibration know the same rows."""
+        labels = _single_labels(y)
+        self._watch(lambda learner, pupil: learner._learn_watched(X, labels, classes, pupil))
+        return self
+
+    def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> NDArray[Any]:
+        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
+        labels = _single_labels(y)
+        pupil = self._watch(lambda learner, pupil: learner._learn_watched(X, labels, classes, pupil))
+        codes = np.concatenate(pupil.foretold)
+        return tidy(np.array([*self.classes_.tolist(), None], dtype=object)[codes], self.classes_.dtype)
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
+        if "learner_" in self.__dict__ and self._learn_prepared(x, y):
+            return self
+        if isinstance(y, np.ndarray | list | tuple):
+            raise ValueError(f"y must be one label, got {y!r}")
+        self._watch(lambda learner, pupil: learner._learn_one_watched(x, y, pupil))
+        return self
+
+    def _watch(self, learn: Any) -> "_Pupil":
+        """Let the learner learn, and the calibration from it."""
+        started = self.__sklearn_is_fitted__()
+        learner = self.learner_ if started else self._fresh()
+        pupil = _Pupil(self.calibration_ if started else Calibration(self.forget))
+        try:
+            learn(learner, pupil)
+        finally:
+            if learner.__sklearn_is_fitted__():
+                self._keep(learner, pupil.calibration)
+        return pupil
+
+    def _fresh(self) -> Any:
+        if not isinstance(self.forget, float | int | np.number) or not 0.0 < self.forget <= 1.0:
+            raise ValueError(f"forget must be above 0 and at most 1, got {self.forget!r}")
+        learner = self._seeded()
+        if not hasattr(learner, "_learn_watched"):
+            raise ValueError(f"Calibrated takes an online learner, or one in Scaled; got {learner!r}")
+        return learner
+
+    def _keep(self, learner: Any, calibration: Calibration) -> None:
+        calibration.reserve(len(_core(learner).labels))
+        kept = {"learner_": learner, "calibration_": calibration, "n_features_in_": learner.n_features_in_}
+        if hasattr(learner, "feature_names_in_"):
+            kept["feature_names_in_"] = learner.feature_names_in_
+        # At once: an interrupt must not find the one without the other.
+        self.__dict__.update(kept)
+
+    def _learn_prepared(self, x: Any, y: Any) -> bool:
+        """Learn a dense row of float64, or a dict, of known width, names and label; False if this is not one."""
+        fast = self._filled(x)
+        if fast is None or type(y) not in QUICK or y not in fast.fast.index:
+            return False
+        fast.ledger[CODES, 0] = fast.fast.index[y]
+        reached: int = fast.fast.learn(*fast.learn_args)
+        if reached < 0:
+            raise ValueError(flaw_message(0, -1 - reached))
+        if reached == 1:
+            fast.calibrate(*fast.calibrate_args)
+        return reached == 1
+
+    def _filled(self, x: Any) -> "_WatchedRow | None":
+        """The learner's prepared call, with the example in its buffer; None where it has none."""
+        core = self.learner_.__dict__.get("_core")
+        if core is None or type(core).fast_row is not Learner.fast_row or not core.scores_in_loop:
+            return None
+        if type(x) is dict:
+            fast = core.named or core.named_row()
+            if fast is None or not fast.fill(x):
+                return None
+        elif type(x) is np.ndarray and x.dtype is FLOAT64:
+            fast = core.fast or core.fast_row()
+            if x.shape != fast.shape:
+                return None
+            fast.row[...] = x
+        else:
+            return None
+        row: _WatchedRow | None = self.__dict__.get("_row")
+        if row is None or row.fast is not fast or row.table is not self.calibration_.table:
+            row = self._row = _WatchedRow.of(core, fast, self.calibration_)
+        return row
+
+    # -- prediction --------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Logits: of the second label against the first where there are two, else of all labels."""
+        logits = self._logits(X)
+        return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable labels; a tie goes to the label of the smallest index."""
+        labels: NDArray[Any] = self._learned().classes_[self._logits(X).argmax(axis=1)]
+        return labels
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of every label, in the order of ``classes_``."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """The logarithms of the probabilities, never below -700."""
+        return log_probabilities(self._logits(X))
+
+    def predict_one(self, x: Any) -> Any:
+        """The most probable label of one example."""
+        return _core(self._learned()).labels.values[int(self._logits_of_one(x).argmax())]
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """The probability of every label for one example, by label."""
+        chances = np.exp(log_probabilities(self._logits_of_one(x)))[0].tolist()
+        return dict(zip(_core(self._learned()).labels.values, chances, strict=True))
+
+    def _logits(self, X: Any) -> NDArray[np.float64]:
+        learner = self._learned()
+        return self.calibration_.logits(_table(learner.decision_function(X)), _core(learner).half)
+
+    def _logits_of_one(self, x: Any) -> NDArray[np.float64]:
+        learner = self._learned()
+        prepared, core = self._filled(x), _core(learner)
+        if prepared is None:
+            return self.calibration_.logits(_table(learner._decision_of_one(x)), core.half)
+        fast = prepared.fast
+        code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
+        if code < 0:
+            raise ValueError(flaw_message(0, -1 - code))
+        return self.calibration_.logits(_table(core.work[SCORES : SCORES + 1, : core.scores]), core.half)
+
+    # -- what was learned --------------------------------------------------------------------------------------
+
+    @property
+    def slope_(self) -> float:
+        """What scores, divided by their scale, are multiplied by."""
+        return float(self._calibration("slope_").table[PARAMETERS, 0])
+
+    @property
+    def biases_(self) -> NDArray[np.float64]:
+        """What is added for each label."""
+        biases: NDArray[np.float64] = self._calibration("biases_").table[PARAMETERS, 1:].copy()
+        return biases
+
+    @property
+    def scale_(self) -> float:
+        """What scores are divided by."""
+        return float(self._calibration("scale_").spread[MEAN_SPREAD])
+
+    def _calibration(self, name: str) -> Calibration:
+        if "calibration_" not in self.__dict__:
+            raise AttributeError(f"Calibrated has no {name} before it has learned something")
+        return self.calibration_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = False
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_row"}
+
+
+class _Pupil:
+    """A calibration that is shown what a learner scores, and what it would have said itself."""
+
+    def __init__(self, calibration: Calibration) -> None:
+        self.calibration = calibration
+        self.foretold: list[Codes] = []
+
+    def __call__(self, learner: Learner, scores: NDArray[np.float64], codes: Codes) -> None:
+        known = len(learner.labels)
+        self.calibration.reserve(known)
+        if known < 2:
+            self.foretold.append(np.full(len(scores), known - 1))
+            return
+        self.foretold.append(self.calibration.learn(scores, codes, learner.half).argmax(axis=1))
+
+
+class _WatchedRow(NamedTuple):
+    """A learner's prepared call for single rows, with a place for the scores, and the call that learns from these."""
+
+    fast: Any
+    table: Any
+    ledger: Codes
+    learn_args: Any
+    calibrate: Any
+    calibrate_args: Any
+
+    @classmethod
+    def of(cls, core: Any, fast: Any, calibration: Calibration) -> "_WatchedRow":
+        """Prepare both."""
+        ledger = np.zeros((FORETOLD + core.scores, 1), dtype=np.int64)
+        rule, _, *others = fast.learn_args
+        task = core.task(ledger, WATCHED, NO_LABELS)
+        scores = ledger.view(np.float64)[FORETOLD:].reshape(1, -1)
+        args = calibration.arguments(scores, ledger[CODES], core.half)
+        return cls(fast, calibration.table, ledger, (rule, task, *others), entry(calibrate, *args), args)
+
+
+def _core(learner: Any) -> Learner:
+    """What the learner knows, also behind a scaler."""
+    core: Learner = getattr(learner, "learner_", learner)._core
+    return core
+
+
+def _table(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores of rows as a matrix, also where there is one a row."""
+    return np.ascontiguousarray(scores.reshape(len(scores), -1))
+
+
+def _indexable(X: Any) -> Any:
+    """Rows that can be put into another order."""
+    return X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "columns") else np.asarray(X)
+
+
+def _single_labels(y: Any) -> NDArray[Any]:
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    labels = label_array(y)
+    if labels.ndim == 2 and labels.shape[1] > 1:
+        raise ValueError("Calibrated has probabilities of single labels: y must be 1-D, one label per example")
+    return labels

@@ -1,0 +1,32 @@
+"""Learning before a witness, who sees the scores that rows had before they were learned."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .examples import one_row
+from .predict_then_learn import Witness
+
+
+class Witnessed:
+    """What a wrapper asks of an online learner beside the calls that everybody has."""
+
+    _pass: Any
+    _one_row: Any
+    _learned: Any
+    decision_function: Any
+
+    def _learn_watched(self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness) -> None:
+        """``partial_fit`` that shows to ``witness`` the scores of every row before it was learned."""
+        self._pass(X, y, classes, watch=witness)
+
+    def _learn_one_watched(self, x: Any, y: Any, witness: Witness) -> None:
+        """``learn_one`` that does so."""
+        X, fresh = self._one_row(x)
+        self._pass(X, [y], None, watch=witness, names=fresh if isinstance(x, dict) else None)
+
+    def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
+        """The scores of one example."""
+        scores: NDArray[np.float64] = self.decision_function(one_row(x, self._learned().features)[0])
+        return scores

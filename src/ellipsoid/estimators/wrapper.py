@@ -1,0 +1,56 @@
+"""What estimators around an online learner share: the clone that learns, its attributes, its bounds and its file."""
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+
+from ellipsoid.certificates import Certificate
+
+from . import persist
+from .learned_attributes import missing
+
+
+class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """An estimator whose ``learner_``, a clone of ``learner``, does the learning."""
+
+    learner: Any
+    learner_: Any
+    random_state: Any
+
+    def _seeded(self) -> Any:
+        """A new learner, with the seed that it is to have."""
+        learner = clone(self.learner)
+        return learner if self.random_state is None else learner.set_params(random_state=self.random_state)
+
+    def _learned(self) -> Any:
+        """The learner that has learned."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} has learned nothing yet; call fit or partial_fit")
+        return self.learner_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "learner_" in self.__dict__
+
+    def __getattr__(self, name: str) -> Any:
+        # classes_, coef_, t_, mistakes_, version_space_, ...: what the learner has learned.
+        if name.endswith("_") and not name.startswith("_") and "learner_" in self.__dict__:
+            return getattr(self.__dict__["learner_"], name)
+        raise AttributeError(missing(self, name))
+
+    def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
+        """The learner's bounds, for the stream of rows that it saw."""
+        bounds: list[Certificate] = self._learned().certificates(comparator)
+        return bounds
+
+    def save(self, path: Any) -> None:
+        """Write the whole to one file that ``ellipsoid.load`` reads."""
+        self._learned()
+        persist.save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = self.learner.__sklearn_tags__().classifier_tags.multi_label
+        return tags

@@ -1,0 +1,118 @@
+"""Words, None and truth values in dicts and frames: the features that a file of the same values has."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from ellipsoid import Calibrated, PassiveAggressive, Perceptron, Scaled, load, open_stream
+
+EXAMPLES = [
+    ({"rain": 1.5, "sky": "grey", "warm": False}, "wet"),
+    ({"sun": 2, "sky": "blue", "warm": True, "wind": None}, "dry"),
+    ({"sky": "red", "sun": 1.0, 7: "seven"}, "dry"),
+    ({"rain": 0.25, "sky": "grey", "wind": 1.0}, "wet"),
+    ({"sky": 3.0, "rain": True}, "wet"),
+] * 4
+XS, YS = [x for x, _ in EXAMPLES], [y for _, y in EXAMPLES]
+MODELS = [PassiveAggressive(), Scaled(PassiveAggressive()), Calibrated(PassiveAggressive()),
+          Calibrated(Scaled(PassiveAggressive()))]  # fmt: skip
+
+
+def scores(model, xs=XS):
+    return np.array([model.decision_function([x])[0] for x in xs])
+
+
+def test_the_same_features_as_hashed_rows_have():
+    X, y = open_stream(EXAMPLES, missing="zero").arrays()
+    hashing, own = PassiveAggressive().partial_fit(X, y), PassiveAggressive()
+    for x, label in EXAMPLES:
+        own.learn_one(x, label)
+    assert np.allclose(scores(own), hashing.decision_function(X), atol=1e-12)
+    assert own.mistakes_ == hashing.mistakes_
+    assert own.n_features_in_ == len(np.unique(X.indices))
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_one_by_one_many_at_a_time_and_through_a_file(model, tmp_path):
+    one, many, cut = clone(model), clone(model).partial_fit(XS, YS), clone(model).partial_fit(XS[:3], YS[:3])
+    for x, label in EXAMPLES:
+        one.learn_one(x, label)
+    cut.save(tmp_path / "cut")
+    cut = load(tmp_path / "cut")
+    for x, label in EXAMPLES[3:]:
+        cut.learn_one(x, label)
+    assert scores(one).tobytes() == scores(many).tobytes() == scores(cut).tobytes()
+    assert [one.predict_one(x) for x in XS] == many.predict(XS).tolist() == cut.predict(XS).tolist()
+    # What was never met has no weight.
+    assert one.predict_one({"sky": "grey", "moon": "full"}) == one.predict_one({"sky": "grey"})
+    foretold = clone(model).learn_predict(XS, YS)
+    assert foretold[0] is None
+    assert foretold[-1] == "wet"
+
+
+def test_fit_takes_dicts_too():
+    model = Perceptron(random_state=0).fit(XS, YS)
+    assert model.predict([{"sky": "grey"}, {"sky": "blue"}]).tolist() == ["wet", "dry"]
+    assert model.learn_one(*EXAMPLES[0]).n_features_in_ == model.n_features_in_
+
+
+@pytest.mark.parametrize(
+    ("x", "sentence"),
+    [({"a": [1]}, r"feature 'a' holds \[1\], which is no number and no word"),
+     ({1.5: "red"}, "feature names must be strings or integers"),
+     ({("sky", "grey"): 1.0, "b": "c"}, "feature names must be strings or integers"),
+     ({"a": float("nan"), "b": "c"}, "NaN")],
+)  # fmt: skip
+def test_bad_examples_change_nothing(x, sentence):
+    model = PassiveAggressive().partial_fit(XS, YS)
+    features, before = dict(model._core.features), scores(model).tobytes()
+    for learn in (lambda: model.learn_one(x, "wet"), lambda: model.partial_fit([XS[0], x], ["wet", "dry"])):
+        with pytest.raises(ValueError, match=sentence):
+            learn()
+    assert model._core.features == features
+    assert scores(model).tobytes() == before
+    with pytest.raises(ValueError, match="row 1 of X must be a dict"):
+        model.partial_fit([XS[0], [1.0]], ["wet", "dry"])
+
+
+class TestFrames:
+    @pytest.fixture
+    def frame(self):
+        pd = pytest.importorskip("pandas")
+        return pd.DataFrame({
+            "rain": [1.5, 0.0, 0.0, 0.25] * 3, "sky": ["grey", "blue", None, "grey"] * 3,
+            "warm": [False, True, True, False] * 3, "kind": pd.Categorical(["a", "b", "b", "a"] * 3),
+        })  # fmt: skip
+
+    def test_rows_are_those_of_a_table_of_the_same_columns(self, frame, tmp_path):
+        pytest.importorskip("pyarrow")
+        y = ["wet", "dry", "dry", "wet"] * 3
+        frame.assign(label=y).to_parquet(tmp_path / "table.parquet")
+        X, labels = open_stream(tmp_path / "table.parquet", missing="zero").arrays()
+        read, given = PassiveAggressive().partial_fit(X, labels), PassiveAggressive().partial_fit(frame, y)
+        assert given.n_features_in_ == X.shape[1] == 2 + 2**18
+        assert given.coef_.tobytes() == read.coef_.tobytes()
+        assert given.predict(frame).tolist() == read.predict(X).tolist()
+        assert given.word_columns_ == ["sky", "kind"]
+
+    def test_later_calls_and_files_know_the_columns_of_words(self, frame, tmp_path):
+        y = ["wet", "dry", "dry", "wet"] * 3
+        whole = PassiveAggressive().partial_fit(frame, y)
+        cut = PassiveAggressive().partial_fit(frame[:2], y[:2])
+        cut.save(tmp_path / "cut")
+        cut = load(tmp_path / "cut")
+        cut.partial_fit(frame[2:3], y[2:3]).partial_fit(frame[3:], y[3:])  # a row whose sky is missing
+        assert cut.coef_.tobytes() == whole.coef_.tobytes()
+        with pytest.raises(ValueError, match="feature names should match"):
+            whole.predict(frame[["sky", "rain", "warm", "kind"]])
+        with pytest.raises(ValueError, match="in the column 'sky' of words"):
+            whole.partial_fit(frame.assign(sky=3), y)
+        with pytest.raises(ValueError, match="row 1 of X holds NaN"):
+            whole.partial_fit(frame.assign(rain=[1.0, np.nan] * 6), y)
+        assert cut.coef_.tobytes() == whole.coef_.tobytes()
+
+    def test_a_new_fit_forgets_them(self, frame):
+        y = ["wet", "dry", "dry", "wet"] * 3
+        model = PassiveAggressive().fit(frame, y).fit(frame[["rain", "warm"]], y)
+        assert model.n_features_in_ == 2
+        assert not hasattr(model, "word_columns_")
