@@ -12,10 +12,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from ellipsoid.certificates import Certificate
+from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
 from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refuse_masked
 
-from . import checks, persist
+from . import checks, persist, weights
 from .checks import Labelled
 from .declaration import declared
 from .examples import one_row
@@ -27,6 +28,7 @@ from .learner import NO_LABELS, Learner
 from .parameters import comparator_rows
 from .predict_then_learn import before_it_grows
 from .shared_parameters import OnlineParameters
+from .weights import Weights
 
 FLOAT64 = np.dtype(np.float64)
 
@@ -50,15 +52,22 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         """Certificates of this algorithm against a comparator (one row per score, the constant feature first)."""
         raise NotImplementedError
 
+    def _weighs(self, learner: Learner) -> bool:
+        """Has a row of another weight than 1 a step of its own? Not where the step is geometry."""
+        return False
+
     def _begin(self) -> Learner:
         """A new learner for parameters that are of a kind that can be written to a file, and good ones."""
         parameters = self.get_params(deep=False)
         for name, value in parameters.items():
             simple = value is None or isinstance(value, bool | int | float | str | np.generic)
+            simple |= name == "class_weight" and isinstance(value, dict)
             drawn = name == "random_state" and (value is np.random or isinstance(value, np.random.RandomState))
             if not (simple or drawn or (name == "kernel" and callable(value))):
                 raise ValueError(f"{name} must be a number, a bool, a name or None, got {value!r}")
+        class_weight = weights.class_weight_of(parameters.get("class_weight"))
         learner = self._start()
+        learner.class_weight = class_weight
         for name, value in parameters.items():
             if isinstance(value, float) and value != value:
                 raise ValueError(f"{name} must be a number, got {value!r}")
@@ -66,20 +75,21 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then make ``n_epochs`` passes, each in a new random order if ``shuffle``.
 
-        Where it raises, or is interrupted, the model is what it was before.
+        ``sample_weight``: what each row counts, 1 by default; a row of weight 0 was never there. Where it raises, or is
+        interrupted, the model is what it was before.
         """
         before = self.__dict__.copy()
         try:
-            self._fit(X, y)
+            self._fit(*weights.present(self, X, y, sample_weight))
         except BaseException:
             without_interrupts(lambda: self._take_attributes(before))
             raise
         return self
 
-    def _fit(self, X: Any, y: ArrayLike) -> None:
+    def _fit(self, X: Any, y: ArrayLike, weight: Weights) -> None:
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._begin()
@@ -90,6 +100,8 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         known = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
         if len(known) < 2:
             raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
+        weight = weights.with_classes(weight, labels, learner.class_weight, None)
+        learner.row_weights = weights.settled(weight, self._weighs(learner), type(self).__name__)
         learner.multilabel = labels.ndim == 2
         self._note_names(X, reset=True)
         learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
@@ -107,6 +119,9 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
             learner.run(rows, ledger, mode, 0, source.n, sets)
 
         self._make_passes(learner, rows, ledger[CODES], make_pass)
+        if learner.class_weight == "balanced":
+            learner.counts = weights.counted({}, labels, learner.rounds // source.n)
+        learner.row_weights = NO_WEIGHTS
         self._install(learner)
 
     def _make_passes(self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None]) -> None:
@@ -120,33 +135,43 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
 
     def _install(self, learner: Learner) -> None:
         self._core = learner
-        learner.started = learner.started or self.get_params(deep=False)
+        if not learner.started:
+            learner.started = self.get_params(deep=False)
+            if learner.class_weight is not None:
+                learner.started["class_weight"] = learner.class_weight
         self.n_features_in_ = learner.width
 
-    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """One pass in the given order. Labels never seen before add a class, unless ``classes`` were fixed.
 
         ``classes``, on the first call, fixes the labels and their order; later it must hold those that are known, in
-        any order, and from then on no other is learned. After an interrupt, or an error in the middle, the model is
-        that of its first ``t_`` rows.
+        any order, and from then on no other is learned. ``sample_weight``: what each row counts. After an interrupt, or
+        an error in the middle, the model is that of its first ``t_`` rows.
         """
-        if type(X) is np.ndarray and X.ndim == 2 and len(X) == 1 and classes is None and "_core" in self.__dict__:
+        plain = classes is None and sample_weight is None and "_core" in self.__dict__
+        if plain and type(X) is np.ndarray and X.ndim == 2 and len(X) == 1:
             label = y if type(y) is np.ndarray else label_array(y)
             if label.shape == (1,) and label.dtype.kind in QUICK_KINDS and self._learn_row(X[0], label.item()):
                 return self
-        self._pass(X, y, classes)
+        self._pass(X, y, classes, sample_weight=sample_weight)
         return self
 
-    def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Labelled:
+    def learn_predict(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Labelled:
         """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned.
 
         Averages and votes predict as averages and votes. None where no label was known yet.
         """
-        return self._pass(X, y, classes, watch=True)
+        return self._learn_predict(X, X, y, classes, sample_weight)
 
-    def _learn_predict(self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None) -> Labelled:
+    def _learn_predict(
+        self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None = None
+    ) -> Labelled:
         """Learn the rows of X, but predict each from the same row of ``shown``, of the same width and kind."""
-        return self._pass(X, y, classes, watch=True, shown=shown)
+        return weights.around_zeros(self, shown, X, y, classes, sample_weight)
 
     def _pass(
         self,
@@ -156,22 +181,14 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         watch: bool = False,
         shown: Any = None,
         names: dict[Any, int] | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Labelled:
+        X, y, weight = weights.present(self, X, y, sample_weight)
+        if sample_weight is not None and len(weight) == 0:
+            return np.empty(0)
         core = self.__dict__.get("_core")
-        learner = core if core is not None else self._begin()
-        source = self._source(X, core)
-        labels = checks.labels_of(y, source.n, sets=self._multilabel)
-        learner.check_learning(source)
-        if labels.ndim == 2 or learner.multilabel:
-            known = checks.new_columns(learner, labels, watch)
-        else:
-            known = checks.new_classes(learner, classes)
-            checks.refuse_unknown(learner, known, labels, closed=learner.closed or classes is not None)
-            self._check_growth(learner, known, labels)
-        if source.width > learner.width:
-            # Weights, their average, and the old ones while they are copied.
-            functions = learner.functions(max(1, len(learner.labels) + len(known)))
-            check_memory(3 * functions * (1 + source.width), f"the weights of {source.width} features")
+        learner, source, labels, known, weight = self._examined(X, y, classes, weight, watch)
+        counts = learner.counts
         if core is not None:
             self._note_names(X, reset=False)
         predictions = np.empty(source.n, dtype=object) if watch else None
@@ -187,7 +204,7 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
                 learner.add_label(label)
             learner.closed |= bool(known) or classes is not None
             learner.name(names)
-            learner.learn(source, labels, predictions=predictions, shown=seen)
+            learner.learn(source, labels, predictions=predictions, shown=seen, weights=weight)
             self._install(learner)
             if predictions is not None and first is not None:
                 predictions[0] = first
@@ -196,6 +213,31 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
             without_interrupts(lambda: self._keep_learned(learner, before, mark, names))
             add_progress_note(error, learner.rounds - mark.rounds, source.n, learner.rounds)
             raise
+        finally:
+            learner.row_weights = NO_WEIGHTS
+            if learner.class_weight == "balanced":
+                learner.counts = weights.counted(counts, labels[: learner.rounds - mark.rounds])
+
+    def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Weights, watch: bool) -> tuple[Any, ...]:
+        """The learner, rows, labels, labels to make known, and weights of a call; nothing has changed if it raises."""
+        core = self.__dict__.get("_core")
+        learner = core if core is not None else self._begin()
+        source = self._source(X, core)
+        labels = checks.labels_of(y, source.n, sets=self._multilabel)
+        learner.check_learning(source)
+        if labels.ndim == 2 or learner.multilabel:
+            known = checks.new_columns(learner, labels, watch)
+        else:
+            known = checks.new_classes(learner, classes)
+            checks.refuse_unknown(learner, known, labels, closed=learner.closed or classes is not None)
+            self._check_growth(learner, known, labels)
+        weight = weights.with_classes(weight, labels, learner.class_weight, learner.counts)
+        weight = weights.settled(weight, self._weighs(learner), type(self).__name__)
+        if source.width > learner.width:
+            # Weights, their average, and the old ones while they are copied.
+            functions = learner.functions(max(1, len(learner.labels) + len(known)))
+            check_memory(3 * functions * (1 + source.width), f"the weights of {source.width} features")
+        return learner, source, labels, known, weight
 
     def _keep_learned(
         self, learner: Learner, before: dict[str, Any], mark: LearnerMark, names: dict[Any, int] | None
@@ -209,16 +251,16 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         mark.bring_back(learner)
         self._take_attributes(before)
 
-    def learn_one(self, x: Any, y: Any) -> Self:
-        """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
-        if "_core" in self.__dict__ and self._learn_row(x, y):
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
+        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        if weight == 1.0 and "_core" in self.__dict__ and self._learn_row(x, y):
             return self
         sets = self._multilabel and ("_core" not in self.__dict__ or self._core.multilabel)
         if isinstance(y, np.ndarray | list | tuple) and not sets:
             raise ValueError(f"y must be one label, got {y!r}")
         refuse_masked(y, "y")
         X, fresh = self._one_row(x)
-        self._pass(X, [y], None, names=fresh if isinstance(x, dict) else None)
+        self._pass(X, [y], None, names=fresh if isinstance(x, dict) else None, sample_weight=[weight])
         return self
 
     def _learn_row(self, x: Any, y: Any) -> bool:
@@ -331,24 +373,10 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
             raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
         if source.width == 0 and core is None:
             raise ValueError(f"0 feature(s) (shape={(source.n, 0)}) while a minimum of 1 is required.")
-        if core is not None and source.width != core.width:
-            growing = self._started_with("grow_features") or core.features is not None
-            if not growing or (source.width < core.width and not source.sparse):
-                helps = not growing and (source.sparse or source.width > core.width)
-                raise ValueError(
-                    f"X has {source.width} features, but {type(self).__name__} is expecting {core.width} features "
-                    f"as input{'; grow_features=True lets the width change' if helps else ''}"
-                )
-            if source.width > core.width and not learning:
-                source.check()
-                return source.narrowed(core.width)
-            started = core.started
-            if source.width > core.width and started.get("gamma") == "auto" and started["kernel"] in ("rbf", "poly"):
-                raise ValueError(
-                    f'gamma="auto" is one over the number of features, and X has {source.width} in place of '
-                    f"{core.width}: another kernel; set gamma to a number where features may be added"
-                )
-        return source
+        if core is None or source.width == core.width:
+            return source
+        growing = self._started_with("grow_features") or core.features is not None
+        return checks.of_known_width(source, core, growing, learning, type(self).__name__)
 
     def _check_growth(self, learner: Learner, known: list[Any], labels: Labelled) -> None:
         """Refuse labels that this learner could not add in mid-stream; most can."""

@@ -10,6 +10,7 @@ from sklearn.utils.validation import column_or_1d
 
 from ellipsoid.streams.label_kinds import label_array, like
 
+from .inputs import RowSource
 from .labels import Labels, label_sets, unseen
 from .learner import Learner
 
@@ -76,3 +77,23 @@ def refuse_unknown(learner: Learner, known: list[Any], labels: Labelled, closed:
         if isinstance(label, str) != isinstance(first, str):
             raise ValueError(f"row {row} of y holds the label {label!r}, of another kind than the known {first!r}")
         like(first, label)
+
+
+def of_known_width(source: RowSource, core: Learner, growing: bool, learning: bool, name: str) -> RowSource:
+    """Rows of another width than those before, as wide as they may be; an error where they may not."""
+    if not growing or (source.width < core.width and not source.sparse):
+        helps = not growing and (source.sparse or source.width > core.width)
+        raise ValueError(
+            f"X has {source.width} features, but {name} is expecting {core.width} features as input"
+            f"{'; grow_features=True lets the width change' if helps else ''}"
+        )
+    if source.width > core.width and not learning:
+        source.check()
+        return source.narrowed(core.width)
+    started = core.started
+    if source.width > core.width and started.get("gamma") == "auto" and started["kernel"] in ("rbf", "poly"):
+        raise ValueError(
+            f'gamma="auto" is one over the number of features, and X has {source.width} in place of '
+            f"{core.width}: another kernel; set gamma to a number where features may be added"
+        )
+    return source

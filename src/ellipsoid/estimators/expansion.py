@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.ellipsoids.kernel_table import KernelTable
-from ellipsoid.engine import CSR, Dense, entry, inspect, learn
+from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, entry, inspect, learn
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
 from ellipsoid.representation.kernel.budget import BudgetTable
 from ellipsoid.representation.kernel.expansion import ExpansionTable, KernelSpec
@@ -22,6 +22,8 @@ from .inputs import RowSource
 from .interruption import LearnerMark
 from .labels import Codes
 from .learner import NO_LABELS, Learner
+
+Weights = NDArray[np.float64]
 
 # Kernel values beyond this could overflow a score.
 LARGEST_KERNEL_VALUE = 1e150
@@ -176,6 +178,7 @@ class ExpansionLearner(Learner):
                     ahead = coming.finish()
                 small = np.empty((2 if mode == WATCHED else 1, len(block.norms)), dtype=np.int64)
                 small[CODES] = ledger[CODES, picks]
+                own = np.ascontiguousarray(self.row_weights[picks]) if len(self.row_weights) else NO_WEIGHTS
                 before = None
                 if mode == WATCHED and (self.average or self.vote):
                     before = Hindsight.begin(self.table, self.rounds, self.scores)
@@ -183,12 +186,12 @@ class ExpansionLearner(Learner):
                 sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
                 if cache is not None:
                     ahead = self.table.look_ahead(block, cache.scores_of(self.table, block, picks), keep=True)
-                    self.run_block(self.task(small, how, sets), block, ahead, mark)
+                    self.run_block(self.task(small, how, sets), block, ahead, mark, own)
                     cache.keep(self.table, picks, ahead.scores.T)
                 elif ahead is not None:
-                    self.run_block(self.task(small, how, sets), block, ahead, mark)
+                    self.run_block(self.task(small, how, sets), block, ahead, mark, own)
                 else:
-                    self.learn_block(block, small, how, sets, mark)
+                    self.learn_block(block, small, how, sets, mark, own)
                 if before is not None and ahead is not None:
                     small[ASIDE] = self.predicted_before(before, block, ahead)
                 if mode == WATCHED:
@@ -212,23 +215,25 @@ class ExpansionLearner(Learner):
             return self.table.look_ahead(block, np.zeros((len(block.norms), self.scores)))
         return self.table.look_ahead(block, self.table.scores_ahead(block, self.scores))
 
-    def learn_block(self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8], mark: LearnerMark) -> None:
+    def learn_block(
+        self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8], mark: LearnerMark, weights: Weights
+    ) -> None:
         """Learn a block of rows, with a ledger of their own, that nothing is known about yet."""
-        self.run_block(self.task(ledger, mode, Y), block, self.look_ahead(block), mark)
+        self.run_block(self.task(ledger, mode, Y), block, self.look_ahead(block), mark, weights)
 
-    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark) -> None:
+    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark, weights: Weights) -> None:
         """Run the loop over a block, and store what it moved."""
         if self.budget is not None:
-            self.run_block_within_budget(task, block, ahead)
+            self.run_block_within_budget(task, block, ahead, weights)
             return
         reached, stop = 0, len(ahead.when)
         rows = Dense(np.empty((stop, 0)), 0.0)
         while reached < stop:
-            args = (self.rule, task, ahead, rows, self.tally, self.work, reached, stop)
+            args = (self.rule, task, ahead, rows, self.tally, self.work, reached, stop, weights)
             reached = entry(learn, *args)(*args)
         self.table.commit(block, ahead, mark)
 
-    def run_block_within_budget(self, task: Any, block: Block, ahead: Lookahead) -> None:
+    def run_block_within_budget(self, task: Any, block: Block, ahead: Lookahead, weights: Weights) -> None:
         """The same, with a stop after each update, which is then settled."""
         reached, stop, step, table = 0, len(ahead.when), 1, self.table
         assert isinstance(table, BudgetTable)
@@ -240,7 +245,7 @@ class ExpansionLearner(Learner):
                 end = min(stop, reached + step)
                 table.rescore(ahead, values, reached, end)
                 step *= 2
-                args = (self.rule, task, ahead, rows, self.tally, self.work, reached, end)
+                args = (self.rule, task, ahead, rows, self.tally, self.work, reached, end, weights)
                 reached = entry(learn, *args)(*args)
                 if table.numbers[PENDING]:
                     table.settle_update(block, ahead, reached - 1, values, mark)

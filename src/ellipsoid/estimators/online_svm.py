@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, drift, dual
 from ellipsoid.certificates.rounding import Span, length, lost
-from ellipsoid.engine import Dense, entry, learn
+from ellipsoid.engine import NO_WEIGHTS, Dense, entry, learn
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import PLAIN
 from ellipsoid.links.functions import Link
@@ -21,7 +21,7 @@ from ellipsoid.rules import online_svm
 from ellipsoid.rules.dual_ascent import EXACT_STEP, DualAscent
 
 from .declaration import declared
-from .expansion import ExpansionLearner
+from .expansion import ExpansionLearner, Weights
 from .inputs import RowSource
 from .interruption import LearnerMark
 from .kernelized import KernelClassifier
@@ -136,7 +136,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
             self.kernel, average=self.average, constant=self.constant, sparse=not by_class, window=self.window
         )
 
-    def learn_block(self, block: Block, ledger: Any, mode: int, Y: Any, mark: LearnerMark) -> None:
+    def learn_block(self, block: Block, ledger: Any, mode: int, Y: Any, mark: LearnerMark, weights: Weights) -> None:
         """Learn a block of rows, the window's rows in front of them."""
         table = self.table
         ahead, rows = table.window_ahead(block, self.scores)
@@ -152,6 +152,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
             self.work,
             m,
             count,
+            NO_WEIGHTS,
         )
         entry(learn, *args)(*args)
         table.keep(ahead, rows, mark)

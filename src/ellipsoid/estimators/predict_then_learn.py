@@ -62,6 +62,8 @@ def watched_block(
 ) -> WatchedBlock:
     """Rows start..stop of a source, ready to be watched."""
     rows = source.rows(start, stop)
+    if shown is not None and learner.table.predicts_in_loop:
+        learner.row_weights = np.repeat(learner.row_weights, 2)
     if shown is None or not learner.table.predicts_in_loop:
         ledger = np.zeros((2, len(codes)), dtype=np.int64)
         ledger[CODES] = codes

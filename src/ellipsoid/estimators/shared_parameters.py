@@ -45,6 +45,20 @@ class OnlineParameters:
 
 
 @declared
+class WeightParameters:
+    """What the rows of a class count.
+
+    Parameters
+    ----------
+    class_weight : None, dict of label to weight, or "balanced"
+        Multiplies the weights of the rows of each class, by 1 where the dict has none. "balanced" is n / (K n_y), of n
+        rows of K labels, n_y of this one: in ``fit`` of all rows, on a stream of those up to and including the row.
+    """
+
+    class_weight: Any = None
+
+
+@declared
 class KernelParameters:
     """The space in which a learner is linear.
 
