@@ -9,8 +9,9 @@ U's average margin on the updates, and it may take the place of the least margin
 
 The proofs are the papers' own with "sum of margins" for "number x least margin"; docs/certificates.md writes them out.
 
-Weights. An example of weight k has a step k times as long (Perceptron), or capped at C k (PA-I), or softened by 1 / (2 C k)
-(PA-II). The same proofs then bound the weighted sum of the mistakes, with the largest k |x|^2 of an update in place of R^2.
+Weights. An example of weight k has a step k times as long (Perceptron), or capped at C k (PA-I), or softened by
+1 / (2 C k) (PA-II). The same proofs bound the weighted sum of the mistakes, with the largest k |x|^2 of an update in
+place of R^2.
 
 A run that met its third class half-way was, until then, the run of two rows, -w/2 and w/2 (PA) or -w and w, with other
 constants: twice the margin of the Perceptron, half the cap of PA-I, twice the ridge of PA-II.

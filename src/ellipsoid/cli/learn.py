@@ -23,6 +23,7 @@ from .startup import import_libraries
 @click.option("--shuffle", is_flag=True, help="A new random order in every pass; needs all rows in memory.")
 @click.option("--seed", type=int, default=0, show_default=True, help="What the random orders are drawn from.")
 @reading_options
+@click.option("--weights", metavar="COLUMN", help="The column of a table that says what each row counts.")
 @click.option(
     "--classes",
     metavar="A,B,…",
@@ -190,9 +191,9 @@ class _Run:
                 recorder = Recorder(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
                 recorder.stops = recorder.bounds
                 before, saved = position.errors, self._now()
-                for X, y in self._counted(in_steps(without(rows, position.row), position.row, self.every[0])):
+                for X, y, weight in self._counted(in_steps(without(rows, position.row), position.row, self.every[0])):
                     self._prepare(X)
-                    recorder.feed(X, y)
+                    recorder.feed(X, y, weight)
                     position.advance(len(y))
                     position.errors = before + recorder.errors
                     if tick is not None:
@@ -211,18 +212,26 @@ class _Run:
             raise ValueError("standard input can be read only once: save it to a file, or leave --epochs out")
         if position.order is None:
             while position.epoch < position.epochs:
-                yield self.inputs
+                yield self.inputs.weighted()
             return
         import numpy as np
 
         from ellipsoid.streams.opening import open_stream
 
-        X, y = open_stream(iter(self.inputs)).arrays()
+        weights: list[Any] = []
+
+        def chunks() -> Iterator[Any]:
+            for X, y, weight in self.inputs.weighted():
+                weights.append(np.ones(len(y)) if weight is None else weight)
+                yield X, y
+
+        X, y = open_stream(chunks()).arrays()
+        weight = np.concatenate(weights)
         rng = np.random.default_rng(position.order)
         for epoch in range(position.epochs):
             order = rng.permutation(len(y))
             if epoch == position.epoch:
-                yield [(X[order], y[order])]
+                yield [(X[order], y[order], None if (weight == 1.0).all() else weight[order])]
 
     def _classes(self) -> Any:
         from ellipsoid.streams.datasets import plain_labels
@@ -249,15 +258,19 @@ class _Run:
 
     def _counted(self, chunks: Iterator[Any]) -> Iterator[Any]:
         """Cut where a row is wider than all before it, for a learner to whom that matters."""
+        import numpy as np
+
         from ellipsoid.streams.widening import as_they_widen
 
         counts = getattr(getattr(self.model, "learner", self.model), "_counts_features", False)
         mark = None if counts is True else counts
-        for X, y in chunks:
+        for X, y, weight in chunks:
             if counts and hasattr(X, "tocsr") and self.inputs.reader.n_features is None:
-                yield from as_they_widen(X, y, getattr(self.model, "n_features_in_", 0), mark)
+                rows = np.arange(len(y))
+                for part, own in as_they_widen(X, rows, getattr(self.model, "n_features_in_", 0), mark):
+                    yield part, y[own], None if weight is None else weight[own]
             else:
-                yield X, y
+                yield X, y, weight
 
     def _due(self, saved: float) -> bool:
         rows, seconds = self.every

@@ -27,14 +27,13 @@ from .learned_attributes import LearnedAttributes
 from .learner import NO_LABELS, Learner
 from .parameters import comparator_rows
 from .predict_then_learn import before_it_grows
+from .predictions import FLOAT64, Predictions
 from .shared_parameters import OnlineParameters
 from .weights import Weights
 
-FLOAT64 = np.dtype(np.float64)
-
 
 @declared
-class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, BaseEstimator):
+class OnlineClassifier(Predictions, LearnedAttributes, OnlineParameters, ClassifierMixin, BaseEstimator):
     """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example."""
 
     _core: Learner = field(init=False)
@@ -173,6 +172,11 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         """Learn the rows of X, but predict each from the same row of ``shown``, of the same width and kind."""
         return weights.around_zeros(self, shown, X, y, classes, sample_weight)
 
+    def _learn_predict_present(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Weights) -> Labelled:
+        """The same where no weight is 0."""
+        given = weight if len(weight) else None
+        return self._pass(X, y, classes, watch=True, shown=None if shown is X else shown, sample_weight=given)
+
     def _pass(
         self,
         X: Any,
@@ -282,52 +286,6 @@ class OnlineClassifier(LearnedAttributes, OnlineParameters, ClassifierMixin, Bas
         if reached < 0:
             raise ValueError(flaw_message(0, -1 - reached))
         return reached == 1
-
-    # -- prediction --------------------------------------------------------------------------------------------
-
-    def predict_one(self, x: Any) -> Any:
-        """The label predicted for one example."""
-        core = self._learned()
-        fast = None
-        if type(x) is dict:
-            fast = core.named or core.named_row()
-            fast = fast if fast is not None and fast.fill(x) else None
-        elif type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (core.fast or core.fast_row()).shape:
-            fast = core.fast
-            fast.row[...] = x
-        if fast is not None:
-            code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
-            if code < 0:
-                raise ValueError(flaw_message(0, -1 - code))
-            return fast.values[code]
-        row = self._one_row(x)[0]
-        if core.multilabel:
-            return self.predict(row)[0]
-        return core.labels.values[core.predicted_index(self.decision_function(row))]
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Scores: shape (n,) for two classes (positive means ``classes_[1]``), else (n, classes)."""
-        core = self._learned()
-        source = self._source(X, core, learning=False)
-        core.check(source)
-        self._note_names(X, reset=False)
-        scores = core.decision(source)
-        return scores[:, 0] if len(core.labels) == 2 and not core.multilabel else scores
-
-    def predict(self, X: Any) -> Labelled:
-        """Predicted labels; a tie goes to the label of the smallest index.
-
-        Label sets: 1 where the score is positive. Scores of a row sum to zero over the labels, so that 0 lies between
-        those pushed up and those pushed down; for rankings use ``decision_function``.
-        """
-        scores = self.decision_function(X)
-        if self._core.multilabel:
-            return (scores > 0.0).astype(np.int64)
-        return self._labels_of(scores)
-
-    def _labels_of(self, scores: NDArray[np.float64]) -> Labelled:
-        two = len(self._core.labels) == 2
-        return self.classes_[(scores.ravel() > 0.0).astype(np.int64) if two else scores.argmax(axis=1)]
 
     # -- what was learned --------------------------------------------------------------------------------------
 

@@ -106,9 +106,9 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
             Certificate("margin", average.low, largest.high, "always, on average over the updates, all of length one"),
         ]
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then pass over the data until the certificate or ``n_epochs`` says stop."""
-        return super().fit(X, y)
+        return super().fit(X, y, sample_weight)
 
     def _make_passes(self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None]) -> None:
         norms = row_lengths(rows, np.arange(len(codes)))

@@ -125,8 +125,9 @@ def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     _check_values(arrays)
     _check_tally(arrays["tally"], len(_listed(header["labels"])))
     arrays = {name: _meant(name, array) for name, array in arrays.items()}
+    stored, arrays["tally"] = arrays["tally"], tallies.completed(arrays["tally"])
     model = _learner(header, arrays) if header["scaler"] is None else _scaled(header, arrays)
-    agrees({**header, "stream": None}, arrays, describe(model))
+    agrees({**header, "stream": None}, {**arrays, "tally": stored}, describe(model))
     return model
 
 
@@ -146,7 +147,7 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
         raise ValueError(f"its labels must be all text or all numbers, and one at least; they are {labels[:5]}")
     if header["state"].get("multilabel") and not model._multilabel:
         raise ValueError(f"a {kind.__name__} does not learn label sets")
-    core.restore(header["state"], {**arrays, "tally": tallies.completed(arrays["tally"])}, labels)
+    core.restore(header["state"], arrays, labels)
     if core.class_weight == "balanced":
         restored_counts(core, arrays["class_counts"])
     core.started = model.get_params(deep=False)
@@ -285,7 +286,7 @@ def _plain(name: str, value: Any) -> Any:
 def _values(params: Any) -> dict[str, Any]:
     if not isinstance(params, dict):
         raise ValueError(f"it holds {type(params).__name__} where parameters are due")
-    found = {name: inf if value == "inf" else value for name, value in params.items()}
+    found: dict[str, Any] = {name: inf if value == "inf" else value for name, value in params.items()}
     if isinstance(found.get("class_weight"), list):
         found["class_weight"] = dict(found["class_weight"])
     return found

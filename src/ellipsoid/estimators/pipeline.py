@@ -14,6 +14,7 @@ from . import persist
 from .examples import row_of
 from .interruption import without_interrupts
 from .scalers import StandardStream
+from .weights import Weights, around_zeros, present, weights_of
 
 
 class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -53,26 +54,40 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Forget everything, learn the scale of all rows, then make the learner's passes over them."""
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything, learn the scale of all rows, then make the learner's passes over them.
+
+        Weights are the learner's: a row of any weight but 0 counts once for the scale.
+        """
         learner, scaler = self._fresh()
+        X, y, weight = present(learner, X, y, sample_weight)
         # Labels and widths are the learner's to judge, before anything is forgotten.
-        learner.fit(scaler.fit(X).transform(X), y)
+        learner.fit(scaler.fit(X).transform(X), y, **_if_any(weight))
         self._keep(learner, scaler)
         return self
 
-    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """One pass in the given order, as the learner has it; broken off, both know the same rows."""
-        self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes))
+        X, y, weight = present(self.learner, X, y, sample_weight)
+        if sample_weight is None or len(weight):
+            self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes, **_if_any(weight)))
         return self
 
-    def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> NDArray[Any]:
+    def learn_predict(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[Any]:
         """``partial_fit`` that returns the label predicted for each row before scaler and learner had learned it."""
+        return around_zeros(self, X, X, y, classes, sample_weight)
 
+    def _learn_predict_present(
+        self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None, weight: Weights
+    ) -> NDArray[Any]:
         def learn(learner: Any, both: tuple[Any, Any]) -> Any:
             if both[0] is both[1]:
-                return learner.learn_predict(both[1], y, classes=classes)
-            return learner._learn_predict(*both, y, classes)
+                return learner.learn_predict(both[1], y, classes=classes, **_if_any(weight))
+            return learner._learn_predict(*both, y, classes, weight if len(weight) else None)
 
         # Features that a first row brings are left out of what is predicted of it, and so of its scale.
         first = self.predict(X[:1])[0] if self._brings_features(X) else None
@@ -81,19 +96,23 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             answer[0] = first
         return answer
 
-    def learn_one(self, x: Any, y: Any) -> Self:
-        """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
-        if type(x) is dict and self._learn_named(x, y):
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
+        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        if weight != 1.0:
+            if weights_of([weight], 1)[0] == 0.0:
+                return self
+        elif type(x) is dict and self._learn_named(x, y):
             return self
+        own = {} if weight == 1.0 else {"weight": weight}
         if isinstance(x, dict):
             row, columns = self._named(x)
 
             def learn(learner: Any, scaled: Any) -> None:
-                learner.learn_one(_values(x, columns, scaled), y)
+                learner.learn_one(_values(x, columns, scaled), y, **own)
 
             self._pass(row, learn, growing=True)
         else:
-            self._pass(_row(x), lambda learner, rows: learner.learn_one(_single(rows), y))
+            self._pass(_row(x), lambda learner, rows: learner.learn_one(_single(rows), y, **own))
         return self
 
     def _learn_named(self, x: dict[Any, Any], y: Any) -> bool:
@@ -260,6 +279,10 @@ def _row(x: Any) -> Any:
     if array.ndim != 1:
         raise ValueError(f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows")
     return array.reshape(1, -1)
+
+
+def _if_any(weight: Weights) -> dict[str, Weights]:
+    return {"sample_weight": weight} if len(weight) else {}
 
 
 def _single(rows: Any) -> Any:

@@ -146,25 +146,21 @@ def settled(weights: Weights, weighs: bool, name: str) -> Weights:
 
 def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: Any) -> NDArray[Any]:
     """``learn_predict`` of a learner; rows of weight 0 are predicted where they stand, and not learned."""
-    alike = shown is X
     if given is None or (weights := weights_of(given, _num_samples(X))).all():
-        return model._pass(X, y, classes, watch=True, shown=None if alike else shown, sample_weight=given)
+        return model._learn_predict_present(shown, X, y, classes, NO_WEIGHTS if given is None else weights)
     labels = label_array(y)
     if len(labels) != len(weights):
         raise ValueError(f"y has {len(labels)} labels for the {len(weights)} rows of X")
     kept = np.flatnonzero(weights)
-    if len(kept):
+    if len(kept) and hasattr(model, "_examined"):
         model._examined(_safe_indexing(X, kept), labels[kept], classes, weights[kept], True)
-    found = np.empty(len(weights), dtype=object)
-    ends = [*np.flatnonzero(weights == 0.0), len(weights)]
-    start = 0
-    for end in ends:
+    found, start = np.empty(len(weights), dtype=object), 0
+    for end in [*np.flatnonzero(weights == 0.0), len(weights)]:
         if end > start:
             part = np.arange(start, end)
-            found[part] = model._pass(
-                _safe_indexing(X, part), labels[part], classes, watch=True,
-                shown=None if alike else _safe_indexing(shown, part), sample_weight=weights[part],
-            )  # fmt: skip
+            rows, seen = _safe_indexing(X, part), _safe_indexing(shown, part)
+            seen = rows if shown is X else seen
+            found[part] = model._learn_predict_present(seen, rows, labels[part], classes, weights[part])
             classes = None
         if end < len(weights) and hasattr(model, "classes_"):
             found[end] = model.predict(_safe_indexing(shown, [end]))[0]

@@ -35,7 +35,8 @@ _BEYOND = 1 << 58
 class SparseRows(NamedTuple):
     """Where a scan writes: labels, CSR rows, and numerals left to Python, (place of the value or -1 - row, begin, end).
 
-    The value of a numeral that is left is 1, or the scale by which it is to be multiplied.
+    The value of a numeral that is left is 1, or the scale by which it is to be multiplied. ``weights`` are those of the
+    rows, for a format that has them.
     """
 
     labels: Any
@@ -43,6 +44,7 @@ class SparseRows(NamedTuple):
     indices: Any
     values: Any
     hard: Any
+    weights: Any
 
 
 class SvmlightRules(NamedTuple):
