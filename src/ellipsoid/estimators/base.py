@@ -82,7 +82,7 @@ class OnlineClassifier(Predictions, LearnedAttributes, OnlineParameters, Classif
         """
         before = self.__dict__.copy()
         try:
-            self._fit(*weights.present(self, X, y, sample_weight))
+            self._fit(*weights.present_some(self, X, y, sample_weight))
         except BaseException:
             without_interrupts(lambda: self._take_attributes(before))
             raise

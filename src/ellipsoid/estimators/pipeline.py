@@ -14,7 +14,7 @@ from . import persist
 from .examples import row_of
 from .interruption import without_interrupts
 from .scalers import StandardStream
-from .weights import Weights, around_zeros, present, weights_of
+from .weights import Weights, around_zeros, present, present_some, weights_of
 
 
 class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -60,7 +60,7 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Weights are the learner's: a row of any weight but 0 counts once for the scale.
         """
         learner, scaler = self._fresh()
-        X, y, weight = present(learner, X, y, sample_weight)
+        X, y, weight = present_some(learner, X, y, sample_weight)
         # Labels and widths are the learner's to judge, before anything is forgotten.
         learner.fit(scaler.fit(X).transform(X), y, **_if_any(weight))
         self._keep(learner, scaler)

@@ -87,6 +87,14 @@ def present(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Weights]:
     return _safe_indexing(X, kept), labels[kept], weights[kept]
 
 
+def present_some(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Weights]:
+    """The same; there must be such a row."""
+    X, y, weights = present(model, X, y, given)
+    if given is not None and len(weights) == 0:
+        raise ValueError("all weights are zero: there is nothing to learn")
+    return X, y, weights
+
+
 def with_classes(weights: Weights, labels: NDArray[Any], class_weight: Any, counts: dict[Any, int] | None) -> Weights:
     """Weights of rows times those of their classes; ``counts`` are the rows before them, None where all are known."""
     if class_weight is None:

@@ -61,7 +61,8 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
         vocabulary of features; open the stream yourself to have their names hashed
     classes : labels announced beforehand, as for ``partial_fit``
     sample_weight : what each row counts, when it is learned and in ``weighted_error``; by default what the stream
-        itself says (the importances of Vowpal Wabbit's text, a column of weights), else 1. A row of weight 0 was never there
+        itself says (the importances of Vowpal Wabbit's text, a column of weights), else 1. A row of weight 0 is passed
+        over
     window : rows of the sliding window; by default a twentieth of the rows, but from 100 to 10,000, and 1000
         where the number of rows is unknown
     delay : a row is learned only after so many later ones were predicted, as where labels come late

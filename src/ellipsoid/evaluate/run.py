@@ -33,7 +33,8 @@ class Prequential:
     in which they were met; ``label_counts`` counts the rows of each label. ``repeat_errors`` and ``majority_errors``
     are those of two rules that learn nothing: repeat the last label, say the label met most often so far. Of streams
     with several labels a row they are empty, and the measures made of them NaN. All these count rows;
-    ``total_weight`` and ``weighted_errors`` are the weights of all rows and of those in ``errors``, None where rows have none.
+    ``total_weight`` and ``weighted_errors`` are the weights of all rows and of those in ``errors``, None without
+    weights.
     """
 
     rows: int
