@@ -71,9 +71,7 @@ def test_columns_that_cannot_weigh(source, options, message):
 @pytest.mark.parametrize("delay", [0, 2])
 def test_prequential_weighs_rows_and_errors(rows, delay):
     X, y, w = rows
-    run = prequential(
-        model := PassiveAggressive(C=0.2), (X, y), sample_weight=w, delay=delay, chunk_size=3
-    )
+    run = prequential(model := PassiveAggressive(C=0.2), (X, y), sample_weight=w, delay=delay, chunk_size=3)
     kept = w > 0
     again = PassiveAggressive(C=0.2)
     assert run.rows == model.t_ == 6

@@ -19,6 +19,7 @@ from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refus
 from . import checks, persist, weights
 from .checks import Labelled
 from .declaration import declared
+from .early_stopping import HeldOut, Patience, hold_out
 from .examples import one_row
 from .inputs import RowSource, check_memory, flaw_message
 from .interruption import LearnerMark, add_progress_note, without_interrupts
@@ -82,13 +83,15 @@ class OnlineClassifier(Predictions, LearnedAttributes, OnlineParameters, Classif
         """
         before = self.__dict__.copy()
         try:
-            self._fit(*weights.present_some(self, X, y, sample_weight))
+            present = weights.present_some(self, X, y, sample_weight)
+            learned, held = hold_out(self, *present)
+            self._fit(*learned, held)
         except BaseException:
             without_interrupts(lambda: self._take_attributes(before))
             raise
         return self
 
-    def _fit(self, X: Any, y: ArrayLike, weight: Weights) -> None:
+    def _fit(self, X: Any, y: ArrayLike, weight: Weights, held: HeldOut | None) -> None:
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._begin()
@@ -96,6 +99,8 @@ class OnlineClassifier(Predictions, LearnedAttributes, OnlineParameters, Classif
         source = self._source(X, None)
         labels = checks.labels_of(y, source.n, sets=self._multilabel)
         learner.check_learning(source)
+        if held is not None:
+            learner.check(RowSource(held.X, learner.constant))
         known = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
         if len(known) < 2:
             raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
@@ -117,16 +122,22 @@ class OnlineClassifier(Predictions, LearnedAttributes, OnlineParameters, Classif
                 ledger[ASIDE] = random.permutation(source.n)
             learner.run(rows, ledger, mode, 0, source.n, sets)
 
-        self._make_passes(learner, rows, ledger[CODES], make_pass)
+        self._make_passes(learner, rows, ledger[CODES], make_pass, held)
         if learner.class_weight == "balanced":
             learner.counts = weights.counted({}, labels, learner.rounds // source.n)
         learner.row_weights = NO_WEIGHTS
         self._install(learner)
 
-    def _make_passes(self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None]) -> None:
+    def _make_passes(
+        self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None], held: HeldOut | None
+    ) -> None:
         """Go over the rows of ``fit`` as often as is due."""
-        for _epoch in range(self.n_epochs):
+        patience = Patience(self.tol, self.n_iter_no_change)
+        for epoch in range(self.n_epochs):
             make_pass()
+            self.n_iter_ = epoch + 1
+            if held is not None and patience.is_over(held.score(learner)):
+                break
 
     def _take_attributes(self, before: dict[str, Any]) -> None:
         """Have the attributes of before."""

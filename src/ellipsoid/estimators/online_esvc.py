@@ -16,6 +16,7 @@ from ellipsoid.certificates.rounding import Span
 from . import checks
 from .base import OnlineClassifier
 from .declaration import declared
+from .early_stopping import HeldOut
 from .labels import Codes
 from .learner import Learner
 from .online_esvc_learner import EllipsoidalSVMLearner, row_lengths
@@ -110,7 +111,11 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
         """Forget everything, then pass over the data until the certificate or ``n_epochs`` says stop."""
         return super().fit(X, y, sample_weight)
 
-    def _make_passes(self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None]) -> None:
+    def _make_passes(
+        self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None], held: HeldOut | None
+    ) -> None:
+        if held is not None:
+            raise ValueError("early_stopping must be False: fit ends with its own certificate, see tol")
         norms = row_lengths(rows, np.arange(len(codes)))
         learner.settle(float(np.median(norms[norms > 0])) if (norms > 0).any() else 1.0, float(norms.max()))
         for epoch in range(self.n_epochs):

@@ -28,6 +28,15 @@ class OnlineParameters:
         Seed of those orders.
     grow_features : bool
         Let a wider X add features in mid-stream; otherwise it is refused.
+    early_stopping : bool
+        Let ``fit`` hold rows out, and end when their score no longer rises: ``n_epochs`` is then the most passes, and
+        ``n_iter_`` those that were made. The weights are those of the last pass, as in ``SGDClassifier``.
+    validation_fraction : float
+        The share of the rows that is held out, as evenly from all labels.
+    n_iter_no_change : int
+        Passes in a row without progress after which no other follows.
+    tol : float
+        What counts as progress: a score better than the best so far by more than this.
     """
 
     fit_intercept: bool = True
@@ -36,6 +45,10 @@ class OnlineParameters:
     shuffle: bool = True
     random_state: Any = None
     grow_features: bool = False
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    tol: float = 1e-3
 
     @classmethod
     @cache
