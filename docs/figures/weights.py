@@ -4,6 +4,7 @@ Prints recall, precision and F1 of the rare class: without weights, with balance
 """
 
 import numpy as np
+
 from ellipsoid import AROW, PassiveAggressive
 from ellipsoid.streams.opening import open_stream
 

@@ -36,7 +36,7 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
         options = self._kernel_options(inf)
         if options is None:
             return self._covariance(rule, kind, gram="sparse")
-        return KernelGaussianLearner(rule, intercept=self.fit_intercept, average=self.average, table=options)
+        return KernelGaussianLearner(rule, intercept=self._constant, average=self.average, table=options)
 
     def _kernel_bounds(self, learner: EllipsoidLearner, table: KernelTable) -> list[Certificate]:
         run, scale = self._sums(learner), float(np.exp(table.numbers[slots.LOG_SCALE]))

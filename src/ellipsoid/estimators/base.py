@@ -337,7 +337,7 @@ class OnlineClassifier(Predictions, LearnedAttributes, OnlineParameters, Classif
 
     def _source(self, X: Any, core: Learner | None, learning: bool = True) -> RowSource:
         """X as rows of the width this learner knows."""
-        source = RowSource(X, (1.0 if self.fit_intercept else 0.0) if core is None else core.constant)
+        source = RowSource(X, self._constant if core is None else core.constant)
         if source.n == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
         if source.width == 0 and core is None:

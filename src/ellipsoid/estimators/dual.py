@@ -21,7 +21,7 @@ from .declaration import declared
 from .learner import Learner
 from .measures import best_multiple, comparator_of, conjugate_error, dual_norm_error, rounding_behind_link
 from .parameters import one_of, positive
-from .shared_parameters import WeightParameters
+from .shared_parameters import InterceptParameters, WeightParameters
 
 LINKS = {"euclidean": NORM, "entropy": SIMPLEX, "balanced": BALANCED, "p-norm": NORM}
 STEP_KINDS = {
@@ -35,7 +35,7 @@ class DualLearner(Learner):
 
     table: LinearTable | LinkTable
 
-    def __init__(self, rule: Any, link: Link, *, intercept: bool, average: bool, one_vs_rest: bool) -> None:
+    def __init__(self, rule: Any, link: Link, *, intercept: float, average: bool, one_vs_rest: bool) -> None:
         # One vector becomes two opposite rows: for `fixed` by the same steps, otherwise by steps that keep the margins.
         half = 1.0 if one_vs_rest or rule.step_kind == dual_ascent.FIXED_STEP else 1.0 / link.pair
         super().__init__(rule, intercept=intercept, average=average, one_vs_rest=one_vs_rest, half=half)
@@ -122,7 +122,7 @@ class DualLearner(Learner):
 
 
 @declared
-class QuasiAdditive(WeightParameters, OnlineClassifier):
+class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
     """Dual ascent with a link: one template for the Perceptron, Winnow, p-norm and passive-aggressive algorithms.
 
     Every example gets a multiplier alpha in [0, C] when it is seen; theta is the sum of alpha y x, the weights are the
@@ -203,7 +203,7 @@ class QuasiAdditive(WeightParameters, OnlineClassifier):
             rule: Any = dual_ascent.DualAscent(passive, margin, cap, push)
         else:
             rule = dual_ascent.LinkedAscent(passive, margin, cap, push, link.pair)
-        return DualLearner(rule, link, intercept=self.fit_intercept, average=self.average, one_vs_rest=ovr)
+        return DualLearner(rule, link, intercept=self._constant, average=self.average, one_vs_rest=ovr)
 
     def _weighs(self, learner: Learner) -> bool:
         return bool(learner.rule.cap < inf)

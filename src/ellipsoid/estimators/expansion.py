@@ -93,7 +93,7 @@ class ExpansionLearner(Learner):
     table: ExpansionTable
 
     def __init__(
-        self, rule: Any, kernel: KernelSpec, *, intercept: bool, average: Any, passes: int = 1,
+        self, rule: Any, kernel: KernelSpec, *, intercept: float, average: Any, passes: int = 1,
         budget: int | None = None, one_vs_rest: bool = False, half: float = 1.0,
     ) -> None:  # fmt: skip
         self.vote = average == "vote"

@@ -44,15 +44,15 @@ def to_learn(mode: int, start: int, stop: int) -> int:
 class Learner:
     """Labels, features, weights and running sums of one stream, for a ``rule``.
 
-    ``one_vs_rest`` trains a binary learner for each class. ``half`` says how a binary weight vector w becomes the
+    ``intercept`` is the value of the constant feature, 0 without one. ``one_vs_rest`` trains a binary learner for each class. ``half`` says how a binary weight vector w becomes the
     first two rows of a multiclass table when a third label appears: -half w and half w. ``loop`` runs over the rows.
     """
 
     loop = staticmethod(learn)
 
-    def __init__(self, rule: Any, *, intercept: bool, average: bool, one_vs_rest: bool = False, half: float = 1.0):
+    def __init__(self, rule: Any, *, intercept: float, average: bool, one_vs_rest: bool = False, half: float = 1.0):
         self.rule = rule
-        self.constant = 1.0 if intercept else 0.0
+        self.constant = float(intercept)
         self.average = average
         self.one_vs_rest = one_vs_rest
         self.half = half

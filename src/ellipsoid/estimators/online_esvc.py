@@ -86,7 +86,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
             float(self.nu), float(self.r) if self.formulation == "relaxed" else 0.0, int(bool(self.fit_intercept)), 0.0
         )
         bias = None if self.intercept_scaling is None else positive("intercept_scaling", self.intercept_scaling)
-        return EllipsoidalSVMLearner(terms, intercept=self.fit_intercept, average=self.average, bias=bias)
+        return EllipsoidalSVMLearner(terms, intercept=self._constant, average=self.average, bias=bias)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         """Weak duality, and the margin that no vector can exceed on the updates."""

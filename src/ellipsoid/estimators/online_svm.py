@@ -99,7 +99,7 @@ class WindowLearner(Windowed):
 
     table: WindowTable
 
-    def __init__(self, rule: Any, *, intercept: bool, average: bool, window: int) -> None:
+    def __init__(self, rule: Any, *, intercept: float, average: bool, window: int) -> None:
         super().__init__(rule, intercept=intercept, average=average, half=0.5)
         self.window = window
 
@@ -126,7 +126,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
     # Predictions sum a row's kernel values in another order than the loop does, and a tie may fall otherwise.
     predicts_in_loop = False
 
-    def __init__(self, rule: Any, kernel: KernelSpec, *, intercept: bool, average: bool, window: int) -> None:
+    def __init__(self, rule: Any, kernel: KernelSpec, *, intercept: float, average: bool, window: int) -> None:
         ExpansionLearner.__init__(self, rule, kernel, intercept=intercept, average=average, half=0.5)
         self.window = window
 
@@ -215,7 +215,7 @@ class OnlineSVM(KernelClassifier):
             raise ValueError(f"average must be True or False, got {self.average!r}")
         kernel = self._kernel_spec()
         shared: dict[str, Any] = {
-            "intercept": self.fit_intercept, "average": bool(self.average), "window": int(self.window or ALL),
+            "intercept": self._constant, "average": bool(self.average), "window": int(self.window or ALL),
         }  # fmt: skip
         return WindowLearner(rule, **shared) if kernel[0] == "linear" else KernelWindowLearner(rule, kernel, **shared)
 

@@ -50,11 +50,35 @@ class OnlineParameters:
     n_iter_no_change: int = 5
     tol: float = 1e-3
 
+    @property
+    def _constant(self) -> float:
+        """The value of the constant feature, 0 without one."""
+        return 1.0 if self.fit_intercept else 0.0
+
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
         """The names of the parameters; scikit-learn reads the signature anew for every copy of an estimator."""
         return super()._get_param_names()  # type: ignore[misc]
+
+
+@declared
+class InterceptParameters:
+    """How large the constant feature is.
+
+    Parameters
+    ----------
+    intercept_scaling : float
+        The value of the constant feature. Beside sparse rows of length one, 1 is one of the largest features: 0.1 makes
+        it one of many, as the damped intercept of ``SGDClassifier`` on sparse rows is.
+    """
+
+    intercept_scaling: float = 1.0
+    fit_intercept: bool = True
+
+    @property
+    def _constant(self) -> float:
+        return positive("intercept_scaling", self.intercept_scaling) if self.fit_intercept else 0.0
 
 
 @declared
