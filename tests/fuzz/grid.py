@@ -6,6 +6,10 @@ import numpy as np
 
 ROWS = (("dense",), ("csr",), ("dict",))
 ALSO_SINGLE = (*ROWS, ("float32",))
+SCALES_INTERCEPT = (
+    "Perceptron", "PassiveAggressive", "MIRA", "ROMMA", "ALMA", "OnlineSVM", "QuasiAdditive", "AROW", "SCW", "NHERD",
+    "SecondOrderPerceptron", "ConfidenceWeighted",
+)  # fmt: skip
 DENSE_AND_SPARSE = (("dense",), ("csr",))
 
 
@@ -70,6 +74,8 @@ class Family:
         if self.learner in ("Perceptron", "PassiveAggressive", "QuasiAdditive", "AROW"):
             # No draw of its own: the other parameters of a program stay what they were.
             found["class_weight"] = "balanced" if found["random_state"] % 4 == 0 and self.weighs(found) else None
+        if self.learner in SCALES_INTERCEPT:
+            found["intercept_scaling"] = 0.1 if found["random_state"] % 3 == 0 else 1.0
         return found
 
     def weighs(self, found):

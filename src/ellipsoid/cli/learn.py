@@ -10,9 +10,6 @@ import click
 from .reading import KEPT, Inputs, named_set, reading_options, with_kept
 from .startup import import_libraries
 
-# Beside entries smaller than this a constant feature of 1 is one of the largest, and its weight swings with every step.
-SMALL_ENTRY = 0.3
-
 
 @click.command(name="learn")
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
@@ -248,6 +245,8 @@ class _Run:
     def _prepare(self, X: Any) -> None:
         """Sparse text does not tell its width: a learner of it must be ready to grow."""
         if self.entry is None:
+            from .advice import typical_entry
+
             self.entry = typical_entry(X, self.options["scale"])
         if (
             hasattr(self.model, "n_features_in_")
@@ -300,15 +299,6 @@ class _Run:
             save(self.model, self.options["target"], stream=self.position.record())
 
 
-def typical_entry(X: Any, scale: str | None) -> float:
-    """The size of an entry of sparse rows as they are learned, the root of its mean square; 1 of all others."""
-    if not hasattr(X, "tocsr") or X.nnz == 0 or scale == "standard":
-        return 1.0
-    import numpy as np
-
-    return float(np.sqrt(X.shape[0] / X.nnz if scale == "unit" else np.mean(np.square(X.data))))
-
-
 def _of(model: Any, name: str) -> Any:
     """A parameter of the learner itself."""
     return getattr(model, "learner", model).get_params(deep=False).get(name)
@@ -328,6 +318,7 @@ def error_on(model: Any, chunks: Any) -> tuple[int, int]:
 def _show(run: _Run, options: dict[str, Any]) -> None:
     from ellipsoid.report.table import bound_in_words, number, significant
 
+    from .advice import advice
     from .terminal import show_table
 
     model, results, position = run.model, run.results, run.position
@@ -350,14 +341,7 @@ def _show(run: _Run, options: dict[str, Any]) -> None:
             )
             lines.append(("", f"repeating the last label {repeat:.2f} %, the commonest so far {commonest:.2f} %"))
             lines.append(("balanced error", f"{100 * result.balanced_error:.2f} %, F1 {result.f1:.3f}"))
-    if (
-        run.entry is not None
-        and run.entry < SMALL_ENTRY
-        and _of(model, "intercept_scaling") == 1.0
-        and _of(model, "fit_intercept")
-    ):
-        size = 1.0 / run.entry
-        lines.append(("hint", f"the constant feature is {size:.0f} times an entry; try --param intercept_scaling=0.1"))
+    lines += advice(run.entry, _of(model, "fit_intercept") and _of(model, "intercept_scaling"))
     held: dict[str, Any] = (
         {"test": [run.dataset.test]} if run.dataset is not None and run.dataset.test is not None else {}
     )
