@@ -1,6 +1,6 @@
 """The table of the size of the constant feature: one pass over sparse texts of length one, in one random order.
 
-Prints the share of rows that were predicted wrongly before they were learned, for several values of ``intercept_scaling``.
+Prints the share of rows that were predicted wrongly before they were learned, for values of ``intercept_scaling``.
 """
 
 import numpy as np

@@ -71,7 +71,7 @@ class Family:
             "tol": 1e-3,
         }
         found = {**common, **self.draw(pick)}
-        if self.learner in ("Perceptron", "PassiveAggressive", "QuasiAdditive", "AROW"):
+        if self.learner in ("Perceptron", "PassiveAggressive", "QuasiAdditive", "OnlineSVM", "AROW"):
             # No draw of its own: the other parameters of a program stay what they were.
             found["class_weight"] = "balanced" if found["random_state"] % 4 == 0 and self.weighs(found) else None
         if self.learner in SCALES_INTERCEPT:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from ellipsoid import AROW, PassiveAggressive, Perceptron, QuasiAdditive
+from ellipsoid import AROW, OnlineSVM, PassiveAggressive, Perceptron, QuasiAdditive
 
 MODELS = [
     PassiveAggressive(C=0.1),
@@ -17,6 +17,8 @@ MODELS = [
     QuasiAdditive(C=0.5),
     QuasiAdditive(update="fixed"),
     QuasiAdditive(link="p-norm", update="adaptive"),
+    OnlineSVM(window=3, C=0.5),
+    OnlineSVM(window=4, C=0.5, kernel="rbf", gamma=0.5),
     AROW(),
 ]
 

@@ -33,10 +33,15 @@ def test_importances_are_the_weights_of_a_chunk(rows):
     assert chunk_of("1 |a x\n0 1 |a y\n", format="vw").weights is None
 
 
-@pytest.mark.parametrize("text", ["1 -2 |a x\n", "1 1e999 |a x\n"])
-def test_an_importance_that_is_none_is_named(text):
-    with pytest.raises(ValueError, match="line 1: an importance must be a plain number, 0 or more"):
-        chunk_of(text, format="vw")
+@pytest.mark.parametrize(("weight", "message"), [("-2", "must not be negative, got '-2'"), ("1e999", "is too large")])
+def test_an_importance_that_is_none_is_named(weight, message):
+    with pytest.raises(ValueError, match=f"line 2: .*{message}"):
+        chunk_of(f"1 |a x\n1 {weight} |a x\n", format="vw")
+
+
+@pytest.mark.parametrize("weight", ["5e-324", "0.1000000000000000055511151231257827", "1e-300", "12345678901234567"])
+def test_every_numeral_is_an_importance(weight):
+    assert chunk_of(f"1 {weight} |a x\n", format="vw").weights.tolist() == [float(weight)]
 
 
 def test_a_column_of_weights_is_no_feature(rows):

@@ -11,6 +11,7 @@ from ellipsoid import (
     CELLIP,
     MIRA,
     SCW,
+    OnlineSVM,
     PassiveAggressive,
     Perceptron,
     QuasiAdditive,
@@ -28,6 +29,8 @@ AS_COPIES = [
     QuasiAdditive(C=0.1),
     QuasiAdditive(C=0.1, link="p-norm"),
     ANNOUNCED,
+    OnlineSVM(window=1, C=0.1),
+    OnlineSVM(window=None, C=0.1),
     AROW(),
     AROW(shape="gram"),
     AROW(kernel="rbf", gamma=0.5),
@@ -44,6 +47,9 @@ WEIGHED = [
     QuasiAdditive(update="adaptive"),
     AROW(shape="diagonal"),
     AROW(shape="sketch", size=2),
+    OnlineSVM(window=2, C=0.3),
+    OnlineSVM(window=5, C=0.3, average=True),
+    OnlineSVM(window=4, C=0.3, kernel="rbf", gamma=0.5),
     Scaled(PassiveAggressive()),
 ]
 KERNELS = [model for model in WEIGHED if getattr(model, "kernel", "linear") != "linear"]
@@ -54,7 +60,7 @@ BALANCED = [
 ]
 GEOMETRY = [
     "MIRA", "ROMMA", "ALMA", "Winnow", "CELLIP", "IELLIP", "EllipsoidClassifier", "SCW", "NHERD", "ConfidenceWeighted",
-    "SecondOrderPerceptron", "OnlineSVM", "OnlineEllipsoidalSVC",
+    "SecondOrderPerceptron", "OnlineEllipsoidalSVC",
 ]  # fmt: skip
 
 

@@ -156,7 +156,7 @@ class Run(NamedTuple):
 UNEVEN = 1e-12
 
 # The weighted sum of the mistakes stands where there are weights.
-MISTAKES = {False: "mistakes", True: "weighted mistakes"}
+MISTAKES_TOLD = {False: "mistakes", True: "weighted mistakes"}
 
 CONDITION = "U has a positive average margin on the updates; R is the largest norm of an update's row"
 
@@ -184,7 +184,7 @@ def perceptron(run: Run, margin: float, pushes: float) -> list[Certificate]:
     told = run.push.low if run.weighed else pushes
     return [
         Certificate("weighted updates" if run.weighed else "updates", told, bound if pushes else 0.0, CONDITION),
-        Certificate(MISTAKES[run.weighed], run.weighted_mistakes, run.on_mistakes(bound) if pushes else spotless,
+        Certificate(MISTAKES_TOLD[run.weighed], run.weighted_mistakes, run.on_mistakes(bound) if pushes else spotless,
                     CONDITION + "; no zero row"),
         Certificate("squared norm", squared.low, grown.high, "always"),
         Certificate("average margin of the unit comparator on the updates",
@@ -216,7 +216,7 @@ def passive_aggressive(run: Run, margin: float, cap: float, ridge: float) -> lis
     return [
         Certificate("sum of squared losses", losses.at_least(0.0).square().low, squares,
                     condition + ("; no cap on the step" if cap < inf else "")),
-        Certificate(MISTAKES[run.weighed], run.weighted_mistakes, run.on_mistakes(mistakes),
+        Certificate(MISTAKES_TOLD[run.weighed], run.weighted_mistakes, run.on_mistakes(mistakes),
                     condition + "; no zero row"),
     ]  # fmt: skip
 

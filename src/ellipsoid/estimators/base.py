@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from ellipsoid.certificates import Certificate
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
+from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refuse_masked
 
 from . import checks, persist, weights
@@ -30,7 +31,6 @@ from .parameters import comparator_rows
 from .predict_then_learn import before_it_grows
 from .predictions import FLOAT64, Predictions
 from .shared_parameters import OnlineParameters
-from .weights import Weights
 
 
 @declared
@@ -91,7 +91,7 @@ class OnlineClassifier(Predictions, LearnedAttributes, OnlineParameters, Classif
             raise
         return self
 
-    def _fit(self, X: Any, y: ArrayLike, weight: Weights, held: HeldOut | None) -> None:
+    def _fit(self, X: Any, y: ArrayLike, weight: Floats, held: HeldOut | None) -> None:
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._begin()
@@ -183,7 +183,7 @@ class OnlineClassifier(Predictions, LearnedAttributes, OnlineParameters, Classif
         """Learn the rows of X, but predict each from the same row of ``shown``, of the same width and kind."""
         return weights.around_zeros(self, shown, X, y, classes, sample_weight)
 
-    def _learn_predict_present(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Weights) -> Labelled:
+    def _learn_predict_present(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> Labelled:
         """The same where no weight is 0."""
         given = weight if len(weight) else None
         return self._pass(X, y, classes, watch=True, shown=None if shown is X else shown, sample_weight=given)
@@ -233,7 +233,7 @@ class OnlineClassifier(Predictions, LearnedAttributes, OnlineParameters, Classif
             if learner.class_weight == "balanced":
                 learner.counts = weights.counted(counts, labels[: learner.rounds - mark.rounds])
 
-    def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Weights, watch: bool) -> tuple[Any, ...]:
+    def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Floats, watch: bool) -> tuple[Any, ...]:
         """The learner, rows, labels, labels to make known, and weights of a call; nothing has changed if it raises."""
         core = self.__dict__.get("_core")
         learner = core if core is not None else self._begin()

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
+from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import label_array
 
 from .inputs import RowSource
 from .parameters import positive, whole
-from .weights import Weights
 
 
 class HeldOut(NamedTuple):
@@ -22,7 +22,7 @@ class HeldOut(NamedTuple):
 
     X: Any
     y: Any
-    weight: Weights
+    weight: Floats
 
     def score(self, learner: Any) -> float:
         """The share of the rows, by weight, whose label is predicted; of label sets, all of whose labels are."""
@@ -54,7 +54,7 @@ class Patience:
         return self.waited >= self.passes
 
 
-def hold_out(model: Any, X: Any, y: Any, weight: Weights) -> tuple[tuple[Any, Any, Weights], HeldOut | None]:
+def hold_out(model: Any, X: Any, y: Any, weight: Floats) -> tuple[tuple[Any, Any, Floats], HeldOut | None]:
     """What is to be learned, and what is held out; nothing without early stopping."""
     fraction = positive("validation_fraction", model.validation_fraction)
     whole("n_iter_no_change", model.n_iter_no_change)

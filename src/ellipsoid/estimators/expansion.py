@@ -17,13 +17,12 @@ from ellipsoid.representation.kernel.lookahead import PENDING, Lookahead
 from ellipsoid.representation.kernel.patterns import Block, DensePatterns, SparsePatterns
 from ellipsoid.representation.kernel.prefetch import BlockPrefetch
 from ellipsoid.representation.kernel.score_cache import ScoreCache
+from ellipsoid.representation.table_protocol import Floats
 
 from .inputs import RowSource
 from .interruption import LearnerMark
 from .labels import Codes
 from .learner import NO_LABELS, Learner
-
-Weights = NDArray[np.float64]
 
 # Kernel values beyond this could overflow a score.
 LARGEST_KERNEL_VALUE = 1e150
@@ -216,12 +215,12 @@ class ExpansionLearner(Learner):
         return self.table.look_ahead(block, self.table.scores_ahead(block, self.scores))
 
     def learn_block(
-        self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8], mark: LearnerMark, weights: Weights
+        self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8], mark: LearnerMark, weights: Floats
     ) -> None:
         """Learn a block of rows, with a ledger of their own, that nothing is known about yet."""
         self.run_block(self.task(ledger, mode, Y), block, self.look_ahead(block), mark, weights)
 
-    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark, weights: Weights) -> None:
+    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark, weights: Floats) -> None:
         """Run the loop over a block, and store what it moved."""
         if self.budget is not None:
             self.run_block_within_budget(task, block, ahead, weights)
@@ -233,7 +232,7 @@ class ExpansionLearner(Learner):
             reached = entry(learn, *args)(*args)
         self.table.commit(block, ahead, mark)
 
-    def run_block_within_budget(self, task: Any, block: Block, ahead: Lookahead, weights: Weights) -> None:
+    def run_block_within_budget(self, task: Any, block: Block, ahead: Lookahead, weights: Floats) -> None:
         """The same, with a stop after each update, which is then settled."""
         reached, stop, step, table = 0, len(ahead.when), 1, self.table
         assert isinstance(table, BudgetTable)

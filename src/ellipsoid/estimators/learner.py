@@ -45,7 +45,8 @@ class Learner:
     """Labels, features, weights and running sums of one stream, for a ``rule``.
 
     ``intercept`` is the value of the constant feature, 0 without one. ``one_vs_rest`` trains a binary learner for each
-    class. ``half`` says how a binary weight vector w becomes the first two rows of a multiclass table when a third label appears: -half w and half w. ``loop`` runs over the rows.
+    class. ``half`` says how a binary weight vector w becomes the first two rows of a multiclass table when a third
+    label appears: -half w and half w. ``loop`` runs over the rows.
     """
 
     loop = staticmethod(learn)

@@ -8,13 +8,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.exceptions import NotFittedError
 
 from ellipsoid.certificates import Certificate
+from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK, refuse_masked
 
 from . import persist
 from .examples import row_of
 from .interruption import without_interrupts
 from .scalers import StandardStream
-from .weights import Weights, around_zeros, present, present_some, weights_of
+from .weights import around_zeros, present, present_some, weights_of
 
 
 class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -82,7 +83,7 @@ class Scaled(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return around_zeros(self, X, X, y, classes, sample_weight)
 
     def _learn_predict_present(
-        self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None, weight: Weights
+        self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None, weight: Floats
     ) -> NDArray[Any]:
         def learn(learner: Any, both: tuple[Any, Any]) -> Any:
             if both[0] is both[1]:
@@ -281,7 +282,7 @@ def _row(x: Any) -> Any:
     return array.reshape(1, -1)
 
 
-def _if_any(weight: Weights) -> dict[str, Weights]:
+def _if_any(weight: Floats) -> dict[str, Floats]:
     return {"sample_weight": weight} if len(weight) else {}
 
 

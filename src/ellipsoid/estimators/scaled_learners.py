@@ -11,8 +11,9 @@ from ellipsoid.representation.kernel.patterns import Block
 from ellipsoid.representation.scaled.expansion import ScaledExpansionTable
 from ellipsoid.representation.scaled.lookahead import ScaledAhead
 from ellipsoid.representation.scaled.tables import PowerTable, ScaledTable
+from ellipsoid.representation.table_protocol import Floats
 
-from .expansion import ExpansionLearner, Weights
+from .expansion import ExpansionLearner
 from .interruption import LearnerMark
 from .learner import Learner
 
@@ -42,7 +43,7 @@ class ScaledExpansionLearner(ExpansionLearner):
             table.history = History(1)
         return table
 
-    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark, weights: Weights) -> None:
+    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark, weights: Floats) -> None:
         """Run the loop over a block; it stops where an update leaves something to be done to the whole expansion."""
         reached, stop = 0, len(ahead.when)
         rows, rep = Dense(np.empty((stop, 0)), 0.0), ScaledAhead(ahead, ahead.state)

@@ -1,4 +1,4 @@
-"""Weights of examples and of classes: what an example of weight k counts is what k examples would.
+"""Floats of examples and of classes: what an example of weight k counts is what k examples would.
 
 A row of weight 0 was never there. All that is wrong with a weight is said, with its row, before anything is learned.
 """
@@ -13,18 +13,17 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from ellipsoid.engine import NO_WEIGHTS
+from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import label_array, plain
 
 from .labels import tidy
 from .learner import Learner
 
-Weights = NDArray[np.float64]
-
 # From here on a float64 no longer counts copies.
 LARGEST_WEIGHT = 2.0**53
 
 
-def weights_of(given: Any, rows: int, name: str = "sample_weight") -> Weights:
+def weights_of(given: Any, rows: int, name: str = "sample_weight") -> Floats:
     """A weight for each of so many rows, or the sentence that says what is wrong with one.
 
     >>> weights_of([1, 0.5, 2], 3)
@@ -47,7 +46,7 @@ def weights_of(given: Any, rows: int, name: str = "sample_weight") -> Weights:
     return checked(weights, name)
 
 
-def checked(weights: Weights, name: str) -> Weights:
+def checked(weights: Floats, name: str) -> Floats:
     """The same weights; ``ValueError`` names the first row whose weight is none."""
     wrong = np.flatnonzero(~((weights >= 0.0) & (weights < LARGEST_WEIGHT)))
     if len(wrong):
@@ -70,7 +69,7 @@ def class_weight_of(given: Any) -> Any:
     return found
 
 
-def present(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Weights]:
+def present(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Floats]:
     """The rows of positive weight, their labels, and their weights (none at all: each is 1)."""
     if given is None:
         return X, y, NO_WEIGHTS
@@ -87,7 +86,7 @@ def present(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Weights]:
     return _safe_indexing(X, kept), labels[kept], weights[kept]
 
 
-def present_some(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Weights]:
+def present_some(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Floats]:
     """The same; there must be such a row."""
     X, y, weights = present(model, X, y, given)
     if given is not None and len(weights) == 0:
@@ -95,8 +94,8 @@ def present_some(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Weig
     return X, y, weights
 
 
-def with_classes(weights: Weights, labels: NDArray[Any], class_weight: Any, counts: dict[Any, int] | None) -> Weights:
-    """Weights of rows times those of their classes; ``counts`` are the rows before them, None where all are known."""
+def with_classes(weights: Floats, labels: NDArray[Any], class_weight: Any, counts: dict[Any, int] | None) -> Floats:
+    """Floats of rows times those of their classes; ``counts`` are the rows before them, None where all are known."""
     if class_weight is None:
         return weights
     if labels.ndim == 2:
@@ -107,14 +106,14 @@ def with_classes(weights: Weights, labels: NDArray[Any], class_weight: Any, coun
     elif counts is None:
         own = len(labels) / (len(values) * np.bincount(code))[code]
     else:
-        own = balanced(code, np.array([counts.get(value, 0) for value in values.tolist()]), counts)
+        own = balance(code, np.array([counts.get(value, 0) for value in values.tolist()]), counts)
     return checked(own if len(weights) == 0 else own * weights, "sample_weight times class_weight")
 
 
-def balanced(code: NDArray[np.int64], before: NDArray[np.int64], counts: dict[Any, int]) -> Weights:
+def balance(code: NDArray[np.int64], before: NDArray[np.int64], counts: dict[Any, int]) -> Floats:
     """n / (K n_y) by what is known when a row comes, itself included: n rows, of K labels, n_y of this one.
 
-    >>> balanced(np.array([0, 0, 1]), np.array([0, 0]), {}).tolist()
+    >>> balance(np.array([0, 0, 1]), np.array([0, 0]), {}).tolist()
     [1.0, 1.0, 1.5]
     """
     order = np.argsort(code, kind="stable")
@@ -139,15 +138,15 @@ def restored_counts(learner: Learner, array: NDArray[Any]) -> None:
     learner.counts = dict(zip(learner.labels.values, map(int, array), strict=True))
 
 
-def settled(weights: Weights, weighs: bool, name: str) -> Weights:
-    """Weights for the loop: none at all where all are 1; an error for a learner that knows of no others."""
+def settled(weights: Floats, weighs: bool, name: str) -> Floats:
+    """Floats for the loop: none at all where all are 1; an error for a learner that knows of no others."""
     other = np.flatnonzero(weights != 1.0)
     if len(other) == 0:
         return NO_WEIGHTS
     if not weighs:
         raise ValueError(
             f"row {other[0]} has weight {float(weights[other[0]]):g}, and {name} takes the weights 0 and 1 only: its "
-            'step is the same whatever it counts. Use PassiveAggressive(variant="I"), Perceptron, QuasiAdditive or AROW'
+            'step is the same whatever it counts. Use PassiveAggressive(variant="I"), Perceptron, OnlineSVM or AROW'
         )
     return weights
 

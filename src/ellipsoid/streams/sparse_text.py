@@ -12,7 +12,7 @@ from .blocks import Origin, TextBlock
 from .labels import Numbers
 from .options import Options
 from .scan.reasons import FULL
-from .scan.svmlight import SparseRows
+from .scan.svmlight import IMPORTANCE, SparseRows
 from .scan_threads import ABREAST, Scanned, side_by_side
 from .words import LineError, finite
 
@@ -135,7 +135,9 @@ class SparseText:
         """
         for which, begin, end in out.hard[: found.hard].tolist():
             value, place, row = 1.0, out.labels, -1 - which
-            if which >= 0:
+            if which <= IMPORTANCE:
+                place, row = out.weights, IMPORTANCE - which
+            elif which >= 0:
                 value, place = float(out.values[which]), out.values
                 row = int(np.searchsorted(out.indptr[: found.rows + 1], which, side="right")) - 1
             try:

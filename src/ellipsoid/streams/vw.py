@@ -15,7 +15,7 @@ from .words import token
 _SENTENCES = {
     reasons.NO_LABEL: "a line must begin with its label, a number, got {}",
     reasons.NO_BAR: "numbers and a tag must be followed by |, got {}",
-    reasons.NO_WEIGHT: "an importance must be a plain number, 0 or more, got {}",
+    reasons.NO_WEIGHT: "an importance must not be negative, got {}",
     reasons.NO_VALUE: "what follows a colon must be a number, got {}",
     reasons.NO_NAME: "a feature must have a name, got {}",
     reasons.OVERFLOW: "a value times the scale of its namespace must fit a float64 easily, got {}",

@@ -16,6 +16,7 @@ from .compiled import at, inlined, scanner
 from .hashing import murmur3
 from .numerals import HARD, NO_NUMERAL, READ, common, numeral
 from .reasons import FULL, NO_BAR, NO_FLAW, NO_LABEL, NO_NAME, NO_VALUE, NO_WEIGHT, OVERFLOW
+from .svmlight import IMPORTANCE
 
 _LARGEST = np.finfo(np.float64).max
 
@@ -100,10 +101,17 @@ def scan_vw(text, start, stop, rules, out):
                     out.hard[at(hard), 0], out.hard[at(hard), 1], out.hard[at(hard), 2] = -1 - row, begin, p
                     hard += 1
             elif numbers == 1:
-                if status == HARD or not 0.0 <= value <= _LARGEST:
+                weight = value
+                if text[at(begin)] == 45:
                     p, reason = begin, NO_WEIGHT
                     break
-                weight = value
+                if status == HARD:
+                    if hard == out.hard.shape[0]:
+                        reason = FULL
+                        break
+                    weight = 0.0
+                    out.hard[at(hard), 0], out.hard[at(hard), 1], out.hard[at(hard), 2] = IMPORTANCE - row, begin, p
+                    hard += 1
             numbers += 1
             c = text[at(p)]
             while c == 32 or c == 9 or c == 13:
