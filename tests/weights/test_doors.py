@@ -88,6 +88,16 @@ def test_prequential_weighs_rows_and_errors(rows, delay):
         assert run.weighted_error == pytest.approx(w[told != y].sum() / w.sum())
 
 
+def test_rivers_clothes_pass_weights_on():
+    pytest.importorskip("river")
+    from ellipsoid.river import adapt
+
+    model = adapt(PassiveAggressive(C=0.1))
+    model.learn_one({"a": 1.0}, 1)
+    model.learn_one({"a": -1.0}, 0, w=3.0)
+    assert model.learner.certificates()[1].name == "weighted mistakes"
+
+
 def test_prequential_without_weights_counts_rows(rows):
     run = prequential(PassiveAggressive(), rows[:2])
     assert run.weighted_error == run.error
@@ -134,3 +144,4 @@ def test_the_command_line_learns_importances(rows, tmp_path):
     )
     assert "6 importance weights" not in done.output
     assert "5 importance weights" in done.output
+    assert "weighted error" in done.output

@@ -335,6 +335,8 @@ def _show(run: _Run, options: dict[str, Any]) -> None:
     for i, result in enumerate(results if not run.begun else [], start=1):
         which = f", pass {i}" if len(results) > 1 else ""
         lines.append((f"online error{which}", f"{100 * result.error:.2f} % ({result.errors:,} rows)"))
+        if result.total_weight is not None:
+            lines.append((f"weighted error{which}", f"{100 * result.weighted_error:.2f} %"))
         if i == 1 and result.labels:
             repeat, commonest = (
                 100 * errors / result.rows for errors in (result.repeat_errors, result.majority_errors)

@@ -124,7 +124,7 @@ class OnlineClassifier(Predictions, LearnedAttributes, OnlineParameters, Classif
 
         self._make_passes(learner, rows, ledger[CODES], make_pass, held)
         if learner.class_weight == "balanced":
-            learner.counts = weights.counted({}, labels, learner.rounds // source.n)
+            weights.count_learned(learner, {}, labels, learner.rounds // source.n)
         learner.row_weights = NO_WEIGHTS
         self._install(learner)
 
@@ -231,7 +231,9 @@ class OnlineClassifier(Predictions, LearnedAttributes, OnlineParameters, Classif
         finally:
             learner.row_weights = NO_WEIGHTS
             if learner.class_weight == "balanced":
-                learner.counts = weights.counted(counts, labels[: learner.rounds - mark.rounds])
+                without_interrupts(
+                    lambda: weights.count_learned(learner, counts, labels[: learner.rounds - mark.rounds])
+                )
 
     def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Floats, watch: bool) -> tuple[Any, ...]:
         """The learner, rows, labels, labels to make known, and weights of a call; nothing has changed if it raises."""

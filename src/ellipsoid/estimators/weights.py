@@ -125,10 +125,10 @@ def balance(code: NDArray[np.int64], before: NDArray[np.int64], counts: dict[Any
     return np.asarray((sum(counts.values()) + np.arange(1, len(code) + 1)) / (known * of_label), dtype=np.float64)
 
 
-def counted(counts: dict[Any, int], labels: NDArray[Any], times: int = 1) -> dict[Any, int]:
-    """Rows of each label, with more of them."""
+def count_learned(learner: Learner, before: dict[Any, int], labels: NDArray[Any], times: int = 1) -> None:
+    """Let a learner know how many rows of each label it has learned: those before, and these."""
     more = Counter(labels.tolist())
-    return {label: counts.get(label, 0) + times * more[label] for label in {**counts, **more}}
+    learner.counts = {label: before.get(label, 0) + times * more[label] for label in {**before, **more}}
 
 
 def restored_counts(learner: Learner, array: NDArray[Any]) -> None:
