@@ -391,4 +391,4 @@ class Learner:
         self.table.restore(arrays)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "fast": None, "_predictor": None, "row_weights": NO_WEIGHTS}
+        return {**self.__dict__, "fast": None, "named": None, "_predictor": None, "row_weights": NO_WEIGHTS}
