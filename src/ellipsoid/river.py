@@ -22,9 +22,9 @@ class Adapted(base.MiniBatchClassifier):
         self.model = model
         self.learner = clone(model)
 
-    def learn_one(self, x: dict[Any, Any], y: Any) -> None:
-        """Learn one example."""
-        self.learner.learn_one(x, y)
+    def learn_one(self, x: dict[Any, Any], y: Any, w: float = 1.0) -> None:
+        """Learn one example of weight ``w``."""
+        self.learner.learn_one(x, y, weight=w)
 
     def predict_one(self, x: dict[Any, Any], **kwargs: Any) -> Any:
         """The label predicted for one example; None before anything was learned."""

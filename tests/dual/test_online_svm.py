@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from ellipsoid import OnlineSVM, PassiveAggressive, load
 from ellipsoid.engine import tally as tallies
-from ellipsoid.engine.loop import learn
+from ellipsoid.engine.loop import NO_WEIGHTS, learn
 from ellipsoid.engine.rows import Dense
 from ellipsoid.engine.tasks import PLAIN
 from ellipsoid.representation.window import ascent as window_ascent
@@ -264,7 +264,7 @@ def test_an_early_stop_keeps_the_promise_and_is_made_up_for(monkeypatch):
         z = (2 * y[t] - 1) * X[t]
         loss = max(0.0, 1.0 - z @ core.table.weights(1, 0)[0, 1:])
         rows = Dense(X, 0.0)
-        learn.py_func(core.rule, task, core.table.rep, rows, core.tally, core.work, t, t + 1)
+        learn.py_func(core.rule, task, core.table.rep, rows, core.tally, core.work, t, t + 1, NO_WEIGHTS)
         m, before, dual = min(loss, 3.0), dual, core.solution().objective
         assert dual - before >= m * (loss - 0.5 * m) - 1e-12
         early += core.table.slots.numbers[UNDONE]

@@ -168,7 +168,7 @@ def _(rule, margin, energy):
 
 table = np.zeros((1, 3))
 parts = Perceptron(1, 0.0), Binary(np.array([[1]]), 0), ClassMajor(table, np.zeros((0, 0))), Dense(np.ones((1, 2)), 0.0)
-args = (*parts, np.zeros(SIZE), np.zeros((WORK_ROWS, 1)), 0, 1)
+args = (*parts, np.zeros(SIZE), np.zeros((WORK_ROWS, 1)), 0, 1, np.zeros(0))
 entry(learn, *args)(*args)
 print(table.tolist())
 """

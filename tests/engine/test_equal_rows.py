@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ellipsoid.engine import CSR, Dense, Multiclass, decide, entry, learn, scores_of
+from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, Multiclass, decide, entry, learn, scores_of
 from ellipsoid.engine.protocol import SCORES, WORK_ROWS
 from ellipsoid.engine.tally import SIZE, UPDATES
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor
@@ -34,7 +34,7 @@ def learned_scores(rep, rows, classes):
     """The scores that the loop itself sees before it learns the row."""
     work, tally = np.zeros((WORK_ROWS, classes + 1)), np.zeros(SIZE)
     args = (
-        PerceptronRule(MAX, 0.0),
+        PerceptronRule(MAX, 0.0, 1.0),
         Multiclass(np.zeros((1, 1), dtype=np.int64), 0, classes),
         rep,
         rows,
@@ -42,6 +42,7 @@ def learned_scores(rep, rows, classes):
         work,
         0,
         1,
+        NO_WEIGHTS,
     )
     entry(learn, *args)(*args)
     return work[SCORES, :classes].copy(), tally[UPDATES]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ellipsoid.engine import CSR, Binary, Dense, Multiclass, entry, generic, learn
+from ellipsoid.engine import CSR, NO_WEIGHTS, Binary, Dense, Multiclass, entry, generic, learn
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, WORK_ROWS, absorb, norm2, room, score, step
 from ellipsoid.engine.tally import MISTAKES, SIZE, UPDATES
 from ellipsoid.engine.tasks import ASIDE, WATCHED
@@ -111,7 +111,7 @@ def kernel_run(rows, y, classes, chunk):
     for start in range(0, len(y), chunk):
         stop = min(len(y), start + chunk)
         while start < stop:
-            args = (MIRARule(0.05), task, rep, rows, tally, work, start, stop)
+            args = (MIRARule(0.05), task, rep, rows, tally, work, start, stop, NO_WEIGHTS)
             start = entry(learn, *args)(*args)
             if start < stop:
                 rep, stops = grown(rep, 2 * len(rep.S)), stops + 1
@@ -233,7 +233,7 @@ def test_balanced_winnow_meets_its_golden_vector(sparse, chunk):
     rows, ledger, mistakes = rows_of(GOLDEN_X, sparse), np.array([GOLDEN_Y, GOLDEN_Y]), []
     for start in range(0, 6, chunk):
         stop = min(6, start + chunk)
-        args = (FixedStep(0.4), Binary(ledger, WATCHED), rep, rows, tally, work, start, stop)
+        args = (FixedStep(0.4), Binary(ledger, WATCHED), rep, rows, tally, work, start, stop, NO_WEIGHTS)
         assert entry(learn, *args)(*args) == stop
         mistakes.append(tally[MISTAKES])
     if chunk == 1:
@@ -249,7 +249,7 @@ def test_balanced_winnow_meets_its_golden_vector(sparse, chunk):
 def test_a_linked_representation_takes_any_rule():
     rep, tally, work = Balanced(np.zeros(2), np.zeros(2)), np.zeros(SIZE), np.zeros((WORK_ROWS, 1))
     task = Binary(GOLDEN_Y[None].copy(), 0)
-    args = (PassiveAggressiveRule(0.5, 0.4, 0.0), task, rep, rows_of(GOLDEN_X, False), tally, work, 0, 6)
+    args = (PassiveAggressiveRule(0.5, 0.4, 0.0), task, rep, rows_of(GOLDEN_X, False), tally, work, 0, 6, NO_WEIGHTS)
     assert entry(learn, *args)(*args) == 6
     # |x| <= 1 bounds the curvature, so that every passive-aggressive step raises the dual: theta moves on every loss.
     assert tally[UPDATES] >= 4

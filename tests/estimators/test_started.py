@@ -25,7 +25,8 @@ OTHERS = {
     "link": "p-norm", "version": 1, "eta": 0.7, "balanced": False, "window": 3, "nu": 0.1,
     "r": 0.3, "formulation": "trace", "tol": 0.5, "intercept_scaling": 2.0, "fit_intercept": False, "average": True,
     "n_epochs": 2, "shuffle": False, "random_state": 7, "grow_features": True, "multiclass": "uniform",
-    "diagonal": "project", "size": 7, "certainty": 0.6,
+    "diagonal": "project", "size": 7, "certainty": 0.6, "class_weight": "balanced", "early_stopping": True,
+    "validation_fraction": 0.3, "n_iter_no_change": 2,
 }  # fmt: skip
 MORE = {
     "QuasiAdditive": {"update": "fixed", "multiclass": "ovr"},

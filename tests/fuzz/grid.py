@@ -6,6 +6,10 @@ import numpy as np
 
 ROWS = (("dense",), ("csr",), ("dict",))
 ALSO_SINGLE = (*ROWS, ("float32",))
+SCALES_INTERCEPT = (
+    "Perceptron", "PassiveAggressive", "MIRA", "ROMMA", "ALMA", "OnlineSVM", "QuasiAdditive", "AROW", "SCW", "NHERD",
+    "SecondOrderPerceptron", "ConfidenceWeighted",
+)  # fmt: skip
 DENSE_AND_SPARSE = (("dense",), ("csr",))
 
 
@@ -60,8 +64,24 @@ class Family:
             "n_epochs": pick.one(1, 2),
             "shuffle": pick.maybe(0.5),
             "random_state": int(pick.rng.integers(1000)),
+            # Rows that are held out need several of each label.
+            "early_stopping": False,
+            "validation_fraction": 0.1,
+            "n_iter_no_change": 5,
+            "tol": 1e-3,
         }
-        return {**common, **self.draw(pick)}
+        found = {**common, **self.draw(pick)}
+        if self.learner in ("Perceptron", "PassiveAggressive", "QuasiAdditive", "OnlineSVM", "AROW"):
+            # No draw of its own: the other parameters of a program stay what they were.
+            found["class_weight"] = "balanced" if found["random_state"] % 4 == 0 and self.weighs(found) else None
+        if self.learner in SCALES_INTERCEPT:
+            found["intercept_scaling"] = 0.1 if found["random_state"] % 3 == 0 else 1.0
+        return found
+
+    def weighs(self, found):
+        """Does a learner of these parameters take other weights than 0 and 1, and one label a row?"""
+        price = found.get("C", 1.0) < np.inf and found.get("variant", "I") != "hard"
+        return price and found.get("trigger", "margin") == "margin" and not self.sets
 
 
 def kernel(pick, *more):

@@ -61,7 +61,7 @@ def test_a_step_adds_multiples_of_the_row(layout, sparse, constant, average):
     rep = rep if average else rep._replace(U=np.zeros((0, 0)))
     work, tally = np.full((WORK_ROWS, 4), np.nan), np.zeros(SIZE)
     work[WHO, :2], work[TAU, :2], tally[ROUNDS] = [2, 0], [0.5, -0.25], 7.0
-    assert take_in(rep, PerceptronRule(UNIFORM, 0.0), rows_of(X, sparse, constant), 3, 2, work, tally)
+    assert take_in(rep, PerceptronRule(UNIFORM, 0.0, 1.0), rows_of(X, sparse, constant), 3, 2, work, tally)
     step = np.zeros((4, 8))
     step[2], step[0] = 0.5, -0.25
     step *= np.concatenate([[constant], X[3], [0.0, 0.0]])

@@ -50,7 +50,7 @@ def test_growth_keeps_what_was_there_and_adds_zeros(by_class, steps):
 
 
 def windowed(**options):
-    return WindowTable(LinearTable(**options), window=3, constant=1.0)
+    return WindowTable(LinearTable(**options), window=3, constant=1.0, cap=1.0)
 
 
 def shaped(form, by_class):

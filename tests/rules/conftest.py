@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ellipsoid.engine import Binary, Dense, Multiclass, OneVsRest, learn
+from ellipsoid.engine import NO_WEIGHTS, Binary, Dense, Multiclass, OneVsRest, learn
 from ellipsoid.engine.protocol import SCORES, WORK_ROWS
 from ellipsoid.engine.tally import MISTAKES, PUSH, SIZE, UPDATES
 from ellipsoid.representation.linear import ClassMajor
@@ -134,7 +134,7 @@ def one_round():
         task = Binary(ledger, 0) if len(W) == 1 else (OneVsRest if one_vs_rest else Multiclass)(ledger, 0, len(W))
         work, tally = np.full((WORK_ROWS, len(W) + 1), np.nan), np.zeros(SIZE)
         rows = Dense(np.ascontiguousarray([x], dtype=float), 0.0)
-        reached = learn(rule, task, ClassMajor(table, np.zeros((0, 0))), rows, tally, work, 0, 1)
+        reached = learn(rule, task, ClassMajor(table, np.zeros((0, 0))), rows, tally, work, 0, 1, NO_WEIGHTS)
         return SimpleNamespace(
             reached=reached,
             W=table[:, 1:],

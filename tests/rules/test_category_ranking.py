@@ -61,7 +61,7 @@ def gap(scores, right):
 @given(rounds(), st.sampled_from([UNIFORM, MAX, PROPORTIONAL]), st.sampled_from([0.0, 0.5, 30.0]))
 def test_the_perceptron_moves_pairs_in_the_wrong_order_by_one_in_all(situation, sharing, margin):
     scores, right = situation
-    tau = tau_of(PerceptronRule(sharing, margin), scores, right, 1.0)
+    tau = tau_of(PerceptronRule(sharing, margin, 1.0), scores, right, 1.0)
     if gap(scores, right) > margin:
         assert not tau.any()
         return

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from ellipsoid import ROMMA
-from ellipsoid.engine import Binary, Dense, Multiclass, learn
+from ellipsoid.engine import NO_WEIGHTS, Binary, Dense, Multiclass, learn
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, WORK_ROWS
 from ellipsoid.engine.tally import MISTAKES, SIZE, UPDATES
 from ellipsoid.representation.kernel import lookahead
@@ -36,7 +36,7 @@ def one_round(rule, M, x, y, *, scale=1.0, goal=1.0):
     work, tally = np.full((WORK_ROWS, len(M) + 1), np.nan), np.zeros(SIZE)
     rep = scaled.ScaledWeights(ClassMajor(table, np.zeros((0, 0))), state)
     rows = Dense(np.ascontiguousarray([x], dtype=float), 0.0)
-    learn(rule, task, rep, rows, tally, work, 0, 1)
+    learn(rule, task, rep, rows, tally, work, 0, 1, NO_WEIGHTS)
     W = state[lookahead.SCALE] * table[:, 1:]
     X = np.zeros_like(M)
     if tally[UPDATES]:

@@ -86,7 +86,7 @@ def test_softened_move_trades_slack_for_length(one_round, situation, C):
 @given(situations(), sharings, margins)
 def test_additive_rules_are_ultraconservative(one_round, situation, sharing, beta):
     W, x, y = situation
-    after = one_round(PerceptronRule(sharing, beta), W, x, y)
+    after = one_round(PerceptronRule(sharing, beta, 1.0), W, x, y)
     check_untouched(W, after, y, beta)
     if after.updated:
         assert after.push == 1.0
@@ -153,9 +153,9 @@ def test_mira_is_the_projection_on_the_simplex(one_round, situation, beta):
 @given(situations(), margins)
 def test_one_vs_rest_moves_each_class_alone(one_round, situation, beta):
     W, x, y = situation
-    after = one_round(PerceptronRule(MAX, beta), W, x, y, one_vs_rest=True)
+    after = one_round(PerceptronRule(MAX, beta, 1.0), W, x, y, one_vs_rest=True)
     for r in range(len(W)):
-        alone = one_round(PerceptronRule(MAX, beta), W[r], x, int(r == y))
+        alone = one_round(PerceptronRule(MAX, beta, 1.0), W[r], x, int(r == y))
         np.testing.assert_allclose(after.W[r], alone.W[0], atol=1e-12 * scale_of(W, x))
 
 
@@ -210,8 +210,8 @@ def test_unclipped_mira_scales_with_its_margin(factor, seed):
 def test_max_and_the_rest_coincide_for_two_rows(one_round, seed, sharing):
     rng = np.random.default_rng(seed)
     w, x = rng.integers(-3, 4, 3).astype(float), rng.integers(-3, 4, 3).astype(float)
-    pair = one_round(PerceptronRule(sharing, 1.0), [-w, w], x, 1)
-    single = one_round(PerceptronRule(sharing, 0.5), w, x, 1)
+    pair = one_round(PerceptronRule(sharing, 1.0, 1.0), [-w, w], x, 1)
+    single = one_round(PerceptronRule(sharing, 0.5, 1.0), w, x, 1)
     assert (pair.W[0] == -single.W[0]).all()
     assert (pair.W[1] == single.W[0]).all()
 

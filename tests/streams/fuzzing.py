@@ -118,6 +118,10 @@ def plain_vw(line):
         tag = i == len(words) and (touching or word.startswith(b"'"))
         if b":" in word or not (tag or (i < 4 and NUMERAL.fullmatch(word))):
             raise Wrong(word)
+    if len(words) > 1 and not ((touching and len(words) == 2) or words[1].startswith(b"'")):
+        number(words[1])
+        if words[1].startswith(b"-"):
+            raise Wrong(words[1])
     label, features = number(words[0]), {}
     for part in body.split(b"|"):
         first = BLANK.split(part)[0]

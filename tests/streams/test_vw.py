@@ -42,16 +42,16 @@ def test_repeated_features_add_up():
 @pytest.mark.parametrize(
     "head", ["1 ", "1", "1 1.0 ", "1 1 0.5 ", "1 1 0.5 'tag", "1 'tag ", "1 tag", "1 1 2", "\t1\t'a'b ", "1.0e0 "]
 )
-def test_importance_base_and_tag_are_passed_over(head):
+def test_an_importance_of_1_a_base_and_a_tag_change_nothing(head):
     X, y, reader = read(head.encode() + b"|a x\r\n", format="vw")
     assert X.indices.tolist() == [column("a", "x")]
     assert y.tolist() == [1]
-    assert "ignored" not in reader.description
+    assert "importance" not in reader.description
 
 
-def test_importances_that_are_ignored_are_counted():
+def test_importances_other_than_1_are_counted():
     _, _, reader = read(b"1 2.0 |a x\n1 1 |a x\n2 0.5 'tag |b y\n", format="vw")
-    assert reader.description.endswith("Vowpal Wabbit text, features hashed to 18 bits; 2 importance weights ignored")
+    assert reader.description.endswith("Vowpal Wabbit text, features hashed to 18 bits; 2 importance weights")
 
 
 @pytest.mark.parametrize("size", [4, 9, 64, 1 << 20])

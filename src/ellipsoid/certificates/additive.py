@@ -9,6 +9,10 @@ U's average margin on the updates, and it may take the place of the least margin
 
 The proofs are the papers' own with "sum of margins" for "number x least margin"; docs/certificates.md writes them out.
 
+Weights. An example of weight k has a step k times as long (Perceptron), or capped at C k (PA-I), or softened by
+1 / (2 C k) (PA-II). The same proofs bound the weighted sum of the mistakes, with the largest k |x|^2 of an update in
+place of R^2.
+
 A run that met its third class half-way was, until then, the run of two rows, -w/2 and w/2 (PA) or -w and w, with other
 constants: twice the margin of the Perceptron, half the cap of PA-I, twice the ridge of PA-II.
 
@@ -60,6 +64,25 @@ class Run(NamedTuple):
     def radius2(self) -> Span:
         """Largest squared norm of an update's row."""
         return Span.about(float(self.tally[tallies.RADIUS2]), self.terms + 2)
+
+    @property
+    def weighed(self) -> bool:
+        """Had some example another weight than 1?"""
+        return bool(self.tally[tallies.WEIGHED] > 0.0)
+
+    @property
+    def heavy(self) -> Span:
+        """Largest weight times squared norm of an update's row."""
+        if not self.weighed:
+            return self.radius2
+        return Span.about(float(self.tally[tallies.HEAVY]), self.terms + 3)
+
+    @property
+    def weighted_mistakes(self) -> float:
+        """Sum of the weights of the mistakes, rounded down."""
+        if not self.weighed:
+            return self.mistakes
+        return Span.about(self.mistakes + float(self.tally[tallies.EXCESS]), 2 * self.mistakes + 2).low
 
     @property
     def push(self) -> Span:
@@ -132,17 +155,20 @@ class Run(NamedTuple):
 # How much less than the best step of MIRA a step may lower the distance, as a share of that.
 UNEVEN = 1e-12
 
+# The weighted sum of the mistakes stands where there are weights.
+MISTAKES_TOLD = {False: "mistakes", True: "weighted mistakes"}
+
 CONDITION = "U has a positive average margin on the updates; R is the largest norm of an update's row"
 
 
-def perceptron(run: Run, margin: float, pushes: int) -> list[Certificate]:
+def perceptron(run: Run, margin: float, pushes: float) -> list[Certificate]:
     """Updates <= |U|^2 (c R^2 + 2 margin) / g^2, g the average margin of U on the updates; c = 1 binary, 2 multiclass.
 
-    ``pushes`` is the number of unit steps: updates, or single learners' updates for one-vs-rest.
+    ``pushes`` is the number of unit steps: updates, or single learners' updates for one-vs-rest; or the sum of weights.
     """
     # One-vs-rest was one-vs-rest before, too: the same margin, a part for each of the two rows.
     softer = 2.0 * (2.0 if run.split and run.blocks == 2 else 1.0)
-    most = float(pushes) * (run.radius2 * float(run.blocks) + softer * as_span(margin))
+    most = float(pushes) * (run.heavy * float(run.blocks) + softer * as_span(margin))
     spilled, reach = run.spilled(2.0 * pushes, most)
     grown = most.widened(spilled)
     spotless = 0.0 if run.mistakes == 0 else inf
@@ -155,9 +181,10 @@ def perceptron(run: Run, margin: float, pushes: int) -> list[Certificate]:
             bound = ((grown / float(pushes)).root() / average).square().high
     # The sum of the updates' rows is W but for what each update has rounded away.
     strayed = 4.0 * lost(3) * (run.updates * reach + run.way(2.0 * pushes))
+    told = run.push.low if run.weighed else pushes
     return [
-        Certificate("updates", pushes, bound if pushes else 0.0, CONDITION),
-        Certificate("mistakes", run.mistakes, run.on_mistakes(bound) if pushes else spotless,
+        Certificate("weighted updates" if run.weighed else "updates", told, bound if pushes else 0.0, CONDITION),
+        Certificate(MISTAKES_TOLD[run.weighed], run.weighted_mistakes, run.on_mistakes(bound) if pushes else spotless,
                     CONDITION + "; no zero row"),
         Certificate("squared norm", squared.low, grown.high, "always"),
         Certificate("average margin of the unit comparator on the updates",
@@ -173,22 +200,24 @@ def passive_aggressive(run: Run, margin: float, cap: float, ridge: float) -> lis
     where U has margin to spare. Each update gives tau (2 l - c tau |x|^2) >= tau l.
     """
     ground, softer = run.ground(margin, 1.0), 2.0 if run.split else 1.0
-    energy = run.radius2 * float(run.blocks) + as_span(softer) * ridge
+    energy = run.heavy * float(run.blocks) + as_span(softer) * ridge
     # Steps are rounded, and with them the losses that they stand for.
     steps = Span.about(1.0, 8)
-    squares = (energy * ground * steps).high if cap == inf else inf
+    squares = (energy * ground * steps).high if cap == inf and not run.weighed else inf
     capped = Span.exactly(softer) / cap if cap < inf else Span.exactly(0.0)
     price = energy / margin
     price = Span(max(price.low, capped.low), max(price.high, capped.high)) / margin
     mistakes = (price * ground * steps).high
     most = run.push * (2.0 * margin)
-    off = run.strayed(run.spilled(run.push.high, most)[1], run.push.high) * energy.root().high
+    length = (run.radius2 * float(run.blocks) + as_span(softer) * ridge).root().high
+    off = run.strayed(run.spilled(run.push.high, most)[1], run.push.high) * length
     losses = Span.about(float(run.tally[tallies.LOSS2]), run.updates + 4).root() - as_span(off) * sqrt(run.updates)
     condition = f"U any; smallest where its margins are >= {margin:g}; R is the largest norm of an update's row"
     return [
         Certificate("sum of squared losses", losses.at_least(0.0).square().low, squares,
                     condition + ("; no cap on the step" if cap < inf else "")),
-        Certificate("mistakes", run.mistakes, run.on_mistakes(mistakes), condition + "; no zero row"),
+        Certificate(MISTAKES_TOLD[run.weighed], run.weighted_mistakes, run.on_mistakes(mistakes),
+                    condition + "; no zero row"),
     ]  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from .startup import import_libraries
 @click.option("--shuffle", is_flag=True, help="A new random order in every pass; needs all rows in memory.")
 @click.option("--seed", type=int, default=0, show_default=True, help="What the random orders are drawn from.")
 @reading_options
+@click.option("--weights", metavar="COLUMN", help="The column of a table that says what each row counts.")
 @click.option(
     "--classes",
     metavar="A,B,…",
@@ -173,6 +174,7 @@ class _Run:
         self.model, self.options, self.position, self.every = model, options, position, every
         self.begun = position.rows
         self.results: list[Any] = []
+        self.entry: float | None = None
         self.dataset = named_set(options["data"])
         growing = not hasattr(model, "n_features_in_") or _of(model, "grow_features")
         width = {} if growing else {"n_features": model.n_features_in_}
@@ -192,9 +194,9 @@ class _Run:
                 recorder = Recorder(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
                 recorder.stops = recorder.bounds
                 before, saved = position.errors, self._now()
-                for X, y in self._counted(in_steps(without(rows, position.row), position.row, self.every[0])):
+                for X, y, weight in self._counted(in_steps(without(rows, position.row), position.row, self.every[0])):
                     self._prepare(X)
-                    recorder.feed(X, y)
+                    recorder.feed(X, y, weight)
                     position.advance(len(y))
                     position.errors = before + recorder.errors
                     if tick is not None:
@@ -213,18 +215,26 @@ class _Run:
             raise ValueError("standard input can be read only once: save it to a file, or leave --epochs out")
         if position.order is None:
             while position.epoch < position.epochs:
-                yield self.inputs
+                yield self.inputs.weighted()
             return
         import numpy as np
 
         from ellipsoid.streams.opening import open_stream
 
-        X, y = open_stream(iter(self.inputs)).arrays()
+        weights: list[Any] = []
+
+        def chunks() -> Iterator[Any]:
+            for X, y, weight in self.inputs.weighted():
+                weights.append(np.ones(len(y)) if weight is None else weight)
+                yield X, y
+
+        X, y = open_stream(chunks()).arrays()
+        weight = np.concatenate(weights)
         rng = np.random.default_rng(position.order)
         for epoch in range(position.epochs):
             order = rng.permutation(len(y))
             if epoch == position.epoch:
-                yield [(X[order], y[order])]
+                yield [(X[order], y[order], None if (weight == 1.0).all() else weight[order])]
 
     def _classes(self) -> Any:
         from ellipsoid.streams.datasets import plain_labels
@@ -236,6 +246,10 @@ class _Run:
 
     def _prepare(self, X: Any) -> None:
         """Sparse text does not tell its width: a learner of it must be ready to grow."""
+        if self.entry is None:
+            from .advice import typical_entry
+
+            self.entry = typical_entry(X, self.options["scale"])
         if (
             hasattr(self.model, "n_features_in_")
             or not hasattr(X, "tocsr")
@@ -251,15 +265,19 @@ class _Run:
 
     def _counted(self, chunks: Iterator[Any]) -> Iterator[Any]:
         """Cut where a row is wider than all before it, for a learner to whom that matters."""
+        import numpy as np
+
         from ellipsoid.streams.widening import as_they_widen
 
         counts = getattr(getattr(self.model, "learner", self.model), "_counts_features", False)
         mark = None if counts is True else counts
-        for X, y in chunks:
+        for X, y, weight in chunks:
             if counts and hasattr(X, "tocsr") and self.inputs.reader.n_features is None:
-                yield from as_they_widen(X, y, getattr(self.model, "n_features_in_", 0), mark)
+                rows = np.arange(len(y))
+                for part, own in as_they_widen(X, rows, getattr(self.model, "n_features_in_", 0), mark):
+                    yield part, y[own], None if weight is None else weight[own]
             else:
-                yield X, y
+                yield X, y, weight
 
     def _due(self, saved: float) -> bool:
         rows, seconds = self.every
@@ -302,6 +320,7 @@ def error_on(model: Any, chunks: Any) -> tuple[int, int]:
 def _show(run: _Run, options: dict[str, Any]) -> None:
     from ellipsoid.report.table import bound_in_words, number, significant
 
+    from .advice import advice
     from .terminal import show_table
 
     model, results, position = run.model, run.results, run.position
@@ -318,12 +337,15 @@ def _show(run: _Run, options: dict[str, Any]) -> None:
     for i, result in enumerate(results if not run.begun else [], start=1):
         which = f", pass {i}" if len(results) > 1 else ""
         lines.append((f"online error{which}", f"{100 * result.error:.2f} % ({result.errors:,} rows)"))
+        if result.total_weight is not None:
+            lines.append((f"weighted error{which}", f"{100 * result.weighted_error:.2f} %"))
         if i == 1 and result.labels:
             repeat, commonest = (
                 100 * errors / result.rows for errors in (result.repeat_errors, result.majority_errors)
             )
             lines.append(("", f"repeating the last label {repeat:.2f} %, the commonest so far {commonest:.2f} %"))
             lines.append(("balanced error", f"{100 * result.balanced_error:.2f} %, F1 {result.f1:.3f}"))
+    lines += advice(run.entry, _of(model, "fit_intercept") and _of(model, "intercept_scaling"))
     held: dict[str, Any] = (
         {"test": [run.dataset.test]} if run.dataset is not None and run.dataset.test is not None else {}
     )

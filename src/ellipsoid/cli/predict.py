@@ -17,6 +17,7 @@ from .startup import import_libraries
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the labels to this file, not to stdout.")
 @reading_options
+@click.option("--weights", metavar="COLUMN", help="A column of weights, which is no feature.")
 @click.option("--no-label", is_flag=True, help="DATA has no labels: every column of a table is a feature.")
 def command(model: str, data: tuple[str, ...], output: str | None, no_label: bool, **options: Any) -> None:
     """Label every row of DATA by the saved MODEL, one label per line, as the rows are read.

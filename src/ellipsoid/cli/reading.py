@@ -17,6 +17,7 @@ IN_OPTIONS = {
     "to use by columns": "to use by --columns",
     "of the labels by label, or give labelled=False": "of the labels by --label",
     "label names a column": "--label names a column",
+    "weights names a column": "--weights names a column",
     "columns name columns": "--columns names columns",
     "without classes=": "without --classes",
     "pass classes=": "give --classes",
@@ -69,7 +70,9 @@ KEPT = ("zero_based", "bits")
 def stream_options(options: dict[str, Any]) -> dict[str, Any]:
     """The keywords of ``open_stream`` that the options stand for."""
     given = {
-        name: options[name] for name in ("format", "label", "header", "bits", "missing") if options[name] is not None
+        name: options[name]
+        for name in ("format", "label", "weights", "header", "bits", "missing")
+        if options.get(name) is not None
     }
     if options["columns"]:
         given["columns"] = tuple(name.strip() for name in options["columns"].split(","))
@@ -115,6 +118,11 @@ class Inputs:
         self._behind = 0
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        for X, y, _ in self.weighted():
+            yield X, y
+
+    def weighted(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Rows and labels, and weights, None where the streams do not tell them."""
         from ellipsoid.streams.opening import open_stream
 
         self.descriptions, self._behind = [], 0
@@ -127,7 +135,7 @@ class Inputs:
                 for option in KEPT:
                     if self.options.get(option) is None:
                         self.options[option] = getattr(self.reader, option)
-                yield chunk.X, chunk.y
+                yield chunk.X, chunk.y, chunk.weights
             self.descriptions.append(self.reader.description)
             self._behind += self.reader.bytes_total or 0
 

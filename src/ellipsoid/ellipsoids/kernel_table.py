@@ -27,13 +27,13 @@ class KernelTable(Table):
     """Support patterns, their coefficients and the Gram form over the first of them.
 
     ``kernel`` is the name and parameters of a kernel, gamma None for one over the number of features; ``columns`` is
-    how many downdates will come.
+    how many downdates will come, ``constant`` what the constant feature adds to a kernel value.
     """
 
     by_class = True
     form_name = "kernel"
 
-    def __init__(self, kernel: NamedKernel, *, columns: float, average: bool, constant: bool) -> None:
+    def __init__(self, kernel: NamedKernel, *, columns: float, average: bool, constant: float) -> None:
         self.kernel, self.columns, self.average, self.constant = kernel, columns, average, constant
         self.width, self.scores = 0, 1
         self.numbers: Floats = np.zeros(STATE_SIZE)

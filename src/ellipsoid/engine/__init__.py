@@ -2,12 +2,13 @@
 
 from .compile import clear_cache, compiled, entry
 from .generic import generic
-from .loop import decide, inspect, learn, scores_of
+from .loop import NO_WEIGHTS, decide, inspect, learn, scores_of
 from .rows import CSR, Dense
 from .tasks import Binary, Multiclass, MultiLabel, OneVsRest
 
 __all__ = [
     "CSR",
+    "NO_WEIGHTS",
     "Binary",
     "Dense",
     "MultiLabel",

@@ -20,12 +20,16 @@ from .protocol import (
     score,
     score_next,
     wants_label,
+    weighted,
     width,
     winner,
 )
 from .rows import count, flaw
-from .tally import MISTAKES, RADIUS2, ROUNDS, UPDATES
+from .tally import EXCESS, HEAVY, MISTAKES, RADIUS2, ROUNDS, UPDATES, WEIGHED
 from .tasks import ASIDE, ORDERED, PAIRED, WATCHED, note_scores
+
+# What the loop is given where all rows have weight 1.
+NO_WEIGHTS = np.zeros(0)
 
 
 @compiled
@@ -40,8 +44,10 @@ def inspect(rows):
 
 
 @compiled
-def learn(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (every part of the protocol once)
+def learn(rule, task, rep, rows, tally, work, start, stop, weights):  # noqa: PLR0913 (every part of the protocol once)
     """Learn rows start..stop, in the order of the task's ledger; returns where it stopped.
+
+    ``weights`` are those of all rows, positive; none at all means that each is 1.
 
     It stops early where the representation has no room for the next row. A chunk of one row is inspected here, larger
     ones by ``inspect`` beforehand: the answer ``-1 - flaw`` says that the row is bad and nothing was changed.
@@ -87,13 +93,19 @@ def learn(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (ev
         if not wants_label(rule, task, rep, rows, t, work, tally):
             tally[ROUNDS] += 1.0
             continue
+        weight = weights[t] if weights.size > 0 else 1.0
         margin = margin_of(task, t, scores)
         if margin <= 0.0:
             tally[MISTAKES] += 1.0
-        moves, size = request_step(task, rule, rep, rows, t, margin, work, tally)
-        if moves > 0 and absorb(rep, rule, rows, t, moves, work, tally):
+            tally[EXCESS] += weight - 1.0
+        if weight != 1.0:
+            tally[WEIGHED] += 1.0
+        own = weighted(rule, weight)
+        moves, size = request_step(task, own, rep, rows, t, margin, work, tally)
+        if moves > 0 and absorb(rep, own, rows, t, moves, work, tally):
             tally[UPDATES] += 1.0
             tally[RADIUS2] = max(tally[RADIUS2], size)
+            tally[HEAVY] = max(tally[HEAVY], weight * size)
         tally[ROUNDS] += 1.0
     return stop
 

@@ -75,6 +75,12 @@ def wants_label(rule: Any, task: Any, rep: Any, rows: Any, t: int, work: Any, ta
 
 
 @generic(1, default=True)
+def weighted(rule: Any, weight: float) -> Any:
+    """Rule: the same for an example of this weight > 0, of 1 exactly the same; by default it knows of no other."""
+    return rule
+
+
+@generic(1, default=True)
 def on_zero_row(rule: Any, rep: Any, tally: Any) -> None:
     """Rule: what a zero row means, which asks for a step that nobody can make; by default nothing."""
 

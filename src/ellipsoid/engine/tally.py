@@ -13,8 +13,34 @@ Where alphas move again and again (a window), both are of all moves, ``SWAY`` is
 of the lengths that a move rounds beside its own, ``FARTHEST`` the largest squared length of theta. Behind a link
 ``HELD`` is the sum of the largest changes of an entry of theta, ``FARTHEST`` the largest entry. For ROMMA ``HELD`` is
 the sum of ``|X|^2`` over what of it is not along M.
+
+Weights: ``WEIGHED`` counts the examples of another weight than 1, ``EXCESS`` is the sum over mistakes of the weight
+less 1, ``HEAVY`` the largest of weight times squared norm over the updates. Without weights they say nothing new,
+and are left out of files.
 """
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 ROUNDS, MISTAKES, UPDATES, PARTS, RADIUS2, PUSH, LOSS2, ZEROS, WEIGHT, LARGEST, GAIN = range(11)
 PATH, SWAY, STEPS, HELD, FARTHEST = range(11, 16)
-SIZE = 16
+WEIGHED, EXCESS, HEAVY = range(16, 19)
+SIZE = 19
+
+
+def trimmed(tally: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The sums as a file holds them."""
+    return tally if tally[WEIGHED] else tally[:WEIGHED]
+
+
+def completed(sums: NDArray[Any]) -> NDArray[np.float64]:
+    """The sums of a file, with those that a run without weights leaves out."""
+    if sums.shape not in ((WEIGHED,), (SIZE,)):
+        raise ValueError("its sums have a wrong shape")
+    tally = np.zeros(SIZE)
+    tally[: len(sums)] = sums
+    if len(sums) == WEIGHED:
+        tally[HEAVY] = tally[RADIUS2]
+    return tally

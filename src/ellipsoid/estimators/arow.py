@@ -6,17 +6,21 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.certificates import Certificate, second_order
+from ellipsoid.certificates.certificate import unproved
 from ellipsoid.certificates.rounding import Span
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.forms.diagonal import DROP, INVERSE
 from ellipsoid.ellipsoids.gaussian_table import SketchTable
 from ellipsoid.ellipsoids.kernel_table import KernelTable
+from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import gaussian
 
 from .declaration import declared
 from .ellipsoidal import EllipsoidLearner, KernelEllipsoidalClassifier
+from .learner import Learner
 from .parameters import one_of, positive
 from .second_order import KernelGaussianLearner, SecondOrderClassifier
+from .shared_parameters import WeightParameters
 
 
 @declared
@@ -32,7 +36,7 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
         options = self._kernel_options(inf)
         if options is None:
             return self._covariance(rule, kind, gram="sparse")
-        return KernelGaussianLearner(rule, intercept=self.fit_intercept, average=self.average, table=options)
+        return KernelGaussianLearner(rule, intercept=self._constant, average=self.average, table=options)
 
     def _kernel_bounds(self, learner: EllipsoidLearner, table: KernelTable) -> list[Certificate]:
         run, scale = self._sums(learner), float(np.exp(table.numbers[slots.LOG_SCALE]))
@@ -47,6 +51,12 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
     def _bounds_of(
         self, learner: Any, run: second_order.GaussianRun, u: second_order.MeasuredComparator
     ) -> list[Certificate]:
+        found = self._bounds_without_weights(learner, run, u)
+        return unproved(found) if learner.tally[tallies.WEIGHED] else found
+
+    def _bounds_without_weights(
+        self, learner: Any, run: second_order.GaussianRun, u: second_order.MeasuredComparator
+    ) -> list[Certificate]:
         r, numbers = float(learner.rule.price), learner.table.numbers
         if isinstance(learner.table, SketchTable):
             dropped = r / float(np.exp(numbers[slots.LOG_SCALE])) * float(numbers[slots.DROPPED])
@@ -56,7 +66,7 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
 
 
 @declared
-class AROW(RidgeClassifier):
+class AROW(WeightParameters, RidgeClassifier):
     """Adaptive regularisation of weights: each weight with a confidence, moved by every margin below 1.
 
     A good first choice for a stream of any kind, noisy or not: large steps where little is known, small ones where
@@ -98,6 +108,10 @@ class AROW(RidgeClassifier):
         margin = one_of("trigger", self.trigger, {"margin": 1.0, "mistake": 0.0})
         kind = one_of("diagonal", self.diagonal, {"inverse": INVERSE, "drop": DROP})
         return self._ridge(margin, positive("r", self.r), kind)
+
+    def _weighs(self, learner: Learner) -> bool:
+        # Asked on mistakes only, it would pass over copies that the first ones have put right.
+        return bool(learner.rule.margin > 0.0)
 
 
 @declared

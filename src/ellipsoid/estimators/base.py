@@ -12,12 +12,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names, validate_data
 
 from ellipsoid.certificates import Certificate
+from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
+from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refuse_masked
 
-from . import checks, persist
+from . import checks, persist, weights
 from .checks import Labelled
 from .declaration import declared
+from .early_stopping import HeldOut, Patience, hold_out
 from .examples import are_named, one_row, rows_of
 from .frames import frame_rows, word_columns
 from .inputs import RowSource, check_memory, flaw_message
@@ -27,14 +30,13 @@ from .learned_attributes import LearnedAttributes
 from .learner import NO_LABELS, Learner
 from .parameters import comparator_rows
 from .predict_then_learn import Witness, before_it_grows
+from .predictions import FLOAT64, Predictions
 from .shared_parameters import OnlineParameters
 from .witnessed import Witnessed
 
-FLOAT64 = np.dtype(np.float64)
-
 
 @declared
-class OnlineClassifier(Witnessed, LearnedAttributes, OnlineParameters, ClassifierMixin, BaseEstimator):
+class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParameters, ClassifierMixin, BaseEstimator):
     """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example."""
 
     _core: Learner = field(init=False)
@@ -52,15 +54,22 @@ class OnlineClassifier(Witnessed, LearnedAttributes, OnlineParameters, Classifie
         """Certificates of this algorithm against a comparator (one row per score, the constant feature first)."""
         raise NotImplementedError
 
+    def _weighs(self, learner: Learner) -> bool:
+        """Has a row of another weight than 1 a step of its own? Not where the step is geometry."""
+        return False
+
     def _begin(self) -> Learner:
         """A new learner for parameters that are of a kind that can be written to a file, and good ones."""
         parameters = self.get_params(deep=False)
         for name, value in parameters.items():
             simple = value is None or isinstance(value, bool | int | float | str | np.generic)
+            simple |= name == "class_weight" and isinstance(value, dict)
             drawn = name == "random_state" and (value is np.random or isinstance(value, np.random.RandomState))
             if not (simple or drawn or (name == "kernel" and callable(value))):
                 raise ValueError(f"{name} must be a number, a bool, a name or None, got {value!r}")
+        class_weight = weights.class_weight_of(parameters.get("class_weight"))
         learner = self._start()
+        learner.class_weight = class_weight
         for name, value in parameters.items():
             if isinstance(value, float) and value != value:
                 raise ValueError(f"{name} must be a number, got {value!r}")
@@ -68,20 +77,23 @@ class OnlineClassifier(Witnessed, LearnedAttributes, OnlineParameters, Classifie
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then make ``n_epochs`` passes, each in a new random order if ``shuffle``.
 
-        Where it raises, or is interrupted, the model is what it was before.
+        ``sample_weight``: what each row counts, 1 by default; a row of weight 0 was never there. Where it raises, or is
+        interrupted, the model is what it was before.
         """
         before = self.__dict__.copy()
         try:
-            self._fit(X, y)
+            present = weights.present_some(self, X, y, sample_weight)
+            learned, held = hold_out(self, *present)
+            self._fit(*learned, held)
         except BaseException:
             without_interrupts(lambda: self._take_attributes(before))
             raise
         return self
 
-    def _fit(self, X: Any, y: ArrayLike) -> None:
+    def _fit(self, X: Any, y: ArrayLike, weight: Floats, held: HeldOut | None) -> None:
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._begin()
@@ -90,9 +102,13 @@ class OnlineClassifier(Witnessed, LearnedAttributes, OnlineParameters, Classifie
         source = self._source(X, None)
         labels = checks.labels_of(y, source.n, sets=self._takes_sets)
         learner.check_learning(source)
+        if held is not None:
+            learner.check(RowSource(held.X, learner.constant))
         known = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
         if len(known) < 2:
             raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
+        weight = weights.with_classes(weight, labels, learner.class_weight, None)
+        learner.row_weights = weights.settled(weight, self._weighs(learner), type(self).__name__)
         learner.multilabel = labels.ndim == 2
         self._note_names(X, reset=True)
         learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
@@ -110,13 +126,22 @@ class OnlineClassifier(Witnessed, LearnedAttributes, OnlineParameters, Classifie
                 ledger[ASIDE] = random.permutation(source.n)
             learner.run(rows, ledger, mode, 0, source.n, sets)
 
-        self._make_passes(learner, rows, ledger[CODES], make_pass)
+        self._make_passes(learner, rows, ledger[CODES], make_pass, held)
+        if learner.class_weight == "balanced":
+            weights.count_learned(learner, {}, labels, learner.rounds // source.n)
+        learner.row_weights = NO_WEIGHTS
         self._install(learner)
 
-    def _make_passes(self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None]) -> None:
+    def _make_passes(
+        self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None], held: HeldOut | None
+    ) -> None:
         """Go over the rows of ``fit`` as often as is due."""
-        for _epoch in range(self.n_epochs):
+        patience = Patience(self.tol, self.n_iter_no_change)
+        for epoch in range(self.n_epochs):
             make_pass()
+            self.n_iter_ = epoch + 1
+            if held is not None and patience.is_over(held.score(learner)):
+                break
 
     def _take_attributes(self, before: dict[str, Any]) -> None:
         """Have the attributes of before."""
@@ -124,33 +149,48 @@ class OnlineClassifier(Witnessed, LearnedAttributes, OnlineParameters, Classifie
 
     def _install(self, learner: Learner) -> None:
         self._core = learner
-        learner.started = learner.started or self.get_params(deep=False)
+        if not learner.started:
+            learner.started = self.get_params(deep=False)
+            if learner.class_weight is not None:
+                learner.started["class_weight"] = learner.class_weight
         self.n_features_in_ = learner.width
 
-    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """One pass in the given order. Labels never seen before add a class, unless ``classes`` were fixed.
 
         ``classes``, on the first call, fixes the labels and their order; later it must hold those that are known, in
-        any order, and from then on no other is learned. After an interrupt, or an error in the middle, the model is
-        that of its first ``t_`` rows.
+        any order, and from then on no other is learned. ``sample_weight``: what each row counts. After an interrupt, or
+        an error in the middle, the model is that of its first ``t_`` rows.
         """
-        if type(X) is np.ndarray and X.ndim == 2 and len(X) == 1 and classes is None and "_core" in self.__dict__:
+        plain = classes is None and sample_weight is None and "_core" in self.__dict__
+        if plain and type(X) is np.ndarray and X.ndim == 2 and len(X) == 1:
             label = y if type(y) is np.ndarray else label_array(y)
             if label.shape == (1,) and label.dtype.kind in QUICK_KINDS and self._learn_row(X[0], label.item()):
                 return self
-        self._pass(X, y, classes)
+        self._pass(X, y, classes, sample_weight=sample_weight)
         return self
 
-    def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Labelled:
+    def learn_predict(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Labelled:
         """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned.
 
         Averages and votes predict as averages and votes. None where no label was known yet.
         """
-        return self._pass(X, y, classes, watch=True)
+        return self._learn_predict(X, X, y, classes, sample_weight)
 
-    def _learn_predict(self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None) -> Labelled:
+    def _learn_predict(
+        self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None = None
+    ) -> Labelled:
         """Learn the rows of X, but predict each from the same row of ``shown``, of the same width and kind."""
-        return self._pass(X, y, classes, watch=True, shown=shown)
+        return weights.around_zeros(self, shown, X, y, classes, sample_weight)
+
+    def _learn_predict_present(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> Labelled:
+        """The same where no weight is 0."""
+        given = weight if len(weight) else None
+        return self._pass(X, y, classes, watch=True, shown=None if shown is X else shown, sample_weight=given)
 
     def _pass(
         self,
@@ -160,24 +200,16 @@ class OnlineClassifier(Witnessed, LearnedAttributes, OnlineParameters, Classifie
         watch: bool | Witness = False,
         shown: Any = None,
         names: dict[Any, int] | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Labelled:
+        X, y, weight = weights.present(self, X, y, sample_weight)
+        if sample_weight is not None and len(weight) == 0:
+            return np.empty(0)
         core = self.__dict__.get("_core")
-        learner = core if core is not None else self._begin()
         if are_named(X):
             X, names = rows_of(X, {} if core is None else core.features)
-        source = self._source(X, core)
-        labels = checks.labels_of(y, source.n, sets=self._takes_sets)
-        learner.check_learning(source)
-        if labels.ndim == 2 or learner.multilabel:
-            known = checks.new_columns(learner, labels, bool(watch))
-        else:
-            known = checks.new_classes(learner, classes)
-            checks.refuse_unknown(learner, known, labels, closed=learner.closed or classes is not None)
-            self._check_growth(learner, known, labels)
-        if source.width > learner.width:
-            # Weights, their average, and the old ones while they are copied.
-            functions = learner.functions(max(1, len(learner.labels) + len(known)))
-            check_memory(3 * functions * (1 + source.width), f"the weights of {source.width} features")
+        learner, source, labels, known, weight = self._examined(X, y, classes, weight, bool(watch))
+        counts = learner.counts
         if core is not None:
             self._note_names(X, reset=False)
         predictions = np.empty(source.n, dtype=object) if watch else None
@@ -194,7 +226,7 @@ class OnlineClassifier(Witnessed, LearnedAttributes, OnlineParameters, Classifie
             learner.closed |= bool(known) or classes is not None
             learner.name(names)
             learner.witness = watch if callable(watch) else None
-            learner.learn(source, labels, predictions=predictions, shown=seen)
+            learner.learn(source, labels, predictions=predictions, shown=seen, weights=weight)
             self._install(learner)
             if predictions is not None and first is not None:
                 predictions[0] = first
@@ -205,6 +237,32 @@ class OnlineClassifier(Witnessed, LearnedAttributes, OnlineParameters, Classifie
             raise
         finally:
             learner.witness = None
+            learner.row_weights = NO_WEIGHTS
+            if learner.class_weight == "balanced":
+                without_interrupts(
+                    lambda: weights.count_learned(learner, counts, labels[: learner.rounds - mark.rounds])
+                )
+
+    def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Floats, watch: bool) -> tuple[Any, ...]:
+        """The learner, rows, labels, labels to make known, and weights of a call; nothing has changed if it raises."""
+        core = self.__dict__.get("_core")
+        learner = core if core is not None else self._begin()
+        source = self._source(X, core)
+        labels = checks.labels_of(y, source.n, sets=self._takes_sets)
+        learner.check_learning(source)
+        if labels.ndim == 2 or learner.multilabel:
+            known = checks.new_columns(learner, labels, watch)
+        else:
+            known = checks.new_classes(learner, classes)
+            checks.refuse_unknown(learner, known, labels, closed=learner.closed or classes is not None)
+            self._check_growth(learner, known, labels)
+        weight = weights.with_classes(weight, labels, learner.class_weight, learner.counts)
+        weight = weights.settled(weight, self._weighs(learner), type(self).__name__)
+        if source.width > learner.width:
+            # Weights, their average, and the old ones while they are copied.
+            functions = learner.functions(max(1, len(learner.labels) + len(known)))
+            check_memory(3 * functions * (1 + source.width), f"the weights of {source.width} features")
+        return learner, source, labels, known, weight
 
     def _keep_learned(
         self, learner: Learner, before: dict[str, Any], mark: LearnerMark, names: dict[Any, int] | None
@@ -218,16 +276,16 @@ class OnlineClassifier(Witnessed, LearnedAttributes, OnlineParameters, Classifie
         mark.bring_back(learner)
         self._take_attributes(before)
 
-    def learn_one(self, x: Any, y: Any) -> Self:
-        """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
-        if "_core" in self.__dict__ and self._learn_row(x, y):
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
+        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        if weight == 1.0 and "_core" in self.__dict__ and self._learn_row(x, y):
             return self
         sets = self._takes_sets and ("_core" not in self.__dict__ or self._core.multilabel)
         if isinstance(y, np.ndarray | list | tuple) and not sets:
             raise ValueError(f"y must be one label, got {y!r}")
         refuse_masked(y, "y")
         X, fresh = self._one_row(x)
-        self._pass(X, [y], None, names=fresh if isinstance(x, dict) else None)
+        self._pass(X, [y], None, names=fresh if isinstance(x, dict) else None, sample_weight=[weight])
         return self
 
     def _learn_row(self, x: Any, y: Any) -> bool:
@@ -249,52 +307,6 @@ class OnlineClassifier(Witnessed, LearnedAttributes, OnlineParameters, Classifie
         if reached < 0:
             raise ValueError(flaw_message(0, -1 - reached))
         return reached == 1
-
-    # -- prediction --------------------------------------------------------------------------------------------
-
-    def predict_one(self, x: Any) -> Any:
-        """The label predicted for one example."""
-        core = self._learned()
-        fast = None
-        if type(x) is dict:
-            fast = core.named or core.named_row()
-            fast = fast if fast is not None and fast.fill(x) else None
-        elif type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (core.fast or core.fast_row()).shape:
-            fast = core.fast
-            fast.row[...] = x
-        if fast is not None:
-            code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
-            if code < 0:
-                raise ValueError(flaw_message(0, -1 - code))
-            return fast.values[code]
-        row = self._one_row(x)[0]
-        if core.multilabel:
-            return self.predict(row)[0]
-        return core.labels.values[core.predicted_index(self.decision_function(row))]
-
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Scores: shape (n,) for two classes (positive means ``classes_[1]``), else (n, classes)."""
-        core = self._learned()
-        source = self._source(X, core, learning=False)
-        core.check(source)
-        self._note_names(X, reset=False)
-        scores = core.decision(source)
-        return scores[:, 0] if len(core.labels) == 2 and not core.multilabel else scores
-
-    def predict(self, X: Any) -> Labelled:
-        """Predicted labels; a tie goes to the label of the smallest index.
-
-        Label sets: 1 where the score is positive. Scores of a row sum to zero over the labels, so that 0 lies between
-        those pushed up and those pushed down; for rankings use ``decision_function``.
-        """
-        scores = self.decision_function(X)
-        if self._core.multilabel:
-            return (scores > 0.0).astype(np.int64)
-        return self._labels_of(scores)
-
-    def _labels_of(self, scores: NDArray[np.float64]) -> Labelled:
-        two = len(self._core.labels) == 2
-        return self.classes_[(scores.ravel() > 0.0).astype(np.int64) if two else scores.argmax(axis=1)]
 
     # -- what was learned --------------------------------------------------------------------------------------
 
@@ -345,7 +357,7 @@ class OnlineClassifier(Witnessed, LearnedAttributes, OnlineParameters, Classifie
         elif hasattr(X, "columns"):
             words = word_columns(X) if core is None else self.__dict__.get("word_columns_")
             X = frame_rows(X, words) if words else X
-        source = RowSource(X, (1.0 if self.fit_intercept else 0.0) if core is None else core.constant)
+        source = RowSource(X, self._constant if core is None else core.constant)
         growing = core is not None and (core.features is not None or self._started_with("grow_features"))
         return checks.rows_that_fit(source, core, type(self).__name__, growing=growing, learning=learning)
 

@@ -9,13 +9,15 @@ from sklearn.utils import _safe_indexing, check_random_state
 from ellipsoid.engine import entry
 from ellipsoid.engine.protocol import SCORES
 from ellipsoid.engine.tasks import CODES, FORETOLD, WATCHED
+from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK, label_array
 
-from .base import FLOAT64
 from .calibration import MEAN_SPREAD, PARAMETERS, Calibration, calibrate, log_probabilities
 from .inputs import flaw_message
 from .labels import Codes, tidy
 from .learner import NO_LABELS, Learner
+from .predictions import FLOAT64
+from .weights import around_zeros, if_any, present, present_some, weights_of
 from .wrapper import Wrapper
 
 
@@ -28,7 +30,8 @@ class Calibrated(Wrapper):
 
     ``predict`` gives the most probable label, and ``decision_function`` the logits, so that all three agree. With two
     labels the order of scores stays as it is, since the slope is positive. But a bias may move the border between the
-    labels; the learner's own opinion is ``learner_.predict``. Counts and certificates are the learner's.
+    labels; the learner's own opinion is ``learner_.predict``. Counts and certificates are the learner's, and so are
+    weights: a row of any weight but 0 counts once for the probabilities, which are of the stream as it is.
 
     ``fit`` learns the calibration on a pass of its own, with a copy of the learner that starts from nothing, and takes
     over the scale of the scores that the learner has after all its passes.
@@ -67,39 +70,55 @@ class Calibrated(Wrapper):
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then make the learner's passes, and one more for the calibration."""
-        labels = _single_labels(y)
         learner, trial, calibration = self._fresh(), self._fresh(), Calibration(self.forget)
-        learner.fit(X, labels)
+        X, y, weight = present_some(learner, X, _single_labels(y), sample_weight)
+        labels = _single_labels(y)
+        learner.fit(X, labels, **if_any(weight))
         order = np.arange(len(labels))
         if getattr(getattr(learner, "learner", learner), "shuffle", True):
             order = check_random_state(self.random_state).permutation(len(labels))
-        trial._learn_watched(_safe_indexing(_indexable(X), order), labels[order], learner.classes_, _Pupil(calibration))
+        trial._learn_watched(
+            _safe_indexing(_indexable(X), order), labels[order], learner.classes_, _Pupil(calibration),
+            **if_any(weight[order] if len(weight) else weight),
+        )  # fmt: skip
         calibration.rescale(_table(learner.decision_function(X)), _core(learner).half)
         self._keep(learner, calibration)
         return self
 
-    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """One pass in the given order; broken off, learner and calibration know the same rows."""
-        labels = _single_labels(y)
-        self._watch(lambda learner, pupil: learner._learn_watched(X, labels, classes, pupil))
+        X, labels, weight = present(self.learner, X, _single_labels(y), sample_weight)
+        if sample_weight is None or len(weight):
+            self._watch(lambda learner, pupil: learner._learn_watched(X, labels, classes, pupil, **if_any(weight)))
         return self
 
-    def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> NDArray[Any]:
+    def learn_predict(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[Any]:
         """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
-        labels = _single_labels(y)
-        pupil = self._watch(lambda learner, pupil: learner._learn_watched(X, labels, classes, pupil))
+        return around_zeros(self, X, X, _single_labels(y), classes, sample_weight)
+
+    def _learn_predict_present(
+        self, shown: Any, X: Any, y: NDArray[Any], classes: ArrayLike | None, weight: Floats
+    ) -> NDArray[Any]:
+        pupil = self._watch(lambda learner, pupil: learner._learn_watched(X, y, classes, pupil, **if_any(weight)))
         codes = np.concatenate(pupil.foretold)
         return tidy(np.array([*self.classes_.tolist(), None], dtype=object)[codes], self.classes_.dtype)
 
-    def learn_one(self, x: Any, y: Any) -> Self:
-        """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
-        if "learner_" in self.__dict__ and self._learn_prepared(x, y):
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
+        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        if weight != 1.0:
+            if weights_of([weight], 1)[0] == 0.0:
+                return self
+        elif "learner_" in self.__dict__ and self._learn_prepared(x, y):
             return self
         if isinstance(y, np.ndarray | list | tuple):
             raise ValueError(f"y must be one label, got {y!r}")
-        self._watch(lambda learner, pupil: learner._learn_one_watched(x, y, pupil))
+        self._watch(lambda learner, pupil: learner._learn_one_watched(x, y, pupil, weight))
         return self
 
     def _watch(self, learn: Any) -> "_Pupil":

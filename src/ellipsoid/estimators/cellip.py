@@ -130,7 +130,7 @@ class CELLIP(EllipsoidalClassifier):
             "radius": radius,
         }
         halts = policy >= cellip.RESTART
-        learner = CELLIPLearner(rule, intercept=self.fit_intercept, average=self.average, table=table, halts=halts)
+        learner = CELLIPLearner(rule, intercept=self._constant, average=self.average, table=table, halts=halts)
         learner.start = ellipsoidal.Start(margin, a, radius)
         return learner
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, drift, dual
+from ellipsoid.certificates.certificate import unproved
 from ellipsoid.certificates.rounding import Span, lost
 from ellipsoid.engine import tally as tallies
 from ellipsoid.links.functions import BALANCED, NORM, SIMPLEX, Link
@@ -20,6 +21,7 @@ from .declaration import declared
 from .learner import Learner
 from .measures import best_multiple, comparator_of, conjugate_error, dual_norm_error, rounding_behind_link
 from .parameters import one_of, positive
+from .shared_parameters import InterceptParameters, WeightParameters
 
 LINKS = {"euclidean": NORM, "entropy": SIMPLEX, "balanced": BALANCED, "p-norm": NORM}
 STEP_KINDS = {
@@ -33,7 +35,7 @@ class DualLearner(Learner):
 
     table: LinearTable | LinkTable
 
-    def __init__(self, rule: Any, link: Link, *, intercept: bool, average: bool, one_vs_rest: bool) -> None:
+    def __init__(self, rule: Any, link: Link, *, intercept: float, average: bool, one_vs_rest: bool) -> None:
         # One vector becomes two opposite rows: for `fixed` by the same steps, otherwise by steps that keep the margins.
         half = 1.0 if one_vs_rest or rule.step_kind == dual_ascent.FIXED_STEP else 1.0 / link.pair
         super().__init__(rule, intercept=intercept, average=average, one_vs_rest=one_vs_rest, half=half)
@@ -109,7 +111,7 @@ class DualLearner(Learner):
             path = min(path, 2.0 * float(tally[tallies.PATH]) * (1.0 + lost(self.steps + self.width)))
         way = drift.Way(path=path, sway=weight, steps=self.steps, terms=terms, goal=rule.goal)
         if rule.step_kind == dual_ascent.FIXED_STEP:
-            most = weight * rule.cap * curvature
+            most = weight * max(rule.cap, float(tally[tallies.LARGEST])) * curvature
         else:
             most = (
                 2.0 * rule.goal * weight
@@ -120,7 +122,7 @@ class DualLearner(Learner):
 
 
 @declared
-class QuasiAdditive(OnlineClassifier):
+class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
     """Dual ascent with a link: one template for the Perceptron, Winnow, p-norm and passive-aggressive algorithms.
 
     Every example gets a multiplier alpha in [0, C] when it is seen; theta is the sum of alpha y x, the weights are the
@@ -207,7 +209,10 @@ class QuasiAdditive(OnlineClassifier):
             rule: Any = dual_ascent.DualAscent(passive, margin, cap, push)
         else:
             rule = dual_ascent.LinkedAscent(passive, margin, cap, push, link.pair)
-        return DualLearner(rule, link, intercept=self.fit_intercept, average=self.average, one_vs_rest=ovr)
+        return DualLearner(rule, link, intercept=self._constant, average=self.average, one_vs_rest=ovr)
+
+    def _weighs(self, learner: Learner) -> bool:
+        return bool(learner.rule.cap < inf)
 
     def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
         assert isinstance(learner, DualLearner)
@@ -266,6 +271,8 @@ class QuasiAdditive(OnlineClassifier):
         bound = dual.mistakes(run, fitted, self.mistakes_, increase, condition)
         if fixed:
             bound = bound._replace(bound=min(bound.bound, dual.fixed_mistakes(run, fitted, curvature, link.quadratic)))
+        if tally[tallies.WEIGHED]:
+            bound = unproved([bound])[0]
         return [dual.gains(run, gain, self.mistakes_, never_falls=never_falls), bound]
 
 

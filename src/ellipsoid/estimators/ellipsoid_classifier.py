@@ -30,7 +30,7 @@ class CopiesLearner(Learner):
     loop = staticmethod(learn_copies)
     table: CopiesTable
 
-    def __init__(self, rule: LearnedEllipsoidRule, *, intercept: bool, heads: int, form: str) -> None:
+    def __init__(self, rule: LearnedEllipsoidRule, *, intercept: float, heads: int, form: str) -> None:
         super().__init__(rule, intercept=intercept, average=False, half=0.5)
         self.heads, self.form = heads, form
 
@@ -149,7 +149,7 @@ class EllipsoidClassifier(OnlineClassifier):
             raise ValueError(f"average must be 'auto', True or False, got {self.average!r}")
         settings = [[cap, damping, by_length], [cap, 10.0 * damping, 0.0], [inf, 0.3 * damping, by_length]]
         rule = LearnedEllipsoidRule(np.array(settings[: int(self.speeds)]))
-        return CopiesLearner(rule, intercept=self.fit_intercept, heads=heads, form=form)
+        return CopiesLearner(rule, intercept=self._constant, heads=heads, form=form)
 
     @property
     def head_(self) -> tuple[str, str]:

@@ -33,7 +33,7 @@ class EllipsoidLearner(Learner):
     table: EllipsoidTable
 
     def __init__(
-        self, rule: Any, *, intercept: bool, average: bool, table: dict[str, Any], halts: bool = False
+        self, rule: Any, *, intercept: float, average: bool, table: dict[str, Any], halts: bool = False
     ) -> None:
         super().__init__(rule, intercept=intercept, average=average, half=0.5)
         self.table_options = table
@@ -98,7 +98,7 @@ class KernelLearner(EllipsoidLearner):
         """A kernel expansion with an ellipsoid around it."""
         return KernelTable(
             self.table_options["kernel"], columns=self.table_options["columns"], average=self.average,
-            constant=self.constant != 0.0,
+            constant=self.constant * self.constant,
         )  # fmt: skip
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.ellipsoids.kernel_table import KernelTable
-from ellipsoid.engine import CSR, Dense, entry, inspect, learn
+from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, entry, inspect, learn
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
 from ellipsoid.representation.kernel.budget import BudgetTable
 from ellipsoid.representation.kernel.expansion import ExpansionTable, KernelSpec
@@ -17,6 +17,7 @@ from ellipsoid.representation.kernel.lookahead import PENDING, Lookahead
 from ellipsoid.representation.kernel.patterns import Block, DensePatterns, SparsePatterns
 from ellipsoid.representation.kernel.prefetch import BlockPrefetch
 from ellipsoid.representation.kernel.score_cache import ScoreCache
+from ellipsoid.representation.table_protocol import Floats
 
 from .inputs import RowSource
 from .interruption import LearnerMark
@@ -91,7 +92,7 @@ class ExpansionLearner(Learner):
     table: ExpansionTable
 
     def __init__(
-        self, rule: Any, kernel: KernelSpec, *, intercept: bool, average: Any, passes: int = 1,
+        self, rule: Any, kernel: KernelSpec, *, intercept: float, average: Any, passes: int = 1,
         budget: int | None = None, one_vs_rest: bool = False, half: float = 1.0,
     ) -> None:  # fmt: skip
         self.vote = average == "vote"
@@ -176,6 +177,7 @@ class ExpansionLearner(Learner):
                     ahead = coming.finish()
                 small = np.empty((len(ledger) if mode == WATCHED else 1, len(block.norms)), dtype=np.int64)
                 small[CODES] = ledger[CODES, picks]
+                own = np.ascontiguousarray(self.row_weights[picks]) if len(self.row_weights) else NO_WEIGHTS
                 before = None
                 if mode == WATCHED and (self.average or self.vote):
                     before = Hindsight.begin(self.table, self.rounds, self.scores)
@@ -183,12 +185,12 @@ class ExpansionLearner(Learner):
                 sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
                 if cache is not None:
                     ahead = self.table.look_ahead(block, cache.scores_of(self.table, block, picks), keep=True)
-                    self.run_block(self.task(small, how, sets), block, ahead, mark)
+                    self.run_block(self.task(small, how, sets), block, ahead, mark, own)
                     cache.keep(self.table, picks, ahead.scores.T)
                 elif ahead is not None:
-                    self.run_block(self.task(small, how, sets), block, ahead, mark)
+                    self.run_block(self.task(small, how, sets), block, ahead, mark, own)
                 else:
-                    self.learn_block(block, small, how, sets, mark)
+                    self.learn_block(block, small, how, sets, mark, own)
                 if before is not None and ahead is not None:
                     small[ASIDE] = self.predicted_before(before, block, ahead)
                 if mode == WATCHED:
@@ -212,23 +214,25 @@ class ExpansionLearner(Learner):
             return self.table.look_ahead(block, np.zeros((len(block.norms), self.scores)))
         return self.table.look_ahead(block, self.table.scores_ahead(block, self.scores))
 
-    def learn_block(self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8], mark: LearnerMark) -> None:
+    def learn_block(
+        self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8], mark: LearnerMark, weights: Floats
+    ) -> None:
         """Learn a block of rows, with a ledger of their own, that nothing is known about yet."""
-        self.run_block(self.task(ledger, mode, Y), block, self.look_ahead(block), mark)
+        self.run_block(self.task(ledger, mode, Y), block, self.look_ahead(block), mark, weights)
 
-    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark) -> None:
+    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark, weights: Floats) -> None:
         """Run the loop over a block, and store what it moved."""
         if self.budget is not None:
-            self.run_block_within_budget(task, block, ahead)
+            self.run_block_within_budget(task, block, ahead, weights)
             return
         reached, stop = 0, len(ahead.when)
         rows = Dense(np.empty((stop, 0)), 0.0)
         while reached < stop:
-            args = (self.rule, task, ahead, rows, self.tally, self.work, reached, stop)
+            args = (self.rule, task, ahead, rows, self.tally, self.work, reached, stop, weights)
             reached = entry(learn, *args)(*args)
         self.table.commit(block, ahead, mark)
 
-    def run_block_within_budget(self, task: Any, block: Block, ahead: Lookahead) -> None:
+    def run_block_within_budget(self, task: Any, block: Block, ahead: Lookahead, weights: Floats) -> None:
         """The same, with a stop after each update, which is then settled."""
         reached, stop, step, table = 0, len(ahead.when), 1, self.table
         assert isinstance(table, BudgetTable)
@@ -240,7 +244,7 @@ class ExpansionLearner(Learner):
                 end = min(stop, reached + step)
                 table.rescore(ahead, values, reached, end)
                 step *= 2
-                args = (self.rule, task, ahead, rows, self.tally, self.work, reached, end)
+                args = (self.rule, task, ahead, rows, self.tally, self.work, reached, end, weights)
                 reached = entry(learn, *args)(*args)
                 if table.numbers[PENDING]:
                     table.settle_update(block, ahead, reached - 1, values, mark)

@@ -82,7 +82,7 @@ class IELLIP(KernelEllipsoidalClassifier):
         columns = downdates(c, b)
         options = self._kernel_options(columns)
         if options is not None:
-            return KernelLearner(rule, intercept=self.fit_intercept, average=self.average, table=options)
+            return KernelLearner(rule, intercept=self._constant, average=self.average, table=options)
         table = {
             "columns": columns,
             "kept": prod(1.0 - c * b**k for k in range(int(min(columns, 10_000)))) if b < 1.0 else float(c == 0.0),
@@ -90,7 +90,7 @@ class IELLIP(KernelEllipsoidalClassifier):
             "form": one_of("shape", self.shape, SHAPES),
             "raises": False,
         }
-        return EllipsoidLearner(rule, intercept=self.fit_intercept, average=self.average, table=table)
+        return EllipsoidLearner(rule, intercept=self._constant, average=self.average, table=table)
 
     @property
     def ellipsoid_(self) -> Ellipsoid:

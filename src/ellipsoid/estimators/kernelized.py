@@ -13,11 +13,11 @@ from .declaration import declared
 from .expansion import ExpansionLearner
 from .learner import Learner
 from .parameters import one_of
-from .shared_parameters import KernelParameters
+from .shared_parameters import InterceptParameters, KernelParameters
 
 
 @declared
-class KernelClassifier(KernelParameters, OnlineClassifier):
+class KernelClassifier(KernelParameters, InterceptParameters, OnlineClassifier):
     """A learner that keeps weights, or with a kernel support patterns and their coefficients.
 
     Parameters
@@ -52,13 +52,13 @@ class KernelClassifier(KernelParameters, OnlineClassifier):
             if budget is not None:
                 raise ValueError("budget limits support patterns; a linear learner has none, set budget=None")
             return self._linear_learner(
-                rule, intercept=self.fit_intercept, average=self.average, one_vs_rest=one_vs_rest, half=half
+                rule, intercept=self._constant, average=self.average, one_vs_rest=one_vs_rest, half=half
             )
         if vote and budget is not None:
             raise ValueError('average="vote" needs every hypothesis, which a budget gives up; set budget=None')
         passes = self.n_epochs if isinstance(self.n_epochs, int | np.integer) else 1
         return self._expansion_learner(
-            rule, kernel, intercept=self.fit_intercept, average=self.average, passes=int(passes), budget=budget,
+            rule, kernel, intercept=self._constant, average=self.average, passes=int(passes), budget=budget,
             one_vs_rest=one_vs_rest, half=half,
         )  # fmt: skip
 

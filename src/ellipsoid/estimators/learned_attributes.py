@@ -55,8 +55,9 @@ class LearnedAttributes:
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        """Weights of the constant feature (zero without an intercept)."""
-        return np.array(self._fitted("intercept_").weights()[:, 0])
+        """What is added to the scores: the weights of the constant feature times its value (zero without one)."""
+        core = self._fitted("intercept_")
+        return np.array(core.weights()[:, 0]) * (core.constant or 1.0)
 
     @property
     def t_(self) -> int:

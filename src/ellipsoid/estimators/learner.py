@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates.drift import UNKNOWN_WAY
-from ellipsoid.engine import CSR, Binary, Dense, Multiclass, MultiLabel, OneVsRest, entry, learn, scores_of
+from ellipsoid.engine import CSR, NO_WEIGHTS, Binary, Dense, Multiclass, MultiLabel, OneVsRest, entry, learn, scores_of
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, ORDERED, PAIRED, PLAIN, WATCHED
@@ -44,15 +44,16 @@ def to_learn(mode: int, start: int, stop: int) -> int:
 class Learner:
     """Labels, features, weights and running sums of one stream, for a ``rule``.
 
-    ``one_vs_rest`` trains a binary learner for each class. ``half`` says how a binary weight vector w becomes the
-    first two rows of a multiclass table when a third label appears: -half w and half w. ``loop`` runs over the rows.
+    ``intercept`` is the value of the constant feature, 0 without one. ``one_vs_rest`` trains a binary learner for each
+    class. ``half`` says how a binary weight vector w becomes the first two rows of a multiclass table when a third
+    label appears: -half w and half w. ``loop`` runs over the rows.
     """
 
     loop = staticmethod(learn)
 
-    def __init__(self, rule: Any, *, intercept: bool, average: bool, one_vs_rest: bool = False, half: float = 1.0):
+    def __init__(self, rule: Any, *, intercept: float, average: bool, one_vs_rest: bool = False, half: float = 1.0):
         self.rule = rule
-        self.constant = 1.0 if intercept else 0.0
+        self.constant = float(intercept)
         self.average = average
         self.one_vs_rest = one_vs_rest
         self.half = half
@@ -61,6 +62,11 @@ class Learner:
         self.split = False
         self.multilabel = False
         self.features: dict[Any, int] | None = None
+        # Weights of the rows that are being learned, by their number in the block; empty: all are 1.
+        self.row_weights = NO_WEIGHTS
+        # What a class counts, and of each label the rows learned so far, where that is "balanced".
+        self.class_weight: Any = None
+        self.counts: dict[Any, int] = {}
         # The shell's parameters when learning started; they may be set anew for the next start at any time.
         self.started: dict[str, Any] = {}
         # Made by `open`, when the first rows have come.
@@ -98,7 +104,7 @@ class Learner:
     @property
     def learns_single_rows(self) -> bool:
         """May single rows be learned without looking at the representation afterwards?"""
-        return len(self.labels) > 1 and not self.multilabel
+        return len(self.labels) > 1 and not self.multilabel and self.class_weight is None
 
     def new_table(self, by_class: bool) -> Table:
         """The representation this learner keeps its hypothesis in."""
@@ -194,6 +200,7 @@ class Learner:
         *,
         predictions: NDArray[Any] | None = None,
         shown: RowSource | None = None,
+        weights: NDArray[np.float64] = NO_WEIGHTS,
     ) -> None:
         """One pass in the given order over examples already checked.
 
@@ -201,6 +208,7 @@ class Learner:
         """
         self.open(source.width, by_class=self.by_class(source))
         for start, stop in source.blocks():
+            self.row_weights = weights[start:stop]
             if self.multilabel:
                 ledger = np.empty((1, stop - start), dtype=np.int64)
                 self.run(source.rows(start, stop), ledger, PLAIN, 0, stop - start, y[start:stop])
@@ -274,6 +282,7 @@ class Learner:
                     self.work,
                     start,
                     stop,
+                    self.row_weights,
                 )
                 reached = entry(self.loop, *args)(*args)
                 if reached < 0:
@@ -378,4 +387,4 @@ class Learner:
         self.table.restore(arrays)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "fast": None, "named": None, "_predictor": None}
+        return {**self.__dict__, "fast": None, "named": None, "_predictor": None, "row_weights": NO_WEIGHTS}

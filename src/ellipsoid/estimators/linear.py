@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, additive
+from ellipsoid.certificates.certificate import unproved
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import (
     category_ranking,  # noqa: F401 (it registers the rules for label sets)
@@ -19,6 +20,7 @@ from .expansion import ExpansionLearner
 from .kernelized import BudgetClassifier
 from .learner import Learner
 from .parameters import one_of, positive
+from .shared_parameters import WeightParameters
 
 
 def run_of(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:
@@ -31,7 +33,7 @@ def run_of(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:
 
 
 @declared
-class Perceptron(BudgetClassifier):
+class Perceptron(WeightParameters, BudgetClassifier):
     """Perceptron, and its ultraconservative multiclass family.
 
     On a round in which some wrong label scores at least the right one's score less ``margin``, the right row gains the
@@ -72,19 +74,23 @@ class Perceptron(BudgetClassifier):
 
     def _start(self) -> Learner:
         sharing = one_of("multiclass", self.multiclass, {**perceptron.SHARINGS, "ovr": perceptron.MAX})
-        rule = perceptron.PerceptronRule(sharing, positive("margin", self.margin, zero=True))
+        rule = perceptron.PerceptronRule(sharing, positive("margin", self.margin, zero=True), 1.0)
         return self._learner(rule, budget=self.budget, one_vs_rest=self.multiclass == "ovr")
+
+    def _weighs(self, learner: Learner) -> bool:
+        return True
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         run = run_of(learner, comparator)
         if learner.one_vs_rest and learner.scores > 1:
             parts = int(learner.tally[tallies.PARTS])
-            return additive.perceptron(run._replace(blocks=1), learner.rule.margin, parts)
-        return additive.perceptron(run, learner.rule.margin, run.updates)
+            found = additive.perceptron(run._replace(blocks=1), learner.rule.margin, parts)
+            return unproved(found) if run.weighed else found
+        return additive.perceptron(run, learner.rule.margin, run.push.high if run.weighed else run.updates)
 
 
 @declared
-class PassiveAggressive(BudgetClassifier):
+class PassiveAggressive(WeightParameters, BudgetClassifier):
     """Passive-aggressive: the smallest move that restores the margin, multiclass against the highest rival.
 
     Parameters
@@ -124,6 +130,9 @@ class PassiveAggressive(BudgetClassifier):
             positive("margin", self.margin), *one_of("variant", self.variant, slack)
         )
         return self._learner(rule, budget=self.budget, half=0.5)
+
+    def _weighs(self, learner: Learner) -> bool:
+        return bool(learner.rule.cap < inf or learner.rule.ridge > 0.0)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         return additive.passive_aggressive(run_of(learner, comparator), *learner.rule)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine import CSR, Dense, decide, entry
+from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, decide, entry
 from ellipsoid.engine.tasks import PLAIN
 
 from .examples import Encoded, encoded
@@ -33,7 +33,7 @@ class _Prepared:
         self.code = ledger[0]
         task = learner.task(ledger, PLAIN, np.zeros((1, len(self.values)), dtype=np.uint8))
         table, work = learner.table, learner.work
-        self.learn_args = (learner.rule, task, table.rep, rows, learner.tally, work, 0, 1)
+        self.learn_args = (learner.rule, task, table.rep, rows, learner.tally, work, 0, 1, NO_WEIGHTS)
         self.learn = entry(learner.loop, *self.learn_args)
         # Averaged weights may come in another representation than the one that learns.
         self.decide_args = (task, learner.predictor(), rows, work)

@@ -16,6 +16,7 @@ from ellipsoid.certificates.rounding import Span
 from . import checks
 from .base import OnlineClassifier
 from .declaration import declared
+from .early_stopping import HeldOut
 from .labels import Codes
 from .learner import Learner
 from .online_esvc_learner import EllipsoidalSVMLearner, row_lengths
@@ -85,7 +86,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
             float(self.nu), float(self.r) if self.formulation == "relaxed" else 0.0, int(bool(self.fit_intercept)), 0.0
         )
         bias = None if self.intercept_scaling is None else positive("intercept_scaling", self.intercept_scaling)
-        return EllipsoidalSVMLearner(terms, intercept=self.fit_intercept, average=self.average, bias=bias)
+        return EllipsoidalSVMLearner(terms, intercept=self._constant, average=self.average, bias=bias)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         """Weak duality, and the margin that no vector can exceed on the updates."""
@@ -106,11 +107,15 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
             Certificate("margin", average.low, largest.high, "always, on average over the updates, all of length one"),
         ]
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then pass over the data until the certificate or ``n_epochs`` says stop."""
-        return super().fit(X, y)
+        return super().fit(X, y, sample_weight)
 
-    def _make_passes(self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None]) -> None:
+    def _make_passes(
+        self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None], held: HeldOut | None
+    ) -> None:
+        if held is not None:
+            raise ValueError("early_stopping must be False: fit ends with its own certificate, see tol")
         norms = row_lengths(rows, np.arange(len(codes)))
         learner.settle(float(np.median(norms[norms > 0])) if (norms > 0).any() else 1.0, float(norms.max()))
         for epoch in range(self.n_epochs):

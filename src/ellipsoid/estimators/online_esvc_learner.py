@@ -116,7 +116,7 @@ class EllipsoidalSVMLearner(Learner):
     # No table that a loop runs on: what asks for more than marks and weights is overridden here.
     table: _Machines  # type: ignore[assignment]
 
-    def __init__(self, terms: Terms, *, intercept: bool, average: bool, bias: float | None) -> None:
+    def __init__(self, terms: Terms, *, intercept: float, average: bool, bias: float | None) -> None:
         super().__init__(None, intercept=intercept, average=average, one_vs_rest=True)
         self.terms = terms
         self.bias_given = bias

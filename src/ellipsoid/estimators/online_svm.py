@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, drift, dual
+from ellipsoid.certificates.certificate import unproved
 from ellipsoid.certificates.rounding import Span, length, lost
 from ellipsoid.engine import Dense, entry, learn
 from ellipsoid.engine import tally as tallies
@@ -13,6 +14,7 @@ from ellipsoid.engine.tasks import PLAIN
 from ellipsoid.links.functions import Link
 from ellipsoid.representation.kernel.expansion import KernelSpec
 from ellipsoid.representation.kernel.patterns import Block
+from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.representation.window.kernel import WindowExpansion
 from ellipsoid.representation.window.slots import ALL
@@ -28,6 +30,7 @@ from .kernelized import KernelClassifier
 from .learner import NO_LABELS, Learner
 from .measures import best_multiple, comparator_of
 from .parameters import positive
+from .shared_parameters import WeightParameters
 
 EUCLIDEAN = Link()
 
@@ -101,7 +104,7 @@ class WindowLearner(Windowed):
 
     table: WindowTable
 
-    def __init__(self, rule: Any, *, intercept: bool, average: bool, window: int) -> None:
+    def __init__(self, rule: Any, *, intercept: float, average: bool, window: int) -> None:
         super().__init__(rule, intercept=intercept, average=average, half=0.5)
         self.window = window
 
@@ -112,7 +115,7 @@ class WindowLearner(Windowed):
     def new_table(self, by_class: bool) -> WindowTable:
         """Linear weights, and a window of examples."""
         linear = LinearTable(by_class=by_class, average=self.average)
-        return WindowTable(linear, window=self.window, constant=self.constant)
+        return WindowTable(linear, window=self.window, constant=self.constant, cap=self.rule.cap)
 
     def predictor(self) -> Any:
         """The weights alone, which other learners' predictions share machine code with."""
@@ -128,17 +131,22 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
     # Predictions sum a row's kernel values in another order than the loop does, and a tie may fall otherwise.
     predicts_in_loop = False
 
-    def __init__(self, rule: Any, kernel: KernelSpec, *, intercept: bool, average: bool, window: int) -> None:
+    def __init__(self, rule: Any, kernel: KernelSpec, *, intercept: float, average: bool, window: int) -> None:
         ExpansionLearner.__init__(self, rule, kernel, intercept=intercept, average=average, half=0.5)
         self.window = window
 
     def new_table(self, by_class: bool) -> WindowExpansion:
         """Support patterns, dense or sparse as the first rows are, and a window of examples."""
         return WindowExpansion(
-            self.kernel, average=self.average, constant=self.constant, sparse=not by_class, window=self.window
+            self.kernel,
+            average=self.average,
+            constant=self.constant,
+            sparse=not by_class,
+            window=self.window,
+            cap=self.rule.cap,
         )
 
-    def learn_block(self, block: Block, ledger: Any, mode: int, Y: Any, mark: LearnerMark) -> None:
+    def learn_block(self, block: Block, ledger: Any, mode: int, Y: Any, mark: LearnerMark, weights: Floats) -> None:
         """Learn a block of rows, the window's rows in front of them."""
         table = self.table
         ahead, rows = table.window_ahead(block, self.scores)
@@ -156,6 +164,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
             self.work,
             m,
             count,
+            np.concatenate([np.ones(m), weights]) if len(weights) else weights,
         )
         entry(learn, *args)(*args)
         table.keep(ahead, rows, mark)
@@ -163,7 +172,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
 
 
 @declared
-class OnlineSVM(KernelClassifier):
+class OnlineSVM(WeightParameters, KernelClassifier):
     """The SVM's dual, maximised on every round over the alphas of the last ``window`` examples.
 
     Parameters
@@ -220,7 +229,7 @@ class OnlineSVM(KernelClassifier):
             raise ValueError(f"average must be True or False, got {self.average!r}")
         kernel = self._kernel_spec()
         shared: dict[str, Any] = {
-            "intercept": self.fit_intercept, "average": bool(self.average), "window": int(self.window or ALL),
+            "intercept": self._constant, "average": bool(self.average), "window": int(self.window or ALL),
         }  # fmt: skip
         return WindowLearner(rule, **shared) if kernel[0] == "linear" else KernelWindowLearner(rule, kernel, **shared)
 
@@ -232,6 +241,9 @@ class OnlineSVM(KernelClassifier):
     def least_loss(self, norm: float = 1.0) -> float:
         """All weights of at most this norm have suffered at least this much loss so far."""
         return dual.least_loss(self._learned().solution(), positive("norm", norm, zero=True))
+
+    def _weighs(self, learner: Learner) -> bool:
+        return bool(learner.rule.cap < np.inf)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, Windowed)
@@ -249,8 +261,9 @@ class OnlineSVM(KernelClassifier):
         if tally[tallies.ZEROS] > 0.0 and np.inf == run.C:
             increase = 0.0
         condition = "|z| at most the largest one of an update; no zero row where C is infinite"
+        mistakes = [dual.mistakes(run, best_multiple(held), self.mistakes_, increase, condition)]
         return [
             *dual.running(run, held),
             dual.gains(run, float(tally[tallies.GAIN]), self.mistakes_, never_falls=True),
-            dual.mistakes(run, best_multiple(held), self.mistakes_, increase, condition),
+            *(unproved(mistakes) if tally[tallies.WEIGHED] else mistakes),
         ]

@@ -32,6 +32,7 @@ from ellipsoid.streams.label_kinds import plain
 from . import container
 from .container import DamagedModel
 from .old_names import renamed
+from .weights import class_weight_of, restored_counts
 
 # Arrays in which infinities have a meaning; NaN has one nowhere. Sums of squares of large rows may overflow.
 MAY_BE_INFINITE = ("numbers", "tally")
@@ -96,7 +97,10 @@ def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
         "stream": None,
         **({"words": model.word_columns_} if hasattr(model, "word_columns_") else {}),
     }
-    return header, {"tally": core.tally, **core.table.state(core.scores)}
+    arrays = {"tally": tallies.trimmed(core.tally), **core.table.state(core.scores)}
+    if core.class_weight == "balanced":
+        arrays["class_counts"] = np.array([core.counts.get(label, 0) for label in core.labels.values], dtype=np.int64)
+    return header, arrays
 
 
 def _describe_scaled(model: Any) -> tuple[dict[str, Any], StoredArrays]:
@@ -133,10 +137,11 @@ def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     _check_values(arrays)
     _check_tally(arrays["tally"], len(_listed(header["labels"])))
     arrays = {name: _meant(name, array) for name, array in arrays.items()}
+    stored, arrays["tally"] = arrays["tally"], tallies.completed(arrays["tally"])
     model = _learner(header, arrays) if header["scaler"] is None else _scaled(header, arrays)
     if "calibration" in header:
         model = _calibrated(model, header["calibration"], arrays)
-    agrees({**header, "stream": None}, arrays, describe(model))
+    agrees({**header, "stream": None}, {**arrays, "tally": stored}, describe(model))
     return model
 
 
@@ -150,12 +155,15 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     params, started = _values(header["params"]), header["started"]
     model = kind(**(params if started is None else _values(started)))
     core = model._start()
+    core.class_weight = class_weight_of(model.get_params(deep=False).get("class_weight"))
     labels = [plain(value) for value in _listed(header["labels"])]
     if not labels or len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError(f"its labels must be all text or all numbers, and one at least; they are {labels[:5]}")
     if header["state"].get("multilabel") and not model._takes_sets:
         raise ValueError(f"a {kind.__name__} does not learn label sets")
     core.restore(header["state"], arrays, labels)
+    if core.class_weight == "balanced":
+        restored_counts(core, arrays["class_counts"])
     core.started = model.get_params(deep=False)
     if header["features"] is not None:
         core.features = {_feature(name): column for column, name in enumerate(_listed(header["features"]))}
@@ -253,14 +261,14 @@ def _check_values(arrays: StoredArrays) -> None:
 
 def _check_tally(tally: NDArray[Any], labels: int) -> None:
     """Counts that some stream could have made, and sums that no loop or bound stumbles over."""
-    if tally.shape != (tallies.SIZE,):
-        raise ValueError("its sums have a wrong shape")
-    counts = tally[[tallies.ROUNDS, tallies.MISTAKES, tallies.UPDATES, tallies.PARTS, tallies.ZEROS]]
+    tally = tallies.completed(tally)
+    counts = tally[[tallies.ROUNDS, tallies.MISTAKES, tallies.UPDATES, tallies.PARTS, tallies.ZEROS,
+                    tallies.WEIGHED]]  # fmt: skip
     if not ((counts >= 0.0) & (counts <= MOST_ROUNDS) & (counts == np.floor(counts))).all():
         raise ValueError("its counts are not all whole and non-negative")
-    if (counts[1:] > counts[0] * np.array([1, 1, labels, 1])).any():
+    if (counts[1:] > counts[0] * np.array([1, 1, labels, 1, 1])).any():
         raise ValueError("it counts more mistakes or updates than rows")
-    if (tally[[tallies.RADIUS2, tallies.LOSS2, tallies.WEIGHT, tallies.LARGEST]] < 0.0).any():
+    if (tally[[tallies.RADIUS2, tallies.LOSS2, tallies.WEIGHT, tallies.LARGEST, tallies.HEAVY]] < 0.0).any():
         raise ValueError("a sum of squares or of weights of its run is negative")
 
 
@@ -310,6 +318,8 @@ def _plain(name: str, value: Any) -> Any:
         return "inf"
     if value is None or isinstance(value, bool | int | float | str):
         return value
+    if name == "class_weight" and isinstance(value, dict):
+        return [[label, weight] for label, weight in class_weight_of(value).items()]
     if name == "random_state":
         return None  # a generator's position is not part of what was learned
     raise ValueError(f"the parameter {name}={value!r} cannot be written to a model file")
@@ -318,4 +328,7 @@ def _plain(name: str, value: Any) -> Any:
 def _values(params: Any) -> dict[str, Any]:
     if not isinstance(params, dict):
         raise ValueError(f"it holds {type(params).__name__} where parameters are due")
-    return {name: inf if value == "inf" else value for name, value in params.items()}
+    found: dict[str, Any] = {name: inf if value == "inf" else value for name, value in params.items()}
+    if isinstance(found.get("class_weight"), list):
+        found["class_weight"] = dict(found["class_weight"])
+    return found

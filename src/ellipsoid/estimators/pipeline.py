@@ -6,12 +6,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
+from ellipsoid.engine import NO_WEIGHTS
+from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK, refuse_masked
 
 from .examples import Encoded, are_named, encoded, one_row, row_of, rows_of
 from .interruption import without_interrupts
 from .predict_then_learn import Witness
 from .scalers import StandardStream
+from .weights import around_zeros, if_any, present, present_some, weights_of
 from .wrapper import Wrapper
 
 
@@ -52,28 +55,45 @@ class Scaled(Wrapper):
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: ArrayLike) -> Self:
-        """Forget everything, learn the scale of all rows, then make the learner's passes over them."""
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything, learn the scale of all rows, then make the learner's passes over them.
+
+        Weights are the learner's: a row of any weight but 0 counts once for the scale.
+        """
         learner, scaler = self._fresh()
+        X, y, weight = present_some(learner, X, y, sample_weight)
         # Labels and widths are the learner's to judge, before anything is forgotten.
-        learner.fit(scaler.fit(X).transform(X), y)
+        learner.fit(scaler.fit(X).transform(X), y, **if_any(weight))
         self._keep(learner, scaler)
         return self
 
-    def partial_fit(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
         """One pass in the given order, as the learner has it; broken off, both know the same rows."""
+        X, y, weight = present(self.learner, X, y, sample_weight)
+        if sample_weight is not None and len(weight) == 0:
+            return self
         X, names = self._unnamed(X)
         if names is None:
-            self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes))
+            self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes, **if_any(weight)))
         else:
-            self._pass(X, lambda learner, rows: learner._pass(rows, y, classes, names=names), growing=True)
+            self._pass(
+                X, lambda learner, rows: learner._pass(rows, y, classes, names=names, **if_any(weight)), growing=True
+            )
         return self
 
-    def learn_predict(self, X: Any, y: ArrayLike, classes: ArrayLike | None = None) -> NDArray[Any]:
+    def learn_predict(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[Any]:
         """``partial_fit`` that returns the label predicted for each row before scaler and learner had learned it."""
+        return around_zeros(self, X, X, y, classes, sample_weight)
 
+    def _learn_predict_present(
+        self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None, weight: Floats
+    ) -> NDArray[Any]:
         def learn(learner: Any, both: tuple[Any, Any]) -> Any:
-            return _show_and_learn(learner, both, y, classes, True, names)
+            return _show_and_learn(learner, both, y, classes, True, names, weight)
 
         X, names = self._unnamed(X)
         # Features that a first row brings are left out of what is predicted of it, and so of its scale.
@@ -83,37 +103,44 @@ class Scaled(Wrapper):
             answer[0] = first
         return answer
 
-    def learn_one(self, x: Any, y: Any) -> Self:
-        """Learn one example: a 1-D array, a dict of feature name to value, or a sparse row."""
-        if type(x) is dict and self._learn_named(x, y):
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
+        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        if weight != 1.0:
+            if weights_of([weight], 1)[0] == 0.0:
+                return self
+        elif type(x) is dict and self._learn_named(x, y):
             return self
+        own = {} if weight == 1.0 else {"weight": weight}
         if isinstance(x, dict):
             x = encoded(x)
             row, columns = self._named(x)
 
             def learn(learner: Any, scaled: Any) -> None:
-                learner.learn_one(_values(x, columns, scaled), y)
+                learner.learn_one(_values(x, columns, scaled), y, **own)
 
             self._pass(row, learn, growing=True)
         else:
-            self._pass(_row(x), lambda learner, rows: learner.learn_one(_single(rows), y))
+            self._pass(_row(x), lambda learner, rows: learner.learn_one(_single(rows), y, **own))
         return self
 
-    def _learn_watched(self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness) -> None:
+    def _learn_watched(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness, sample_weight: Floats = NO_WEIGHTS
+    ) -> None:
         """``partial_fit`` that shows to ``witness`` the scores of every row before it was learned."""
         X, names = self._unnamed(X)
 
         def learn(learner: Any, both: tuple[Any, Any]) -> None:
-            _show_and_learn(learner, both, y, classes, witness, names)
+            _show_and_learn(learner, both, y, classes, witness, names, sample_weight)
 
         self._pass(X, learn, growing=names is not None, watch=True)
 
-    def _learn_one_watched(self, x: Any, y: Any, witness: Witness) -> None:
+    def _learn_one_watched(self, x: Any, y: Any, witness: Witness, weight: float = 1.0) -> None:
         """``learn_one`` that does so."""
+        own = NO_WEIGHTS if weight == 1.0 else np.array([weight])
         row, names = one_row(x, self.learner_._core.features if self.__sklearn_is_fitted__() else {})
 
         def learn(learner: Any, both: tuple[Any, Any]) -> None:
-            _show_and_learn(learner, both, [y], None, witness, names if isinstance(x, dict) else None)
+            _show_and_learn(learner, both, [y], None, witness, names if isinstance(x, dict) else None, own)
 
         self._pass(row, learn, growing=isinstance(x, dict), watch=True)
 
@@ -281,10 +308,12 @@ def _show_and_learn(
     classes: Any,
     watch: bool | Witness,
     names: dict[Any, int] | None = None,
+    weight: Floats = NO_WEIGHTS,
 ) -> Any:
     """Learn rows that are shown as they looked before, if they looked otherwise."""
     early, rows = both
-    return learner._pass(rows, y, classes, watch=watch, shown=None if early is rows else early, names=names)
+    shown = None if early is rows else early
+    return learner._pass(rows, y, classes, watch=watch, shown=shown, names=names, **if_any(weight))
 
 
 def _single(rows: Any) -> Any:

@@ -117,6 +117,8 @@ def watched_block(
     """Rows start..stop of a source, ready to be watched."""
     rows = source.rows(start, stop)
     depth = FORETOLD + (0 if learner.witness is None else max(len(learner.labels), int(codes.max()) + 1))
+    if shown is not None and learner.table.predicts_in_loop:
+        learner.row_weights = np.repeat(learner.row_weights, 2)
     if shown is None or not learner.table.predicts_in_loop:
         ledger = np.zeros((depth, len(codes)), dtype=np.int64)
         ledger[CODES] = codes

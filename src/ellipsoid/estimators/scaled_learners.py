@@ -11,6 +11,7 @@ from ellipsoid.representation.kernel.patterns import Block
 from ellipsoid.representation.scaled.expansion import ScaledExpansionTable
 from ellipsoid.representation.scaled.lookahead import ScaledAhead
 from ellipsoid.representation.scaled.tables import PowerTable, ScaledTable
+from ellipsoid.representation.table_protocol import Floats
 
 from .expansion import ExpansionLearner
 from .interruption import LearnerMark
@@ -42,12 +43,12 @@ class ScaledExpansionLearner(ExpansionLearner):
             table.history = History(1)
         return table
 
-    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark) -> None:
+    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark, weights: Floats) -> None:
         """Run the loop over a block; it stops where an update leaves something to be done to the whole expansion."""
         reached, stop = 0, len(ahead.when)
         rows, rep = Dense(np.empty((stop, 0)), 0.0), ScaledAhead(ahead, ahead.state)
         while reached < stop:
-            args = (self.rule, task, rep, rows, self.tally, self.work, reached, stop)
+            args = (self.rule, task, rep, rows, self.tally, self.work, reached, stop, weights)
             reached = entry(learn, *args)(*args)
             if self.table.numbers[PENDING]:
                 factor = self.table.settle_update(block, ahead, reached - 1, self.rounds, mark)

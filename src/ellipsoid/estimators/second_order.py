@@ -24,6 +24,7 @@ from .ellipsoidal import EllipsoidalClassifier, EllipsoidLearner, KernelLearner
 from .inputs import RowSource
 from .learner import NO_CODES, Learner
 from .parameters import one_of, positive, whole
+from .shared_parameters import InterceptParameters
 
 # Up to so many weights the covariance is kept whole, where nobody has said how to keep it.
 LARGEST_WHOLE = 512
@@ -50,7 +51,7 @@ class LinearGaussianLearner(GaussianLearner):
 
     table: GaussianTable | DiagonalTable  # type: ignore[assignment]
 
-    def __init__(self, rule: Any, *, intercept: bool, average: bool, form: str | None, kind: int, size: int) -> None:
+    def __init__(self, rule: Any, *, intercept: float, average: bool, form: str | None, kind: int, size: int) -> None:
         super().__init__(rule, intercept=intercept, average=average, table={})
         self.form, self.kind, self.size = form, kind, size
         self.chosen = form or "full"
@@ -60,7 +61,7 @@ class LinearGaussianLearner(GaussianLearner):
         return Learner.by_class(self, source, classes)
 
     def _outgrows(self, functions: int, width: int) -> bool:
-        return self.form is None and functions * (width + self.constant) > LARGEST_WHOLE
+        return self.form is None and functions * (width + (self.constant != 0.0)) > LARGEST_WHOLE
 
     def open(self, width: int, *, by_class: bool, classes: int = 0) -> None:
         """Make room for rows of this width and so many classes."""
@@ -105,7 +106,7 @@ class KernelGaussianLearner(GaussianLearner, KernelLearner):
 
 
 @declared
-class SecondOrderClassifier(EllipsoidalClassifier):
+class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
     """What AROW, SOP, CW, SCW and NHERD share.
 
     Parameters
@@ -136,7 +137,7 @@ class SecondOrderClassifier(EllipsoidalClassifier):
         """A learner for the rule; ``kind`` is that of a diagonal, ``more`` are further forms."""
         form = one_of("shape", self.shape, {**COVARIANCES, **more})
         return LinearGaussianLearner(
-            rule, intercept=self.fit_intercept, average=self.average, form=form, kind=kind,
+            rule, intercept=self._constant, average=self.average, form=form, kind=kind,
             size=whole("size", self.size),
         )  # fmt: skip
 

@@ -28,6 +28,15 @@ class OnlineParameters:
         Seed of those orders.
     grow_features : bool
         Let a wider X add features in mid-stream; otherwise it is refused.
+    early_stopping : bool
+        Let ``fit`` hold rows out, and end when their score no longer rises: ``n_epochs`` is then the most passes, and
+        ``n_iter_`` those that were made. The weights are those of the last pass, as in ``SGDClassifier``.
+    validation_fraction : float
+        The share of the rows that is held out, as evenly from all labels.
+    n_iter_no_change : int
+        Passes in a row without progress after which no other follows.
+    tol : float
+        What counts as progress: a score better than the best so far by more than this.
     """
 
     fit_intercept: bool = True
@@ -36,12 +45,54 @@ class OnlineParameters:
     shuffle: bool = True
     random_state: Any = None
     grow_features: bool = False
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    n_iter_no_change: int = 5
+    tol: float = 1e-3
+
+    @property
+    def _constant(self) -> float:
+        """The value of the constant feature, 0 without one."""
+        return 1.0 if self.fit_intercept else 0.0
 
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
         """The names of the parameters; scikit-learn reads the signature anew for every copy of an estimator."""
         return super()._get_param_names()  # type: ignore[misc]
+
+
+@declared
+class InterceptParameters:
+    """How large the constant feature is.
+
+    Parameters
+    ----------
+    intercept_scaling : float
+        The value of the constant feature. Beside sparse rows of length one, 1 is one of the largest features: 0.1 makes
+        it one of many, as the damped intercept of ``SGDClassifier`` on sparse rows is.
+    """
+
+    intercept_scaling: float = 1.0
+    fit_intercept: bool = True
+
+    @property
+    def _constant(self) -> float:
+        return positive("intercept_scaling", self.intercept_scaling) if self.fit_intercept else 0.0
+
+
+@declared
+class WeightParameters:
+    """What the rows of a class count.
+
+    Parameters
+    ----------
+    class_weight : None, dict of label to weight, or "balanced"
+        Multiplies the weights of the rows of each class, by 1 where the dict has none. "balanced" is n / (K n_y), of n
+        rows of K labels, n_y of this one: in ``fit`` of all rows, on a stream of those up to and including the row.
+    """
+
+    class_weight: Any = None
 
 
 @declared

@@ -29,7 +29,7 @@ class WinnowLearner(Learner):
 
     table: LinkTable
 
-    def __init__(self, rule: winnow.WinnowRule, link: Link, *, intercept: bool, average: bool) -> None:
+    def __init__(self, rule: winnow.WinnowRule, link: Link, *, intercept: float, average: bool) -> None:
         super().__init__(rule, intercept=intercept, average=average)
         self.link = link
 
@@ -122,7 +122,7 @@ class Winnow(OnlineClassifier):
             raise ValueError(f"version must be 1 or 2, got {self.version!r}")
         rule = winnow.WinnowRule(sharing, positive("margin", self.margin, zero=True), positive("eta", self.eta))
         link = Link(BALANCED if self.balanced else SIMPLEX, joint=self.version == 2)
-        return WinnowLearner(rule, link, intercept=self.fit_intercept, average=self.average)
+        return WinnowLearner(rule, link, intercept=self._constant, average=self.average)
 
     def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
         refuse_third_label(learner, known, labels)

@@ -17,14 +17,22 @@ class Witnessed:
     _learned: Any
     decision_function: Any
 
-    def _learn_watched(self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness) -> None:
+    def _learn_watched(
+        self,
+        X: Any,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        witness: Witness,
+        sample_weight: ArrayLike | None = None,
+    ) -> None:
         """``partial_fit`` that shows to ``witness`` the scores of every row before it was learned."""
-        self._pass(X, y, classes, watch=witness)
+        self._pass(X, y, classes, watch=witness, sample_weight=sample_weight)
 
-    def _learn_one_watched(self, x: Any, y: Any, witness: Witness) -> None:
+    def _learn_one_watched(self, x: Any, y: Any, witness: Witness, weight: float = 1.0) -> None:
         """``learn_one`` that does so."""
         X, fresh = self._one_row(x)
-        self._pass(X, [y], None, watch=witness, names=fresh if isinstance(x, dict) else None)
+        own = None if weight == 1.0 else [weight]
+        self._pass(X, [y], None, watch=witness, names=fresh if isinstance(x, dict) else None, sample_weight=own)
 
     def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
         """The scores of one example."""

@@ -11,22 +11,24 @@ import numpy as np
 from scipy import sparse
 
 
-def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any) -> Any:
+def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, weight: Any = None) -> Any:
     """Predict row i of ``shown``, then learn row i of ``X``, for every i; rows are dicts, or of one width and kind."""
+    given = {} if weight is None else {"sample_weight": weight}
     if shown is X and not isinstance(X, list):
-        return model.learn_predict(X, y, classes=classes)
+        return model.learn_predict(X, y, classes=classes, **given)
     if hasattr(type(model), "_learn_predict") and not isinstance(X, list):
-        return model._learn_predict(shown, X, y, classes)
+        return model._learn_predict(shown, X, y, classes, **given)
     predicted = np.empty(len(y), dtype=object)
     for i in range(len(y)):
         # A learner that has met no label yet has nothing to predict: None, which differs from every label.
         known = hasattr(model, "classes_")
         if isinstance(X, list):
             predicted[i] = model.predict_one(shown[i]) if known else None
-            model.learn_one(X[i], y[i])
+            model.learn_one(X[i], y[i], **({} if weight is None else {"weight": weight[i]}))
         else:
             predicted[i] = model.predict(shown[i : i + 1])[0] if known else None
-            model.partial_fit(X[i : i + 1], y[i : i + 1], classes=None if known else classes)
+            own = {} if weight is None else {"sample_weight": weight[i : i + 1]}
+            model.partial_fit(X[i : i + 1], y[i : i + 1], classes=None if known else classes, **own)
     return predicted
 
 
@@ -47,24 +49,34 @@ class LateLabels:
         self.model, self.delay = model, delay
         self.rows: Any = None
         self.labels: Any = None
+        self.weights: Any = None
 
-    def learn_predict(self, X: Any, y: Any, classes: Any) -> Any:
+    def learn_predict(self, X: Any, y: Any, classes: Any, weight: Any = None) -> Any:
         """Predict the rows of X, each before the row that came ``delay`` rows earlier is learned."""
         if y.ndim == 2:
             raise ValueError("labels that come late must be one a row, not a matrix of them")
         waiting = 0 if self.rows is None else len(self.labels)
         rows = X if self.rows is None else _joined(self.rows, X)
         labels = y if self.labels is None else np.concatenate([self.labels, y])
+        # A stream that has weights somewhere may have none before.
+        if weight is not None or self.weights is not None:
+            before = np.ones(waiting) if self.weights is None else self.weights
+            self.weights = np.concatenate([before, np.ones(len(y)) if weight is None else weight])
         at_once = min(len(y), self.delay - waiting)
         learned = len(labels) - self.delay
         told = np.empty(len(y), dtype=object)
         told[:at_once] = self._predict(X[:at_once])
         if learned > 0:
             shown = rows[waiting + at_once :]
-            told[at_once:] = predict_then_learn(self.model, shown, rows[:learned], labels[:learned], classes)
+            told[at_once:] = predict_then_learn(
+                self.model, shown, rows[:learned], labels[:learned], classes, self._own(slice(learned))
+            )
         kept = max(0, learned)
-        self.rows, self.labels = rows[kept:], labels[kept:]
+        self.rows, self.labels, self.weights = rows[kept:], labels[kept:], self._own(slice(kept, None))
         return told
+
+    def _own(self, part: slice) -> Any:
+        return None if self.weights is None else self.weights[part]
 
     def _predict(self, X: Any) -> Any:
         if not hasattr(self.model, "classes_"):
@@ -78,11 +90,13 @@ class LateLabels:
         if self.rows is None or not len(self.labels):
             return
         if isinstance(self.rows, list):
-            for example, label in zip(self.rows, self.labels, strict=True):
-                self.model.learn_one(example, label)
+            weights = np.ones(len(self.rows)) if self.weights is None else self.weights
+            for example, label, weight in zip(self.rows, self.labels, weights.tolist(), strict=True):
+                self.model.learn_one(example, label, **({} if self.weights is None else {"weight": weight}))
         else:
-            self.model.partial_fit(self.rows, self.labels)
-        self.rows = self.labels = None
+            given = {} if self.weights is None else {"sample_weight": self.weights}
+            self.model.partial_fit(self.rows, self.labels, **given)
+        self.rows = self.labels = self.weights = None
 
 
 def _joined(before: Any, after: Any) -> Any:

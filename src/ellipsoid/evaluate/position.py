@@ -108,17 +108,23 @@ def head(name: str) -> str | None:
         return hashlib.sha256(file.read(HEAD)).hexdigest()
 
 
-def without(chunks: Iterable[tuple[Any, Any]], rows: int) -> Iterator[tuple[Any, Any]]:
+def part_of(chunk: tuple[Any, ...], part: slice) -> tuple[Any, ...]:
+    """Some rows of a chunk: of its X and y, and of what else it has a value for each row of."""
+    return tuple(None if values is None else values[part] for values in chunk)
+
+
+def without(chunks: Iterable[tuple[Any, ...]], rows: int) -> Iterator[tuple[Any, ...]]:
     """The chunks less their first rows.
 
     >>> [y for X, y in without([("ab", [1, 2]), ("cd", [3, 4])], 3)]
     [[4]]
     """
-    for X, y in chunks:
-        if rows >= len(y):
-            rows -= len(y)
+    for chunk in chunks:
+        count = len(chunk[1])
+        if rows >= count:
+            rows -= count
             continue
-        yield (X[rows:], y[rows:]) if rows else (X, y)
+        yield part_of(chunk, slice(rows, None)) if rows else chunk
         rows = 0
     if rows:
         raise ValueError(
@@ -126,15 +132,15 @@ def without(chunks: Iterable[tuple[Any, Any]], rows: int) -> Iterator[tuple[Any,
         )
 
 
-def in_steps(chunks: Iterable[tuple[Any, Any]], done: int, step: int | None) -> Iterator[tuple[Any, Any]]:
+def in_steps(chunks: Iterable[tuple[Any, ...]], done: int, step: int | None) -> Iterator[tuple[Any, ...]]:
     """The chunks, cut also where a multiple of ``step`` rows is complete, ``done`` rows being behind.
 
     >>> [y for X, y in in_steps([("abcde", [1, 2, 3, 4, 5])], done=1, step=3)]
     [[1, 2], [3, 4, 5]]
     """
-    for X, y in chunks:
-        start = 0
-        while start < len(y):
-            stop = len(y) if step is None else min(len(y), start + step - done % step)
-            yield (X, y) if stop - start == len(y) else (X[start:stop], y[start:stop])
+    for chunk in chunks:
+        start, count = 0, len(chunk[1])
+        while start < count:
+            stop = count if step is None else min(count, start + step - done % step)
+            yield chunk if stop - start == count else part_of(chunk, slice(start, stop))
             done, start = done + stop - start, stop

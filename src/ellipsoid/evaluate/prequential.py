@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.certificates.dual import FLOOR
+from ellipsoid.estimators.weights import weights_of
 from ellipsoid.streams.label_kinds import label_array
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.stream import Stream
@@ -42,6 +43,7 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
     stream: Any,
     *,
     classes: Any = None,
+    sample_weight: Any = None,
     window: int | None = None,
     delay: int = 0,
     metric: Any = None,
@@ -58,6 +60,9 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
     stream : anything `open_stream` takes. Examples given as dicts are handed to the model as they are, for its own
         vocabulary of features; open the stream yourself to have their names hashed
     classes : labels announced beforehand, as for ``partial_fit``
+    sample_weight : what each row counts, when it is learned and in ``weighted_error``; by default what the stream
+        itself says (the importances of Vowpal Wabbit's text, a column of weights), else 1. A row of weight 0 is passed
+        over
     window : rows of the sliding window; by default a twentieth of the rows, but from 100 to 10,000, and 1000
         where the number of rows is unknown
     delay : a row is learned only after so many later ones were predicted, as where labels come late
@@ -93,12 +98,21 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
         window = 1000 if n_rows is None else min(max(100, n_rows // 20), 10_000)
     if window < 1:
         raise ValueError(f"window must be positive, got {window}")
-    recorder = Recorder(model, n_rows, window, classes, bounds)
+    given = (
+        None if sample_weight is None else weights_of(sample_weight, len(sample_weight) if n_rows is None else n_rows)
+    )
+    recorder, row = Recorder(model, n_rows, window, classes, bounds), 0
     recorder.late, recorder.metric, recorder.log = LateLabels(model, delay) if delay else None, metric, log
-    for X, y, _ in stream.chunks(chunk_size):
+    for chunk in stream.chunks(chunk_size):
+        X, y, weight = chunk.X, chunk.y, chunk.weights
         if y is None:
             raise ValueError(f"{stream.name} has no labels to learn from")
-        recorder.feed(X, label_array(y))
+        if given is not None:
+            weight = given[row : row + len(y)]
+            if len(weight) < len(y):
+                raise ValueError(f"sample_weight has {len(given)} weights, and {stream.name} has more rows")
+        recorder.feed(X, label_array(y), weight)
+        row += len(y)
         if progress is not None:
             progress(recorder.rows, n_rows)
     if recorder.rows == 0:
@@ -145,26 +159,39 @@ class Recorder:
         self.logged = 0
         self.confusion = Confusion()
         self.seconds = 0.0
+        self.total_weight = self.weighted_errors = 0.0
+        self.weighed = False
         self.mistakes_before = getattr(model, "mistakes_", 0)
         self.updates_before = getattr(model, "updates_", 0)
         self.marks: list[_Mark] = []
 
-    def feed(self, X: Any, y: Any) -> None:
-        """Predict, then learn, the rows of a chunk."""
+    def feed(self, X: Any, y: Any, weight: Any = None) -> None:
+        """Predict, then learn, the rows of a chunk; those of weight 0 are passed over."""
+        if weight is not None:
+            weight = weights_of(weight, len(y), "the weights of the stream")
+            self.weighed = True
+            if not weight.all():
+                kept = np.flatnonzero(weight)
+                X, y, weight = [X[i] for i in kept] if isinstance(X, list) else X[kept], y[kept], weight[kept]
+        if len(y) == 0:
+            return
         if self.compile_seconds is None:
             self.compile_seconds = _warm_up(self.model, X, y, self.classes)
         start = 0
         while start < len(y):
             stop = min(len(y), start + self.rows_to_stop()) if self.stops else len(y)
-            _step(self.model, self, (X[start:stop], y[start:stop]), self.classes)
+            own = None if weight is None else weight[start:stop]
+            _step(self.model, self, (X[start:stop], y[start:stop], own), self.classes)
             self.classes, start = None, stop
 
     def rows_to_stop(self) -> int:
         return self.checkpoints.stop_after(self.rows) - self.rows
 
-    def add(self, predicted: Any, y: Any, seconds: float) -> None:
+    def add(self, predicted: Any, y: Any, seconds: float, weight: Any = None) -> None:
         """Count rows that were predicted and learned."""
         wrong = wrong_rows(predicted, y)
+        self.total_weight += len(wrong) if weight is None else float(weight.sum())
+        self.weighted_errors += float(wrong.sum() if weight is None else weight[wrong].sum())
         if y.ndim == 1:
             self.confusion.add(np.asarray(predicted), y)
         if self.metric is not None:
@@ -237,6 +264,8 @@ class Recorder:
             label_counts=self.confusion.counts.copy(),
             repeat_errors=self.confusion.repeat_errors,
             majority_errors=self.confusion.majority_errors,
+            total_weight=self.total_weight if self.weighed else None,
+            weighted_errors=self.weighted_errors if self.weighed else None,
         )
 
 
@@ -256,19 +285,19 @@ def outlook(model: Any) -> tuple[float, float, float]:
     return bound if isfinite(bound) else nan, floor, dual
 
 
-def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any], classes: Any) -> None:
-    X, y = rows
+def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any, Any], classes: Any) -> None:
+    X, y, weight = rows
     began = perf_counter()
     try:
         learn_predict = recorder.late.learn_predict if recorder.late is not None else partial(_learn_predict, model)
-        predicted = learn_predict(X, y, classes)
+        predicted = learn_predict(X, y, classes, weight)
     except ValueError as error:
         # A model numbers the rows of the piece it was given.
         if recorder.rows == 0:
             raise
         raise ValueError(f"{error} (rows counted from row {recorder.rows} of the stream)") from error
     seconds = perf_counter() - began
-    recorder.add(predicted, y, seconds)
+    recorder.add(predicted, y, seconds, weight)
 
 
 def wrong_rows(predicted: Any, y: Any) -> Any:
@@ -277,8 +306,8 @@ def wrong_rows(predicted: Any, y: Any) -> Any:
     return wrong.any(axis=1) if wrong.ndim == 2 else wrong
 
 
-def _learn_predict(model: Any, X: Any, y: Any, classes: Any) -> Any:
-    return predict_then_learn(model, X, X, y, classes)
+def _learn_predict(model: Any, X: Any, y: Any, classes: Any, weight: Any = None) -> Any:
+    return predict_then_learn(model, X, X, y, classes, weight)
 
 
 def _plain_label(label: Any) -> Any:

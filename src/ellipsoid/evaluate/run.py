@@ -32,7 +32,9 @@ class Prequential:
     ``confusion`` counts rows of true label i that were predicted as label j, in the order of ``labels``, which is that
     in which they were met; ``label_counts`` counts the rows of each label. ``repeat_errors`` and ``majority_errors``
     are those of two rules that learn nothing: repeat the last label, say the label met most often so far. Of streams
-    with several labels a row they are empty, and the measures made of them NaN.
+    with several labels a row they are empty, and the measures made of them NaN. All these count rows;
+    ``total_weight`` and ``weighted_errors`` are the weights of all rows and of those in ``errors``, None without
+    weights.
     """
 
     rows: int
@@ -56,11 +58,20 @@ class Prequential:
     label_counts: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     repeat_errors: int = 0
     majority_errors: int = 0
+    total_weight: float | None = None
+    weighted_errors: float | None = None
 
     @property
     def error(self) -> float:
         """The share of rows predicted wrongly before they were learned."""
         return self.errors / self.rows
+
+    @property
+    def weighted_error(self) -> float:
+        """The share of the weight of all rows that was predicted wrongly; without weights that of the rows."""
+        if self.total_weight is None or self.weighted_errors is None:
+            return self.error
+        return self.weighted_errors / self.total_weight
 
     @property
     def speed(self) -> float:

@@ -4,7 +4,8 @@
 
 This is the unique minimum of KL(N(w, S) || N(w_t, S_t)) + ((1 - <w, z>)^2 + z'Sz) / (2 r). Every update adds the same
 1 / r to the weight of its example, so that w is the ridge solution (r I + X)^{-1} sum z on the examples it was updated
-on, X = sum zz': their order is forgotten, only which they are depends on it.
+on, X = sum zz': their order is forgotten, only which they are depends on it. An example of weight k has r / k in place
+of r, and adds k / r: what k copies in a row do, as every one of them is short of the margin.
 
 The second-order Perceptron scores x by x'(a I + X + xx')^{-1} sum z over its mistakes; with r = a that is
 m / (1 + v / r), of the same sign, and so it is this rule asked on mistakes only.

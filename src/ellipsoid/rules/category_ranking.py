@@ -4,9 +4,10 @@ With right labels Y the error set is of pairs, and a step shares one unit, or le
 
     E = { (r, s) : r in Y, s not in Y, B_s >= B_r - margin },   tau = sum over E of alpha_rs (e_r - e_s),   alpha >= 0
 
-The Perceptron's alphas sum to one: all on the worst pair (``max``), equal (``uniform``), or as the excesses
-B_s - (B_r - margin) (``proportional``). U's margin over all pairs is at most the mean over those of a step, and
-``|tau|^2 <= 2``: the bounds of the multiclass family hold as they are, of rounds with a pair in the wrong order.
+The Perceptron's alphas sum to one, or to the weight of the example: all on the worst pair (``max``), equal
+(``uniform``), or as the excesses B_s - (B_r - margin) (``proportional``). U's margin over all pairs is at most the mean
+over those of a step, and ``|tau|^2 <= 2``: the bounds of the multiclass family hold as they are, of rounds with a pair
+in the wrong order.
 
 MIRA makes the smallest move: with A = |x|^2, and alphas that sum to at most one,
 
@@ -35,8 +36,8 @@ def _(rule, n, Y, t, energy, work):
     if scores[wrong] < scores[right] - rule.margin:
         return 0
     if rule.sharing == MAX:
-        work[WHO, 0], work[TAU, 0] = right, 1.0
-        work[WHO, 1], work[TAU, 1] = wrong, -1.0
+        work[WHO, 0], work[TAU, 0] = right, rule.size
+        work[WHO, 1], work[TAU, 1] = wrong, -rule.size
         return 2
     # All pairs tied exactly leave nothing to be proportional to.
     even = rule.sharing != PROPORTIONAL or scores[wrong] - (scores[right] - rule.margin) == 0.0
@@ -53,7 +54,7 @@ def _(rule, n, Y, t, energy, work):
                 part[s] -= blame
                 total += blame
     for r in range(n):
-        part[r] /= total
+        part[r] = part[r] / total * rule.size
     return listed(n, work)
 
 

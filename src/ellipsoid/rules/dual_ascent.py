@@ -8,6 +8,8 @@
     exact      the alpha in [0, C] that raises D most; where G is half a squared Euclidean norm that is `curvature`,
                the passive-aggressive step PA-I
 
+The alpha of an example of weight k lies in [0, C k].
+
 A zero row has loss `margin` under every w: it moves nothing, and its multiplier is worth alpha margin to the dual.
 
 Shalev-Shwartz and Singer (COLT 2006), equations 16 and 28, section 4.
@@ -25,6 +27,7 @@ from ellipsoid.engine.protocol import (
     share,
     share_sets,
     step,
+    weighted,
 )
 from ellipsoid.engine.tally import GAIN, LARGEST, WEIGHT
 from ellipsoid.links.protocol import risen, search
@@ -77,6 +80,11 @@ def _(rule, margin, tau, energy, tally):
     enter(tally, tau, tau * (rule.goal - margin - 0.5 * tau * energy), margin <= 0.0)
 
 
+@weighted.register(DualAscent)
+def _(rule, weight):
+    return DualAscent(rule.margin, rule.goal, rule.cap * weight, rule.step_kind)
+
+
 @on_zero_row.register(DualAscent)
 def _(rule, rep, tally):
     enter_zero(rule, tally)
@@ -109,6 +117,11 @@ def _(rule, n, y, energy, work):
 @share_sets.register(LinkedAscent)
 def _(rule, n, Y, t, energy, work):
     return lowest_against_highest(rule, n, Y, t, 0.5 * rule.pair * energy, work)
+
+
+@weighted.register(LinkedAscent)
+def _(rule, weight):
+    return LinkedAscent(rule.margin, rule.goal, rule.cap * weight, rule.step_kind, rule.pair)
 
 
 @on_zero_row.register(LinkedAscent)

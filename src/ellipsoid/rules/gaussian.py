@@ -16,7 +16,7 @@ from typing import NamedTuple
 from ellipsoid.ellipsoids.lead import lead_and_variance
 from ellipsoid.ellipsoids.protocol import cut, what_is_left
 from ellipsoid.ellipsoids.state import ASKED, LOG_SCALE, SHARE_LEFT
-from ellipsoid.engine.protocol import step, wants_label
+from ellipsoid.engine.protocol import step, wants_label, weighted
 
 from .arow import cut_of_arow
 from .confidence import STDEV, VARIANCE, cut_of_confidence
@@ -58,6 +58,12 @@ def _(rule, task, rep, rows, t, work, tally):
             return False
     rep.state[ASKED] += 1.0
     return True
+
+
+@weighted.register(GaussianRule)
+def _(rule, weight):
+    # AROW's; the others know of no other weight than 1.
+    return GaussianRule(rule.margin, rule.kind, rule.price / weight, rule.phi, rule.doubt)
 
 
 @what_is_left.register(GaussianRule)

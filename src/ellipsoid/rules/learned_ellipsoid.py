@@ -148,8 +148,11 @@ def _(task, scores, y):
 
 
 @compiled
-def learn_copies(rule, task, rep, rows, tally, work, start, stop):  # noqa: PLR0913 (every part of the protocol once)
-    """Learn rows start..stop as ``engine.learn`` does, by every copy; returns ``stop``, or ``-1 - flaw`` of one row."""
+def learn_copies(rule, task, rep, rows, tally, work, start, stop, weights):  # noqa: PLR0913 (as ``engine.learn``)
+    """Learn rows start..stop as ``engine.learn`` does, by every copy; returns ``stop``, or ``-1 - flaw`` of one row.
+
+    All weights are 1.
+    """
     if count(rows) == 1:
         found = flaw(rows, 0)
         if found:

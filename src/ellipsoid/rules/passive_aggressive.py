@@ -3,14 +3,15 @@
     min_u  1/2 |u - w|^2 + slack   s.t.  y <u, x> >= margin - xi,  xi >= 0
 
 with no slack (hard), slack C xi (PA-I) or C xi^2 (PA-II). Multiclass: the margin over the highest rival s, and the
-step is shared by the two rows, tau_y = -tau_s, where the energy is 2 |x|^2.
+step is shared by the two rows, tau_y = -tau_s, where the energy is 2 |x|^2. An example of weight k pays k times for its
+slack: PA-I with C k, which is what k copies in a row do, PA-II with the same.
 
 Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (JMLR 2006), sections 3 and 8.
 """
 
 from typing import NamedTuple
 
-from ellipsoid.engine.protocol import step
+from ellipsoid.engine.protocol import step, weighted
 
 
 class PassiveAggressiveRule(NamedTuple):
@@ -24,3 +25,8 @@ class PassiveAggressiveRule(NamedTuple):
 @step.register(PassiveAggressiveRule)
 def _(rule, margin, energy):
     return min(rule.cap, max(0.0, rule.margin - margin) / (energy + rule.ridge))
+
+
+@weighted.register(PassiveAggressiveRule)
+def _(rule, weight):
+    return PassiveAggressiveRule(rule.margin, rule.cap * weight, rule.ridge / weight)

@@ -3,7 +3,8 @@
     E = { r != y : B_r >= B_y - margin },   tau_y = 1,   tau_r <= 0 on E,   sum tau = 0
 
 ``uniform`` shares the blame equally, ``max`` gives it to the highest rival, ``proportional`` shares it as the excesses
-B_r - (B_y - margin) are. Ties belong to E. Binary: update when y <w, x> <= margin.
+B_r - (B_y - margin) are. Ties belong to E. Binary: update when y <w, x> <= margin. The step of an example of weight k
+is k times as long.
 
 Crammer & Singer (JMLR 2003), section 4; Rosenblatt (1958).
 """
@@ -11,27 +12,36 @@ Crammer & Singer (JMLR 2003), section 4; Rosenblatt (1958).
 from typing import NamedTuple
 
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import SCORES, TAU, WHO, share, step
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, share, step, weighted
 
 UNIFORM, MAX, PROPORTIONAL = range(3)
 SHARINGS = {"uniform": UNIFORM, "max": MAX, "proportional": PROPORTIONAL}
 
 
 class PerceptronRule(NamedTuple):
-    """``sharing`` is UNIFORM, MAX or PROPORTIONAL; ``margin`` >= 0 makes the rule aggressive."""
+    """``sharing`` is UNIFORM, MAX or PROPORTIONAL, ``margin`` >= 0 makes the rule aggressive, ``size`` is its step."""
 
     sharing: int
     margin: float
+    size: float
 
 
 @step.register(PerceptronRule)
 def _(rule, margin, energy):
-    return 1.0 if margin <= rule.margin else 0.0
+    return rule.size if margin <= rule.margin else 0.0
 
 
 @share.register(PerceptronRule)
 def _(rule, n, y, energy, work):
-    return share_blame(rule.sharing, rule.margin, n, y, work)
+    moves = share_blame(rule.sharing, rule.margin, n, y, work)
+    for k in range(moves):
+        work[TAU, k] *= rule.size
+    return moves
+
+
+@weighted.register(PerceptronRule)
+def _(rule, weight):
+    return PerceptronRule(rule.sharing, rule.margin, rule.size * weight)
 
 
 @helper()

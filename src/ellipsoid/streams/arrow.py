@@ -51,8 +51,8 @@ class ArrowTable:
         hashed = f" and {len(self._words)} of words, hashed to {self.options.hash_bits} bits" if self._words else ""
         return f"{name}, {len(self.columns)} columns of numbers{hashed}"
 
-    def pairs(self) -> Iterator[tuple[Any, Any]]:
-        """Rows and labels, batch by batch."""
+    def pairs(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Rows, labels and weights, batch by batch."""
         import pyarrow
 
         numbers, row = Numbers(), 0
@@ -64,10 +64,15 @@ class ArrowTable:
                 for start in range(0, batch.num_rows, BATCH_ROWS):
                     part = batch.slice(start, BATCH_ROWS)
                     X = self._features(part, row)
+                    weights = self._weights(part, row)
                     if label is None:
-                        yield X, None
-                    else:
-                        yield from self._labelled(X, part.column(label), row, numbers)
+                        yield X, None, weights
+                        row += part.num_rows
+                        continue
+                    done = 0
+                    for rows, y in self._labelled(X, part.column(label), row, numbers):
+                        yield rows, y, None if weights is None else weights[done : done + len(y)]
+                        done += len(y)
                     row += part.num_rows
         except (pyarrow.ArrowException, OSError) as error:
             raise ValueError(f"{self.origin.name}: not a readable {self.kind} file: {error}") from error
@@ -103,7 +108,7 @@ class ArrowTable:
         options, names = self.options, schema.names
         if len(set(names)) < len(names):
             raise ValueError(f"{self.origin.name} has two columns of one name: {', '.join(names)}")
-        wanted = [name for name in (options.label, *(options.columns or ())) if name is not None]
+        wanted = [name for name in (options.label, options.weights, *(options.columns or ())) if name is not None]
         unknown = [name for name in wanted if name not in names]
         if unknown:
             raise ValueError(f"{self.origin.name} has no column {unknown[0]!r}; it has {', '.join(names)}")
@@ -113,7 +118,7 @@ class ArrowTable:
             kind = schema.field(name).type
             if types.is_dictionary(kind):
                 kind = kind.value_type
-            if name == label:
+            if name in (label, options.weights):
                 continue
             if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
                 self.columns.append(name)
@@ -141,6 +146,18 @@ class ArrowTable:
             self._refuse_nulls(np.asarray(column.is_null()), name, row)
             hashes[:, j] = _hashes(column, hash_name(name), self.options.hash_bits)
         return beside(numbers, hashes, self.options.hash_bits)
+
+    def _weights(self, batch: Any, row: int) -> Any:
+        """What the rows count, None where no column says so."""
+        name = self.options.weights
+        if name is None:
+            return None
+        from pyarrow import types
+
+        kind = batch.column(name).type
+        if not (types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)):
+            raise ValueError(f"{self.origin.name}: the column {name!r} holds no numbers to weigh rows by")
+        return self._checked(_floats(batch.column(name)), name, row)
 
     def _checked(self, values: Any, name: str, row: int) -> Any:
         missing = np.isnan(values)

@@ -103,9 +103,13 @@ def _dataset(data: Dataset, options: Options) -> Stream:
 
 def _refuse_columns(name: str, options: Options, labels: bool = False) -> None:
     """Of what is no table no columns can be named; ``labels``: a label names something else there."""
-    for option, asked, what in (("label", options.label, "a column"), ("columns", options.columns, "columns")):
+    for option, asked, what in (
+        ("label", options.label, "a column"),
+        ("weights", options.weights, "a column"),
+        ("columns", options.columns, "columns"),
+    ):
         if asked is not None and not (labels and option == "label"):
-            verb = "names" if option == "label" else "name"
+            verb = "name" if option == "columns" else "names"
             raise ValueError(
                 f"{option} {verb} {what} of a table (CSV, JSON lines, Parquet, Arrow), and {name!r} is none"
             )

@@ -17,6 +17,8 @@ class Options:
         how the bytes are to be read, one of `FORMATS`; None asks the file's name;
     ``label``
         the label's column of a table, by name (default: the last), or member of JSON lines (default: ``label``);
+    ``weights``
+        the column of a table that says what each row counts, by name (default: none);
     ``labelled``
         False: the stream has no labels, or they are not wanted;
     ``columns``
@@ -51,6 +53,7 @@ class Options:
 
     format: str | None = None
     label: str | None = None
+    weights: str | None = None
     labelled: bool = True
     columns: tuple[str, ...] | None = None
     header: bool | None = None

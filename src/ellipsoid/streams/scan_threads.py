@@ -23,10 +23,10 @@ _PATIENCE = 1.0
 
 class Scanned(NamedTuple):
     """What is in a block: pieces of rows and labels, line feeds, the line and the sentence of the first flaw, counted
-    from the block's first line as 1, the expected sizes of a block like this, and importance weights passed over.
+    from the block's first line as 1, the expected sizes of a block like this, and importances other than 1.
     """
 
-    pieces: list[tuple[Any, Any]]
+    pieces: list[tuple[Any, ...]]
     lines: int
     flaw: tuple[int, str] | None
     density: Any

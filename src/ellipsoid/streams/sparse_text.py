@@ -12,7 +12,7 @@ from .blocks import Origin, TextBlock
 from .labels import Numbers
 from .options import Options
 from .scan.reasons import FULL
-from .scan.svmlight import SparseRows
+from .scan.svmlight import IMPORTANCE, SparseRows
 from .scan_threads import ABREAST, Scanned, side_by_side
 from .words import LineError, finite
 
@@ -50,19 +50,19 @@ class SparseText:
         """The sentence for the flaw at which a scan stopped."""
         raise NotImplementedError
 
-    def pieces(self, out: SparseRows, found: Any) -> tuple[Any, Any]:
-        """Rows, as wide as they need be, and labels of a scan."""
+    def pieces(self, out: SparseRows, found: Any) -> tuple[Any, ...]:
+        """Rows, as wide as they need be, and labels of a scan, and weights where rows have such."""
         raise NotImplementedError
 
-    def pairs(self) -> Iterator[tuple[Any, Any]]:
-        """Rows and labels, block by block."""
+    def pairs(self) -> Iterator[tuple[Any, ...]]:
+        """Rows and labels, and weights where rows have such, block by block."""
         numbers, width, lines, self.important = Numbers(), self.n_features or 1, 0, 0
         for done in self._blocks():
-            for X, labels in done.pieces:
+            for X, labels, *more in done.pieces:
                 width = max(width, X.shape[1])
                 X.resize(X.shape[0], width)
                 for part, y in numbers.pieces(labels):
-                    yield (X if len(y) == len(labels) else X[part]), y
+                    yield (X if len(y) == len(labels) else X[part]), y, *(weights[part] for weights in more)
             self.important += done.important
             if done.flaw is not None:
                 raise LineError(self.origin.name, lines + done.flaw[0], done.flaw[1])
@@ -126,6 +126,7 @@ class SparseText:
             np.empty(values, dtype=np.int32),
             np.empty(values),
             np.empty((hard, 3), dtype=np.int64),
+            np.empty(rows),
         )
 
     def _hard(self, block: TextBlock, out: SparseRows, found: Any) -> tuple[int, tuple[int, str] | None]:
@@ -134,7 +135,9 @@ class SparseText:
         """
         for which, begin, end in out.hard[: found.hard].tolist():
             value, place, row = 1.0, out.labels, -1 - which
-            if which >= 0:
+            if which <= IMPORTANCE:
+                place, row = out.weights, IMPORTANCE - which
+            elif which >= 0:
                 value, place = float(out.values[which]), out.values
                 row = int(np.searchsorted(out.indptr[: found.rows + 1], which, side="right")) - 1
             try:

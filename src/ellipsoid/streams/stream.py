@@ -19,23 +19,28 @@ from .arrays import ArrayRows
 from .datasets import Pair
 from .options import Options
 
-Pairs = Iterator[Pair]
+Pairs = Iterator[tuple[Any, ...]]
 
 
-class Chunk(NamedTuple):
-    """Consecutive rows of a stream.
+class _Rows(NamedTuple):
+    X: Any
+    y: Any
+    offset: int
+
+
+class Chunk(_Rows):
+    """Consecutive rows of a stream: ``X, y, offset``, and ``weights``.
 
     ``X`` is a 2-D array of numbers, a CSR matrix whose indices increase within a row, or (with ``dicts="keep"``) a list
     of dicts; ``y`` the labels, one per row (or a 0/1 matrix, one column per label), None where the stream has none;
-    ``offset`` the number of rows before the first of these.
+    ``offset`` the number of rows before the first of these. ``weights`` is what each row counts, None where the stream
+    does not say.
 
     A sparse stream does not know its width before its end: ``X.shape[1]`` never falls from one chunk to the next, but
     may rise, unless the stream was told ``n_features`` or hashes to ``2**bits`` columns.
     """
 
-    X: Any
-    y: Any
-    offset: int
+    weights: Any = None
 
 
 class Format(Protocol):
@@ -51,8 +56,8 @@ class Format(Protocol):
         """The format in words."""
 
     def pairs(self) -> Pairs:
-        """Rows and labels from the beginning, in pieces of bounded size (``piece`` says where to cut those that lie in
-        memory anyway).
+        """Rows and labels from the beginning, and weights where rows have such, in pieces of bounded size (``piece``
+        says where to cut those that lie in memory anyway).
         """
 
 
@@ -137,7 +142,7 @@ class Stream:
         """The chunks, of at most so many rows (None: as many as lie together)."""
         offset, skip = 0, self.options.skip
         most = most or getattr(self._format, "piece", None)
-        for X, y in read_ahead(self._format.pairs()) if self._ahead else self._format.pairs():
+        for X, y, *more in read_ahead(self._format.pairs()) if self._ahead else self._format.pairs():
             n = len(X) if isinstance(X, list) else X.shape[0]
             start = min(max(0, skip - offset), n)
             step = most or n
@@ -145,7 +150,10 @@ class Stream:
                 stop = min(n, start + step)
                 whole = stop - start == n
                 labels = None if y is None or not self.options.labelled else y if whole else y[start:stop]
-                yield Chunk(X if whole else X[start:stop], labels, offset + start)
+                chunk = Chunk(X if whole else X[start:stop], labels, offset + start)
+                if more and more[0] is not None:
+                    chunk.weights = more[0][start:stop]
+                yield chunk
                 start = stop
             offset += n
         if offset == 0:

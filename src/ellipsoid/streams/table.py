@@ -55,16 +55,17 @@ class Csv:
         header = f"{'no' if self._names is None else 'a'} header{' (detected)' if self.options.header is None else ''}"
         return f"CSV text between {_DELIMITERS[self._delimiter]}, {header}, {self._numbers} columns of numbers{hashed}"
 
-    def pairs(self) -> Iterator[tuple[Any, Any]]:
-        """Rows and labels, block by block."""
+    def pairs(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Rows, labels and weights, block by block."""
         self.n_features, self.columns, self._names, self._cells = None, None, None, None
         numbers, lines = Numbers(), 0
         for done in self._blocks():
-            for X, labels in done.pieces:
+            for X, labels, weights in done.pieces:
                 if labels is None or labels.dtype != np.float64:
-                    yield X, labels
+                    yield X, labels, weights
                 else:
-                    yield from ((X[part], y) for part, y in numbers.pieces(labels))
+                    for part, y in numbers.pieces(labels):
+                        yield X[part], y, None if weights is None else weights[part]
             if done.flaw is not None:
                 raise LineError(self.origin.name, lines + done.flaw[0], done.flaw[1])
             lines += done.lines
@@ -86,15 +87,17 @@ class Csv:
             note=lambda done: done.density,
         )
 
-    def _piece(self, block: TextBlock, out: scan.Cells, n: int) -> tuple[Any, Any]:
-        """Rows and labels of a scan: numbers, words, or None."""
-        X = out.numbers[:n]
+    def _piece(self, block: TextBlock, out: scan.Cells, n: int) -> tuple[Any, Any, Any]:
+        """Rows, labels (numbers, words, or None) and weights of a scan."""
+        X, weights = out.numbers[:n], None
+        if self.options.weights is not None:
+            X, weights = np.ascontiguousarray(X[:, :-1]), X[:, -1].copy()
         if self._hashes:
             X = beside(X, out.hashes[:n], self.options.hash_bits)
         purposes = self._columns.purpose
         if scan.NUMBER_LABEL in purposes:
-            return X, out.labels[:n]
-        return X, self._words(block, out.spans[:n]) if scan.TEXT_LABEL in purposes else None
+            return X, out.labels[:n], weights
+        return X, self._words(block, out.spans[:n]) if scan.TEXT_LABEL in purposes else None, weights
 
     def _words(self, block: TextBlock, spans: Any) -> Any:
         raw, known = bytes(block.raw), self._known
@@ -141,12 +144,14 @@ class Csv:
     def _arrange(self, names: list[str] | None, wordy: Any) -> None:
         """Give each column its purpose."""
         options, width = self.options, len(wordy)
-        if names is not None and len(set(names)) < width and (options.label is not None or options.columns is not None):
+        if names is not None and len(set(names)) < width and (options.label or options.weights or options.columns):
             raise ValueError(f"{self.origin.name} has two columns of one name: {', '.join(names)}")
         label = self._find(names, options.label, "label") if options.label is not None else width - 1
         chosen = list(
             range(width) if options.columns is None else [self._find(names, c, "columns") for c in options.columns]
         )
+        heavy = None if options.weights is None else self._find(names, options.weights, "weights")
+        chosen = [j for j in chosen if j != heavy]
         purpose = np.full(width, scan.IGNORED)
         purpose[chosen] = np.where(wordy, scan.TEXT, scan.NUMBER)[chosen]
         if options.labelled:
@@ -163,6 +168,13 @@ class Csv:
         self._columns = scan.TableColumns(purpose, place, seed)
         self._hashes = int((purpose == scan.TEXT).sum())
         self._numbers = int((purpose == scan.NUMBER).sum())
+        if heavy is not None:
+            if wordy[heavy] or heavy == label:
+                raise ValueError(
+                    f"{self.origin.name}: the column {options.weights!r} holds no numbers to weigh rows by"
+                )
+            # Behind the numbers of the features.
+            purpose[heavy], place[heavy] = scan.NUMBER, self._numbers
         self._known: dict[bytes, str] = {}
         if self._numbers + self._hashes == 0:
             raise ValueError(f"{self.origin.name} has no column of features beside the label")
@@ -190,8 +202,9 @@ class Csv:
             size = block.stop - position
             n = room_for(size, len(self._columns.purpose), density)
             text = scan.TEXT_LABEL in self._columns.purpose
+            columns = self._numbers + (self.options.weights is not None)
             out = scan.Cells(
-                np.empty((n, self._numbers)), np.empty((n, self._hashes), dtype=np.int64), np.empty(n),
+                np.empty((n, columns)), np.empty((n, self._hashes), dtype=np.int64), np.empty(n),
                 np.empty((n if text else 0, 2), dtype=np.int64), np.empty((room, 4), dtype=np.int64),
             )  # fmt: skip
             found = scan.TableStop(*scan.scan_table(block.text, position, block.stop, self._columns, rules, out))

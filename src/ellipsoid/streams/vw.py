@@ -15,6 +15,7 @@ from .words import token
 _SENTENCES = {
     reasons.NO_LABEL: "a line must begin with its label, a number, got {}",
     reasons.NO_BAR: "numbers and a tag must be followed by |, got {}",
+    reasons.NO_WEIGHT: "an importance must not be negative, got {}",
     reasons.NO_VALUE: "what follows a colon must be a number, got {}",
     reasons.NO_NAME: "a feature must have a name, got {}",
     reasons.OVERFLOW: "a value times the scale of its namespace must fit a float64 easily, got {}",
@@ -33,13 +34,15 @@ class VowpalWabbit(SparseText):
 
     @property
     def description(self) -> str:
-        """What is read, with what was passed over."""
-        weights = f"; {self.important} importance weights ignored" if self.important else ""
+        """What is read, with the number of importances other than 1."""
+        weights = f"; {self.important} importance weights" if self.important else ""
         return f"Vowpal Wabbit text, features hashed to {self.options.hash_bits} bits{weights}"
 
-    def pieces(self, out: SparseRows, found: Any) -> tuple[Any, Any]:
-        """Rows and labels of a scan."""
-        return matrix(out, found, 1 << self.options.hash_bits, hashed=True), out.labels[: found.rows]
+    def pieces(self, out: SparseRows, found: Any) -> tuple[Any, ...]:
+        """Rows, labels and importances of a scan; none where all are 1."""
+        X, n = matrix(out, found, 1 << self.options.hash_bits, hashed=True), found.rows
+        weights = out.weights[:n]
+        return (X, out.labels[:n], weights) if (weights != 1.0).any() else (X, out.labels[:n])
 
     def run(self, text: Any, position: int, stop: int, out: SparseRows) -> Any:
         """Scan lines from a position on."""

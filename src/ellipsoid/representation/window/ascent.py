@@ -1,6 +1,6 @@
 """Ascent of the dual over a window of examples: one alpha or two in closed form, more by coordinates.
 
-    max  b'a - a'K a / 2   over a in [0, C]^m,    with the gradient g = b - K a kept as a moves
+    max  b'a - a'K a / 2   over 0 <= a_i <= cap_i,    with the gradient g = b - K a kept as a moves
 
 Every step here raises the dual, and the newest alpha makes its exact step first, which alone secures the increase
 C mu(loss) of the theory: so any early stop keeps every guarantee. Sweeps of exact coordinate steps find out which
@@ -34,7 +34,8 @@ LEAST_PRODUCT = 1e-280
 
 
 class WindowDual(NamedTuple):
-    """For each example of a window its alpha, gradient ``margin - <z, theta>``, ``own`` = |z|^2, and its row of K.
+    """For each example of a window its alpha, gradient ``margin - <z, theta>``, ``own`` = |z|^2, its row of K, and its
+    cap, C times its weight.
 
     ``change`` is what the present round did to alpha. The rest is scratch: ``factor`` and ``step`` of a Newton step on
     the examples ``free``, ``slope`` what it does to the gradient. ``way`` is how far the round has gone, in sums that
@@ -45,6 +46,7 @@ class WindowDual(NamedTuple):
     gradient: np.ndarray
     own: np.ndarray
     gram: np.ndarray
+    cap: np.ndarray
     change: np.ndarray
     factor: np.ndarray
     step: np.ndarray
@@ -102,27 +104,27 @@ def stationary(b1, b2, K):
 
 
 @helper()
-def best_pair(a, g, K, cap):
+def best_pair(a, g, K, caps):
     """Both alphas of a window of two, jointly, the newest second; returns them and the gain of the dual.
 
     A stationary point inside the box is the maximum. Where there is none, or where K is singular, the maximum lies on
-    an edge of the box. With an infinite cap and a singular K there may be none; the exact step of the newest is always
+    an edge of the box. With infinite caps and a singular K there may be none; the exact step of the newest is always
     among those compared.
     """
     b1, b2 = g[0] + K[0] * a[0] + K[2] * a[1], g[1] + K[1] * a[1] + K[2] * a[0]
-    best1, best2 = a[0], edge(g[1] + K[1] * a[1], K[1], cap)
+    best1, best2 = a[0], edge(g[1] + K[1] * a[1], K[1], caps[1])
     best = rise(0.0, best2 - a[1], g, K)
     a1, a2 = stationary(b1, b2, K)
     # NaN is nowhere inside.
-    if 0.0 <= a1 <= cap and 0.0 <= a2 <= cap:
+    if 0.0 <= a1 <= caps[0] and 0.0 <= a2 <= caps[1]:
         gain = rise(a1 - a[0], a2 - a[1], g, K)
         return (a1, a2, gain) if gain > best else (best1, best2, best)
-    for side in range(2 if cap == inf else 4):
-        bound = 0.0 if side < 2 else cap
+    for side in range(2 if caps[0] == inf else 4):
+        bound = 0.0 if side < 2 else caps[side % 2]
         if side % 2 == 0:
-            a1, a2 = bound, edge(b2 - K[2] * bound, K[1], cap)
+            a1, a2 = bound, edge(b2 - K[2] * bound, K[1], caps[1])
         else:
-            a1, a2 = edge(b1 - K[2] * bound, K[0], cap), bound
+            a1, a2 = edge(b1 - K[2] * bound, K[0], caps[0]), bound
         gain = rise(a1 - a[0], a2 - a[1], g, K)
         if gain > best:
             best1, best2, best = a1, a2, gain
@@ -165,11 +167,11 @@ def precision(dual, members):
 
 
 @helper()
-def between(dual, cap, members):
-    """List the examples with alphas strictly between 0 and the cap, if there is room for them; returns how many."""
+def between(dual, members):
+    """List the examples with alphas strictly between 0 and their caps, if there is room for them; returns how many."""
     count = 0
     for i in range(members):
-        if 0.0 < dual.alpha[i] < cap:
+        if 0.0 < dual.alpha[i] < dual.cap[i]:
             if count == dual.free.shape[0]:
                 return 0
             dual.free[count] = i
@@ -224,7 +226,7 @@ def backward(L, step, count):
 
 
 @helper()
-def newton(dual, cap, count, members):
+def newton(dual, count, members):
     """One step of the ``count`` free alphas; returns the gain of the dual, and whether the box stopped it."""
     alpha, free, step, slope = dual.alpha, dual.free, dual.step, dual.slope
     count, endless = newton_step(dual, count, precision(dual, members))
@@ -239,7 +241,7 @@ def newton(dual, cap, count, members):
         for j in range(members):
             slope[j] += d * row[j]
         push += d * dual.gradient[i]
-        room = (cap - alpha[i]) if d > 0.0 else -alpha[i]
+        room = (dual.cap[i] - alpha[i]) if d > 0.0 else -alpha[i]
         if abs(room) < abs(d) * far:
             far, first = room / d, p
     bend = 0.0
@@ -252,9 +254,9 @@ def newton(dual, cap, count, members):
         dual.gradient[j] -= far * slope[j]
     for p in range(count):
         i, d = int(free[p]), step[p]
-        new = clip(alpha[i] + far * d, cap)
+        new = clip(alpha[i] + far * d, dual.cap[i])
         if p == first:
-            new = cap if d > 0.0 else 0.0
+            new = dual.cap[i] if d > 0.0 else 0.0
         change, length = abs(new - alpha[i]), sqrt(dual.own[i])
         dual.way[WAY_PATH] += change * length
         dual.way[WAY_SWAY] += change
@@ -266,26 +268,27 @@ def newton(dual, cap, count, members):
 
 
 @helper()
-def pair(rep, newest, cap):
+def pair(rep, newest):
     """The joint step of a window of two; returns the gain of the dual."""
     dual, other = rep.dual, 1 - newest
     for i in range(2):
         complete(rep, i)
     a, g = (dual.alpha[other], dual.alpha[newest]), (dual.gradient[other], dual.gradient[newest])
-    old, new, gain = best_pair(a, g, (dual.own[other], dual.own[newest], dual.gram[newest, other]), cap)
+    caps = dual.cap[other], dual.cap[newest]
+    old, new, gain = best_pair(a, g, (dual.own[other], dual.own[newest], dual.gram[newest, other]), caps)
     follow(dual, other, old, 2)
     follow(dual, newest, new, 2)
     return gain
 
 
 @helper()
-def sweep(rep, newest, members, cap, first):
+def sweep(rep, newest, members, first):
     """Exact steps of all alphas that ask for one, newest first; returns the gain, and whether none was needed."""
     dual = rep.dual
     enough, gain, content = precision(dual, members), 0.0, True
     for n in range(members):
         i = newest - n if n <= newest else newest - n + members
-        gradient, own, old = dual.gradient[i], dual.own[i], dual.alpha[i]
+        gradient, own, old, cap = dual.gradient[i], dual.own[i], dual.alpha[i], dual.cap[i]
         violation = abs(projected(gradient, old, cap))
         # The newest makes its first step in any case.
         if violation > enough or (first and n == 0):
@@ -299,22 +302,22 @@ def sweep(rep, newest, members, cap, first):
 
 
 @helper()
-def ascend(rep, newest, members, cap):
+def ascend(rep, newest, members):
     """Maximise the dual over the window; returns its gain, and whether it stopped before the maximum."""
     if members == 2 == rep.window:
-        return pair(rep, newest, cap), False
+        return pair(rep, newest), False
     gain = 0.0
     for n in range(MOST_SWEEPS):
-        more, content = sweep(rep, newest, members, cap, n == 0)
+        more, content = sweep(rep, newest, members, n == 0)
         gain += more
         if content or members == 1:
             return gain, False
         # On to the maximum of the face: each step but the last sends an alpha to its bound.
         going = True
         while going:
-            count = between(rep.dual, cap, members)
+            count = between(rep.dual, members)
             for p in range(count):
                 complete(rep, int(rep.dual.free[p]))
-            more, going = newton(rep.dual, cap, count, members) if count > 1 else (0.0, False)
+            more, going = newton(rep.dual, count, members) if count > 1 else (0.0, False)
             gain += more
     return gain, True

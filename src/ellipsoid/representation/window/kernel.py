@@ -33,10 +33,12 @@ class WindowExpansion(ExpansionTable):
     goes on.
     """
 
-    def __init__(self, kernel: KernelSpec, *, average: bool, constant: float, sparse: bool, window: int) -> None:
+    def __init__(
+        self, kernel: KernelSpec, *, average: bool, constant: float, sparse: bool, window: int, cap: float
+    ) -> None:
         super().__init__(kernel, average=average, constant=constant, sparse=sparse)
         self.constant, self.mixed = constant, False
-        self.slots = Slots(window, "late")
+        self.slots = Slots(window, cap, "late")
         self.recent = Block(self._no_rows(0), np.zeros(0), np.zeros(0, dtype=np.int64))
         self.recent_gram: Floats = np.zeros((0, 0))
         self._note()

@@ -275,7 +275,7 @@ def admit(rep, rule, rows, t, moves, work, tally):
     if moves == 2:
         z[PAIR_RIVAL], z[PAIR_RIVAL_SIGN] = work[WHO, 1], work[TAU, 1]
         margin += work[TAU, 1] * work[SCORES, int(work[WHO, 1])]
-    rep.dual.alpha[i], rep.known[i] = 0.0, -1.0
+    rep.dual.alpha[i], rep.known[i], rep.dual.cap[i] = 0.0, -1.0, rule.cap
     rep.dual.own[i], rep.dual.gradient[i] = moves * work[SPARE, 0], rule.goal - margin
     if work[SPARE, 0] < TINY:
         # Its alpha is the cap whatever happens, which the sums of the run know; no other example feels it.
@@ -291,7 +291,7 @@ def _(rep, rule, rows, t, moves, work, tally):
     if rep.dual.gradient[newest] <= 0.0 and numbers[UNDONE] == 0.0:
         return False
     members = min(int(numbers[SEEN]), rep.dual.alpha.shape[0])
-    gain, undone = ascend(rep, newest, members, rule.cap)
+    gain, undone = ascend(rep, newest, members)
     if margin <= 0.0:
         tally[GAIN] += gain
     numbers[UNDONE] = 1.0 if undone else 0.0

@@ -16,13 +16,15 @@ ALL = 1 << 62
 FIRST_SLOTS, NEWTON = 16, 512
 
 # Arrays with a row for each slot, and the shape of a row.
-PER_SLOT: dict[str, tuple[int, ...]] = {"alpha": (), "gradient": (), "own": (), "pairs": (4,), "known": ()}
+PER_SLOT: dict[str, tuple[int, ...]] = {"alpha": (), "gradient": (), "own": (), "pairs": (4,), "known": (), "cap": ()}
 
 
 class Slots:
     """Everything about the last ``window`` examples but the examples themselves; ``more`` names numbers to keep too.
 
-    >>> slots = Slots(40)
+    ``usual`` is the cap of an example of weight 1: a file holds caps where there are others.
+
+    >>> slots = Slots(40, 1.0)
     >>> slots.count, slots.members
     (16, 0)
     >>> slots.grow(100)
@@ -30,8 +32,8 @@ class Slots:
     40
     """
 
-    def __init__(self, window: int, *more: str) -> None:
-        self.window = window
+    def __init__(self, window: int, usual: float, *more: str) -> None:
+        self.window, self.usual = window, usual
         self.per_slot = {**PER_SLOT, **dict.fromkeys(more, ())}
         self.numbers: Floats = np.zeros(WINDOW_NUMBERS)
         self.count = min(window, FIRST_SLOTS)
@@ -63,7 +65,8 @@ class Slots:
         """What the ascent works on, with scratch of its own."""
         arrays, small = self.arrays, min(self.count, NEWTON)
         return WindowDual(
-            arrays["alpha"], arrays["gradient"], arrays["own"], arrays["gram"], np.zeros(self.count),
+            arrays["alpha"], arrays["gradient"], arrays["own"], arrays["gram"], arrays["cap"],
+            np.zeros(self.count),
             np.zeros((small, small)), np.zeros(small), np.zeros(self.count), np.zeros(small), np.zeros(WAY),
         )  # fmt: skip
 
@@ -97,6 +100,8 @@ class Slots:
         """Arrays that hold everything, trimmed of spare capacity."""
         m = self.members
         arrays = {f"window_{name}": self.arrays[name][:m].copy() for name in self.per_slot}
+        if (arrays["window_cap"] == self.usual).all():
+            del arrays["window_cap"]
         arrays["window_gram"] = self.arrays["gram"][:m, :m].copy()
         numbers = self.numbers.copy()
         numbers[TAIL] = 0.0
@@ -107,6 +112,7 @@ class Slots:
         numbers, m = arrays["window_numbers"], len(arrays["window_alpha"])
         if numbers.shape != self.numbers.shape:
             raise ValueError("the numbers of its window have the wrong shape")
+        arrays = {"window_cap": np.full(m, self.usual), **arrays}
         seen = int(numbers[SEEN])
         if m != min(seen, self.window) or seen != numbers[SEEN]:
             raise ValueError("its window has another size than its parameters say")
@@ -114,6 +120,8 @@ class Slots:
         for name, shape in shapes.items():
             if arrays[f"window_{name}"].shape != shape:
                 raise ValueError(f"its array 'window_{name}' has the wrong shape {arrays[f'window_{name}'].shape}")
+        if not ((arrays["window_cap"] > 0.0) & (arrays["window_alpha"] <= arrays["window_cap"])).all():
+            raise ValueError("the alphas of its window are beyond their caps")
         who = arrays["window_pairs"][:, [PAIR_BLOCK, PAIR_RIVAL]]
         if m and not (who.min() >= -1.0 and who.max() < functions and (who == np.floor(who)).all()):
             raise ValueError("its window holds examples of classes that are not there")

@@ -16,13 +16,13 @@ from .slots import Slots
 class WindowTable(Table):
     """A linear table and the last ``window`` examples with their alphas.
 
-    >>> table = WindowTable(LinearTable(by_class=True, average=False), window=3, constant=1.0)
+    >>> table = WindowTable(LinearTable(by_class=True, average=False), window=3, constant=1.0, cap=1.0)
     >>> table.reserve(1, 5), table.slots.count, table.X.shape
     (True, 3, (3, 5))
     """
 
-    def __init__(self, linear: LinearTable, *, window: int, constant: float) -> None:
-        self.linear, self.slots, self.constant = linear, Slots(window), constant
+    def __init__(self, linear: LinearTable, *, window: int, constant: float, cap: float) -> None:
+        self.linear, self.slots, self.constant = linear, Slots(window, cap), constant
         self.X: Floats = np.zeros((self.slots.count if self.by_class else 0, 0))
         self.data: Floats = np.zeros(0)
         self.indices: NDArray[np.int64] = np.zeros(0, dtype=np.int64)

@@ -32,10 +32,16 @@ from .reasons import (
 _BEYOND = 1 << 58
 
 
-class SparseRows(NamedTuple):
-    """Where a scan writes: labels, CSR rows, and numerals left to Python, (place of the value or -1 - row, begin, end).
+# The place of a numeral that is a weight.
+IMPORTANCE = -(1 << 40)
 
-    The value of a numeral that is left is 1, or the scale by which it is to be multiplied.
+
+class SparseRows(NamedTuple):
+    """Where a scan writes: labels, CSR rows, and numerals left to Python, (place of the value, -1 - row for a label or
+    IMPORTANCE - row, begin, end).
+
+    The value of a numeral that is left is 1, or the scale by which it is to be multiplied. ``weights`` are those of the
+    rows, for a format that has them.
     """
 
     labels: Any
@@ -43,6 +49,7 @@ class SparseRows(NamedTuple):
     indices: Any
     values: Any
     hard: Any
+    weights: Any
 
 
 class SvmlightRules(NamedTuple):

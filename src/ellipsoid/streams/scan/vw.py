@@ -2,8 +2,8 @@
 
 ``label [importance [base]] ['tag] |namespace[:scale] feature[:value] … |namespace …``. A feature without a value has
 the value 1; the scale of a namespace multiplies the values behind it. The column of a feature is the hash of its
-name, seeded with the hash of its namespace. Importance, base and tag are passed over, and importances other than 1
-are counted.
+name, seeded with the hash of its namespace. An importance is the weight of its line, 1 by default; those other than 1
+are counted. Base and tag are passed over.
 
 A scan stops before the first line that does not fit its arrays, or that is wrong; its caller goes on from there.
 """
@@ -15,7 +15,8 @@ import numpy as np
 from .compiled import at, inlined, scanner
 from .hashing import murmur3
 from .numerals import HARD, NO_NUMERAL, READ, common, numeral
-from .reasons import FULL, NO_BAR, NO_FLAW, NO_LABEL, NO_NAME, NO_VALUE, OVERFLOW
+from .reasons import FULL, NO_BAR, NO_FLAW, NO_LABEL, NO_NAME, NO_VALUE, NO_WEIGHT, OVERFLOW
+from .svmlight import IMPORTANCE
 
 _LARGEST = np.finfo(np.float64).max
 
@@ -73,7 +74,7 @@ def scan_vw(text, start, stop, rules, out):
             lines += 1
             continue
         reason = FULL if row == out.labels.size else NO_FLAW
-        out_label, numbers = 0.0, 0
+        out_label, weight, numbers = 0.0, 1.0, 0
         # Before the first bar: up to three numbers, then a tag, which begins with an apostrophe or touches the bar.
         while reason == NO_FLAW and c != 124:
             begin = p
@@ -99,8 +100,18 @@ def scan_vw(text, start, stop, rules, out):
                         break
                     out.hard[at(hard), 0], out.hard[at(hard), 1], out.hard[at(hard), 2] = -1 - row, begin, p
                     hard += 1
-            elif numbers == 1 and value != 1.0:
-                important += 1
+            elif numbers == 1:
+                weight = value
+                if text[at(begin)] == 45:
+                    p, reason = begin, NO_WEIGHT
+                    break
+                if status == HARD:
+                    if hard == out.hard.shape[0]:
+                        reason = FULL
+                        break
+                    weight = 0.0
+                    out.hard[at(hard), 0], out.hard[at(hard), 1], out.hard[at(hard), 2] = IMPORTANCE - row, begin, p
+                    hard += 1
             numbers += 1
             c = text[at(p)]
             while c == 32 or c == 9 or c == 13:
@@ -161,7 +172,9 @@ def scan_vw(text, start, stop, rules, out):
                 k += 1
         if reason != NO_FLAW:
             return VwStop(reason, line if reason == FULL else p, lines, row, line_k, line_hard, important)
-        out.labels[at(row)] = out_label
+        out.labels[at(row)], out.weights[at(row)] = out_label, weight
+        if weight != 1.0:
+            important += 1
         p += 1
         lines += 1
         row += 1

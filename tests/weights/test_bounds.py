@@ -1,0 +1,64 @@
+"""Bounds of weighted runs: never exceeded, on random streams of rows and weights of any size."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from ellipsoid import AROW, OnlineSVM, PassiveAggressive, Perceptron, QuasiAdditive
+
+MODELS = [
+    PassiveAggressive(C=0.1),
+    PassiveAggressive(C=30.0),
+    PassiveAggressive(variant="II", C=0.1),
+    PassiveAggressive(C=0.1, kernel="rbf", gamma=0.5),
+    Perceptron(),
+    Perceptron(margin=0.3, multiclass="uniform"),
+    Perceptron(multiclass="ovr"),
+    QuasiAdditive(C=0.5),
+    QuasiAdditive(update="fixed"),
+    QuasiAdditive(link="p-norm", update="adaptive"),
+    OnlineSVM(window=3, C=0.5),
+    OnlineSVM(window=4, C=0.5, kernel="rbf", gamma=0.5),
+    AROW(),
+]
+
+
+def stream(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 40))
+    X = rng.normal(size=(n, 3)) * 10.0 ** rng.uniform(-2, 2)
+    y = rng.integers(0, 2 + seed % 2, n) if seed % 3 else (X[:, 0] > 0.0).astype(int)
+    return X, y, 10.0 ** rng.uniform(-2, 2, n)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_no_bound_is_ever_exceeded(model):
+    finite = 0
+    for seed in range(12):
+        X, y, weights = stream(seed)
+        found = (
+            clone(model).partial_fit(X, y, classes=range(3 if seed % 2 else 2), sample_weight=weights).certificates()
+        )
+        assert all(each.observed <= each.bound for each in found), (seed, found)
+        finite += sum(each.bound < np.inf for each in found)
+    assert finite > 0 or isinstance(model, AROW) or model.multiclass == "ovr"
+
+
+@pytest.mark.parametrize("model", [PassiveAggressive(C=0.5), Perceptron()], ids=repr)
+def test_separable_streams_have_a_finite_bound_on_the_weight_of_their_mistakes(model):
+    X, _, weights = stream(1)
+    y = (X @ [1.0, -2.0, 0.5] > 0.0).astype(int)
+    trained = clone(model).partial_fit(X, y, classes=[0, 1], sample_weight=weights)
+    bound = {each.name: each for each in trained.certificates([10.0, -20.0, 5.0])}["weighted mistakes"]
+    wrong = clone(model).learn_predict(X, y, classes=[0, 1], sample_weight=weights) != y
+    # A tie counts as a mistake, and may have been broken rightly.
+    assert weights[wrong].sum() <= bound.observed * (1.0 + 1e-9) <= bound.bound < np.inf
+
+
+def test_a_run_that_mixes_weighted_and_plain_calls_is_one_run():
+    X, y, weights = stream(2)
+    parts = PassiveAggressive(C=0.2).partial_fit(X, y, classes=[0, 1]).partial_fit(X, y, sample_weight=weights)
+    whole = PassiveAggressive(C=0.2).partial_fit(
+        np.tile(X, (2, 1)), np.tile(y, 2), classes=[0, 1], sample_weight=np.r_[np.ones(len(y)), weights]
+    )
+    assert parts.certificates() == whole.certificates()
