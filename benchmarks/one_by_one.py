@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellipsoid.engine import Dense, Multiclass, entry, learn
+from ellipsoid.engine import NO_WEIGHTS, Dense, Multiclass, entry, learn
 from ellipsoid.engine.generic import SUM, generic
 from ellipsoid.engine.protocol import TAU, WHO, WORK_ROWS, absorb, norm2, room, score
 from ellipsoid.engine.tally import SIZE
@@ -107,7 +107,7 @@ def prepared(rule: Any, kernel: Any, X: Any, y: Any, state: tuple[Any, Any, int]
     rep = kind(kernel, patterns, rows, np.array([used]))
     task = Multiclass(y[None].astype(np.int64), 0, coef.shape[1])
     work = np.zeros((WORK_ROWS, 8 * (coef.shape[1] // 8 + 2)))
-    args = (rule, task, rep, Dense(np.ascontiguousarray(X), 0.0), np.zeros(SIZE), work, 0, len(X))
+    args = (rule, task, rep, Dense(np.ascontiguousarray(X), 0.0), np.zeros(SIZE), work, 0, len(X), NO_WEIGHTS)
     call = entry(learn, *args)
 
     def run() -> int:

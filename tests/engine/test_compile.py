@@ -131,8 +131,8 @@ def test_cached_code_is_used_and_never_stale(copied):
 
     rule = home / "rules" / "perceptron.py"
     text = rule.read_text("utf-8")
-    assert "return 1.0 if margin" in text
-    rule.write_text(text.replace("return 1.0 if margin", "return 5.0 if margin"), "utf-8")
+    assert "return rule.size if margin" in text
+    rule.write_text(text.replace("return rule.size if margin", "return 5.0 if margin"), "utf-8")
     second, _, compiled = run().rsplit(" ", 2)
     assert second == "[[5.0, -5.0]]", "an edit in a rule's file must reach the compiled loop"
     assert int(compiled) > 0

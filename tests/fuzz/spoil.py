@@ -105,8 +105,8 @@ DICTS = {
     "nan": {"f0": np.nan},
     "inf of a new name": {"f0": 1.0, "never heard of": np.inf},
     "huge": {"f0": 1e200},
-    "a word": {"f0": 1.0, "never heard of": "red"},
-    "None": {"f0": None},
+    "a list": {"f0": 1.0, "never heard of": ["red"]},
+    "a set": {"f0": {1.0}},
 }
 
 CLASSES = {
