@@ -41,7 +41,7 @@ autodoc_default_options = {
 nitpicky = True
 nitpick_ignore_regex = [
     ("py:class", r"(?!ellipsoid\.[A-Z]\w*$|[A-Z][A-Za-z]+$).*"),
-    ("py:class", "Models|Path|Any|RandomState"),
+    ("py:class", "Models|Path|Any|RandomState|True"),
     ("py:obj", r"ellipsoid\.datasets\.\w+"),
 ]
 

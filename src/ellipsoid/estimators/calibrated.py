@@ -47,12 +47,6 @@ class Calibrated(Wrapper):
     ----------
     learner_
         The clone that has learned.
-    slope_ : float
-        Of the scores divided by ``scale_``.
-    biases_ : array, one for each label; they sum to zero
-    scale_ : float
-        The running mean of half the distance between the highest and the lowest score of a row.
-
     Examples
     --------
     >>> from sklearn.datasets import load_breast_cancer
@@ -231,18 +225,18 @@ class Calibrated(Wrapper):
 
     @property
     def slope_(self) -> float:
-        """What scores, divided by their scale, are multiplied by."""
+        """What scores, divided by ``scale_``, are multiplied by."""
         return float(self._calibration("slope_").table[PARAMETERS, 0])
 
     @property
     def biases_(self) -> NDArray[np.float64]:
-        """What is added for each label."""
+        """What is added for each label; they sum to zero."""
         biases: NDArray[np.float64] = self._calibration("biases_").table[PARAMETERS, 1:].copy()
         return biases
 
     @property
     def scale_(self) -> float:
-        """What scores are divided by."""
+        """What scores are divided by: the mean of half the distance between a row's highest and its lowest."""
         return float(self._calibration("scale_").spread[MEAN_SPREAD])
 
     def _calibration(self, name: str) -> Calibration:
