@@ -50,11 +50,14 @@ class LateLabels:
         self.rows: Any = None
         self.labels: Any = None
         self.weights: Any = None
+        self.classes: Any = None
 
     def learn_predict(self, X: Any, y: Any, classes: Any, weight: Any = None) -> Any:
         """Predict the rows of X, each before the row that came ``delay`` rows earlier is learned."""
         if y.ndim == 2:
             raise ValueError("labels that come late must be one a row, not a matrix of them")
+        # Announced with rows that wait, and for the first that are learned.
+        self.classes = self.classes if classes is None else classes
         waiting = 0 if self.rows is None else len(self.labels)
         rows = X if self.rows is None else _joined(self.rows, X)
         labels = y if self.labels is None else np.concatenate([self.labels, y])
@@ -69,8 +72,9 @@ class LateLabels:
         if learned > 0:
             shown = rows[waiting + at_once :]
             told[at_once:] = predict_then_learn(
-                self.model, shown, rows[:learned], labels[:learned], classes, self._own(slice(learned))
+                self.model, shown, rows[:learned], labels[:learned], self.classes, self._own(slice(learned))
             )
+            self.classes = None
         kept = max(0, learned)
         self.rows, self.labels, self.weights = rows[kept:], labels[kept:], self._own(slice(kept, None))
         return told
@@ -95,8 +99,8 @@ class LateLabels:
                 self.model.learn_one(example, label, **({} if self.weights is None else {"weight": weight}))
         else:
             given = {} if self.weights is None else {"sample_weight": self.weights}
-            self.model.partial_fit(self.rows, self.labels, **given)
-        self.rows = self.labels = self.weights = None
+            self.model.partial_fit(self.rows, self.labels, classes=self.classes, **given)
+        self.rows = self.labels = self.weights = self.classes = None
 
 
 def _joined(before: Any, after: Any) -> Any:
