@@ -29,6 +29,7 @@ def compile_ahead(model: Any, path: str, options: dict[str, Any]) -> None:
     changed = {key: value for key, value in learner.get_params(deep=False).items() if _plain(value)}
     told = {key: value for key, value in options.items() if value is not None and _plain(value)}
     path = os.path.abspath(path)
+    compile_server.ahead_of = "ellipsoid.streams."
     compile_server.ahead = (
         f"{BEGIN}ahead.compile_reader({path!r}, {told!r})",
         f"{BEGIN}ahead.compile_loop({type(learner).__name__!r}, {changed!r}, {path!r}, {told!r})",

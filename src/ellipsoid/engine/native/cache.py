@@ -67,7 +67,7 @@ class DigestCache(FunctionCache):
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             found = self._load_overload(sig, target_context) or self._load_shipped(sig, target_context)
-            if found is None and compile_server.open and compile_server.run_ahead():
+            if found is None and compile_server.open and compile_server.run_ahead(self._py_func.__module__):
                 found = self._load_overload(sig, target_context)
             if found is None and compile_server.open:
                 compile_server.request(self._py_func, sig, dict.fromkeys(source.__module__ for source, _ in SOURCES))

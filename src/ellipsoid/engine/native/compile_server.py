@@ -31,16 +31,18 @@ class CompileServer:
     open = False
     # Told before each wait, so that whoever looks on knows what is happening.
     tell: Callable[[], object] | None = None
-    # Programs, as text, for processes that compile what will be asked for.
+    # Programs, as text, for processes that compile what will be asked for, should a module of this package be missing
+    # first; where it is there, little is left to be done side by side.
     ahead: tuple[str, ...] = ()
+    ahead_of = ""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def run_ahead(self) -> bool:
-        """Run the programs that go ahead, once, side by side, and wait for them; False where there are none."""
+    def run_ahead(self, module: str) -> bool:
+        """Run the programs that go ahead, if this is the module to do so for, side by side; False where nothing ran."""
         programs, self.ahead = self.ahead, ()
-        if not programs:
+        if not programs or not module.startswith(self.ahead_of):
             return False
         if self.tell is not None:
             self.tell()
