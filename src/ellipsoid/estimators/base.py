@@ -128,7 +128,9 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
 
         self._make_passes(learner, rows, ledger[CODES], make_pass, held)
         if learner.class_weight == "balanced":
-            weights.count_learned(learner, {}, labels, learner.rounds // source.n)
+            values, often = np.unique(labels, return_counts=True)
+            passes = learner.rounds // source.n
+            learner.counted = dict(zip(values.tolist(), (passes * often).tolist(), strict=True)), learner.rounds, []
         learner.row_weights = NO_WEIGHTS
         self._install(learner)
 
@@ -209,12 +211,13 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         if are_named(X):
             X, names = rows_of(X, {} if core is None else core.features)
         learner, source, labels, known, weight = self._examined(X, y, classes, weight, bool(watch))
-        counts = learner.counts
         if core is not None:
             self._note_names(X, reset=False)
         predictions = np.empty(source.n, dtype=object) if watch else None
         seen = None if shown is None else RowSource(shown, learner.constant)
         first = before_it_grows(core, seen or source) if watch else None
+        if learner.class_weight == "balanced":
+            learner.counted = learner.counts, learner.rounds, labels.tolist()
         before, mark = self.__dict__.copy(), learner.mark()
         try:
             if core is None:
@@ -238,10 +241,6 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         finally:
             learner.witness = None
             learner.row_weights = NO_WEIGHTS
-            if learner.class_weight == "balanced":
-                without_interrupts(
-                    lambda: weights.count_learned(learner, counts, labels[: learner.rounds - mark.rounds])
-                )
 
     def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Floats, watch: bool) -> tuple[Any, ...]:
         """The learner, rows, labels, labels to make known, and weights of a call; nothing has changed if it raises."""

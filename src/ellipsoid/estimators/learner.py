@@ -4,6 +4,7 @@ A learner knows its labels, its features and its tables; an estimator is a shell
 for the first time split a chunk into segments: the loop itself runs with a fixed set of classes.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -64,9 +65,10 @@ class Learner:
         self.features: dict[Any, int] | None = None
         # Weights of the rows that are being learned, by their number in the block; empty: all are 1.
         self.row_weights = NO_WEIGHTS
-        # What a class counts, and of each label the rows learned so far, where that is "balanced".
+        # What a class counts. Where that is "balanced": the rows of each label up to the last call, how many that were,
+        # and the labels of the call. What was learned of these the rounds tell, also after an interrupt.
         self.class_weight: Any = None
-        self.counts: dict[Any, int] = {}
+        self.counted: tuple[dict[Any, int], int, list[Any]] = ({}, 0, [])
         # The shell's parameters when learning started; they may be set anew for the next start at any time.
         self.started: dict[str, Any] = {}
         # Made by `open`, when the first rows have come.
@@ -100,6 +102,13 @@ class Learner:
     def rounds(self) -> int:
         """Examples seen."""
         return int(self.tally[tallies.ROUNDS])
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        """Of each label the rows learned so far, where classes are balanced."""
+        before, rounds, labels = self.counted
+        more = Counter(labels[: self.rounds - rounds])
+        return {label: before.get(label, 0) + more[label] for label in {**before, **more}}
 
     @property
     def learns_single_rows(self) -> bool:

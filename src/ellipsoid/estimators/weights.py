@@ -3,7 +3,6 @@
 A row of weight 0 was never there. All that is wrong with a weight is said, with its row, before anything is learned.
 """
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -125,17 +124,11 @@ def balance(code: NDArray[np.int64], before: NDArray[np.int64], counts: dict[Any
     return np.asarray((sum(counts.values()) + np.arange(1, len(code) + 1)) / (known * of_label), dtype=np.float64)
 
 
-def count_learned(learner: Learner, before: dict[Any, int], labels: NDArray[Any], times: int = 1) -> None:
-    """Let a learner know how many rows of each label it has learned: those before, and these."""
-    more = Counter(labels.tolist())
-    learner.counts = {label: before.get(label, 0) + times * more[label] for label in {**before, **more}}
-
-
 def restored_counts(learner: Learner, array: NDArray[Any]) -> None:
     """Take back the counts of a file."""
     if array.shape != (len(learner.labels),) or (array < 0).any() or array.sum() != learner.rounds:
         raise ValueError("its counts of labels are not those of its rows")
-    learner.counts = dict(zip(learner.labels.values, map(int, array), strict=True))
+    learner.counted = dict(zip(learner.labels.values, map(int, array), strict=True)), learner.rounds, []
 
 
 def settled(weights: Floats, weighs: bool, name: str) -> Floats:
