@@ -129,3 +129,26 @@ def test_a_bad_row_changes_nothing():
     with pytest.raises(ValueError, match="row 7 of X holds NaN"):
         model.partial_fit(bad, y[50:])
     assert {name: array.tobytes() for name, array in model._core.table.state(3).items()} == before
+
+
+def lopsided(A, B):
+    """No kernel: k(a, b) is not k(b, a)."""
+    return (1.0 + 0.1 * np.tanh(A[:, :1])) / (1.0 + np.abs(A[:, :1] - B[:, 0]))
+
+
+def even(A, B):
+    return np.exp(-np.abs(A[:, :1] - B[:, 0]))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("kernel", [lopsided, even])
+def test_values_that_are_those_of_no_kernel_have_no_bounds(kernel):
+    refuted = 0
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        X, y = rng.integers(-2, 3, size=(25, 1)).astype(float), rng.integers(0, 2, 25)
+        model = OnlineSVM(kernel=kernel, C=88.5, margin=0.0157, window=16).partial_fit(X, y, classes=[0, 1])
+        bounds = model.certificates()
+        assert all(bound.observed <= bound.bound for bound in bounds)
+        refuted += "not those of a kernel" in bounds[0].holds_if
+    assert (refuted > 0) == (kernel is lopsided)

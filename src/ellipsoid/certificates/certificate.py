@@ -19,6 +19,6 @@ class Certificate(NamedTuple):
     holds_if: str
 
 
-def unproved(certificates: list[Certificate]) -> list[Certificate]:
+def unproved(certificates: list[Certificate], why: str = "no bound is proved with weights") -> list[Certificate]:
     """The same quantities where no bound is proved, as for a learner whose proof knows of no weights."""
-    return [each._replace(bound=inf, holds_if="no bound is proved with weights") for each in certificates]
+    return [each._replace(bound=inf, holds_if=why) for each in certificates]

@@ -262,8 +262,13 @@ class OnlineSVM(WeightParameters, KernelClassifier):
             increase = 0.0
         condition = "|z| at most the largest one of an update; no zero row where C is infinite"
         mistakes = [dual.mistakes(run, best_multiple(held), self.mistakes_, increase, condition)]
-        return [
+        bounds = [
             *dual.running(run, held),
             dual.gains(run, float(tally[tallies.GAIN]), self.mistakes_, never_falls=True),
             *(unproved(mistakes) if tally[tallies.WEIGHED] else mistakes),
         ]
+        kernel = self._started_with("kernel")
+        given = callable(kernel) or kernel == "precomputed"
+        # No kernel does that: the values that were given are not symmetric, or belong to no inner product.
+        refuted = given and any(bound.observed > bound.bound for bound in bounds)
+        return unproved(bounds, "the values that were given are not those of a kernel") if refuted else bounds
