@@ -65,8 +65,12 @@ class MeasuredComparator(NamedTuple):
 
 
 def uncertainty(dim: float, updates: float, logarithms: float, steep: float, cancels: bool) -> float:
-    """The share that so many updates leave uncertain; ``steep`` bounds B^{-1}, ``cancels``: B is a difference."""
-    worst = steep if cancels else sqrt(steep)
+    """The share that so many updates leave uncertain; ``steep`` bounds B^{-1}, ``cancels``: B is a difference.
+
+    What is lost in a difference is a share of its terms, ``steep`` times as much of B, and as much again of what is
+    measured by B^{-1}.
+    """
+    worst = steep * steep if cancels else sqrt(steep)
     return 16.0 * UNIT * (updates + 8.0) * (dim + 8.0 + abs(logarithms)) * worst
 
 
