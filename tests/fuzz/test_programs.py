@@ -12,6 +12,7 @@ from ellipsoid.estimators.learner import Learner
 from .campaign import failures, report
 from .grid import FAMILIES, ROOM, seeds_of
 from .program import program, shrunk
+from .world import Stream, World
 
 ADDITIVE = ("Perceptron", "PassiveAggressive", "MIRA")
 
@@ -245,3 +246,14 @@ def test_a_crash_is_a_failure_of_the_program_that_was_running():
     found = failures([range(10_000, 10_002), range(30_000, 30_001)], ["-c", DEADLY])
     assert list(found) == [10_001]
     assert "-6" in found[10_001]
+
+
+@pytest.mark.interpreted
+def test_a_covariance_that_cancels_has_bounds_that_hold():
+    """Of AROW's Gram form with a tiny r a bound was once exceeded by a three hundredth of itself."""
+    stream = Stream(seed=400069, n=40, width=1, labels=4, names="int", flavour="blobs", scale="1", zeros=0.0,
+                    holes=0.8, repeats=0.3, late=False, kinds=("csr",), grows=False, sets=False)  # fmt: skip
+    world = World("AROW(fit_intercept=False, random_state=81, shape='gram', r=1.44e-06)", stream, classes=None)
+    world.learn(13, "partial_fit", "plain")
+    world.certificates()
+    assert world.checks > 0
