@@ -26,13 +26,13 @@ def compile_ahead(model: Any, path: str, options: dict[str, Any]) -> None:
     from ellipsoid.engine.native.compile_server import compile_server
 
     learner = getattr(model, "learner", model)
-    changed = {key: value for key, value in learner.get_params(deep=False).items() if _plain(value)}
+    parameters = {key: value for key, value in learner.get_params(deep=False).items() if _plain(value)}
     told = {key: value for key, value in options.items() if value is not None and _plain(value)}
     path = os.path.abspath(path)
     compile_server.ahead_of = "ellipsoid.streams."
     compile_server.ahead = (
         f"{BEGIN}ahead.compile_reader({path!r}, {told!r})",
-        f"{BEGIN}ahead.compile_loop({type(learner).__name__!r}, {changed!r}, {path!r}, {told!r})",
+        f"{BEGIN}ahead.compile_loop({type(learner).__name__!r}, {parameters!r}, {path!r}, {told!r})",
     )
 
 

@@ -41,7 +41,7 @@ def command(learners: tuple[str, ...], every: bool, jobs: int) -> None:
     tasks = [TEXT_READERS, *(learners or (LEARNERS if every else COMMON))]
     begun = perf_counter()
     with (
-        progress_bar("Compiling", quiet=False) as moved,
+        progress_bar("Compiling") as moved,
         ProcessPoolExecutor(min(jobs, len(tasks)), mp_context=get_context("spawn")) as pool,
     ):
         running = {pool.submit(warm, task): task for task in tasks}

@@ -13,8 +13,8 @@ from llvmlite import binding
 FOLDER = Path(__file__).parents[2] / "machine_code"
 
 # Levels as processors are named by, with what LLVM calls their features; the code of a level is named after it.
-_SECOND = {"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"}
-LEVELS = {"x86-64-v3": _SECOND | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"}}
+_LEVEL_2 = {"cx16", "popcnt", "sahf", "sse3", "sse4.1", "sse4.2", "ssse3"}
+LEVELS = {"x86-64-v3": _LEVEL_2 | {"avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe", "xsave"}}
 
 
 @cache

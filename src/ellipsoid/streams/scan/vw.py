@@ -92,25 +92,20 @@ def scan_vw(text, start, stop, rules, out):
             elif numbers == 3:
                 p, reason = begin, NO_BAR
                 break
-            elif numbers == 0:
-                out_label = value
-                if status == HARD:
+            elif numbers == 1 and text[at(begin)] == 45:
+                p, reason = begin, NO_WEIGHT
+                break
+            else:
+                if numbers == 0:
+                    out_label = value
+                elif numbers == 1:
+                    weight = value if status != HARD else 0.0
+                if status == HARD and numbers < 2:
                     if hard == out.hard.shape[0]:
                         reason = FULL
                         break
-                    out.hard[at(hard), 0], out.hard[at(hard), 1], out.hard[at(hard), 2] = -1 - row, begin, p
-                    hard += 1
-            elif numbers == 1:
-                weight = value
-                if text[at(begin)] == 45:
-                    p, reason = begin, NO_WEIGHT
-                    break
-                if status == HARD:
-                    if hard == out.hard.shape[0]:
-                        reason = FULL
-                        break
-                    weight = 0.0
-                    out.hard[at(hard), 0], out.hard[at(hard), 1], out.hard[at(hard), 2] = IMPORTANCE - row, begin, p
+                    out.hard[at(hard), 0] = (-1 if numbers == 0 else IMPORTANCE) - row
+                    out.hard[at(hard), 1], out.hard[at(hard), 2] = begin, p
                     hard += 1
             numbers += 1
             c = text[at(p)]
