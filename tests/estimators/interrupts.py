@@ -77,11 +77,16 @@ class Failing(Interrupted):
         raise MemoryError("no memory is left")
 
 
+def unwrapped(model):
+    """The learner that has learned, without what is around it."""
+    return unwrapped(model.learner_) if "learner_" in vars(model) else model
+
+
 def saved(model):
     """All that a file of the model would hold, to the last bit; None if it has learned nothing."""
     if not model.__sklearn_is_fitted__():
         return None
-    core = getattr(model, "learner_", model)._core
+    core = unwrapped(model)._core
     kernel = getattr(core, "kernel", ("",))[0]
     if callable(kernel):
         # A file holds no function.

@@ -18,6 +18,7 @@ from ellipsoid import (
     IELLIP,
     MIRA,
     ROMMA,
+    Calibrated,
     EllipsoidClassifier,
     OnlineEllipsoidalSVC,
     OnlineSVM,
@@ -53,6 +54,7 @@ SOME = {
     "ellipsoidal SVM": Trial(OnlineEllipsoidalSVC()),
     "scaled": Trial(Scaled(MIRA(margin=0.3, **RBF)), how="learn_predict"),
     "scaled from the start": Trial(Scaled(MIRA()), begin=0),
+    "calibrated": Trial(Calibrated(MIRA())),
 }
 SHAPES = ("auto", "column", "product", "gram", "dense")
 GROWING = {"grow_features": True}
@@ -98,6 +100,9 @@ MANY = {
     "trace": Trial(OnlineEllipsoidalSVC(formulation="trace", **GROWING), wide=True),
     "scaled, sparse": Trial(Scaled(PassiveAggressive(**GROWING)), sparse=True, wide=True),
     "scaled names": Trial(Scaled(PassiveAggressive()), how="dicts", rows=24, wide=True),
+    "calibrated, one by one": Trial(Calibrated(MIRA()), how="arrays", rows=30),
+    "calibrated names": Trial(Calibrated(PassiveAggressive()), how="dicts", rows=24, wide=True),
+    "calibrated and scaled, from the start": Trial(Calibrated(Scaled(MIRA(**RBF))), how="learn_predict", begin=0),
 }
 
 

@@ -42,7 +42,7 @@ class Family:
     """Estimators of one learner. ``draw`` gives parameters; what it does not name has its default.
 
     ``closed``: three labels must be announced. ``given``: rows are values of a precomputed kernel. ``gentle``: rows of
-    usual size only, because kernel values of others are refused.
+    usual size only, because kernel values of others are refused. ``around``: what the learner is wrapped in.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Family:
     sets: bool = False
     given: bool = False
     gentle: bool = False
-    scaler: object = None
+    around: str | None = None
     grows: bool = True
 
     def parameters(self, pick):
@@ -287,14 +287,21 @@ def families():
             ("AROW", shaped(arow, "diagonal"), False),
         ):  # fmt: skip
             label = f"{name} behind {scaler}"
-            found.append(Family(label, name, draw, ROWS, 40, closed=closed, scaler=scaler))
+            around = f"Scaled({{}}, scaler={scaler})"
+            found.append(Family(label, name, draw, ROWS, 40, closed=closed, around=around))
     draw = both(kernel, passive_aggressive)
-    label = "PassiveAggressive of a kernel behind UnitNorm()"
-    found.append(Family(label, "PassiveAggressive", draw, ROWS, 40, gentle=True, scaler="UnitNorm()"))
+    label, around = "PassiveAggressive of a kernel behind UnitNorm()", "Scaled({}, scaler=UnitNorm())"
+    found.append(
+        Family(label, "PassiveAggressive", draw, ROWS, 40, gentle=True, around="Scaled({}, scaler=UnitNorm())")
+    )
     # At the end, so that the programs of others keep their numbers.
     found.append(Family("EllipsoidClassifier", "EllipsoidClassifier", ellipsoid, ALSO_SINGLE, 240))
     for name, draw in (("MIRA", mira), ("OnlineSVM", online_svm)):
         found.append(Family(f"{name}, label sets", name, draw, programs=60, sets=True))
+    for name, draw in (("PassiveAggressive", passive_aggressive), ("MIRA", mira), ("AROW", shaped(arow, "diagonal"))):
+        found.append(Family(f"{name}, calibrated", name, draw, ROWS, 60, around="Calibrated({}, forget=0.99)"))
+    around = "Calibrated(Scaled({}, scaler=StandardStream()))"
+    found.append(Family("Perceptron, scaled and calibrated", "Perceptron", perceptron, ROWS, 40, around=around))
     return found
 
 
@@ -317,7 +324,7 @@ def expression(family, parameters):
     """The estimator in Python."""
     inner = ", ".join(f"{name}={spelled(value)}" for name, value in parameters.items())
     text = f"{family.learner}({inner})"
-    return text if family.scaler is None else f"Scaled({text}, scaler={family.scaler})"
+    return text if family.around is None else family.around.format(text)
 
 
 def spelled(value):

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from . import spoil
-from .state import check_unchanged, content, started
+from .state import check_unchanged, content, started, unwrapped
 
 
 class Refusals:
@@ -88,7 +88,7 @@ class Refusals:
         stream, model = self.stream, self.model
         if not started(model) or len(model.classes_) != 2 or stream.sets or "dict" in stream.kinds:
             return
-        core = getattr(model, "learner_", model)._core
+        core = unwrapped(model)._core
         if getattr(getattr(core, "link", None), "quadratic", False):
             return  # the one link of its family that can
         run = next(stream.segments(self._coming(3)), None)

@@ -1,4 +1,4 @@
-"""All that a model has learned, as one value that can be compared: learners, and scalers in front of them."""
+"""All that a model has learned, as one value that can be compared: learners, and what is wrapped around them."""
 
 from ellipsoid.estimators import container, persist
 
@@ -10,13 +10,23 @@ def started(model):
     return model.__sklearn_is_fitted__()
 
 
+def unwrapped(model):
+    """The learner that has learned, without what is around it."""
+    return unwrapped(model.learner_) if "learner" in vars(model) else model
+
+
 def everything(model):
     if "learner" not in vars(model):
         return learned(model)
     if not started(model):
         return None
-    scalars, arrays = model.scaler_.state()
-    return {**learned(model.learner_), "scaler": (scalars, {name: bits(array) for name, array in arrays.items()})}
+    if "calibration_" in vars(model):
+        found = model.calibration_
+        scalars, arrays = {"forget": found.forget}, {"table": found.table, "spread": found.spread}
+    else:
+        scalars, arrays = model.scaler_.state()
+    own = scalars, {name: bits(array) for name, array in arrays.items()}
+    return {**everything(model.learner_), type(model).__name__: own}
 
 
 def content(model):

@@ -24,12 +24,12 @@ def together(*learners, kernels=False):
         found.append([])
         for family in FAMILIES:
             kernel = any(word in family.name for word in ("kernel", "given", "functions"))
-            if family.learner == learner and family.scaler is None and kernel == kernels:
+            if family.learner == learner and family.around is None and kernel == kernels:
                 found[-1].append(family.name)
     return found
 
 
-SCALERS = dict.fromkeys(family.scaler for family in FAMILIES if family.scaler is not None)
+WRAPPERS = dict.fromkeys(family.around for family in FAMILIES if family.around is not None)
 GROUPS = {
     "additive": together(*ADDITIVE, "EllipsoidClassifier"),
     "scaled and multiplied": together("ROMMA", "ALMA", "Winnow", "QuasiAdditive"),
@@ -39,7 +39,7 @@ GROUPS = {
     "second order": together("AROW", "SecondOrderPerceptron", "ConfidenceWeighted", "SCW", "NHERD")
     + together("AROW", "SecondOrderPerceptron", kernels=True),
     "kernels": together(*ADDITIVE, "ROMMA", "ALMA", kernels=True),
-    "behind scalers": [[family.name for family in FAMILIES if family.scaler == scaler] for scaler in SCALERS],
+    "wrapped": [[family.name for family in FAMILIES if family.around == around] for around in WRAPPERS],
 }
 
 
@@ -105,8 +105,8 @@ class TestKernels:
 
 
 @pytest.mark.slow
-class TestBehindScalers:
-    @blocks("behind scalers")
+class TestWrapped:
+    @blocks("wrapped")
     def test_programs(self, group):
         run(group)
 

@@ -24,7 +24,7 @@ from . import planted
 from .grid import measured
 from .refusals import Refusals
 from .signals import interrupted, lines_of
-from .state import check_unchanged, content, difference, everything, started
+from .state import check_unchanged, content, difference, everything, started, unwrapped
 from .streams import Stream
 
 inf = np.inf
@@ -32,7 +32,7 @@ __all__ = ["Stream", "World", "inf", "small_blocks"]
 
 NAMES = {
     **{name: learner_named(name) for name in HOMES},
-    **{name: getattr(ellipsoid, name) for name in ("Scaled", "StandardStream", "UnitNorm")},
+    **{name: getattr(ellipsoid, name) for name in ("Calibrated", "Scaled", "StandardStream", "UnitNorm")},
     "inf": np.inf,
     "measured": measured,
 }
@@ -46,6 +46,11 @@ def small_blocks():
     """Rows are scored and converted a few at a time, so that short streams meet the ends of blocks too."""
     expansion.SCORED_AHEAD, expansion.SCORED_AHEAD_WITHIN_BUDGET, expansion.VOTERS = 16, 8, 4
     inputs.BLOCK_VALUES = 32
+
+
+def prefix_of(model):
+    """What stands before the names of the learner's parameters."""
+    return "learner__" + prefix_of(model.learner) if "learner" in vars(model) else ""
 
 
 class World(Refusals):
@@ -71,7 +76,7 @@ class World(Refusals):
 
     @property
     def learner(self):
-        return self.model.learner_ if "learner" in vars(self.model) else self.model
+        return unwrapped(self.model)
 
     def _coming(self, k):
         return list(range(self.cursor, min(self.stream.n, self.cursor + k)))
@@ -275,7 +280,7 @@ class World(Refusals):
         found, known = other.get_params(), self.model.get_params()
         # Where no scaler was named, the file names the one that there was.
         for name in known:
-            if not name.startswith("scaler"):
+            if "scaler" not in name:
                 assert repr(found[name]) == repr(known[name]), f"{name} was {known[name]} and is {found[name]}"
 
     def pickle(self):
@@ -300,7 +305,7 @@ class World(Refusals):
 
     def set_params(self, **values):
         """For the next start; this run goes on as it began."""
-        prefix = "learner__" if "learner" in vars(self.model) else ""
+        prefix = prefix_of(self.model)
         before = everything(self.model)
         begun = started(self.model)
         self.model.set_params(**{prefix + name: value for name, value in values.items()})
@@ -315,7 +320,7 @@ class World(Refusals):
         model = clone(self.origin)
         named = "dict" in self.stream.kinds
         if named:
-            model.set_params(**{"learner__grow_features" if "learner" in vars(model) else "grow_features": True})
+            model.set_params(**{prefix_of(model) + "grow_features": True})
         if self.fitted is not None:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

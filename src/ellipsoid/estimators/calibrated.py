@@ -72,7 +72,7 @@ class Calibrated(Wrapper):
         learner.fit(X, labels, **if_any(weight))
         order = np.arange(len(labels))
         if getattr(getattr(learner, "learner", learner), "shuffle", True):
-            order = check_random_state(self.random_state).permutation(len(labels))
+            order = check_random_state(_seed(self)).permutation(len(labels))
         trial._learn_watched(
             _safe_indexing(_indexable(X), order), labels[order], learner.classes_, _Pupil(calibration),
             **if_any(weight[order] if len(weight) else weight),
@@ -123,7 +123,7 @@ class Calibrated(Wrapper):
         try:
             learn(learner, pupil)
         finally:
-            if learner.__sklearn_is_fitted__():
+            if not started and learner.__sklearn_is_fitted__():
                 self._keep(learner, pupil.calibration)
         return pupil
 
@@ -136,12 +136,13 @@ class Calibrated(Wrapper):
         return learner
 
     def _keep(self, learner: Any, calibration: Calibration) -> None:
-        calibration.reserve(len(_core(learner).labels))
-        kept = {"learner_": learner, "calibration_": calibration, "n_features_in_": learner.n_features_in_}
-        if hasattr(learner, "feature_names_in_"):
-            kept["feature_names_in_"] = learner.feature_names_in_
         # At once: an interrupt must not find the one without the other.
-        self.__dict__.update(kept)
+        self.__dict__.update({"learner_": learner, "calibration_": calibration})
+
+    @property
+    def calibration_(self) -> Calibration:
+        """Slope and biases, of all rows and labels that the learner knows."""
+        return self._calibration("calibration_")
 
     def _learn_prepared(self, x: Any, y: Any) -> bool:
         """Learn a dense row of float64, or a dict, of known width, names and label; False if this is not one."""
@@ -149,11 +150,14 @@ class Calibrated(Wrapper):
         if fast is None or type(y) not in QUICK or y not in fast.fast.index:
             return False
         fast.ledger[CODES, 0] = fast.fast.index[y]
+        calibration = self.__dict__["calibration_"]
+        calibration.expect(fast.core, fast.scores, fast.ledger[CODES])
         reached: int = fast.fast.learn(*fast.learn_args)
         if reached < 0:
             raise ValueError(flaw_message(0, -1 - reached))
         if reached == 1:
             fast.calibrate(*fast.calibrate_args)
+        calibration.expected = None
         return reached == 1
 
     def _filled(self, x: Any) -> "_WatchedRow | None":
@@ -172,9 +176,9 @@ class Calibrated(Wrapper):
             fast.row[...] = x
         else:
             return None
-        row: _WatchedRow | None = self.__dict__.get("_row")
-        if row is None or row.fast is not fast or row.table is not self.calibration_.table:
-            row = self._row = _WatchedRow.of(core, fast, self.calibration_)
+        row, calibration = self.__dict__.get("_row"), self.calibration_
+        if row is None or row.fast is not fast or row.table is not calibration.table:
+            row = self._row = _WatchedRow.of(core, fast, calibration)
         return row
 
     # -- prediction --------------------------------------------------------------------------------------------
@@ -242,7 +246,10 @@ class Calibrated(Wrapper):
     def _calibration(self, name: str) -> Calibration:
         if "calibration_" not in self.__dict__:
             raise AttributeError(f"Calibrated has no {name} before it has learned something")
-        return self.calibration_
+        found: Calibration = self.__dict__["calibration_"]
+        found.reserve(len(_core(self.learner_).labels))
+        found.settle()
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -250,31 +257,48 @@ class Calibrated(Wrapper):
         return tags
 
     def __getstate__(self) -> dict[str, Any]:
+        if self.__sklearn_is_fitted__():
+            self.calibration_.settle()
         return {name: value for name, value in super().__getstate__().items() if name != "_row"}
 
 
 class _Pupil:
-    """A calibration that is shown what a learner scores, and what it would have said itself."""
+    """A calibration as a witness of what a learner scores, and what it would have said itself of every row."""
 
     def __init__(self, calibration: Calibration) -> None:
         self.calibration = calibration
         self.foretold: list[Codes] = []
 
-    def __call__(self, learner: Learner, scores: NDArray[np.float64], codes: Codes) -> None:
+    def expect(self, learner: Learner, scores: NDArray[np.float64], codes: Codes) -> None:
+        """With one label there is nothing to learn."""
         known = len(learner.labels)
         self.calibration.reserve(known)
-        if known < 2:
-            self.foretold.append(np.full(len(scores), known - 1))
-            return
-        self.foretold.append(self.calibration.learn(scores, codes, learner.half).argmax(axis=1))
+        if known > 1:
+            self.calibration.expect(learner, scores, codes)
+        else:
+            self.foretold.append(np.full(len(codes), known - 1))
+
+    def settle(self) -> None:
+        """Learn the rows."""
+        if self.calibration.expected is not None:
+            self.foretold.append(self.calibration.settle().argmax(axis=1))
+
+    def new_label(self, learner: Learner, scores: NDArray[np.float64]) -> None:
+        """Foretell a row by the labels that are known."""
+        known = len(learner.labels)
+        self.calibration.reserve(known)
+        foretold = self.calibration.logits(scores, learner.half).argmax(axis=1) if known > 1 else [known - 1]
+        self.foretold.append(np.asarray(foretold))
 
 
 class _WatchedRow(NamedTuple):
     """A learner's prepared call for single rows, with a place for the scores, and the call that learns from these."""
 
+    core: Any
     fast: Any
     table: Any
     ledger: Codes
+    scores: NDArray[np.float64]
     learn_args: Any
     calibrate: Any
     calibrate_args: Any
@@ -285,9 +309,16 @@ class _WatchedRow(NamedTuple):
         ledger = np.zeros((FORETOLD + core.scores, 1), dtype=np.int64)
         rule, _, *others = fast.learn_args
         task = core.task(ledger, WATCHED, NO_LABELS)
-        scores = ledger.view(np.float64)[FORETOLD:].reshape(1, -1)
-        args = calibration.arguments(scores, ledger[CODES], core.half)
-        return cls(fast, calibration.table, ledger, (rule, task, *others), entry(calibrate, *args), args)
+        scores = ledger.view(np.float64)[FORETOLD:]
+        args = calibration.arguments(scores.reshape(1, -1), ledger[CODES], core.half)
+        learn_args = (rule, task, *others)
+        return cls(core, fast, calibration.table, ledger, scores, learn_args, entry(calibrate, *args), args)
+
+
+def _seed(model: Any) -> Any:
+    """The seed of a model, or else of the learner in it."""
+    inner = getattr(model, "learner", None)
+    return model.random_state if model.random_state is not None or inner is None else _seed(inner)
 
 
 def _core(learner: Any) -> Learner:

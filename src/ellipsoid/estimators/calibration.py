@@ -138,6 +138,7 @@ class Calibration:
         self.table = np.zeros((3, 1))
         self.table[PARAMETERS, 0] = 1.0
         self.spread = np.zeros(3)
+        self.expected: tuple[Any, int, int, _Matrix, NDArray[np.int64]] | None = None
 
     def reserve(self, labels: int) -> None:
         """Know so many labels; new ones have no bias yet."""
@@ -158,6 +159,24 @@ class Calibration:
         args = self.arguments(scores, codes, half)
         entry(calibrate, *args)(*args)
         logits: _Matrix = args[-1]
+        return logits
+
+    def expect(self, learner: Any, scores: _Matrix, codes: NDArray[np.int64]) -> None:
+        """Rows are about to be learned by a learner: their scores will stand in the columns, their labels' codes do."""
+        self.expected = learner, learner.rounds, int(self.spread[ROWS_SEEN]), scores, codes
+
+    def settle(self) -> _Matrix:
+        """Learn what the learner has learned of the expected rows, unless it is known already; returns their logits.
+
+        Both count their rows while they learn them. So a call that is broken off between the two leaves nothing half
+        done: whoever looks next settles first.
+        """
+        if self.expected is None:
+            return np.empty((0, self.table.shape[1] - 1))
+        learner, rounds, seen, scores, codes = self.expected
+        some = slice(int(self.spread[ROWS_SEEN]) - seen, learner.rounds - rounds)
+        logits = self.learn(np.ascontiguousarray(scores[:, some].T), codes[some].copy(), learner.half)
+        self.expected = None
         return logits
 
     def logits(self, scores: _Matrix, half: float) -> _Matrix:

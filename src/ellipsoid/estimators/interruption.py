@@ -5,6 +5,7 @@ After any of them a learner is that of its first ``t_`` rows: every step that wa
 """
 
 import signal
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -42,13 +43,11 @@ def without_interrupts(work: Callable[[], Any]) -> None:
     Only the main thread is ever interrupted. Where the handler is not one of Python's there is nothing to put off.
     """
     came: list[Any] = []
+    main = threading.current_thread() is threading.main_thread()
+    usual = signal.getsignal(signal.SIGINT) if main else None
     try:
-        usual = signal.getsignal(signal.SIGINT)
         if callable(usual):
             signal.signal(signal.SIGINT, lambda *call: came.append(call))
-    except ValueError:
-        usual = None
-    try:
         work()
     finally:
         if callable(usual):

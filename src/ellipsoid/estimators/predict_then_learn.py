@@ -6,9 +6,8 @@ are predicted as they looked before they were taken into account, by a scaler sa
 loop then gets both, in pairs. A learner's ``witness`` is shown the scores that were predicted by.
 """
 
-from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +16,20 @@ from ellipsoid.engine import CSR, Dense
 from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, PAIRED, PLAIN, WATCHED
 
 from .inputs import RowSource, writable
-from .interruption import without_interrupts
 from .labels import Codes
 
-# Is told which learner it is, the scores of some rows as they were before each was learned, and the indices of their
-# labels; none for a row that is about to bring a new label.
-Witness = Callable[[Any, NDArray[np.float64], Codes], Any]
+
+class Witness(Protocol):
+    """Who is shown the scores that rows had before they were learned."""
+
+    def expect(self, learner: Any, scores: NDArray[np.float64], codes: Codes) -> None:
+        """Rows are about to be learned: their scores will stand in the columns, the indices of their labels do."""
+
+    def settle(self) -> None:
+        """They were learned, or the first of them: the learner's ``rounds`` tell how many."""
+
+    def new_label(self, learner: Any, scores: NDArray[np.float64]) -> None:
+        """A row of these scores is about to bring a label that is not known yet."""
 
 
 class WatchedBlock(NamedTuple):
@@ -63,34 +70,28 @@ class WatchedBlock(NamedTuple):
             places = self.ledger.view(np.float64)
             for i in range(begin, end):
                 scores = self.scores_before(i)
-                learner.run(self.rows, self.ledger, PLAIN, i, i + 1)
                 self.ledger[ASIDE, i] = learner.predicted_index(scores) if len(learner.labels) > 1 else 0
                 if learner.witness is not None:
                     places[FORETOLD : FORETOLD + len(scores), i] = scores
+                learner.run(self.rows, self.ledger, PLAIN, i, i + 1)
 
     def run_witnessed(self, begin: int, end: int) -> None:
-        """The same, and show the scores before learning to who asks for them: those of all rows that were learned."""
-        learner, seen = self.learner, self.learner.rounds
+        """The same, before a witness if there is one."""
+        learner, step = self.learner, 2 if self.pairs else 1
         if learner.witness is None:
             self.run(begin, end)
             return
-
-        def show() -> None:
-            stop, step = begin + learner.rounds - seen, 2 if self.pairs else 1
-            rows = self.ledger[:, step - 1 :: step][:, begin:stop]
-            places = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.scores, ::step]
-            learner.witness(learner, np.ascontiguousarray(places[:, begin:stop].T), rows[CODES].copy())
-
+        scores = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.scores, ::step][:, begin:end]
+        learner.witness.expect(learner, scores, self.ledger[CODES, step - 1 :: step][begin:end])
         try:
             self.run(begin, end)
         finally:
-            without_interrupts(show)
+            learner.witness.settle()
 
     def show_new_label(self, i: int) -> None:
         """Show the scores of row i, which is about to bring a new label."""
         if self.learner.witness is not None:
-            scores = np.ascontiguousarray(self.scores_before(i)[np.newaxis])
-            self.learner.witness(self.learner, scores, np.zeros(0, dtype=np.int64))
+            self.learner.witness.new_label(self.learner, np.ascontiguousarray(self.scores_before(i)[np.newaxis]))
 
     def predict_before(self, i: int) -> Any:
         """The label that ``predict`` gives to row i of the block; None while no label is known."""
