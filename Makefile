@@ -7,28 +7,31 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test slow bounds compat bench check docs dist platform clean
+.PHONY: help run test slow gpu bounds compat bench check docs dist platform clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Two test workers on two cores: a thread pool inside each of them would only get in the way.
-test slow bounds: export OMP_NUM_THREADS ?= 1
+test slow gpu bounds: export OMP_NUM_THREADS ?= 1
 
 run: $(VENV)/.installed-plots  ## compare the learners on embedded data; report in build/compare
 	$(BIN)/ellipsoid compare digits --output build/compare
 
 test: $(VENV)/.installed-dev  ## the tests, the doctests and the examples of the documentation
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "not slow and not gpu"
 
 slow: $(VENV)/.installed-dev  ## the tests that take longer than a few seconds
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m slow
+
+gpu: $(VENV)/.installed-dev  ## the tests that need a GPU and CuPy, and those of the same code on NumPy
+	$(BIN)/python -m pytest tests/device
 
 # Checked code is slower and is kept apart. It finds an index beyond an array, which otherwise reads or writes there.
 bounds: export NUMBA_BOUNDSCHECK := 1
 bounds: export NUMBA_CACHE_DIR := $(CURDIR)/build/bounds-cache
 bounds: $(VENV)/.installed-dev  ## the tests with every index of compiled code checked; compiles for long
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "not slow and not gpu"
 
 compat:  ## part of the tests with the oldest and the newest libraries that pyproject.toml allows
 	$(PYTHON) tools/compat.py

@@ -10,9 +10,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
-from ellipsoid.estimators.parameters import positive, whole
+from ellipsoid.estimators.parameters import one_of, positive, whole
+from ellipsoid.representation.kernel.device import cuda_arrays, cuda_present
 
 from .classifier import BatchClassifier, scores
+from .device import device_scores
 from .features import FeatureRows
 from .fitting import (
     BinaryModel,
@@ -67,6 +69,9 @@ class EllipsoidalSVC(BatchClassifier):
         Show the duality gap in a progress bar on standard error.
     random_state : int, RandomState instance or None
         Order of the passes and choice of landmarks.
+    device : {"cpu", "cuda", "auto"}
+        Where the kernel matrix lies: "cuda" is a GPU of NVIDIA's, for up to 50,000 points and the solver "block";
+        "auto" takes it if there is one and the problem is of that kind. The duality gap certifies the same.
 
     Attributes
     ----------
@@ -109,6 +114,7 @@ class EllipsoidalSVC(BatchClassifier):
         warm_start: bool = False,
         verbose: bool = False,
         random_state: Any = None,
+        device: str = "cpu",
     ) -> None:
         self.nu = nu
         self.r = r
@@ -127,6 +133,7 @@ class EllipsoidalSVC(BatchClassifier):
         self.warm_start = warm_start
         self.verbose = verbose
         self.random_state = random_state
+        self.device = device
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the problem on X and y; the weights multiply the price of each point's slack."""
@@ -142,7 +149,8 @@ class EllipsoidalSVC(BatchClassifier):
         previous = self._previous(classes)
         X, codes = _subset(X, kept, self.kernel == "precomputed"), codes[kept]
         weights = None if weights is None else weights[kept]
-        solver = choose_solver(self.solver, self.kernel_, X.shape[0], X.shape[1])
+        device = self._on_device(settings.exact)
+        solver = choose_solver(self.solver, self.kernel_, X.shape[0], X.shape[1], device)
         prepared = prepare(
             X,
             self.kernel_,
@@ -151,6 +159,7 @@ class EllipsoidalSVC(BatchClassifier):
             features=self.features,
             exact=settings.exact,
             seed=settings.seed,
+            device=device and solver == "block",
         )
         self.classes_ = classes
         self._unit_margins = self.margin_scaling == "unit"
@@ -159,6 +168,19 @@ class EllipsoidalSVC(BatchClassifier):
         self._training = (X, prepared, kept)
         self._publish()
         return self
+
+    def _on_device(self, exact: bool = False) -> bool:
+        """Is the kernel matrix to lie on a GPU? Or the sentence that says why it cannot."""
+        one_of("device", self.device, {"cpu": None, "cuda": None, "auto": None})
+        fits = self.kernel_.name in ("rbf", "poly") and self.solver in ("auto", "block") and not exact
+        if self.device == "cpu" or (self.device == "auto" and not (fits and cuda_present())):
+            return False
+        if not fits:
+            raise ValueError(
+                'device="cuda" is for kernel "rbf" or "poly" and solver "auto" or "block"; use device="cpu"'
+            )
+        cuda_arrays()
+        return True
 
     def _settings(self) -> Settings:
         r = self.r if self.r is not None else HARD_MARGIN_R if self.hard_margin else SOFT_MARGIN_R
@@ -274,6 +296,9 @@ class EllipsoidalSVC(BatchClassifier):
         X = self._new_rows(X)
         if hasattr(self, "coef_"):
             return scores(X, self.coef_) + self.intercept_
+        if self._on_device():
+            found = device_scores(self.kernel_, X, self.support_vectors_, self.dual_coef_)
+            return (found[:, 0] if found.shape[1] == 1 else found) + self.intercept_
         precomputed = self.kernel_.name == "precomputed"
         cross = X[:, self.support_] if precomputed else self.kernel_(X, self.support_vectors_)
         return scores(cross, self.dual_coef_) + self.intercept_

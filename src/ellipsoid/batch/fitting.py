@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from .device import DEVICE_LIMIT, DeviceKernel
 from .exact import solve_exact
 from .features import FeatureRows, LandmarkMap, incomplete_cholesky, nystroem
 from .kernels import Kernel, check_kernel
@@ -44,7 +45,7 @@ class Prepared:
     solver: str
     squared_norms: Vector
     rank: int
-    kernel_matrix: Matrix | None = None
+    kernel_matrix: Matrix | DeviceKernel | None = None
     rows: FeatureRows | None = None
     feature_map: LandmarkMap | None = None
 
@@ -94,11 +95,13 @@ class BinaryModel:
         return self.coef
 
 
-def choose_solver(asked: str, kernel: Kernel, n: int, width: int) -> str:
+def choose_solver(asked: str, kernel: Kernel, n: int, width: int, device: bool = False) -> str:
     if asked not in SOLVERS:
         raise ValueError(f"solver must be one of {', '.join(SOLVERS)}, got {asked!r}")
     if asked != "auto":
         return asked
+    if device:
+        return "block" if n <= DEVICE_LIMIT else "features"
     linear = kernel.name == "linear"
     if (linear and n > KERNEL_FIRST and width <= min(n, WIDEST_INVERSE)) or n > EXACT_LIMIT:
         return "features"
@@ -106,9 +109,17 @@ def choose_solver(asked: str, kernel: Kernel, n: int, width: int) -> str:
 
 
 def prepare(
-    X: Any, kernel: Kernel, solver: str, *, n_components: int, features: str, exact: bool, seed: int
+    X: Any,
+    kernel: Kernel,
+    solver: str,
+    *,
+    n_components: int,
+    features: str,
+    exact: bool,
+    seed: int,
+    device: bool = False,
 ) -> Prepared:
-    """Kernel matrix or features of the training points."""
+    """Kernel matrix or features of the training points; the matrix on a GPU with ``device``."""
     n, width = X.shape
     linear = kernel.name == "linear"
     if exact:
@@ -121,6 +132,9 @@ def prepare(
             return Prepared("features", rows.squared_norms(), min(n, width), rows=rows)
         rows, feature_map = _kernel_features(X, kernel, n_components, features, seed)
         return Prepared("features", rows.squared_norms(), rows.shape[1], rows=rows, feature_map=feature_map)
+    if device:
+        matrix = DeviceKernel(X, kernel)
+        return Prepared(solver, matrix.diagonal(), n, kernel_matrix=matrix)
     K = kernel(X, X)
     check_kernel(kernel, K)
     rows_or_none = FeatureRows(X) if linear else None
@@ -273,7 +287,7 @@ def feature_width(model: BinaryModel, rows: FeatureRows) -> Vector:
     return model.scale * model.problem.r * rows.quadratic(model.inverse)
 
 
-def kernel_width(model: BinaryModel, K: Matrix, cross: Matrix, diagonal: Vector) -> Vector:
+def kernel_width(model: BinaryModel, K: Matrix | DeviceKernel, cross: Matrix, diagonal: Vector) -> Vector:
     """phi'B phi = r/(1-r) (k(x,x) - v'((1-r)I + S K S)^{-1} v), S = diag(sqrt(alpha c)), v = S k(X, x)."""
     r = model.problem.r
     support = np.flatnonzero(model.alpha > 0)

@@ -49,8 +49,36 @@ class Posterior:
         self.r = problem.r
         self.root_c = np.sqrt(problem.c)
         self.kernel = kernel
-        self.buffers = [np.empty((len(alpha), BUFFER), order="F") for _ in range(2)]
+        self.buffers = [self.new_buffer(len(alpha)) for _ in range(2)]
         self.refresh(alpha)
+
+    def new_buffer(self, n: int) -> Matrix:
+        """Room for moves that wait."""
+        return np.empty((n, BUFFER), order="F")
+
+    # -- the kernel matrix -------------------------------------------------------------------------------------
+
+    def kernel_times(self, vector: Vector) -> Vector:
+        """K v."""
+        return self.kernel @ vector
+
+    def kernel_block(self, which: NDArray[np.int64]) -> Matrix:
+        """K of some points with each other."""
+        return np.ascontiguousarray(self.kernel[np.ix_(which, which)])
+
+    def kernel_rows_times(self, which: NDArray[np.int64], weights: Vector) -> Vector:
+        """The sum of some rows of K, weighted."""
+        return weights @ self.kernel[which]
+
+    # -- Omega -------------------------------------------------------------------------------------------------
+
+    def some(self, columns: Matrix, which: NDArray[np.int64]) -> Matrix:
+        """Some of the columns."""
+        return columns[:, which]
+
+    def square(self, columns: Matrix, which: NDArray[np.int64]) -> Matrix:
+        """Omega of some points with each other, from their columns."""
+        return np.ascontiguousarray(columns[which])
 
     def scaled_kernel(self) -> Matrix:
         return self.kernel * self.root_c[:, None] * self.root_c[None, :]
@@ -92,20 +120,34 @@ class Posterior:
         matrix D(I + Omega_WW D/r)^{-1}/r is symmetric but indefinite: its eigenvectors split the update into a
         positive and a negative part. Both wait in buffers, because ``syrk`` is twice as fast on wide factors.
         """
+        values, vectors = self.middle(block, delta)
+        rotated = dgemm(1.0, columns, vectors * np.sqrt(np.abs(values)))
+        self._wait(rotated, values)
+
+    def middle(self, block: Matrix, delta: Vector) -> tuple[Vector, Matrix]:
+        """Eigenvalues and eigenvectors of the middle matrix."""
         system = np.eye(len(delta)) + block * (delta[None, :] / self.r)
         try:
             middle = solve(system.T, np.diag(delta / self.r), overwrite_b=True, check_finite=False)
         except LinAlgError:
             raise ValueError("Omega is not positive semi-definite") from None
         values, vectors = eigh(0.5 * (middle + middle.T), check_finite=False)
-        rotated = dgemm(1.0, columns, vectors * np.sqrt(np.abs(values)))
-        if max(self.waiting) + len(delta) > BUFFER:
+        return values, vectors
+
+    def _wait(self, rotated: Matrix, values: Vector) -> None:
+        if max(self.waiting) + len(values) > BUFFER:
             self._write()
-        for part, sign in enumerate((1.0, -1.0)):
-            chosen = rotated[:, sign * values > 0]
+        # Eigenvalues come in ascending order.
+        least, most = np.searchsorted(values, 0.0, side="left"), np.searchsorted(values, 0.0, side="right")
+        for part, (sign, chosen) in enumerate(((1.0, rotated[:, most:]), (-1.0, rotated[:, :least]))):
             self.buffers[part][:, self.waiting[part] : self.waiting[part] + chosen.shape[1]] = chosen
             self.waiting[part] += chosen.shape[1]
-            self.diagonal -= sign * np.einsum("ij,ij->i", chosen, chosen)
+            self.diagonal -= sign * self.squared_rows(chosen)
+
+    def squared_rows(self, matrix: Matrix) -> Vector:
+        """Squared norms of the rows."""
+        norms: Vector = np.einsum("ij,ij->i", matrix, matrix)
+        return norms
 
     def _pending(self) -> list[tuple[float, Matrix]]:
         both = zip((1.0, -1.0), self.buffers, self.waiting, strict=True)
@@ -120,11 +162,15 @@ class Posterior:
         """Relative residual of ((1-r) I + Kc A) Omega = r Kc along a random direction: O(N^2)."""
         self._write()
         direction = rng.standard_normal(len(alpha))
-        image = dsymv(1.0, self.upper, direction)
+        image = self.times(direction)
 
         def scaled_times(v: Vector) -> Vector:
-            return self.root_c * (self.kernel @ (self.root_c * v))
+            return self.root_c * self.kernel_times(self.root_c * v)
 
         right = self.r * scaled_times(direction)
         left = (1.0 - self.r) * image + scaled_times(alpha * image)
         return float(np.linalg.norm(left - right)) / max(float(np.linalg.norm(right)), 1e-300)
+
+    def times(self, vector: Vector) -> Vector:
+        """Omega v, once all moves are written."""
+        return dsymv(1.0, self.upper, vector)

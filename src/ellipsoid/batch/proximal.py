@@ -12,9 +12,11 @@ solve stops when its own part is the smaller one, and the loop when the sum is s
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from .device import DeviceKernel, DevicePosterior
 from .features import FeatureRows
 from .posterior import DRIFT, Posterior
 from .problem import Matrix, NotSeparable, Problem, Vector, check_diverged, duality_gap
@@ -68,11 +70,11 @@ class SolverOptions:
 class _Working:
     """The dual point of one proximal problem and the moves that improve it."""
 
-    def __init__(self, kernel: Matrix, problem: Problem, alpha: Vector, block: int) -> None:
+    def __init__(self, kernel: Any, problem: Problem, alpha: Vector, block: int) -> None:
         self.kernel = kernel
         self.problem = problem
         self.alpha = alpha
-        self.posterior = Posterior(kernel, problem, alpha)
+        self.posterior = (DevicePosterior if isinstance(kernel, DeviceKernel) else Posterior)(kernel, problem, alpha)
         self.block = block
         self.box = Box(problem.y, problem.C)
         self.omega = self.posterior.full() if block == 0 else None
@@ -85,13 +87,13 @@ class _Working:
         """Start the proximal problem around w = sum coef_j phi_j."""
         self.mu = mu
         self.centre = 2.0 * mu * coef
-        self.base = self.kernel @ self.centre
+        self.base = self.posterior.kernel_times(self.centre)
         self.renew()
 
     def renew(self) -> None:
         """z and q from the multipliers, free of accumulated rounding."""
         beta = self.problem.y * self.alpha
-        self.z = self.base + self.kernel @ beta
+        self.z = self.base + self.posterior.kernel_times(beta)
         self.q = max(float((self.centre + beta) @ self.z), 0.0)
 
     @property
@@ -115,10 +117,8 @@ class _Working:
         if len(which) < 2:
             return 0, 0.0
         columns = self.posterior.columns(which)
-        square = np.ascontiguousarray(columns[which])
-        part = PairState(
-            self.alpha[which], self.z[which], square.copy(), np.ascontiguousarray(self.kernel[np.ix_(which, which)])
-        )
+        square = self.posterior.square(columns, which)
+        part = PairState(self.alpha[which], self.z[which], square.copy(), self.posterior.kernel_block(which))
         box = Box(self.box.y[which], self.box.C[which])
         limit = min(budget, 20 * len(which))
         self.q, growth, steps, _ = pair_steps(part, box, terms, self.q, 0.1 * violation, limit)
@@ -126,8 +126,9 @@ class _Working:
         moved = np.flatnonzero(delta)
         self.alpha[which] = part.alpha
         if len(moved):
-            self.z += (self.problem.y[which[moved]] * delta[moved]) @ self.kernel[which[moved]]
-            self.posterior.move(columns[:, moved], square[np.ix_(moved, moved)], delta[moved])
+            weights = self.problem.y[which[moved]] * delta[moved]
+            self.z += self.posterior.kernel_rows_times(which[moved], weights)
+            self.posterior.move(self.posterior.some(columns, moved), square[np.ix_(moved, moved)], delta[moved])
             self.posterior.log_determinant += growth
         return steps, violation
 
@@ -185,7 +186,7 @@ def _solve(
     alpha, coef = (np.zeros(n), np.zeros(n)) if start is None else (start[0].copy(), start[1].copy())
     rng = np.random.default_rng(options.seed)
     work = _Working(kernel, problem, alpha, options.block)
-    squared_norms = np.diag(kernel)
+    squared_norms = kernel.diagonal()
     mu = PULL * problem.r * problem.rank
     done, stale, begun, rounds = 0, 0, 0, 0
     limit = options.max_iter

@@ -9,13 +9,14 @@ from ellipsoid.ellipsoids.kernel_table import KernelTable
 from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, entry, inspect, learn
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
 from ellipsoid.representation.kernel.budget import BudgetTable
+from ellipsoid.representation.kernel.device import DevicePatterns, cuda_arrays
 from ellipsoid.representation.kernel.expansion import ExpansionTable, KernelSpec
 from ellipsoid.representation.kernel.functions import Function, Poly
 from ellipsoid.representation.kernel.hindsight import Hindsight
 from ellipsoid.representation.kernel.history import History
 from ellipsoid.representation.kernel.lookahead import PENDING, Lookahead
 from ellipsoid.representation.kernel.patterns import Block, DensePatterns, SparsePatterns
-from ellipsoid.representation.kernel.prefetch import BlockPrefetch
+from ellipsoid.representation.kernel.prefetch import prefetch, prefetch_pays
 from ellipsoid.representation.kernel.score_cache import ScoreCache
 from ellipsoid.representation.table_protocol import Floats
 
@@ -31,6 +32,7 @@ LARGEST_KERNEL_VALUE = 1e150
 # the block, of which half is not needed, costs little beside it.
 SCORED_AHEAD = 512
 SCORED_AHEAD_WITHIN_BUDGET = 128
+SCORED_AHEAD_ON_DEVICE = 1024
 
 # Scores of all rows are kept from one pass of ``fit`` to the next if they are no more than this: 256 MB.
 STANDING_VALUES = 1 << 25
@@ -101,6 +103,21 @@ class ExpansionLearner(Learner):
         )
         self.kernel, self.passes, self.budget = kernel, passes, budget
         self.cache: ScoreCache | None = None
+        self.device, self.precision = "cpu", "double"
+
+    def open(self, width: int, **options: Any) -> None:
+        """The same, on the device that was asked for."""
+        super().open(width, **options)
+        self.place(self.device, self.precision)
+
+    def place(self, device: str, precision: str) -> None:
+        """Make kernel values on this device from now on."""
+        known = self.device, self.precision
+        self.device, self.precision = device, precision
+        if self.table is not None and (
+            known != (device, precision) or (self.table.device is None) != (device == "cpu")
+        ):
+            self.table.device = None if device == "cpu" else DevicePatterns(cuda_arrays(), precision)
 
     def new_table(self, by_class: bool) -> ExpansionTable:
         """Support patterns, dense or sparse as the first rows are."""
@@ -142,24 +159,26 @@ class ExpansionLearner(Learner):
             return
         cache = self.score_cache(rows, start, stop, mode)
         how = WATCHED if mode == WATCHED else PLAIN
-        coming: BlockPrefetch | None = None
+        coming: Any = None
         ahead: Lookahead | None = None
         size = SCORED_AHEAD if self.budget is None else SCORED_AHEAD_WITHIN_BUDGET
+        if self.table.device is not None:
+            size = SCORED_AHEAD_ON_DEVICE
         begin, end = start, min(stop, start + size - self.rounds % size)
 
         def picks_of(begin: int, end: int) -> slice | Codes:
             return ledger[ASIDE, begin:end].copy() if mode == ORDERED else slice(begin, end)
 
-        def prepared(spare: NDArray[np.float64] | None = None) -> BlockPrefetch | None:
-            block = self.table.block(rows, picks_of(end, min(stop, end + size))) if end < stop else None
-            if block is None or block.tiles is None:
+        def prepared(spare: NDArray[np.float64] | None = None) -> Any:
+            if end == stop:
                 return None
-            return BlockPrefetch(self.table, block, self.scores, base_round(self.rounds + end - begin), coming, spare)
+            block = self.table.block(rows, picks_of(end, min(stop, end + size)))
+            return prefetch(self.table, block, self.scores, base_round(self.rounds + end - begin), coming, spare)
 
         while begin < stop:
             mark = self.mark(block=True)
             try:
-                self.table.delayed.fold(base_round(self.rounds))
+                self.table.delayed.fold(base_round(self.rounds), mark)
                 picks, following = picks_of(begin, end), None
                 if coming is not None:
                     block = coming.block
@@ -168,13 +187,13 @@ class ExpansionLearner(Learner):
                 else:
                     ahead = None
                     block = self.table.block(rows, picks, self.own_columns(picks))
-                    if cache is None and BlockPrefetch.worthwhile(self.table, block):
+                    if cache is None and prefetch_pays(self.table, block):
                         ahead = self.look_ahead(block)
                         following = prepared()
-                if following is not None:
-                    following.begin()
                 if coming is not None:
-                    ahead = coming.finish()
+                    ahead = coming.finish(following)
+                elif following is not None:
+                    following.begin()
                 small = np.empty((len(ledger) if mode == WATCHED else 1, len(block.norms)), dtype=np.int64)
                 small[CODES] = ledger[CODES, picks]
                 own = np.ascontiguousarray(self.row_weights[picks]) if len(self.row_weights) else NO_WEIGHTS
@@ -283,7 +302,7 @@ class ExpansionLearner(Learner):
     @property
     def predicts_in_loop(self) -> bool:
         """Can averages and votes be told in hindsight? Not where more than updates changes coefficients."""
-        return not (self.average or self.vote) or type(self.table) is ExpansionTable
+        return not (self.average or self.vote) or self.table.moves_by_updates
 
     @property
     def scores_in_loop(self) -> bool:
@@ -309,7 +328,7 @@ class ExpansionLearner(Learner):
     def decision(self, source: RowSource) -> NDArray[np.float64]:
         """Scores of every row, or each label's share of the votes; one column for two classes."""
         out = np.empty((source.n, self.scores))
-        size = VOTERS if self.vote else SCORED_AHEAD
+        size = VOTERS if self.vote else SCORED_AHEAD if self.device == "cpu" else SCORED_AHEAD_ON_DEVICE
         table = self.table.reading()
         coef = table.coefficients(self.scores, self.rounds)
         for first, last in source.blocks():

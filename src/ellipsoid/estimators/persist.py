@@ -43,6 +43,9 @@ SCRATCH = {"form_small": 3}
 # Beyond this a float no longer counts.
 MOST_ROUNDS = 2.0**53
 
+# Parameters that say nothing of what was learned: a file is the same whatever machine made it.
+OF_THE_MACHINE = ("device", "precision")
+
 KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
 
 
@@ -308,7 +311,7 @@ def _feature(name: Any) -> Any:
 
 
 def _params(params: dict[str, Any]) -> dict[str, Any]:
-    return {name: _plain(name, value) for name, value in params.items()}
+    return {name: _plain(name, value) for name, value in params.items() if name not in OF_THE_MACHINE}
 
 
 def _plain(name: str, value: Any) -> Any:

@@ -36,6 +36,8 @@ TINY_RESIDUAL = 1e-10
 class BudgetTable(ExpansionTable):
     """An expansion over at most ``budget`` support patterns."""
 
+    moves_by_updates = False
+
     def __init__(self, *args: Any, budget: int, **options: Any) -> None:
         super().__init__(*args, **options)
         self.budget = budget

@@ -12,7 +12,7 @@ each of T rounds is (S_T coef - U) / T, S_T the sum of all scales; without resca
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from ellipsoid.engine.rows import CSR, Dense
 from ..rollback import Mark
 from ..table_protocol import Floats, StoredArrays, Table
 from ..tables import doubled
+from .device import DevicePatterns
 from .functions import KERNELS, Function, Precomputed
 from .history import History, add_to
 from .lookahead import EXPANSION_NUMBERS, KEEP, NORM2, PAUSE, PENDING, SCALE, Lookahead, elapsed
@@ -46,6 +47,9 @@ class ExpansionTable(Table):
 
     by_class = True
     rep: Any = None
+    # Do coefficients change by updates alone? Then a device need not read all of them again, and averages and votes can
+    # be told in hindsight.
+    moves_by_updates = True
 
     def __init__(self, kernel: KernelSpec, *, average: bool, constant: float, sparse: bool) -> None:
         self.kernel, self.average, self.constant2 = kernel, average, constant * constant
@@ -60,6 +64,7 @@ class ExpansionTable(Table):
         self.history: History | None = None
         self.delayed = Delayed(1)
         self.picker = Picker()
+        self.device: DevicePatterns | None = None
 
     def make_kernel(self) -> Any:
         """The kernel for rows of the current width."""
@@ -85,6 +90,8 @@ class ExpansionTable(Table):
         """Coefficients that were taken back may have been picked."""
         self.picker = Picker()
         self.patterns.returned()
+        if self.device is not None:
+            self.device.shrink(self.used)
 
     # -- shape -------------------------------------------------------------------------------------------------
 
@@ -111,6 +118,8 @@ class ExpansionTable(Table):
             array[:, 1] = factor * array[:, 0]
             array[:, 0] = 0.0 - array[:, 1]  # never -0.0
         self.delayed.rest(self.coef[: self.used])
+        if self.device is not None:
+            self.device.forget_coefficients()
         if self.history is not None:
             self.history.split(factor)
         self.numbers[NORM2] *= 2.0 * factor * factor
@@ -119,13 +128,17 @@ class ExpansionTable(Table):
 
     def block(self, rows: Dense | CSR, picks: Picks, columns: NDArray[np.int64] = NOBODY) -> Block:
         """Rows of a chunk, ready for kernel values."""
-        return self.patterns.lay_out(self.make_kernel(), self.patterns.block(rows, picks, columns))
+        block = self.patterns.block(rows, picks, columns)
+        return block if self.device is not None else self.patterns.lay_out(self.make_kernel(), block)
 
     def add_scores(self, block: Block, coef: Floats, out: Floats, slots: NDArray[np.int64] | None = None) -> None:
         """Add ``sum_i coef[i, r] K(x_i, x)`` to ``out[r]`` for the rows x of a block, over the given patterns."""
         # Coefficients are stored behind their patterns: who asks while another thread learns may have read fewer.
         kernel, n, count = self.make_kernel(), out.shape[1], min(self.used, len(coef)) if slots is None else len(slots)
         if not count:
+            return
+        if self.device is not None:
+            self.device.add_scores(self.patterns, kernel, block, coef, self.constant2, out, slots)
             return
         picked = self.picker.pick(coef[:count]) if slots is None else picked_once(coef)
         block = self.patterns.lay_out(kernel, block)
@@ -155,6 +168,8 @@ class ExpansionTable(Table):
 
     def scores_ahead(self, block: Block, scores: int) -> Floats:
         """The same by the present hypothesis, summed in the order that ``delayed`` keeps."""
+        if self.device is not None and self.moves_by_updates:
+            return self.device.scores(self, block, scores)
         out = np.zeros((scores, len(block.norms)))
         self.add_scores(block, self.delayed.base[: self.delayed.settled, :scores], out)
         slots, moved = self.delayed.updates(scores)
@@ -163,7 +178,11 @@ class ExpansionTable(Table):
 
     def look_ahead(self, block: Block, scores: Floats, *, keep: bool = False) -> Lookahead:
         """What the loop runs on: a block, its scores by the kept coefficients, its Gram matrix."""
-        gram = self.patterns.gram(self.make_kernel(), block, self.constant2, half=not keep)
+        kernel = self.make_kernel()
+        if self.device is None:
+            gram = self.patterns.gram(kernel, block, self.constant2, half=not keep)
+        else:
+            gram = self.device.up(self.device.gram(kernel, self.device.of(block), self.constant2))
         return self.ahead(scores, gram, keep=keep)
 
     def ahead(self, scores: Floats, gram: Floats, *, keep: bool = False) -> Lookahead:
@@ -184,6 +203,8 @@ class ExpansionTable(Table):
         moved, changed = ahead.moved[updates], np.unique(slots)
         mark.save(self.coef, changed)
         add_to(self.coef, slots, moved)
+        if self.device is not None:
+            self.device.note(changed)
         if self.average:
             self.late = doubled(self.late, self.used)
             mark.save(self.late, changed)
@@ -210,13 +231,19 @@ class ExpansionTable(Table):
     def votes(self, block: Block, labels: int, rounds: int, scores: int) -> Floats:
         """Each label's share of the votes of all hypotheses so far."""
         assert self.history is not None
-        values = np.empty((len(block.norms), self.used))
+        return self.history.votes(self.values_with_all(block), labels, rounds, scores) / max(1, rounds)
+
+    def values_with_all(self, block: Block) -> Floats:
+        """K + constant2 of the rows of a block with all patterns."""
         kernel = self.make_kernel()
+        if self.device is not None:
+            return self.device.values_with_all(self.patterns, kernel, block, self.constant2)
+        values = np.empty((len(block.norms), self.used))
         for begin in range(0, self.used, PATTERNS_AT_ONCE):
             tile = slice(begin, min(self.used, begin + PATTERNS_AT_ONCE))
             values[:, tile] = self.patterns.values(kernel, block, tile)
         values += self.constant2
-        return self.history.votes(values, labels, rounds, scores) / max(1, rounds)
+        return values
 
     def support(self) -> Any:
         """The support patterns as rows."""
@@ -227,6 +254,14 @@ class ExpansionTable(Table):
         return np.array([[np.sqrt(max(0.0, self.numbers[NORM2]))]])
 
     # -- files -------------------------------------------------------------------------------------------------
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "device": None}
+
+    def twin(self) -> Self:
+        found = super().twin()
+        found.device = None if self.device is None else self.device.fresh()
+        return found
 
     def state(self, scores: int) -> StoredArrays:
         arrays: StoredArrays = {

@@ -6,15 +6,14 @@ coefficients before the block and its updates in their order, and the sums are t
 by term, so that the answers are those of a prediction between two rows, to the last bit.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ellipsoid.engine.compile import compiled, entry
 from ellipsoid.engine.generic import FUSE, helper
 
-from .expansion import PATTERNS_AT_ONCE, ExpansionTable
+from .expansion import ExpansionTable
 from .history import Floats
 from .lookahead import Lookahead
 from .patterns import Block
@@ -50,7 +49,8 @@ class Hindsight(NamedTuple):
         done = 0
         for begin in range(0, len(out), HINDSIGHT_ROWS):
             picks = slice(begin, min(len(out), begin + HINDSIGHT_ROWS))
-            args = (self._values(block, picks), coef, late, *log, done, float(self.rounds + begin), out[picks])
+            values = self.table.values_with_all(block.part(picks))
+            args = (values, coef, late, *log, done, float(self.rounds + begin), out[picks])
             done = entry(_averaged, *args)(*args)
         return out
 
@@ -62,18 +62,8 @@ class Hindsight(NamedTuple):
         for begin in range(0, len(out), HINDSIGHT_ROWS):
             picks = slice(begin, min(len(out), begin + HINDSIGHT_ROWS))
             rounds = self.rounds + np.arange(picks.start, picks.stop, dtype=np.float64)
-            out[picks] = history.votes(self._values(block, picks), labels, rounds, scores)
+            out[picks] = history.votes(self.table.values_with_all(block.part(picks)), labels, rounds, scores)
         return out
-
-    def _values(self, block: Block, picks: slice) -> NDArray[Any]:
-        table, part = self.table, block.part(picks)
-        values = np.empty((len(part.norms), table.used))
-        kernel = table.make_kernel()
-        for begin in range(0, table.used, PATTERNS_AT_ONCE):
-            tile = slice(begin, min(table.used, begin + PATTERNS_AT_ONCE))
-            values[:, tile] = table.patterns.values(kernel, part, tile)
-        values += table.constant2
-        return values
 
 
 @compiled(nogil=True)

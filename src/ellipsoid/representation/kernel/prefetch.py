@@ -5,15 +5,36 @@ meanwhile is added afterwards, behind all others, where it would stand in any ca
 learns prepares the next block before it helps with this one, so that the others go on as soon as this one is done.
 """
 
+from typing import Any
+
 import numpy as np
 
 from ..table_protocol import Floats
+from .device import DevicePrefetch
 from .expansion import ExpansionTable
 from .lookahead import Lookahead
 from .packing import PatternSums, picked_once
 from .patterns import Block, with_diagonal
 from .threads import aside, threads_for
 from .tiles import Picked
+
+
+def prefetch(
+    table: ExpansionTable, block: Block, scores: int, upto: int, before: Any = None, gram: Floats | None = None
+) -> "BlockPrefetch | DevicePrefetch | None":
+    """The work on a block that can be done while the one before is learned; None where there is none."""
+    if table.device is not None:
+        return DevicePrefetch(table, block, scores)
+    return None if block.tiles is None else BlockPrefetch(table, block, scores, upto, before, gram)
+
+
+def prefetch_pays(table: ExpansionTable, block: Block) -> bool:
+    """Is there somebody who could do such work?"""
+    if not table.moves_by_updates or not table.used:
+        return False
+    if table.device is not None:
+        return True
+    return block.tiles is not None and threads_for(2, float(len(block.norms)) * table.used * table.width) > 1
 
 
 class BlockPrefetch:
@@ -42,13 +63,6 @@ class BlockPrefetch:
         everyone = np.arange(len(coef))
         self.sums = PatternSums(kernel, patterns.stored(), everyone, self.picked, block.tiles, table.constant2)
 
-    @staticmethod
-    def worthwhile(table: ExpansionTable, block: Block) -> bool:
-        """Can this be done, and are there threads for it?"""
-        if type(table) is not ExpansionTable or block.tiles is None or not table.used:
-            return False
-        return threads_for(2, float(len(block.norms)) * table.used * table.width) > 1
-
     def begin(self) -> None:
         """Let the other threads work."""
         self.others = aside(self._work, threads_for(self.sums.parts, self.sums.effort))
@@ -63,8 +77,10 @@ class BlockPrefetch:
         for other in self.others:
             other.result()
 
-    def finish(self) -> Lookahead:
-        """What the loop runs on."""
+    def finish(self, following: "BlockPrefetch | None") -> Lookahead:
+        """What the loop runs on; the other threads go on with the following block."""
+        if following is not None:
+            following.begin()
         table, kernel, constant2, sums = self.table, self.table.make_kernel(), self.table.constant2, self.sums.sums
         assert self.block.tiles is not None
         slots, moved = table.delayed.updates(len(sums))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..rollback import Mark
 from ..tables import doubled
 from .history import Floats, History, Places, add_to
 
@@ -49,18 +50,24 @@ class Delayed:
         count = self.log.count
         return self.log.slots[:count], np.ascontiguousarray(self.log.moved[:count, :scores])
 
-    def fold(self, upto: float) -> None:
-        """Let the base be that after round ``upto``."""
+    def fold(self, upto: float, mark: Mark | None = None) -> None:
+        """Let the base be that after round ``upto``; the mark is told what changes."""
         count = self._due(upto)
         if count:
-            # Another base, not the same with other content: a mark may want the one that was.
-            self.base, self.settled = self._folded(self.base.copy(), count), self._reach(count)
+            reach, slots = self._reach(count), self.log.slots[:count]
+            self.base = doubled(self.base, reach)
+            if mark is not None:
+                mark.save(self.base, np.unique(slots))
+            add_to(self.base, slots, self.log.moved[:count])
+            self.settled = reach
             self.log.drop(count)
 
     def at(self, upto: float) -> tuple[Floats, Places]:
         """A copy of what the base will be after round ``upto``, and the patterns that will have changed."""
         count = self._due(upto)
-        return self._folded(self.base[: self.settled].copy(), count)[: self._reach(count)], self.log.slots[:count]
+        base = doubled(self.base[: self.settled].copy(), self._reach(count))[: self._reach(count)]
+        add_to(base, self.log.slots[:count], self.log.moved[:count])
+        return base, self.log.slots[:count]
 
     def rest(self, coef: Floats) -> None:
         """Begin anew from these coefficients of all patterns."""
@@ -71,11 +78,6 @@ class Delayed:
 
     def _reach(self, count: int) -> int:
         return max(self.settled, int(self.log.slots[:count].max(initial=-1)) + 1)
-
-    def _folded(self, base: Floats, count: int) -> Floats:
-        base = doubled(base, self._reach(count))
-        add_to(base, self.log.slots[:count], self.log.moved[:count])
-        return base
 
     # -- files -------------------------------------------------------------------------------------------------
 

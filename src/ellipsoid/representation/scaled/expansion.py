@@ -30,6 +30,8 @@ NORM_PATTERNS = 512
 class ScaledExpansionTable(ExpansionTable):
     """Support patterns of a hypothesis that is ``SCALE`` times its coefficients."""
 
+    moves_by_updates = False
+
     def __init__(self, kernel: KernelSpec, **options: Any) -> None:
         super().__init__(kernel, **options)
         self.numbers[GOAL] = 1.0

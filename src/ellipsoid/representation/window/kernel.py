@@ -33,6 +33,8 @@ class WindowExpansion(ExpansionTable):
     goes on.
     """
 
+    moves_by_updates = False
+
     def __init__(
         self, kernel: KernelSpec, *, average: bool, constant: float, sparse: bool, window: int, cap: float
     ) -> None:
@@ -93,13 +95,14 @@ class WindowExpansion(ExpansionTable):
         return read[1]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "read": None}
+        return {**super().__getstate__(), "read": None}
 
     # -- learning ----------------------------------------------------------------------------------------------
 
     def front(self, block: Block) -> tuple[Block, Floats]:
         """The block with the window in front of it, and ``gram[s, t]`` of their rows, s <= t as they came."""
         kernel, m = self.make_kernel(), len(self.recent.norms)
+        block = self.patterns.lay_out(kernel, block)
         gram = np.empty((m + len(block.norms),) * 2)
         gram[:m, :m] = self.recent_gram
         gram[m:, m:] = self.patterns.gram(kernel, block, self.constant2, half=True)

@@ -1,0 +1,285 @@
+"""Support patterns in the memory of a GPU, where blocks of rows are scored; the loop that learns stays on the CPU.
+
+What takes the time of a kernel learner is its kernel values, rows times patterns. They are made here, from one matrix
+product per piece of the patterns, and summed at once; what travels is a block of rows down, its scores and its own Gram
+matrix up, and the patterns and coefficients that have changed. All code takes its array module as a parameter, so that
+it runs on NumPy as well.
+
+Sums are made in another order than on the CPU: scores agree to rounding, not to the bit.
+"""
+
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..table_protocol import Floats
+from .functions import RBF, Poly
+from .patterns import WIDEST_LAYOUT, Block, Patterns
+
+PRECISIONS = {"double": np.float64, "single": np.float32}
+
+# Kernel values that are held at once, 512 MB of them: a product is then long enough to run at full speed.
+PIECE_VALUES = 1 << 26
+
+# Sparse rows are made dense, block by block, up to this width.
+WIDEST = WIDEST_LAYOUT
+
+POWER = """
+    T base = (T)gamma * product + (T)coef0, power = degree & 1 ? base : (T)1;
+    for (int left = degree >> 1; left > 0; left >>= 1) {
+        base *= base;
+        if (left & 1) power *= base;
+    }
+    value = (double)power + constant;
+"""
+GAUSSIAN = """
+    T distance = left + right - (T)2 * product;
+    value = (double)exp(-(T)gamma * (distance > (T)0 ? distance : (T)0)) + constant;
+"""
+
+
+def cuda_arrays() -> Any:
+    """CuPy, or a sentence that says what is missing."""
+    if find_spec("cupy") is None:
+        raise ValueError(
+            'device="cuda" needs CuPy, which is not installed: pip install "ellipsoid[cuda12]", or cuda13 for CUDA 13; '
+            'device="cpu" needs nothing'
+        )
+    import cupy
+
+    try:
+        count = cupy.cuda.runtime.getDeviceCount()
+    except cupy.cuda.runtime.CUDARuntimeError as error:
+        raise ValueError(f'device="cuda" finds no GPU that can be used ({error}); use device="cpu"') from error
+    if not count:
+        raise ValueError('device="cuda" finds no GPU; use device="cpu"')
+    return cupy
+
+
+def cuda_present() -> bool:
+    """Is there a GPU, and what it takes to use it?"""
+    try:
+        cuda_arrays()
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def fused(arrays: Any, inputs: str, code: str) -> Any:
+    """A function of every product of a matrix, compiled on the device once."""
+    return arrays.ElementwiseKernel(f"{inputs}, float64 constant", "float64 value", code)
+
+
+class DevicePatterns:
+    """The patterns of a table and their coefficients, as far as they are known on the device.
+
+    ``arrays`` is the array module; ``precision`` is that of rows and kernel values, sums are always double.
+    """
+
+    def __init__(self, arrays: Any, precision: str) -> None:
+        self.arrays, self.precision, self.kind = arrays, precision, PRECISIONS[precision]
+        self.forget()
+
+    def fresh(self) -> "DevicePatterns":
+        """Another one that knows nothing yet, on the same device."""
+        return DevicePatterns(self.arrays, self.precision)
+
+    def forget(self) -> None:
+        """Read everything anew when it is needed next."""
+        arrays, kind = self.arrays, self.kind
+        self.used, self.rows, self.norms = 0, arrays.zeros((0, 0), kind), arrays.zeros(0, kind)
+        self.forget_coefficients()
+
+    def forget_coefficients(self) -> None:
+        """Read all coefficients anew."""
+        self.coef = self.arrays.zeros((0, 0))
+        self.reached, self.changed = 0, list[NDArray[np.int64]]()
+
+    def shrink(self, used: int) -> None:
+        """Patterns from ``used`` on were given up again."""
+        self.used = min(self.used, used)
+        self.forget_coefficients()
+
+    def note(self, slots: NDArray[np.int64]) -> None:
+        """The coefficients of these patterns have changed."""
+        self.changed.append(slots)
+
+    # -- what is there -----------------------------------------------------------------------------------------
+
+    def down(self, matrix: Any) -> Any:
+        """Rows, dense or sparse, on the device."""
+        if hasattr(matrix, "toarray"):
+            if matrix.shape[1] > WIDEST:
+                raise ValueError(
+                    f'device="cuda" takes sparse rows of up to {WIDEST} features, which it makes dense; these have '
+                    f'{matrix.shape[1]}: use device="cpu"'
+                )
+            matrix = matrix.toarray()
+        return self.arrays.asarray(matrix, dtype=self.kind)
+
+    def of(self, block: Block) -> tuple[Any, Any]:
+        """The rows of a block on the device, and their squared norms."""
+        return self.down(block.matrix), self.arrays.asarray(block.norms, dtype=self.kind)
+
+    def read_patterns(self, patterns: Patterns) -> None:
+        """Take the patterns that are new."""
+        count = patterns.used
+        if self.rows.shape[1] != patterns.width:
+            self.used, self.rows = 0, self.arrays.zeros((0, patterns.width), self.kind)
+        if self.used == count:
+            return
+        try:
+            self.rows, self.norms = self._room(self.rows, count), self._room(self.norms, count)
+        except MemoryError as error:
+            raise MemoryError(self._full(patterns.width, count)) from error
+        step = max(1, PIECE_VALUES // max(1, patterns.width))
+        for begin in range(self.used, count, step):
+            part = slice(begin, min(count, begin + step))
+            self.rows[part] = self.down(patterns.rows(part))
+            self.norms[part] = self.arrays.asarray(patterns.norms[part], dtype=self.kind)
+        self.used = count
+
+    def _room(self, array: Any, count: int) -> Any:
+        """The array with room for so many rows: twice as many as before, if it was too short."""
+        if len(array) >= count:
+            return array
+        wider = self.arrays.zeros((max(count, 2 * len(array)), *array.shape[1:]), array.dtype)
+        wider[: self.used] = array[: self.used]
+        return wider
+
+    def _full(self, width: int, count: int) -> str:
+        free = getattr(getattr(self.arrays, "cuda", None), "runtime", None)
+        room = "" if free is None else f"{free.memGetInfo()[0] // (8 * (width + 1)):,} more would fit"
+        return (
+            f"the device has no memory left for {count:,} support patterns of {width} features (they are kept in "
+            f'slabs that double; {room or "fewer would fit"}): use precision="single", a budget, or device="cpu"'
+        )
+
+    def read_coefficients(self, coef: Floats, used: int) -> tuple[Any, Any]:
+        """Take the coefficients that changed; returns their patterns, and by how much."""
+        if self.coef.shape[1:] != coef.shape[1:]:
+            self.forget_coefficients()
+            self.coef = self.arrays.zeros((0, coef.shape[1]))
+        fresh = np.arange(self.reached, used)
+        slots = np.unique(np.concatenate([*self.changed, fresh]))
+        self.changed = []
+        if len(self.coef) < used:
+            wider = self.arrays.zeros((max(used, 2 * len(self.coef)), coef.shape[1]))
+            wider[: len(self.coef)] = self.coef
+            self.coef = wider
+        places, values = self.arrays.asarray(slots), self.arrays.asarray(coef[slots])
+        moved = values - self.coef[places]
+        self.coef[places] = values
+        self.reached = used
+        return places, moved
+
+    # -- scores ------------------------------------------------------------------------------------------------
+
+    def add_scores(
+        self, patterns: Patterns, kernel: Any, block: Block, coef: Any, constant2: float, out: Floats, slots: Any = None
+    ) -> None:
+        """Add ``sum_i coef[i, r] (K(x_i, x) + constant2)`` to ``out[r]`` for the rows x of a block."""
+        self.read_patterns(patterns)
+        count = min(self.used, len(coef)) if slots is None else len(slots)
+        coef = self.arrays.asarray(coef[:count], dtype=np.float64)
+        places = None if slots is None else self.arrays.asarray(slots)
+        out += self.up(self.sums_of(kernel, self.of(block), coef, constant2, places)).T
+
+    def scores(self, table: Any, block: Block, scores: int) -> Floats:
+        """Scores of a block by the coefficients of a table as they are now."""
+        self.read_patterns(table.patterns)
+        self.read_coefficients(table.coef, table.used)
+        known = self.coef[: table.used, :scores]
+        return self.up(self.sums_of(table.make_kernel(), self.of(block), known, table.constant2))
+
+    def values_with_all(self, patterns: Patterns, kernel: Any, block: Block, constant2: float) -> Floats:
+        """K + constant2 of the rows of a block with all patterns."""
+        self.read_patterns(patterns)
+        known = self.rows[: self.used], self.norms[: self.used]
+        return self.up(self.values(kernel, self.of(block), known, constant2))
+
+    def up(self, array: Any) -> Floats:
+        """A device array as one of NumPy's."""
+        host: Floats = array.get() if hasattr(array, "get") else array
+        return host
+
+    def sums_of(self, kernel: Any, rows: tuple[Any, Any], coef: Any, constant2: float, places: Any = None) -> Any:
+        """``sum_i coef[i, r] (K(x_i, x) + constant2)``, one row for each row x; over some patterns, or the first."""
+        total = self.arrays.zeros((len(rows[0]), coef.shape[1]))
+        step = max(1, PIECE_VALUES // max(1, len(rows[0])))
+        for begin in range(0, len(coef), step):
+            part = slice(begin, min(len(coef), begin + step))
+            picked = part if places is None else places[part]
+            total += self.values(kernel, rows, (self.rows[picked], self.norms[picked]), constant2) @ coef[part]
+        return total
+
+    def values(self, kernel: Any, rows: tuple[Any, Any], others: tuple[Any, Any], constant2: float) -> Any:
+        """K + constant2 of rows with others, each a matrix and its squared norms."""
+        products = rows[0] @ others[0].T
+        if not hasattr(self.arrays, "ElementwiseKernel"):
+            return self._values_by_steps(kernel, products, rows[1], others[1], constant2)
+        if isinstance(kernel, RBF):
+            return fused(self.arrays, "T product, T left, T right, float64 gamma", GAUSSIAN)(
+                products, rows[1][:, None], others[1][None, :], kernel.gamma, constant2
+            )
+        degree = int(kernel.degree) if isinstance(kernel, Poly) else 1
+        gamma, coef0 = (kernel.gamma, kernel.coef0) if isinstance(kernel, Poly) else (1.0, 0.0)
+        power = fused(self.arrays, "T product, float64 gamma, float64 coef0, int32 degree", POWER)
+        return power(products, gamma, coef0, degree, constant2)
+
+    def _values_by_steps(self, kernel: Any, products: Any, left: Any, right: Any, constant2: float) -> Any:
+        """The same where nothing can be fused."""
+        if isinstance(kernel, RBF):
+            distances = self.arrays.maximum(left[:, None] + right[None, :] - 2.0 * products, 0.0)
+            return self.arrays.exp(-kernel.gamma * distances).astype(np.float64) + constant2
+        if isinstance(kernel, Poly):
+            products = (kernel.gamma * products + kernel.coef0) ** int(kernel.degree)
+        return products.astype(np.float64) + constant2
+
+    def gram(self, kernel: Any, rows: tuple[Any, Any], constant2: float) -> Any:
+        """K + constant2 of the rows of a block with each other."""
+        found = self.values(kernel, rows, rows, constant2)
+        if isinstance(kernel, RBF):
+            self.arrays.fill_diagonal(found, 1.0 + constant2)
+        return found
+
+
+class DevicePrefetch:
+    """A block that is scored on the device while the loop runs over the one before.
+
+    The scores are those by the coefficients that are known when the work begins; what has moved since is added at the
+    end.
+    """
+
+    def __init__(self, table: Any, block: Block, scores: int) -> None:
+        self.table, self.block, self.scores = table, block, scores
+
+    def begin(self) -> None:
+        """Let the device work; this returns at once."""
+        table, device = self.table, self.table.device
+        self.kernel = table.make_kernel()
+        self.rows = device.of(self.block)
+        device.read_patterns(table.patterns)
+        device.read_coefficients(table.coef, table.used)
+        known = device.coef[: table.used, : self.scores]
+        self.sums = device.sums_of(self.kernel, self.rows, known, table.constant2)
+        self.gram = device.gram(self.kernel, self.rows, table.constant2)
+
+    def join(self) -> None:
+        """There is nothing to help with."""
+
+    def finish(self, following: "DevicePrefetch | None") -> Any:
+        """What the loop runs on; the following block is begun behind it."""
+        table, device = self.table, self.table.device
+        device.read_patterns(table.patterns)
+        places, moved = device.read_coefficients(table.coef, table.used)
+        if len(places):
+            self.sums += device.sums_of(self.kernel, self.rows, moved[:, : self.scores], table.constant2, places)
+        scores, gram = device.up(self.sums), device.up(self.gram)
+        if following is not None:
+            following.begin()
+        return table.ahead(scores, gram)
