@@ -1,0 +1,48 @@
+"""Draw gpu.png, error and time of kernel MIRA over deformed digits, and digits.png, some of them.
+
+The numbers are those of ``python -m benchmarks.gpu``; the digits need the data set MNIST.
+"""
+
+import json
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from style import BLUE, ORANGE, save, use
+
+import ellipsoid
+from ellipsoid.streams.deformed import SIDE, DeformedDigits
+
+RESULTS = Path(__file__).parent.parent.parent / "benchmarks" / "results" / "gpu.json"
+
+
+def curves():
+    parts = json.loads(RESULTS.read_text())["parts"]
+    gpu, cpu = parts["millions"][0]["curve"], parts["cores"][1]["curve"]
+    figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.4))
+    rows = [point["rows"] for point in gpu]
+    left.plot(rows, [100 * point["test_error"] for point in gpu], "o-", color=BLUE)
+    left.set(xscale="log", xlabel="rows", ylabel="test error, %", ylim=(0, 1.5))
+    right.plot(rows, [point["seconds"] for point in gpu], "o-", color=BLUE, label="one H200")
+    right.plot([point["rows"] for point in cpu], [point["seconds"] for point in cpu], "s-", color=ORANGE, label="two cores")
+    right.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds")
+    right.legend()
+    figure.tight_layout()
+    save(figure, "gpu.png")
+
+
+def digits():
+    X, y = ellipsoid.datasets.load("mnist").train
+    rows, _ = DeformedDigits(X, y, rows=60_100).rows(60_000, 60_100)
+    sheet = rows.reshape(5, 20, SIDE, SIDE).transpose(0, 2, 1, 3).reshape(5 * SIDE, 20 * SIDE)
+    figure = plt.figure(figsize=(20 * SIDE / 100, 5 * SIDE / 100))
+    axes = figure.add_axes((0, 0, 1, 1))
+    axes.imshow(255.0 - np.clip(sheet, 0, 255), cmap="gray", interpolation="nearest")
+    axes.set_axis_off()
+    save(figure, "digits.png")
+
+
+if __name__ == "__main__":
+    use()
+    curves()
+    digits()
