@@ -24,7 +24,8 @@ def curves():
     left.plot(rows, [100 * point["test_error"] for point in gpu], "o-", color=BLUE)
     left.set(xscale="log", xlabel="rows", ylabel="test error, %", ylim=(0, 1.5))
     right.plot(rows, [point["seconds"] for point in gpu], "o-", color=BLUE, label="one H200")
-    right.plot([point["rows"] for point in cpu], [point["seconds"] for point in cpu], "s-", color=ORANGE, label="two cores")
+    slow = [(point["rows"], point["seconds"]) for point in cpu]
+    right.plot(*zip(*slow, strict=True), "s-", color=ORANGE, label="two cores")
     right.set(xscale="log", yscale="log", xlabel="rows", ylabel="seconds")
     right.legend()
     figure.tight_layout()
