@@ -16,6 +16,7 @@ _EXPORTS = {
     "CELLIP": "ellipsoid.estimators",
     "Calibrated": "ellipsoid.estimators.calibrated",
     "Certificate": "ellipsoid.certificates",
+    "Committee": "ellipsoid.estimators",
     "ConfidenceWeighted": "ellipsoid.estimators",
     "DamagedModel": "ellipsoid.estimators.container",
     "Ellipsoid": "ellipsoid.ellipsoids",
@@ -30,6 +31,7 @@ _EXPORTS = {
     "OnlineEllipsoidalSVC": "ellipsoid.estimators",
     "OnlineSVM": "ellipsoid.estimators",
     "PassiveAggressive": "ellipsoid.estimators",
+    "PassiveAggressiveRegressor": "ellipsoid.estimators",
     "Perceptron": "ellipsoid.estimators",
     "QuasiAdditive": "ellipsoid.estimators",
     "ROMMA": "ellipsoid.estimators",
@@ -67,11 +69,13 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import NHERD as NHERD
     from ellipsoid.estimators import ROMMA as ROMMA
     from ellipsoid.estimators import SCW as SCW
+    from ellipsoid.estimators import Committee as Committee
     from ellipsoid.estimators import ConfidenceWeighted as ConfidenceWeighted
     from ellipsoid.estimators import EllipsoidClassifier as EllipsoidClassifier
     from ellipsoid.estimators import OnlineEllipsoidalSVC as OnlineEllipsoidalSVC
     from ellipsoid.estimators import OnlineSVM as OnlineSVM
     from ellipsoid.estimators import PassiveAggressive as PassiveAggressive
+    from ellipsoid.estimators import PassiveAggressiveRegressor as PassiveAggressiveRegressor
     from ellipsoid.estimators import Perceptron as Perceptron
     from ellipsoid.estimators import QuasiAdditive as QuasiAdditive
     from ellipsoid.estimators import SecondOrderPerceptron as SecondOrderPerceptron

@@ -46,7 +46,10 @@ def test_between_changes_a_hyperplane_separates_with_the_margin(name, margin):
 @pytest.mark.parametrize(("name", "share"), [("sea", 0.1), ("rotating", 0.05), ("abrupt-noise", 0.1)])
 def test_as_many_labels_are_wrong_as_is_said(name, share):
     X, y = datasets.stream(name, rows=5000, seed=1)
-    clean = {"sea": lambda: X[:, 0] + X[:, 1] <= 8.0, "abrupt-noise": lambda: datasets.stream("abrupt", seed=1)[1][:5000]}
+    clean = {
+        "sea": lambda: X[:, 0] + X[:, 1] <= 8.0,
+        "abrupt-noise": lambda: datasets.stream("abrupt", seed=1)[1][:5000],
+    }
     if name == "rotating":
         truth = np.linalg.lstsq(X[:500], 2.0 * y[:500] - 1.0, rcond=None)[0]
         assert (y[:500] != (X[:500] @ truth > 0.0)).mean() < 0.12

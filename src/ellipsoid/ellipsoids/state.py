@@ -53,6 +53,8 @@ MARGIN_UPDATES = EMPTY_ROUND  # number of updates that were no mistakes
 SQUARED_LOSS = UNSURE  # AROW: sum of the squared losses before the updates, each times its 1 - kappa
 UNSIGNED = UNCUT  # 1 once an update had a weight <= 0 in S^{-1} w
 DROPPED = GAINED  # what a sketch has dropped of B^{-1}, along any direction
+DRIFTED = LIFTED  # random walks: the rounds that the whole matrix has made up for
+CAPPED = EXHAUSTED  # random walks: 1 once a variance has met its ceiling
 RESOLUTION = WIDENED  # the share of |z|^2 up to which a form knows z'Bz by its rounding only
 # That share where B is a difference of numbers of the size of 1.
 COARSE_RESOLUTION = 1e-12
