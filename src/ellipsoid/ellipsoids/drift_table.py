@@ -61,7 +61,7 @@ class DriftDiagonalTable(DiagonalTable):
         """Raise ``ValueError`` unless arrays of a file are what learning can have made."""
         check_shape("touched", arrays["touched"], arrays["W"].shape)
         B = arrays["B"]
-        if not ((B >= 0.0) & (B <= max(1.0, self.ceiling))).all():
+        if not ((B >= 0.0) & (max(1.0, self.ceiling) >= B)).all():
             raise ValueError("its variances are not all between 0 and their ceiling")
         super().check({**arrays, "B": np.minimum(B, 1.0)}, name)
 

@@ -55,7 +55,7 @@ def shares(said, p, known, out):
 
 
 @compiled
-def mix(said, codes, known, weights, share, rate, p, sums, best, numbers, tally, foretold, scores):  # noqa: PLR0913
+def mix(said, codes, known, weights, share, rate, p, sums, best, numbers, tally, foretold, scores):
     """Learn the rows one after the other; ``foretold`` takes the committee's label of each, ``scores`` its numbers."""
     members, levels = p.shape[0], best.shape[0]
     losses = np.empty(members)

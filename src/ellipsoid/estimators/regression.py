@@ -181,13 +181,13 @@ class OnlineRegressor(OnlineClassifier):
         self._install(learner)
 
     def partial_fit(  # type: ignore[override]
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, classes: None = None
     ) -> Any:
-        """One pass in the given order; ``sample_weight``: what each row counts.
+        """One pass in the given order; ``sample_weight``: what each row counts. There are no ``classes``.
 
         After an interrupt, or an error in the middle, the model is that of its first ``t_`` rows.
         """
-        self._pass(X, y, None, sample_weight=sample_weight)
+        self._pass(X, y, classes, sample_weight=sample_weight)
         return self
 
     def learn_predict(  # type: ignore[override]

@@ -89,7 +89,7 @@ def _plane(truth: np.random.Generator, width: int) -> tuple[Floats, Floats]:
 
 
 def _pushed(X: Floats, truths: Floats, margin: float) -> tuple[Floats, NDArray[np.bool_]]:
-    """Rows moved away from the hyperplanes with these unit normals until none is nearer than ``margin``; their sides."""
+    """Rows moved away from the hyperplanes with these unit normals until none is nearer than ``margin``; the sides."""
     scores = np.einsum("ij,ij->i", X, truths)
     sides = np.where(scores > 0.0, 1.0, -1.0)
     return X + truths * (sides * np.maximum(0.0, margin - sides * scores))[:, None], sides > 0.0
