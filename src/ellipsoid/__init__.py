@@ -18,6 +18,7 @@ _EXPORTS = {
     "Certificate": "ellipsoid.certificates",
     "Committee": "ellipsoid.estimators",
     "ConfidenceWeighted": "ellipsoid.estimators",
+    "Conformal": "ellipsoid.estimators.conformal",
     "DamagedModel": "ellipsoid.estimators.container",
     "Ellipsoid": "ellipsoid.ellipsoids",
     "EllipsoidClassifier": "ellipsoid.estimators",
@@ -82,6 +83,7 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import Winnow as Winnow
     from ellipsoid.estimators import load as load
     from ellipsoid.estimators.calibrated import Calibrated as Calibrated
+    from ellipsoid.estimators.conformal import Conformal as Conformal
     from ellipsoid.estimators.container import DamagedModel as DamagedModel
     from ellipsoid.estimators.onnx import export_onnx as export_onnx
     from ellipsoid.estimators.pipeline import Scaled as Scaled

@@ -45,7 +45,10 @@ def test_the_golden_run(variant):
 
 HOSTILE = {
     "two numbers for one row": lambda: (np.ones((50, 2)), np.tile([5.0, -5.0], 25)),
-    "numbers without rhyme": lambda: (np.random.default_rng(0).normal(size=(60, 3)), np.random.default_rng(1).standard_cauchy(60)),
+    "numbers without rhyme": lambda: (
+        np.random.default_rng(0).normal(size=(60, 3)),
+        np.random.default_rng(1).standard_cauchy(60),
+    ),
     "sizes of every kind": lambda: (
         np.random.default_rng(2).normal(size=(60, 2)) * 10.0 ** np.random.default_rng(3).integers(-20, 20, (60, 1)),
         np.random.default_rng(4).normal(size=60) * 10.0 ** np.random.default_rng(5).integers(-20, 20, 60),
@@ -67,7 +70,10 @@ def test_every_bound_holds_for_every_comparator(name, variant, kernel):
     losses = np.maximum(0.0, np.abs(y - told) - 0.05)
     comparators = [None]
     if kernel == "linear":
-        comparators += [np.zeros(rows.shape[1]), *(rng.normal(size=(8, 1 + rows.shape[1])) * 10.0 ** rng.integers(-3, 3, (8, 1)))]
+        comparators += [
+            np.zeros(rows.shape[1]),
+            *(rng.normal(size=(8, 1 + rows.shape[1])) * 10.0 ** rng.integers(-3, 3, (8, 1))),
+        ]
         comparators.append(np.linalg.lstsq(np.column_stack([np.ones(len(y)), rows]), y, rcond=None)[0])
     for u in comparators:
         found = {c.name: c for c in model.certificates(u)}

@@ -220,6 +220,7 @@ class _Seen:
     """As many labels as were known to a row that is shown."""
 
     half = Council.half
+    numbers = False
 
     def __init__(self, known: int) -> None:
         self.labels = range(known)

@@ -13,6 +13,7 @@
     stream      where in which input a command stopped, or null
     calibration how its scores become probabilities; not there without
     words       the columns of a data frame that hold words; not there without
+    conformal   how its sets are made; not there without
     members     of a committee the headers of its members; not there without
 
 A file is believed only if the learner made from it would be written as the same header and arrays. That one test
@@ -46,7 +47,7 @@ SCRATCH = {"form_small": 3}
 MOST_ROUNDS = 2.0**53
 
 KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
-OPTIONAL = {"calibration", "words", "members"}
+OPTIONAL = {"calibration", "conformal", "words", "members"}
 
 
 def save(model: Any, path: Any, stream: dict[str, Any] | None = None) -> None:
@@ -82,6 +83,8 @@ def open_model(path: Any) -> tuple[Any, container.Content]:
 
 def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     """The header and the arrays of a model; None stands for the stream."""
+    if "conformity_" in model.__dict__:
+        return _describe_conformal(model)
     if "calibration_" in model.__dict__:
         return _describe_calibrated(model)
     if "scaler_" in model.__dict__:
@@ -132,6 +135,16 @@ def _describe_calibrated(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     return header, arrays | {"calibration_table": calibration.table, "calibration_spread": calibration.spread}
 
 
+def _describe_conformal(model: Any) -> tuple[dict[str, Any], StoredArrays]:
+    header, arrays = describe(model.learner_)
+    conformity, parts = model.conformity_, model.conformity_.state()
+    header["conformal"] = {
+        "params": _params({name: getattr(model, name) for name in ("miscoverage", "rate", "window")}),
+        "started": [conformity.miscoverage, conformity.rate, len(conformity.recent)],
+    }
+    return header, arrays | {f"conformal_{name}": array.copy() for name, array in parts.items()}
+
+
 def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     """The model of a file of version 1. This reader stays when another version comes."""
     if sorted({*header} - OPTIONAL) != sorted(KEYS):
@@ -146,6 +159,8 @@ def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     model = _learner(header, arrays) if header["scaler"] is None else _scaled(header, arrays)
     if "calibration" in header:
         model = _calibrated(model, header["calibration"], arrays)
+    if "conformal" in header:
+        model = _conformal(model, header["conformal"], arrays)
     agrees({**header, "stream": None}, {**arrays, "tally": stored}, describe(model))
     return model
 
@@ -222,6 +237,21 @@ def _calibrated(learner: Any, described: dict[str, Any], arrays: StoredArrays) -
     calibration.restore(arrays["calibration_table"], arrays["calibration_spread"], len(learner.classes_))
     model._keep(learner, calibration)
     return model
+
+
+def _conformal(learner: Any, described: dict[str, Any], arrays: StoredArrays) -> Any:
+    from sklearn.base import clone
+
+    from .conformal import Conformal
+
+    miscoverage, rate, window = described["started"]
+    model = Conformal(clone(learner), miscoverage=miscoverage, rate=rate, window=window)
+    if not isinstance(window, int) or window > len(arrays["conformal_recent"]):
+        raise ValueError("its sets are made of more rows than it holds")
+    conformity = model._new()
+    conformity.restore({name: arrays[f"conformal_{name}"] for name in conformity.state()})
+    model._keep(learner, conformity)
+    return model.set_params(**_values(described["params"]))
 
 
 def agrees(header: dict[str, Any], arrays: StoredArrays, made: tuple[dict[str, Any], StoredArrays]) -> None:

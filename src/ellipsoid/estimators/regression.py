@@ -1,5 +1,6 @@
 """One scikit-learn shell for learners of numbers: that of the classifiers, with numbers in the place of labels."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,10 @@ from .early_stopping import HeldOut
 from .examples import are_named, rows_of
 from .expansion import ExpansionLearner
 from .inputs import RowSource, check_memory, flaw_message
+from .interruption import without_interrupts
 from .learner import NO_LABELS, Learner
 from .parameters import comparator_rows
-from .predict_then_learn import WatchedBlock, in_turn
+from .predict_then_learn import WatchedBlock, Witness, in_turn
 from .predictions import FLOAT64, Predictions
 
 # Numbers that are larger than this could overflow a sum of squares.
@@ -112,12 +114,22 @@ class NumberLearner(Learner):
                 if predictions is None:
                     self.run(source.rows(start, stop), values.view(np.int64)[np.newaxis], PLAIN, 0, stop - start)
                     continue
-                block = self._watched(source, shown, start, stop, values)
-                block.run(0, stop - start)
-                step = 2 if block.pairs else 1
-                predictions[start:stop] = block.ledger.view(np.float64)[FORETOLD, ::step]
+                block, before = self._watched(source, shown, start, stop, values), self.rounds
+                told = block.ledger.view(np.float64)[FORETOLD, :: 2 if block.pairs else 1]
+                try:
+                    block.run(0, stop - start)
+                finally:
+                    if witness is not None:
+                        without_interrupts(partial(self._show, witness, told, values, before))
+                predictions[start:stop] = told
         finally:
             self.witness = witness
+
+    def _show(self, witness: Witness, told: Floats, values: Floats, before: int) -> None:
+        """Show what was predicted of the rows that were learned."""
+        learned = self.rounds - before
+        if learned:
+            witness(self, np.ascontiguousarray(told[:learned, np.newaxis]), values[:learned])
 
     def _watched(
         self, source: RowSource, shown: RowSource | None, start: int, stop: int, values: Floats

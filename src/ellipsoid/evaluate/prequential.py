@@ -177,6 +177,7 @@ class Recorder:
         self.seconds = 0.0
         self.total_weight = self.weighted_errors = 0.0
         self.weighed = False
+        self.sets: list[int] | None = [0, 0, 0] if hasattr(model, "learn_predict_set") else None
         self.mistakes_before = getattr(model, "mistakes_", 0)
         self.updates_before = getattr(model, "updates_", 0)
         self.marks: list[_Mark] = []
@@ -199,6 +200,14 @@ class Recorder:
             own = None if weight is None else weight[start:stop]
             _step(self.model, self, (X[start:stop], y[start:stop], own), self.classes)
             self.classes, start = None, stop
+
+    def with_sets(self, X: Any, y: Any, classes: Any, weight: Any) -> Any:
+        """Predict and learn rows, and count what became of their label sets."""
+        predicted, sizes, held = self.model.learn_predict_set(X, y, classes=classes, sample_weight=weight)
+        single = sizes == 1
+        found = held.sum(), single.sum(), (single & wrong_rows(predicted, y)).sum()
+        self.sets = [old + int(new) for old, new in zip(self.sets or (0, 0, 0), found, strict=True)]
+        return predicted
 
     def rows_to_stop(self) -> int:
         return self.checkpoints.stop_after(self.rows) - self.rows
@@ -282,6 +291,7 @@ class Recorder:
             majority_errors=self.confusion.majority_errors,
             total_weight=self.total_weight if self.weighed else None,
             weighted_errors=self.weighted_errors if self.weighed else None,
+            **dict(zip(("covered_rows", "answered_rows", "answered_errors"), self.sets or (), strict=False)),
         )
 
 
@@ -306,6 +316,8 @@ def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any, Any], classes: A
     began = perf_counter()
     try:
         learn_predict = recorder.late.learn_predict if recorder.late is not None else partial(_learn_predict, model)
+        if recorder.sets is not None and recorder.late is None and not isinstance(X, list):
+            learn_predict = recorder.with_sets
         predicted = learn_predict(X, y, classes, weight)
     except ValueError as error:
         # A model numbers the rows of the piece it was given.
