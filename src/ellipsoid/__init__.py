@@ -25,6 +25,7 @@ _EXPORTS = {
     "EllipsoidalSVC": "ellipsoid.batch",
     "EmptyVersionSpace": "ellipsoid.ellipsoids.table",
     "IELLIP": "ellipsoid.estimators",
+    "IntervalRegressor": "ellipsoid.estimators",
     "LineError": "ellipsoid.streams.words",
     "MIRA": "ellipsoid.estimators",
     "NHERD": "ellipsoid.estimators",
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import Committee as Committee
     from ellipsoid.estimators import ConfidenceWeighted as ConfidenceWeighted
     from ellipsoid.estimators import EllipsoidClassifier as EllipsoidClassifier
+    from ellipsoid.estimators import IntervalRegressor as IntervalRegressor
     from ellipsoid.estimators import OnlineEllipsoidalSVC as OnlineEllipsoidalSVC
     from ellipsoid.estimators import OnlineSVM as OnlineSVM
     from ellipsoid.estimators import PassiveAggressive as PassiveAggressive

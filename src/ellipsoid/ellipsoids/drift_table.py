@@ -75,6 +75,8 @@ class DriftTable(DiagonalTable):
     """The whole covariance, whose diagonal grows by ``drift`` a round up to ``ceiling``."""
 
     form_name = "drifting"
+    # What a coordinate starts with.
+    variance = 1.0
 
     def __init__(self, linear: LinearTable, *, constant: bool, drift: float, ceiling: float) -> None:
         self.drift, self.ceiling = drift, ceiling
@@ -91,7 +93,7 @@ class DriftTable(DiagonalTable):
             grown[:many, :few, :many, :few] = old.reshape(many, few, many, few)
         self.B = grown.reshape(functions * columns, functions * columns)
         fresh = self.B.diagonal() == 0.0
-        self.B[fresh, fresh] = 1.0
+        self.B[fresh, fresh] = self.variance
         self.x, self.Bz = np.zeros(columns), np.zeros(functions * columns)
         self._bind()
 

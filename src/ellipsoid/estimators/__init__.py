@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .dual import QuasiAdditive as QuasiAdditive
     from .ellipsoid_classifier import EllipsoidClassifier as EllipsoidClassifier
     from .iellip import IELLIP as IELLIP
+    from .interval_regressor import IntervalRegressor as IntervalRegressor
     from .linear import MIRA as MIRA
     from .linear import PassiveAggressive as PassiveAggressive
     from .linear import Perceptron as Perceptron
@@ -56,6 +57,7 @@ HOMES = {
 # Learners of numbers, and those made of others: the command line and the model files know them too.
 FURTHER = {
     "Committee": "committee",
+    "IntervalRegressor": "interval_regressor",
     "PassiveAggressiveRegressor": "passive_aggressive_regressor",
 }
 
@@ -104,6 +106,7 @@ __all__ = [
     "Committee",
     "ConfidenceWeighted",
     "EllipsoidClassifier",
+    "IntervalRegressor",
     "OnlineEllipsoidalSVC",
     "OnlineSVM",
     "PassiveAggressive",

@@ -62,7 +62,9 @@ class CELLIP(EllipsoidalClassifier):
         Which rounds cut: mistakes, margins below ``a * margin``, or any cut that shrinks the volume.
     on_infeasible : {"skip", "freeze", "restart", "raise"}
         After a proof that the version space is empty: skip such cuts, cut no more, start again, or raise
-        :class:`~ellipsoid.EmptyVersionSpace`, a ``ValueError``.
+        :class:`~ellipsoid.EmptyVersionSpace`, a ``ValueError``. With "restart" ``changes_`` are the rounds of all
+        proofs: a detector of change that gives no false alarm while the margin holds, and is of no use where labels
+        are noisy, since then each wrong one may be a proof.
     selective : bool
         Ask for a label only where the version space disagrees, and learn from asked labels only.
 
@@ -148,6 +150,14 @@ class CELLIP(EllipsoidalClassifier):
     def infeasible_round_(self) -> int | None:
         """The round (counted from 1) of the first empty intersection; with ``update_rounds_`` before it, a proof."""
         return int(self._fitted("infeasible_round_").table.numbers[slots.EMPTY_ROUND]) or None
+
+    @property
+    def changes_(self) -> NDArray[np.int64]:
+        """With ``on_infeasible="restart"``, the rounds (counted from 1) of all proofs: the row of each contradicts what
+        was learned since the proof before it. As long as some classifier has the margin, there is none.
+        """
+        rounds: NDArray[np.int64] = self._fitted("changes_").table.changes.astype(np.int64)
+        return rounds
 
     @property
     def exhausted_(self) -> bool:

@@ -71,6 +71,8 @@ class NumberLearner(Learner):
 
     numbers = True
     tube: float = 0.0
+    # How many numbers the loop notes of a row before it is learned: the prediction, and what else there is.
+    foretold = 1
 
     def functions(self, labels: int) -> int:
         """One, whatever is learned."""
@@ -115,13 +117,13 @@ class NumberLearner(Learner):
                     self.run(source.rows(start, stop), values.view(np.int64)[np.newaxis], PLAIN, 0, stop - start)
                     continue
                 block, before = self._watched(source, shown, start, stop, values), self.rounds
-                told = block.ledger.view(np.float64)[FORETOLD, :: 2 if block.pairs else 1]
+                told = block.ledger.view(np.float64)[FORETOLD:, :: 2 if block.pairs else 1]
                 try:
                     block.run(0, stop - start)
                 finally:
                     if witness is not None:
                         without_interrupts(partial(self._show, witness, told, values, before))
-                predictions[start:stop] = told
+                predictions[start:stop] = told[0]
         finally:
             self.witness = witness
 
@@ -129,14 +131,14 @@ class NumberLearner(Learner):
         """Show what was predicted of the rows that were learned."""
         learned = self.rounds - before
         if learned:
-            witness(self, np.ascontiguousarray(told[:learned, np.newaxis]), values[:learned])
+            witness(self, np.ascontiguousarray(told[:, :learned].T), values[:learned])
 
     def _watched(
         self, source: RowSource, shown: RowSource | None, start: int, stop: int, values: Floats
     ) -> WatchedBlock:
         """Rows ready to be watched, see `predict_then_learn`."""
         rows, pairs = source.rows(start, stop), shown is not None and self.table.predicts_in_loop
-        ledger = np.zeros((FORETOLD + 1, (2 if pairs else 1) * len(values)), dtype=np.int64)
+        ledger = np.zeros((FORETOLD + self.foretold, (2 if pairs else 1) * len(values)), dtype=np.int64)
         ledger[CODES, int(pairs) :: 2 if pairs else 1] = values.view(np.int64)
         if pairs:
             assert shown is not None
