@@ -13,12 +13,13 @@ from ellipsoid.ellipsoids.slab_table import SlabTable
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip
-from ellipsoid.rules.slab import EPSILON, Slab, SlabRule, learn_slabs
+from ellipsoid.rules.slab import Slab, SlabRule, learn_slabs
 
 from .declaration import declared
 from .inputs import RowSource
 from .parameters import one_of, positive
 from .regression import NumberLearner, OnlineRegressor
+from .slab_widths import half_widths
 
 POLICIES = {"skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE}
 # Beyond every distance: each row is looked at.
@@ -133,7 +134,7 @@ class IntervalRegressor(OnlineRegressor):
         out = np.empty((len(centre), 2))
         source = self._source(X, core, learning=False)
         for start, stop in source.blocks():
-            wide = _half_widths(table, source, start, stop, core.rule.drift) + noise
+            wide = half_widths(table, source, start, stop, core.rule.drift) + noise
             out[start:stop, 0], out[start:stop, 1] = centre[start:stop] - wide, centre[start:stop] + wide
         return out
 
@@ -191,21 +192,3 @@ class IntervalRegressor(OnlineRegressor):
         told = told if proof is None else f"refuted in round {proof}: that {told}"
         bound = 0.0 if proof is None else inf
         return [Certificate("rows outside their interval", float(core.table.numbers[slots.OUTSIDE]), bound, told)]
-
-
-def _half_widths(table: Any, source: RowSource, start: int, stop: int, drift: float) -> Floats:
-    """How far the function may be from its centre, for rows of a source."""
-    rows = source.rows(start, stop)
-    if source.sparse:
-        import scipy.sparse as sp
-
-        dense = sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(stop - start, source.width)).toarray()
-    else:
-        dense = np.asarray(rows.X, dtype=np.float64)
-    wide = np.zeros((stop - start, 1 + table.width))
-    wide[:, 0], wide[:, 1 : 1 + dense.shape[1]] = source.constant, dense
-    square = np.maximum(0.0, np.einsum("ni,ij,nj->n", wide, table.B, wide))
-    lengths2 = (wide**2).sum(axis=1)
-    rounding = 8.0 * EPSILON * (wide.shape[1] + 4.0) * lengths2 * np.trace(table.B)
-    return np.asarray(np.sqrt(square + rounding) + drift * np.sqrt(lengths2))
-

@@ -30,13 +30,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.ellipsoids.dense_row import unpack_row
-from ellipsoid.ellipsoids.state import CUTS, DIM, EMPTY_COUNT, EMPTY_ROUND, HALT, LAST_PROOF, OUTSIDE
+from ellipsoid.ellipsoids.state import ASKED, CUTS, DIM, EMPTY_COUNT, EMPTY_ROUND, HALT, LAST_PROOF, OUTSIDE
 from ellipsoid.engine import compiled
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.native.memory import borrowed
-from ellipsoid.engine.protocol import SCORES, margin_of, winner
-from ellipsoid.engine.rows import count, flaw
-from ellipsoid.engine.tally import MISTAKES, RADIUS2, ROUNDS, UPDATES
+from ellipsoid.engine.protocol import SCORES, margin_of, score, winner
+from ellipsoid.engine.rows import CSR, Dense, count, flaw
+from ellipsoid.engine.tally import HEAVY, MISTAKES, RADIUS2, ROUNDS, STEPS, UPDATES
 from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, ORDERED, PAIRED, WATCHED, Binary, Numbers
 
 from .cellip import FREEZE, RESTART
@@ -69,22 +69,28 @@ class Slab(NamedTuple):
     Px: np.ndarray
 
 
+@score.register(Slab, Dense)
+@score.register(Slab, CSR)
+def _(rep, rows, t, n, scores):
+    score(rep.base, rows, t, n, scores)
+
+
 @generic(1)
-def ends(task: Any, rule: Any, t: int, score: float, error: float) -> tuple[float, float, float]:
+def ends(task: Any, rule: Any, t: int, centre: float, error: float) -> tuple[float, float, float]:
     """Task: between what <u - w, x> must lie, and the sign of the row; ``error`` bounds the rounding of the score."""
 
 
 @ends.register(Numbers)
-def _(task, rule, t, score, error):
-    off = task.ledger.view(np.float64)[CODES, t] - score
-    noise = rule.reach + error + 4.0 * EPSILON * (abs(off) + abs(score))
+def _(task, rule, t, centre, error):
+    off = task.ledger.view(np.float64)[CODES, t] - centre
+    noise = rule.reach + error + 4.0 * EPSILON * (abs(off) + abs(centre))
     return off - noise, off + noise, 1.0
 
 
 @ends.register(Binary)
-def _(task, rule, t, score, error):
+def _(task, rule, t, centre, error):
     sign = 1.0 if task.ledger[CODES, t] == 1 else -1.0
-    return rule.reach - sign * score - error, np.inf, sign
+    return rule.reach - sign * centre - error, np.inf, sign
 
 
 @helper()
@@ -161,16 +167,14 @@ def refuted(rule, state, rounds):
 
 
 @helper()
-def cut_slab(rule, task, rep, t, score, size, length, rounds):
+def cut_slab(rule, task, rep, t, centre, size, length, rounds):
     """Let the ellipsoid know what row t says; True if it changed."""
     state, dim = rep.state, rep.state[DIM]
     if rule.policy == FREEZE and state[EMPTY_COUNT] > 0.0:
         return False
-    if rounds > 0.0:
-        widen(rep.P, rule.drift, dim)
     square, trace = measured(rep)
     rounding = 8.0 * EPSILON * (dim + 4.0)
-    low, high, sign = ends(task, rule, t, score, rounding * size * length)
+    low, high, sign = ends(task, rule, t, centre, rounding * size * length)
     g = sqrt(max(0.0, square) + rounding * length * length * trace)
     if low > g or high < -g:
         refuted(rule, state, rounds)
@@ -202,21 +206,21 @@ def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):
         if state[HALT] != 0.0:
             return i
         unpack_row(rows, t, x)
-        score, size, length = 0.0, 0.0, 0.0
+        score(rep, rows, t, 1, work[SCORES])
+        centre, size, length = work[SCORES, 0], 0.0, 0.0
         for j in range(x.shape[0]):
-            score += W[0, j] * x[j]
             size += W[0, j] * W[0, j]
             length += x[j] * x[j]
         size, length = sqrt(size), sqrt(length)
-        work[SCORES, 0] = score
         only = task.mode == PAIRED and t % 2 == 0
         square, trace = measured(rep)
         half = sqrt(max(0.0, square) + 8.0 * EPSILON * (x.shape[0] + 4.0) * length * length * trace)
-        half += rule.drift * length
+        # What a score is rounded by is not known of the truth either.
+        half += rule.drift * length + 8.0 * EPSILON * (x.shape[0] + 4.0) * size * length
         if task.mode == WATCHED or only:
             task.ledger[ASIDE, t] = winner(task, work[SCORES])
             if task.ledger.shape[0] > FORETOLD:
-                task.ledger.view(np.float64)[FORETOLD, t] = score
+                task.ledger.view(np.float64)[FORETOLD, t] = centre
             if task.ledger.shape[0] > FORETOLD + 1:
                 task.ledger.view(np.float64)[FORETOLD + 1, t] = half
         if only:
@@ -224,11 +228,14 @@ def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):
         margin = margin_of(task, t, work[SCORES])
         if margin <= 0.0:
             tally[MISTAKES] += 1.0
-        if -margin > half * (1.0 + 1e-12):
+        if -margin > half * (1.0 + 1e-12) + 8.0 * EPSILON * (abs(centre) + abs(margin) + rule.reach):
             # Of a number: further off than the noise and the width together.
             state[OUTSIDE] += 1.0
-        if margin <= rule.margin and cut_slab(rule, task, rep, t, score, size, length, tally[ROUNDS]):
+        state[ASKED] += 1.0
+        widen(rep.P, rule.drift, state[DIM])
+        if margin <= rule.margin and cut_slab(rule, task, rep, t, centre, size, length, tally[ROUNDS]):
             tally[UPDATES] += 1.0
-            tally[RADIUS2] = max(tally[RADIUS2], length * length)
+            tally[STEPS] += 1.0
+            tally[RADIUS2] = tally[HEAVY] = max(tally[RADIUS2], length * length)
         tally[ROUNDS] += 1.0
     return stop
