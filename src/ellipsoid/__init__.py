@@ -16,13 +16,16 @@ _EXPORTS = {
     "CELLIP": "ellipsoid.estimators",
     "Calibrated": "ellipsoid.estimators.calibrated",
     "Certificate": "ellipsoid.certificates",
+    "Committee": "ellipsoid.estimators",
     "ConfidenceWeighted": "ellipsoid.estimators",
+    "Conformal": "ellipsoid.estimators.conformal",
     "DamagedModel": "ellipsoid.estimators.container",
     "Ellipsoid": "ellipsoid.ellipsoids",
     "EllipsoidClassifier": "ellipsoid.estimators",
     "EllipsoidalSVC": "ellipsoid.batch",
     "EmptyVersionSpace": "ellipsoid.ellipsoids.table",
     "IELLIP": "ellipsoid.estimators",
+    "IntervalRegressor": "ellipsoid.estimators",
     "LineError": "ellipsoid.streams.words",
     "MIRA": "ellipsoid.estimators",
     "NHERD": "ellipsoid.estimators",
@@ -30,6 +33,7 @@ _EXPORTS = {
     "OnlineEllipsoidalSVC": "ellipsoid.estimators",
     "OnlineSVM": "ellipsoid.estimators",
     "PassiveAggressive": "ellipsoid.estimators",
+    "PassiveAggressiveRegressor": "ellipsoid.estimators",
     "Perceptron": "ellipsoid.estimators",
     "QuasiAdditive": "ellipsoid.estimators",
     "ROMMA": "ellipsoid.estimators",
@@ -67,17 +71,21 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import NHERD as NHERD
     from ellipsoid.estimators import ROMMA as ROMMA
     from ellipsoid.estimators import SCW as SCW
+    from ellipsoid.estimators import Committee as Committee
     from ellipsoid.estimators import ConfidenceWeighted as ConfidenceWeighted
     from ellipsoid.estimators import EllipsoidClassifier as EllipsoidClassifier
+    from ellipsoid.estimators import IntervalRegressor as IntervalRegressor
     from ellipsoid.estimators import OnlineEllipsoidalSVC as OnlineEllipsoidalSVC
     from ellipsoid.estimators import OnlineSVM as OnlineSVM
     from ellipsoid.estimators import PassiveAggressive as PassiveAggressive
+    from ellipsoid.estimators import PassiveAggressiveRegressor as PassiveAggressiveRegressor
     from ellipsoid.estimators import Perceptron as Perceptron
     from ellipsoid.estimators import QuasiAdditive as QuasiAdditive
     from ellipsoid.estimators import SecondOrderPerceptron as SecondOrderPerceptron
     from ellipsoid.estimators import Winnow as Winnow
     from ellipsoid.estimators import load as load
     from ellipsoid.estimators.calibrated import Calibrated as Calibrated
+    from ellipsoid.estimators.conformal import Conformal as Conformal
     from ellipsoid.estimators.container import DamagedModel as DamagedModel
     from ellipsoid.estimators.onnx import export_onnx as export_onnx
     from ellipsoid.estimators.pipeline import Scaled as Scaled

@@ -76,6 +76,12 @@ class Family:
             found["class_weight"] = "balanced" if found["random_state"] % 4 == 0 and self.weighs(found) else None
         if self.learner in SCALES_INTERCEPT:
             found["intercept_scaling"] = 0.1 if found["random_state"] % 3 == 0 else 1.0
+        if self.learner == "AROW":
+            walks = found["shape"] in ("auto", "diagonal") and "kernel" not in found and not found["selective"]
+            found["drift"] = (0.0, 1e-6, 1e-3, 0.1)[found["random_state"] % 4] if walks else 0.0
+            found["ceiling"] = 2.0 if found["random_state"] % 5 == 0 else 10.0
+        if self.learner == "CELLIP":
+            found["drift"] = 0.0
         return found
 
     def weighs(self, found):

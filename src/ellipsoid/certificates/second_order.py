@@ -131,3 +131,21 @@ def determinant_mistakes(run: GaussianRun, phi: float) -> Certificate:
     whole = Span.about(run.log_shrunk, 8.0 * run.updates + 64.0)
     bound = (whole / share).high if run.mistakes <= run.updates - run.margin_updates else inf
     return Certificate("mistakes", run.mistakes, max(0.0, bound) if run.mistakes else 0.0, condition)
+
+
+def moving_cost(cost: float, off: float, proved: bool) -> Certificate:
+    """AROW with a drift q: what no classifier could have avoided, wherever it moves.
+
+    For every sequence u_1, u_2, ... and S = a I at the start, the sums over the updates (the second over all rounds)::
+
+        sum r l^2 / (v + r) <= (r / a) |u_1|^2 + (r / q) sum |u_{t+1} - u_t|^2 + sum (1 - <u_t, z_t>)^2
+
+    and for the best sequence both sides are equal, because the inverse of S + q I is the least of S^{-1} and the price
+    of a move together. So the number is its own bound; ``off`` is the share of it that rounding may have changed.
+    """
+    condition = (
+        "two labels, a whole covariance, no weights, no variance at its ceiling: no moving classifier costs less"
+    )
+    known = proved and off < MOST_UNCERTAIN
+    name = "least cost of a moving classifier"
+    return Certificate(name, cost * (1.0 - off) if known else cost, cost * (1.0 + off) if known else inf, condition)

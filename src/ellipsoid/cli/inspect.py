@@ -33,9 +33,9 @@ def command(model: str, top: int) -> None:
     lines = [
         ("file", f"{model}, {size:,} bytes, layout version {content.version}, checksum {content.sha256[:16]}… agrees"),
         ("learner", repr(learner)),
-        ("seen", f"{learner.t_:,} rows; {learner.mistakes_:,} mistakes (ties included), {learner.updates_:,} updates"),
+        ("seen", f"{learner.t_:,} rows; {_mistakes(learner)}{learner.updates_:,} updates"),
         ("features", f"{learner.n_features_in_:,}{': ' if names else ''}{some(names)}"),
-        ("labels", some([repr(label) for label in header["labels"]])),
+        ("labels", some([repr(label) for label in header["labels"]]) or "none: it learns numbers"),
     ]
     if header["scaler"] is not None:
         lines.append(("scaler", f"{learner.scaler_!r}{_moments(learner.scaler_)}"))
@@ -61,6 +61,12 @@ def command(model: str, top: int) -> None:
         show_table(("label", f"largest {top} weights{counted}"), weights, words=(0, 1))
 
 
+def _mistakes(model: Any) -> str:
+    from sklearn.base import is_regressor
+
+    return "" if is_regressor(model) else f"{model.mistakes_:,} mistakes (ties included), "
+
+
 def _moments(scaler: Any) -> str:
     rows = getattr(scaler, "n_samples_seen_", None)
     return "" if rows is None else f", moments of {rows:,} rows"
@@ -74,6 +80,8 @@ def _largest(model: Any, labels: list[Any], names: list[str], top: int) -> list[
         weights = model.coef_
     except AttributeError:
         return []  # a kernel model has none
+    if weights.ndim == 1:  # of a regressor
+        labels, weights = ["number"], weights[None]
     rows = [(labels[1], weights[0])] if len(weights) == 1 and len(labels) == 2 else zip(labels, weights, strict=True)
     lines = []
     for label, row in rows:

@@ -10,11 +10,16 @@ import click
 from .ahead import compile_ahead
 from .reading import KEPT, Inputs, named_set, reading_options, with_kept
 from .startup import import_libraries
+from .summary import parameter_of, show
 
 
 @click.command(name="learn")
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @click.option("--model", "name", metavar="NAME", help="The learner's class, such as MIRA; a wrong name lists all.")
+@click.option(
+    "--task", type=click.Choice(["classification", "regression"]), default=None,
+    help="Learn labels, or numbers [default: what the learner learns]; a regressor needs no --model.",
+)  # fmt: skip
 @click.option("--param", "settings", metavar="KEY=VALUE", multiple=True, help="A parameter of the learner.")
 @click.option(
     "--scale", type=click.Choice(["none", "standard", "unit"]), default=None,
@@ -59,16 +64,17 @@ def command(**options: Any) -> None:
         need_matplotlib()
     _check_folders(options)
     model, record = _model(options)
+    _check_task(model, options["task"])
     run = _Run(model, options, _position(options, record), every)
     compile_ahead(model, options["data"][0], run.inputs.options)
     run.learn()
     run.save(final=True)
-    if options["plot"] and run.results:
+    if options["plot"] and run.results and hasattr(run.results[0], "errors"):
         from ellipsoid.report.bounds import write_run
 
         title = f"{type(model).__name__} on {', '.join(run.inputs.names)}, first pass"
         write_run(run.results[0], options["plot"], title)
-    _show(run, options)
+    show(run, options)
 
 
 def _check_folders(options: dict[str, Any]) -> None:
@@ -102,6 +108,8 @@ def _model(options: dict[str, Any]) -> tuple[Any, Any]:
     from ellipsoid.evaluate.lineup import learner, parameter
 
     name, resume = options["name"], options["resume"]
+    if options["task"] == "regression" and name is None and resume is None:
+        name = "PassiveAggressiveRegressor"
     try:
         settings = dict(parameter(setting) for setting in options["settings"])
         if resume is None:
@@ -125,6 +133,15 @@ def _model(options: dict[str, Any]) -> tuple[Any, Any]:
     if options["scale"] not in (None, kept):
         raise click.UsageError(f"--scale {options['scale']} contradicts --resume {resume}, whose scale is {kept}.")
     return model, content.header["stream"]
+
+
+def _check_task(model: Any, task: str | None) -> None:
+    """Refuse a learner of another kind than was asked for."""
+    from sklearn.base import is_regressor
+
+    found = "regression" if is_regressor(model) else "classification"
+    if task not in (None, found):
+        raise click.UsageError(f"--task {task} contradicts the learner: {type(model).__name__} is one of {found}.")
 
 
 def _scaled(model: Any, scale: str | None) -> Any:
@@ -176,14 +193,14 @@ class _Run:
         self.results: list[Any] = []
         self.entry: float | None = None
         self.dataset = named_set(options["data"])
-        growing = not hasattr(model, "n_features_in_") or _of(model, "grow_features")
+        growing = not hasattr(model, "n_features_in_") or parameter_of(model, "grow_features")
         width = {} if growing else {"n_features": model.n_features_in_}
         self.inputs = Inputs(options["data"], position.columns, **with_kept(options, position), **width)
 
     def learn(self) -> None:
         """All passes that are left, or what is left of them."""
         from ellipsoid.evaluate.position import in_steps, without
-        from ellipsoid.evaluate.prequential import Recorder
+        from ellipsoid.evaluate.prequential import recorder_for
 
         from .terminal import stream_progress
 
@@ -191,7 +208,7 @@ class _Run:
         with stream_progress(type(self.model).__name__, lines=self.options["progress"]) as tick:
             for rows in self._passes():
                 # Only the length of the window depends on the number of rows.
-                recorder = Recorder(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
+                recorder = recorder_for(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
                 recorder.stops = recorder.bounds
                 before, saved = position.errors, self._now()
                 for X, y, weight in self._counted(in_steps(without(rows, position.row), position.row, self.every[0])):
@@ -241,7 +258,9 @@ class _Run:
 
         if self.options["classes"]:
             return plain_labels([label.strip() for label in self.options["classes"].split(",")])
-        known = hasattr(self.model, "n_features_in_")
+        from sklearn.base import is_regressor
+
+        known = hasattr(self.model, "n_features_in_") or is_regressor(self.model)
         return None if known or self.dataset is None else self.dataset.classes
 
     def _prepare(self, X: Any) -> None:
@@ -256,7 +275,9 @@ class _Run:
             or self.inputs.reader.n_features is not None
         ):
             return
-        if _of(self.model, "kernel") not in (None, "linear") and isinstance(_of(self.model, "gamma"), str):
+        if parameter_of(self.model, "kernel") not in (None, "linear") and isinstance(
+            parameter_of(self.model, "gamma"), str
+        ):
             raise ValueError(
                 "gamma would follow the number of features, which sparse text does not tell before its end; "
                 "give it: --param gamma=0.1, say"
@@ -299,93 +320,3 @@ class _Run:
             self.position.complete, self.position.columns = final, self.inputs.learned
             self.position.zero_based, self.position.bits = (self.inputs.options[option] for option in KEPT)
             save(self.model, self.options["target"], stream=self.position.record())
-
-
-def _of(model: Any, name: str) -> Any:
-    """A parameter of the learner itself."""
-    return getattr(model, "learner", model).get_params(deep=False).get(name)
-
-
-def error_on(model: Any, chunks: Any) -> tuple[int, int]:
-    """Wrongly labelled rows, and rows, of a stream."""
-    from ellipsoid.evaluate.prequential import wrong_rows
-
-    wrong = rows = 0
-    for X, y in chunks:
-        wrong += int(wrong_rows(model.predict(X), y).sum())
-        rows += len(y)
-    return wrong, rows
-
-
-def _show(run: _Run, options: dict[str, Any]) -> None:
-    from ellipsoid.report.table import bound_in_words, number, significant
-
-    from .advice import advice
-    from .terminal import show_table
-
-    model, results, position = run.model, run.results, run.position
-    rows, seconds = sum(result.rows for result in results), sum(result.seconds for result in results)
-    name = ", ".join(run.inputs.names)
-    lines = [("learner", repr(model)), ("data", f"{name}, {position.rows // position.epochs:,} rows")]
-    if run.dataset is None:
-        lines += [("", description) for description in run.inputs.descriptions]
-    if run.begun:
-        lines.append(("resumed", f"after {run.begun:,} rows"))
-        lines.append(
-            ("online error", f"{100 * position.errors / max(1, position.rows):.2f} % ({position.errors:,} rows)")
-        )
-    for i, result in enumerate(results if not run.begun else [], start=1):
-        which = f", pass {i}" if len(results) > 1 else ""
-        lines.append((f"online error{which}", f"{100 * result.error:.2f} % ({result.errors:,} rows)"))
-        if result.total_weight is not None:
-            lines.append((f"weighted error{which}", f"{100 * result.weighted_error:.2f} %"))
-        if i == 1 and result.labels:
-            repeat, commonest = (
-                100 * errors / result.rows for errors in (result.repeat_errors, result.majority_errors)
-            )
-            lines.append(("", f"repeating the last label {repeat:.2f} %, the commonest so far {commonest:.2f} %"))
-            lines.append(("balanced error", f"{100 * result.balanced_error:.2f} %, F1 {result.f1:.3f}"))
-    lines += advice(run.entry, _of(model, "fit_intercept") and _of(model, "intercept_scaling"))
-    held: dict[str, Any] = (
-        {"test": [run.dataset.test]} if run.dataset is not None and run.dataset.test is not None else {}
-    )
-    if options["validate"]:
-        told = {**run.inputs.options, "n_features": model.n_features_in_, "extra": "drop"}
-        held["validation"] = Inputs((options["validate"],), run.inputs.learned, **told)
-    for kind, chunks in held.items():
-        wrong, count = error_on(model, chunks)
-        lines.append((f"{kind} error", f"{100 * wrong / max(1, count):.2f} % (of {count:,} rows)"))
-    # Of a run that was resumed every count is of all its rows, as its error is.
-    mistakes = model.mistakes_ if run.begun else sum(result.mistakes for result in results)
-    updates = model.updates_ if run.begun else sum(result.updates for result in results)
-    lines += [
-        ("mistakes", f"{mistakes:,} (ties included)"),
-        ("updates", f"{updates:,}"),
-        ("speed", f"{significant(rows / max(seconds, 1e-9))} rows/s ({seconds:.3f} s)"),
-    ]
-    if options["target"]:
-        lines.append(("saved in", options["target"]))
-    show_table(("", ""), lines, words=(0, 1))
-    if options["curve"]:
-        _show_curve(results)
-    certificates = [(c.name, number(c.observed), bound_in_words(c, model.t_), c.holds_if) for c in model.certificates()]
-    if certificates:
-        click.echo()
-        show_table(("certificate", "observed", "bound", "holds if"), certificates, words=(0, 3))
-
-
-def _show_curve(results: list[Any]) -> None:
-    """Error so far, and over the last rows, where the number of rows is a power of two and at the end."""
-    from .terminal import show_table
-
-    for i, result in enumerate(results, start=1):
-        lines = [
-            (f"{row:,}", f"{100 * error:.2f} %", f"{100 * windowed:.2f} %")
-            for row, error, windowed in zip(
-                result.checkpoints.tolist(), result.cumulative_error, result.windowed_error, strict=True
-            )
-            if row & (row - 1) == 0 or row == result.rows
-        ]
-        click.echo()
-        title = f"rows, pass {i}" if len(results) > 1 else "rows"
-        show_table((title, "error so far", f"error of last {result.window:,}"), lines, words=())

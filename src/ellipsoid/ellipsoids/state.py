@@ -21,6 +21,7 @@ COMPLETE = 5  # 1 when no further downdate will come
 # Certificates.
 MARGIN_WEIGHT = 6  # IELLIP: sum of the a_k with which updates count in the margin certificate
 SLIM = 7  # CELLIP: the least half width of a slice that a cut has left, (1 - alpha) sqrt(z'Pz) / (2 |z|)
+LAST_PROOF = MARGIN_WEIGHT  # CELLIP: the round of the last empty intersection, counted from 1
 # Flags of CELLIP.
 EMPTY_COUNT = 8  # number of empty intersections
 EMPTY_ROUND = 9  # round of the first of them, counted from 1
@@ -53,6 +54,9 @@ MARGIN_UPDATES = EMPTY_ROUND  # number of updates that were no mistakes
 SQUARED_LOSS = UNSURE  # AROW: sum of the squared losses before the updates, each times its 1 - kappa
 UNSIGNED = UNCUT  # 1 once an update had a weight <= 0 in S^{-1} w
 DROPPED = GAINED  # what a sketch has dropped of B^{-1}, along any direction
+DRIFTED = LIFTED  # random walks: the rounds that the whole matrix has made up for
+CAPPED = EXHAUSTED  # random walks: 1 once a variance has met its ceiling
+OUTSIDE = SLIM  # slabs: rows whose number was outside its interval
 RESOLUTION = WIDENED  # the share of |z|^2 up to which a form knows z'Bz by its rounding only
 # That share where B is a difference of numbers of the size of 1.
 COARSE_RESOLUTION = 1e-12

@@ -70,6 +70,8 @@ class EllipsoidTable(Table):
         if columns == 0:
             self.numbers[slots.COMPLETE] = 1.0
         self.rounds: Floats = np.zeros(64)
+        # Rounds after which it was started again.
+        self.changes: Floats = np.zeros(0)
         self.scores = 1
         self.rep: Any = None
 
@@ -233,6 +235,9 @@ class EllipsoidTable(Table):
     def restart(self) -> None:
         """Back to the start ball, with the flags of empty intersections kept."""
         # The order to halt is the last to go: if this is broken off, it is done again from the start.
+        proof = self.numbers[slots.LAST_PROOF]
+        if proof and proof not in self.changes[-1:]:
+            self.changes = np.append(self.changes, proof)
         fresh = np.zeros(slots.STATE_SIZE)
         fresh[slots.LOG_SCALE], fresh[slots.SLIM] = self.start, inf
         for slot in (slots.DIM, slots.EMPTY_COUNT, slots.EMPTY_ROUND, slots.ASKED, slots.HALT):
@@ -282,6 +287,8 @@ class EllipsoidTable(Table):
         """Arrays that hold everything."""
         cuts = int(self.numbers[slots.CUTS])
         arrays = {**self.linear.state(scores), "numbers": self.numbers.copy(), "rounds": self.rounds[:cuts].copy()}
+        if len(self.changes):
+            arrays["changes"] = self.changes.copy()
         return arrays if self.form is None else arrays | self.form.save(1 + self.width)
 
     def check(self, arrays: FormArrays, name: Any) -> None:
@@ -289,6 +296,9 @@ class EllipsoidTable(Table):
         numbers = slots.checked_numbers(arrays, len(arrays["rounds"]))
         if numbers[slots.DIM] != self.dim:
             raise ValueError(f"its ellipsoid has dimension {numbers[slots.DIM]:g}, its weights have {self.dim}")
+        changes = arrays.get("changes", np.zeros(0))
+        if changes.ndim != 1 or len(changes) > numbers[slots.EMPTY_COUNT] or (np.diff(changes) <= 0.0).any():
+            raise ValueError("its rounds of proofs are not those of a stream")
         if name is None:
             return
         if name not in FORMS:
@@ -305,6 +315,7 @@ class EllipsoidTable(Table):
         self.linear.restore(arrays)
         self.numbers[:] = slots.complete_numbers(arrays["numbers"])
         self.rounds = np.concatenate([arrays["rounds"], np.zeros(64)])
+        self.changes = np.array(arrays.get("changes", self.changes))
         if form is not None:
             kind = FORMS[form]
             old = kind.read(arrays)

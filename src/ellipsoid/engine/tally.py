@@ -14,6 +14,9 @@ of the lengths that a move rounds beside its own, ``FARTHEST`` the largest squar
 ``HELD`` is the sum of the largest changes of an entry of theta, ``FARTHEST`` the largest entry. For ROMMA ``HELD`` is
 the sum of ``|X|^2`` over what of it is not along M.
 
+Regression: ``GAIN`` is the sum of signed steps times the numbers, ``SWAY`` that of the absolute values of these,
+``WEIGHT`` the sum of steps times losses.
+
 Weights: ``WEIGHED`` counts the examples of another weight than 1, ``EXCESS`` is the sum over mistakes of the weight
 less 1, ``HEAVY`` the largest of weight times squared norm over the updates. Without weights they say nothing new,
 and are left out of files.

@@ -1,4 +1,4 @@
-"""How labels and scores meet: binary, multiclass, one-vs-rest, multi-label.
+"""How labels and scores meet: binary, multiclass, one-vs-rest, multi-label; and how numbers do, in regression.
 
 The ledger of a chunk holds what is known of its rows in one array (each array costs a one-row call 0.1 us): row
 CODES the labels' indices, and row ASIDE, in mode ORDERED the order in which to learn the rows, in mode WATCHED the
@@ -6,6 +6,8 @@ place for the index of the label predicted before each row was learned; in mode 
 rows come in twos, an even one that is predicted only and an odd one that is learned only: an example as it looks before
 and after it has been taken into account. Where predictions are noted and the ledger has rows from FORETOLD on, these
 take the scores that a prediction was made from, as the bits of floats.
+
+Of numbers row CODES holds the bits.
 
 Every rule is passive beyond its own ``margin``; a task asks it only below. A zero row is a mistake and no update.
 """
@@ -33,7 +35,7 @@ from .protocol import (
     winner,
 )
 from .rows import HUGE, TINY
-from .tally import LOSS2, PARTS, PATH, PUSH, STEPS, ZEROS
+from .tally import GAIN, LOSS2, PARTS, PATH, PUSH, STEPS, SWAY, WEIGHT, ZEROS
 
 CODES, ASIDE, FORETOLD = range(3)
 PLAIN, ORDERED, WATCHED, PAIRED = range(4)
@@ -71,6 +73,14 @@ class MultiLabel(NamedTuple):
     Y: np.ndarray
 
 
+class Numbers(NamedTuple):
+    """A number for each row, to be met to within ``tube``; its loss is what the score is off by beyond that."""
+
+    ledger: np.ndarray
+    mode: int
+    tube: float
+
+
 @helper()
 def note_scores(ledger, t, n, scores, first):
     """Keep the n scores from ``first`` on that row t is predicted by, where the ledger has room for them."""
@@ -81,6 +91,7 @@ def note_scores(ledger, t, n, scores, first):
 
 
 @width.register(Binary)
+@width.register(Numbers)
 def _(task):
     return 1
 
@@ -114,6 +125,16 @@ def _(task, t, scores):
         else:
             high = max(high, scores[r])
     return low - high
+
+
+@margin_of.register(Numbers)
+def _(task, t, scores):
+    return task.tube - abs(task.ledger.view(np.float64)[CODES, t] - scores[0])
+
+
+@winner.register(Numbers)
+def _(task, scores):
+    return 0
 
 
 @winner.register(Binary)
@@ -218,3 +239,28 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
         tally[LOSS2] += min((rule.margin - margin) * (rule.margin - margin), HUGE)
         record_step(rule, margin, push, 2.0 * size, tally)
     return moves, size
+
+
+@request_step.register(Numbers)
+def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
+    # The rule is one that wants a margin of 0.
+    if margin >= 0.0:
+        return 0, 0.0
+    size = norm2(rep, rows, t)
+    if size < TINY:
+        tally[ZEROS] += 1.0
+        return 0, 0.0
+    tau = step(rule, margin, size)
+    if tau == 0.0:
+        return 0, 0.0
+    target = task.ledger.view(np.float64)[CODES, t]
+    work[WHO, 0] = 0.0
+    work[TAU, 0] = tau if target > work[SCORES, 0] else -tau
+    tally[PUSH] += tau
+    tally[GAIN] += work[TAU, 0] * target
+    tally[SWAY] += abs(work[TAU, 0] * target)
+    tally[WEIGHT] += min(tau * -margin, HUGE)
+    tally[PATH] += tau * sqrt(size)
+    tally[STEPS] += 1.0
+    tally[LOSS2] += min(margin * margin, HUGE)
+    return 1, size

@@ -12,17 +12,20 @@ if TYPE_CHECKING:
     from .arow import AROW as AROW
     from .arow import SecondOrderPerceptron as SecondOrderPerceptron
     from .cellip import CELLIP as CELLIP
+    from .committee import Committee as Committee
     from .confidence_weighted import SCW as SCW
     from .confidence_weighted import ConfidenceWeighted as ConfidenceWeighted
     from .dual import QuasiAdditive as QuasiAdditive
     from .ellipsoid_classifier import EllipsoidClassifier as EllipsoidClassifier
     from .iellip import IELLIP as IELLIP
+    from .interval_regressor import IntervalRegressor as IntervalRegressor
     from .linear import MIRA as MIRA
     from .linear import PassiveAggressive as PassiveAggressive
     from .linear import Perceptron as Perceptron
     from .nherd import NHERD as NHERD
     from .online_esvc import OnlineEllipsoidalSVC as OnlineEllipsoidalSVC
     from .online_svm import OnlineSVM as OnlineSVM
+    from .passive_aggressive_regressor import PassiveAggressiveRegressor as PassiveAggressiveRegressor
     from .scaled import ALMA as ALMA
     from .scaled import ROMMA as ROMMA
     from .winnow import Winnow as Winnow
@@ -51,6 +54,13 @@ HOMES = {
     "NHERD": "nherd",
 }
 
+# Learners of numbers, and those made of others: the command line and the model files know them too.
+FURTHER = {
+    "Committee": "committee",
+    "IntervalRegressor": "interval_regressor",
+    "PassiveAggressiveRegressor": "passive_aggressive_regressor",
+}
+
 
 def learner_named(name: str) -> Any:
     """The class of a learner, for the command line and the model files.
@@ -62,15 +72,16 @@ def learner_named(name: str) -> Any:
         ...
     ValueError: no learner 'Adaline'; there are ...
     """
-    if name not in HOMES:
-        raise ValueError(f"no learner {name!r}; there are {', '.join(HOMES)}")
-    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+    homes = {**HOMES, **FURTHER}
+    if name not in homes:
+        raise ValueError(f"no learner {name!r}; there are {', '.join(homes)}")
+    return getattr(import_module(f"{__name__}.{homes[name]}"), name)
 
 
 def __getattr__(name: str) -> Any:
     if name == "LEARNERS":
         value: Any = {learner: learner_named(learner) for learner in HOMES}
-    elif name in HOMES:
+    elif name in HOMES or name in FURTHER:
         value = learner_named(name)
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -92,11 +103,14 @@ __all__ = [
     "NHERD",
     "ROMMA",
     "SCW",
+    "Committee",
     "ConfidenceWeighted",
     "EllipsoidClassifier",
+    "IntervalRegressor",
     "OnlineEllipsoidalSVC",
     "OnlineSVM",
     "PassiveAggressive",
+    "PassiveAggressiveRegressor",
     "Perceptron",
     "QuasiAdditive",
     "SecondOrderPerceptron",

@@ -9,6 +9,7 @@ from ellipsoid.certificates import Certificate, second_order
 from ellipsoid.certificates.certificate import unproved
 from ellipsoid.certificates.rounding import Span
 from ellipsoid.ellipsoids import state as slots
+from ellipsoid.ellipsoids.drift_table import DriftTable
 from ellipsoid.ellipsoids.forms.diagonal import DROP, INVERSE
 from ellipsoid.ellipsoids.gaussian_table import SketchTable
 from ellipsoid.ellipsoids.kernel_table import KernelTable
@@ -31,9 +32,16 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
     ----------
     """
 
-    def _ridge(self, margin: float, r: float, kind: int) -> EllipsoidLearner:
+    def _ridge(self, margin: float, r: float, kind: int, walk: tuple[float, float] | None = None) -> EllipsoidLearner:
         rule = gaussian.GaussianRule(margin, gaussian.ADAPTIVE, r, 0.0, self._doubt())
         options = self._kernel_options(inf)
+        if walk is not None:
+            if options is not None:
+                raise ValueError("drift is for linear learners: the Gaussian of a kernel cannot grow in all directions")
+            if self.selective:
+                raise ValueError("drift and selective contradict each other: a stream that changes must be looked at")
+            one_of("shape", self.shape, {"auto": None, "dense": None, "diagonal": None})
+            return self._covariance(rule, kind, walk)
         if options is None:
             return self._covariance(rule, kind, gram="sparse")
         return KernelGaussianLearner(rule, intercept=self._constant, average=self.average, table=options)
@@ -80,6 +88,12 @@ class AROW(WeightParameters, RidgeClassifier):
         Step on every margin below 1, or on mistakes only: then it is the second-order Perceptron.
     diagonal : {"inverse", "drop"}
         What a diagonal takes from a full step: the diagonal of its inverse, or its own.
+    drift : float
+        By how much every variance grows after each round: more than 0 is for streams that change, where the truth is
+        thought to walk at random, and old rows are forgotten. 1e-6 forgets slowly, 0.1 at once; what matters is its
+        size beside ``r``.
+    ceiling : float
+        With a drift, no variance grows beyond it: features that are seldom met would be trusted too little else.
 
     Examples
     --------
@@ -98,16 +112,33 @@ class AROW(WeightParameters, RidgeClassifier):
     References
     ----------
     Crammer, Kulesza and Dredze, "Adaptive regularization of weight vectors", NIPS 2009; Machine Learning 91 (2013).
+    Vaits and Crammer, "Re-adapting the regularization of weights for non-stationary regression", ALT 2011.
     """
 
     r: float = 1.0
     trigger: str = "margin"
     diagonal: str = "inverse"
+    drift: float = 0.0
+    ceiling: float = 10.0
 
     def _start(self) -> EllipsoidLearner:
         margin = one_of("trigger", self.trigger, {"margin": 1.0, "mistake": 0.0})
         kind = one_of("diagonal", self.diagonal, {"inverse": INVERSE, "drop": DROP})
-        return self._ridge(margin, positive("r", self.r), kind)
+        drift, ceiling = positive("drift", self.drift, zero=True), positive("ceiling", self.ceiling)
+        if 0.0 < drift < 1e-12 * max(1.0, ceiling):
+            raise ValueError(f"drift must be 0, or 1e-12 times ceiling at least to be felt; got {self.drift!r}")
+        return self._ridge(margin, positive("r", self.r), kind, (drift, ceiling) if drift else None)
+
+    def _bounds(self, learner: Any, comparator: Any) -> list[Certificate]:
+        if not isinstance(learner.table, DriftTable):
+            return super()._bounds(learner, comparator)
+        numbers = learner.table.numbers
+        proved = learner.scores == 1 and not (learner.split or numbers[slots.CAPPED] or learner.tally[tallies.WEIGHED])
+        # Every round adds the drift to what a downdate has rounded by units of the largest variance; so are sums.
+        drift, ceiling = learner.table.drift, max(1.0, learner.table.ceiling)
+        steep = (learner.width + 8.0) * min(ceiling, 1.0 + drift * learner.rounds) / drift
+        off = 16.0 * float(np.finfo(float).eps) * (steep + float(numbers[slots.CUTS]))
+        return [second_order.moving_cost(float(numbers[slots.SQUARED_LOSS]), off, bool(proved))]
 
     def _weighs(self, learner: Learner) -> bool:
         # Asked on mistakes only, it would pass over copies that the first ones have put right.

@@ -233,7 +233,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             self._install(learner)
             if predictions is not None and first is not None:
                 predictions[0] = first
-            return labels if predictions is None else tidy(predictions, self.classes_.dtype)
+            return labels if predictions is None else self._tidied(predictions)
         except BaseException as error:
             without_interrupts(lambda: self._keep_learned(learner, before, mark, names))
             add_progress_note(error, learner.rounds - mark.rounds, source.n, learner.rounds)
@@ -262,6 +262,10 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             functions = learner.functions(max(1, len(learner.labels) + len(known)))
             check_memory(3 * functions * (1 + source.width), f"the weights of {source.width} features")
         return learner, source, labels, known, weight
+
+    def _tidied(self, predictions: Labelled) -> Labelled:
+        """What was predicted of rows, in the type of what is learned."""
+        return tidy(predictions, self.classes_.dtype)
 
     def _keep_learned(
         self, learner: Learner, before: dict[str, Any], mark: LearnerMark, names: dict[Any, int] | None

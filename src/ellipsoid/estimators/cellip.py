@@ -13,14 +13,18 @@ from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.disagreement import mark_disagreements
 from ellipsoid.ellipsoids.rounding import U
+from ellipsoid.ellipsoids.slab_table import SlabTable
 from ellipsoid.engine import entry
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import cellip
+from ellipsoid.rules.slab import SlabRule
 
 from .declaration import declared
 from .ellipsoidal import SHAPES, EllipsoidalClassifier, EllipsoidLearner, largest_of
 from .learner import NO_CODES, Learner
+from .moving import MovingLearner
 from .parameters import one_of, positive
+from .slab_widths import half_widths
 
 # Beyond every margin, and finite: the running sum of squared losses must stay a number.
 ALWAYS = 1e140
@@ -62,9 +66,14 @@ class CELLIP(EllipsoidalClassifier):
         Which rounds cut: mistakes, margins below ``a * margin``, or any cut that shrinks the volume.
     on_infeasible : {"skip", "freeze", "restart", "raise"}
         After a proof that the version space is empty: skip such cuts, cut no more, start again, or raise
-        :class:`~ellipsoid.EmptyVersionSpace`, a ``ValueError``.
+        :class:`~ellipsoid.EmptyVersionSpace`, a ``ValueError``. With "restart" ``changes_`` are the rounds of all
+        proofs: a detector of change that gives no false alarm while the margin holds, and is of no use where labels
+        are noisy, since then each wrong one may be a proof.
     selective : bool
         Ask for a label only where the version space disagrees, and learn from asked labels only.
+    drift : float
+        By how much the classifier may move, in norm, from one row to the next; all that is promised of ``certain``,
+        ``version_space_`` and proofs then holds for a truth that moves. For two labels, with ``cut="minvol"``.
 
     Examples
     --------
@@ -93,6 +102,7 @@ class CELLIP(EllipsoidalClassifier):
     trigger: str = "mistake"
     on_infeasible: str = "skip"
     selective: bool = False
+    drift: float = 0.0
 
     def _geometry(self) -> tuple[float, float, float, float]:
         """margin, a, radius, threshold, checked."""
@@ -118,6 +128,8 @@ class CELLIP(EllipsoidalClassifier):
             "skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE,
         }  # fmt: skip
         policy = one_of("on_infeasible", self.on_infeasible, policies)
+        if positive("drift", self.drift, zero=True):
+            return self._moving(SlabRule(passive, threshold, float(self.drift), radius, policy), margin, a)
         rule = cellip.CELLIPRule(passive, threshold, self.cut == "minvol", policy, bool(self.selective), radius)
         log_scale = 2.0 * log(radius)
         table = {
@@ -132,6 +144,17 @@ class CELLIP(EllipsoidalClassifier):
         halts = policy >= cellip.RESTART
         learner = CELLIPLearner(rule, intercept=self._constant, average=self.average, table=table, halts=halts)
         learner.start = ellipsoidal.Start(margin, a, radius)
+        return learner
+
+    def _moving(self, rule: SlabRule, margin: float, a: float) -> Any:
+        """A learner for a classifier that moves."""
+        for name, needed in (("cut", "minvol"), ("shape", "auto"), ("selective", False), ("average", False)):
+            if getattr(self, name) != needed:
+                raise ValueError(f"a drift needs {name}={needed!r}, got {getattr(self, name)!r}")
+        learner = MovingLearner(
+            rule, intercept=self._constant, average=False, table={}, halts=rule.policy >= cellip.RESTART
+        )
+        learner.start = ellipsoidal.Start(margin, a, rule.radius)
         return learner
 
     @property
@@ -150,11 +173,31 @@ class CELLIP(EllipsoidalClassifier):
         return int(self._fitted("infeasible_round_").table.numbers[slots.EMPTY_ROUND]) or None
 
     @property
+    def changes_(self) -> NDArray[np.int64]:
+        """With ``on_infeasible="restart"``, the rounds (counted from 1) of all proofs: the row of each contradicts what
+        was learned since the proof before it. As long as some classifier has the margin, there is none.
+        """
+        rounds: NDArray[np.int64] = self._fitted("changes_").table.changes.astype(np.int64)
+        return rounds
+
+    @property
     def exhausted_(self) -> bool:
         """Has a cut left a single point, as far as rounding can tell? The ellipsoid around it is small and not zero."""
         return bool(self._fitted("exhausted_").table.numbers[slots.EXHAUSTED])
 
+    @property
+    def update_rounds_(self) -> NDArray[np.int64]:
+        """The rounds (counted from 1) whose examples made the ellipsoid; with a drift none are kept."""
+        if isinstance(self._fitted("update_rounds_").table, SlabTable):
+            raise AttributeError("a version space that drifts keeps no list of its updates")
+        return super().update_rounds_
+
     def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
+        if (
+            isinstance(learner, MovingLearner)
+            and len({*learner.labels.values, *known, *np.unique(labels).tolist()}) > 2
+        ):
+            raise ValueError("a version space that drifts is one of two labels, and y brings more")
         before = len(learner.labels) + len(known)
         seen = {*learner.labels.values, *known}
         fresh = [label for label in np.unique(labels).tolist() if label not in seen]
@@ -169,7 +212,7 @@ class CELLIP(EllipsoidalClassifier):
 
         An averaged model predicts with the mean of all centres, which need not lie in the version space itself.
         """
-        sure = ~self._doubtful(X)
+        sure: NDArray[np.bool_] = ~self._doubtful(X)
         if self._core.average:
             source = self._source(X, self._core, learning=False)
             sure &= self._labels_of(self._core.scored(source, self._core.table.rep)) == self.predict(X)
@@ -185,6 +228,12 @@ class CELLIP(EllipsoidalClassifier):
         core.check(source)
         core.table.prepare()
         out = np.zeros(source.n, dtype=np.bool_)
+        if isinstance(core.table, SlabTable):
+            scores = np.abs(core.decision(source)[:, 0])
+            for start, stop in source.blocks():
+                wide = half_widths(core.table, source, start, stop, core.rule.drift)
+                out[start:stop] = scores[start:stop] <= wide * (1.0 + 1e-12)
+            return out
         for start, stop in source.blocks():
             rows, radius = source.rows(start, stop), core.rule.radius
             args = (core.task(NO_CODES), core.table.rep, rows, core.work, radius, out[start:stop])
@@ -192,6 +241,8 @@ class CELLIP(EllipsoidalClassifier):
         return out
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+        if isinstance(learner.table, SlabTable):
+            return []  # nothing bounds the mistakes against a truth that never stands still
         assert isinstance(learner, CELLIPLearner)
         start, radius, threshold = learner.start, learner.start.radius, learner.rule.threshold
         table, numbers, tally = learner.table, learner.table.numbers, learner.tally

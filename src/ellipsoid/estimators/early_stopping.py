@@ -7,6 +7,7 @@ best so far for ``n_iter_no_change`` passes in a row, no other follows. The weig
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
@@ -25,8 +26,14 @@ class HeldOut(NamedTuple):
     weight: Floats
 
     def score(self, learner: Any) -> float:
-        """The share of the rows, by weight, whose label is predicted; of label sets, all of whose labels are."""
+        """The share of the rows, by weight, whose label is predicted; of label sets, all of whose labels are; of
+        numbers the coefficient of determination.
+        """
         scores = learner.decision(RowSource(self.X, learner.constant))
+        if learner.numbers:
+            from sklearn.metrics import r2_score
+
+            return float(r2_score(self.y, scores[:, 0], sample_weight=self.weight if len(self.weight) else None))
         if learner.multilabel:
             right = ((scores > 0.0) == (self.y != 0)).all(axis=1)
         else:
@@ -67,13 +74,13 @@ def hold_out(model: Any, X: Any, y: Any, weight: Floats) -> tuple[tuple[Any, Any
         raise ValueError(
             "early_stopping holds rows out, which have a column each in a precomputed kernel; set it False"
         )
-    labels = label_array(y)
+    labels = np.asarray(y, dtype=np.float64) if is_regressor(model) else label_array(y)
     if len(labels) != _num_samples(X):
         raise ValueError(f"y has {len(labels)} labels for the {_num_samples(X)} rows of X")
     RowSource(X, 0.0).check()
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
-    kind = StratifiedShuffleSplit if labels.ndim == 1 else ShuffleSplit
+    kind = StratifiedShuffleSplit if labels.ndim == 1 and not is_regressor(model) else ShuffleSplit
     split = kind(n_splits=1, test_size=fraction, random_state=model.random_state)
     learned, held = next(split.split(np.zeros((len(labels), 1)), labels))
     parts = [

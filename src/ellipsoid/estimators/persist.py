@@ -13,6 +13,8 @@
     stream      where in which input a command stopped, or null
     calibration how its scores become probabilities; not there without
     words       the columns of a data frame that hold words; not there without
+    conformal   how its sets are made; not there without
+    members     of a committee the headers of its members; not there without
 
 A file is believed only if the learner made from it would be written as the same header and arrays. That one test
 refuses arrays of wrong names, shapes or types and contradictory headers for every learner, those to come included; what
@@ -32,6 +34,7 @@ from ellipsoid.streams.label_kinds import plain
 from . import container
 from .container import DamagedModel
 from .old_names import renamed
+from .persist_committee import describe_committee, last_part, read_committee
 from .weights import class_weight_of, restored_counts
 
 # Arrays in which infinities have a meaning; NaN has one nowhere. Sums of squares of large rows may overflow.
@@ -47,6 +50,7 @@ MOST_ROUNDS = 2.0**53
 OF_THE_MACHINE = ("device", "precision")
 
 KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
+OPTIONAL = {"calibration", "conformal", "words", "members"}
 
 
 def save(model: Any, path: Any, stream: dict[str, Any] | None = None) -> None:
@@ -82,11 +86,15 @@ def open_model(path: Any) -> tuple[Any, container.Content]:
 
 def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     """The header and the arrays of a model; None stands for the stream."""
+    if "conformity_" in model.__dict__:
+        return _describe_conformal(model)
     if "calibration_" in model.__dict__:
         return _describe_calibrated(model)
     if "scaler_" in model.__dict__:
         return _describe_scaled(model)
     core = model._learned()
+    if hasattr(core, "members"):
+        return describe_committee(model, describe, _params)
     params, started = _params(model.get_params(deep=False)), _params(core.started)
     header: dict[str, Any] = {
         "class": type(model).__name__,
@@ -130,9 +138,19 @@ def _describe_calibrated(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     return header, arrays | {"calibration_table": calibration.table, "calibration_spread": calibration.spread}
 
 
+def _describe_conformal(model: Any) -> tuple[dict[str, Any], StoredArrays]:
+    header, arrays = describe(model.learner_)
+    conformity, parts = model.conformity_, model.conformity_.state()
+    header["conformal"] = {
+        "params": _params({name: getattr(model, name) for name in ("miscoverage", "rate", "window")}),
+        "started": [conformity.miscoverage, conformity.rate, len(conformity.recent)],
+    }
+    return header, arrays | {f"conformal_{name}": array.copy() for name, array in parts.items()}
+
+
 def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     """The model of a file of version 1. This reader stays when another version comes."""
-    if sorted({*header} - {"calibration", "words"}) != sorted(KEYS):
+    if sorted({*header} - OPTIONAL) != sorted(KEYS):
         raise ValueError(f"its header must hold {', '.join(KEYS)}, and holds {', '.join(map(str, header))}")
     if not isinstance(header["stream"], dict | None):
         raise ValueError("its stream is no JSON object")
@@ -144,6 +162,8 @@ def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     model = _learner(header, arrays) if header["scaler"] is None else _scaled(header, arrays)
     if "calibration" in header:
         model = _calibrated(model, header["calibration"], arrays)
+    if "conformal" in header:
+        model = _conformal(model, header["conformal"], arrays)
     agrees({**header, "stream": None}, {**arrays, "tally": stored}, describe(model))
     return model
 
@@ -154,13 +174,15 @@ READERS = {1: _version_1}
 def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     from . import learner_named
 
+    if header["class"] == "Committee":
+        return read_committee(header, arrays, _version_1, _values)
     kind = learner_named(header["class"])
     params, started = _values(header["params"]), header["started"]
     model = kind(**(params if started is None else _values(started)))
     core = model._start()
     core.class_weight = class_weight_of(model.get_params(deep=False).get("class_weight"))
     labels = [plain(value) for value in _listed(header["labels"])]
-    if not labels or len({isinstance(label, str) for label in labels}) > 1:
+    if (not labels) is not core.numbers or len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError(f"its labels must be all text or all numbers, and one at least; they are {labels[:5]}")
     if header["state"].get("multilabel") and not model._takes_sets:
         raise ValueError(f"a {kind.__name__} does not learn label sets")
@@ -220,6 +242,21 @@ def _calibrated(learner: Any, described: dict[str, Any], arrays: StoredArrays) -
     return model
 
 
+def _conformal(learner: Any, described: dict[str, Any], arrays: StoredArrays) -> Any:
+    from sklearn.base import clone
+
+    from .conformal import Conformal
+
+    miscoverage, rate, window = described["started"]
+    model = Conformal(clone(learner), miscoverage=miscoverage, rate=rate, window=window)
+    if not isinstance(window, int) or window > len(arrays["conformal_recent"]):
+        raise ValueError("its sets are made of more rows than it holds")
+    conformity = model._new()
+    conformity.restore({name: arrays[f"conformal_{name}"] for name in conformity.state()})
+    model._keep(learner, conformity)
+    return model.set_params(**_values(described["params"]))
+
+
 def agrees(header: dict[str, Any], arrays: StoredArrays, made: tuple[dict[str, Any], StoredArrays]) -> None:
     """Raise ``ValueError`` where a file differs from what the model made from it would be written as.
 
@@ -257,7 +294,7 @@ def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
 def _check_values(arrays: StoredArrays) -> None:
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
-            if name in MAY_BE_INFINITE and not np.isnan(array).any():
+            if last_part(name) in MAY_BE_INFINITE and not np.isnan(array).any():
                 continue
             raise ValueError(f"its array {name!r} holds NaN or inf")
 
@@ -277,10 +314,11 @@ def _check_tally(tally: NDArray[Any], labels: int) -> None:
 
 def _meant(name: str, array: NDArray[Any]) -> NDArray[Any]:
     """An array without what only its place in memory meant."""
-    if name not in SCRATCH or array.ndim != 2 or array.dtype.kind != "f":
+    own = last_part(name)
+    if own not in SCRATCH or array.ndim != 2 or array.dtype.kind != "f":
         return array
     kept = array.copy()
-    kept[: SCRATCH[name]] = 0.0
+    kept[: SCRATCH[own]] = 0.0
     return kept
 
 
@@ -323,6 +361,8 @@ def _plain(name: str, value: Any) -> Any:
         return value
     if name == "class_weight" and isinstance(value, dict):
         return [[label, weight] for label, weight in class_weight_of(value).items()]
+    if name == "learners":
+        return "given"  # they are written as members
     if name == "random_state":
         return None  # a generator's position is not part of what was learned
     raise ValueError(f"the parameter {name}={value!r} cannot be written to a model file")

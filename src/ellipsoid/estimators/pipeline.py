@@ -204,6 +204,8 @@ class Scaled(Wrapper):
         learner, scaler = self._seeded(), StandardStream() if self.scaler is None else clone(self.scaler)
         if hasattr(learner, "predict_proba"):
             raise ValueError("Scaled comes before probabilities: Calibrated(Scaled(learner))")
+        if any(hasattr(member, "scaler") for member in getattr(learner, "learners", None) or ()):
+            raise ValueError("Scaled scales for all members of a Committee: give it learners that are not in Scaled")
         if getattr(learner, "grow_features", False):
             scaler.grow_features = True
         return learner, scaler

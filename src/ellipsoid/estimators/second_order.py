@@ -12,6 +12,7 @@ from ellipsoid.certificates.rounding import length
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.diagonal_table import DiagonalTable
+from ellipsoid.ellipsoids.drift_table import DriftDiagonalTable, DriftTable
 from ellipsoid.ellipsoids.gaussian_table import GaussianTable, SketchTable
 from ellipsoid.ellipsoids.kernel_table import KernelTable
 from ellipsoid.ellipsoids.lead import measure_leads
@@ -51,9 +52,13 @@ class LinearGaussianLearner(GaussianLearner):
 
     table: GaussianTable | DiagonalTable  # type: ignore[assignment]
 
-    def __init__(self, rule: Any, *, intercept: float, average: bool, form: str | None, kind: int, size: int) -> None:
+    def __init__(
+        self, rule: Any, *, intercept: float, average: bool, form: str | None, kind: int, size: int,
+        walk: tuple[float, float] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(rule, intercept=intercept, average=average, table={})
-        self.form, self.kind, self.size = form, kind, size
+        # By how much variances grow a round, and up to what; None: they never do.
+        self.form, self.kind, self.size, self.walk = form, kind, size, walk
         self.chosen = form or "full"
 
     def by_class(self, source: RowSource, classes: int = 0) -> bool:
@@ -79,7 +84,7 @@ class LinearGaussianLearner(GaussianLearner):
     def _take_diagonal(self) -> None:
         """Go on with the diagonal of what is too large to be kept whole."""
         self.chosen = "diagonal"
-        if isinstance(self.table, GaussianTable):
+        if isinstance(self.table, GaussianTable | DriftTable):
             self.table = self.table.diagonal(self.kind)
             self.fast = self.named = self._predictor = None
 
@@ -88,6 +93,11 @@ class LinearGaussianLearner(GaussianLearner):
         form, constant = self.chosen, self.constant != 0.0
         by_class = by_class if form == "diagonal" else form != "sparse"
         linear = LinearTable(by_class=by_class, average=self.average)
+        if self.walk is not None:
+            drift, ceiling = self.walk
+            if form == "diagonal":
+                return DriftDiagonalTable(linear, kind=self.kind, constant=constant, drift=drift, ceiling=ceiling)
+            return DriftTable(linear, constant=constant, drift=drift, ceiling=ceiling)
         if form == "diagonal":
             return DiagonalTable(linear, kind=self.kind, constant=constant)
         if form == "sketch":
@@ -133,18 +143,26 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
             raise ValueError(f"certainty must lie between 0.5 and 1, got {self.certainty!r}")
         return float(ndtri(self.certainty)) if self.selective else 0.0
 
-    def _covariance(self, rule: Any, kind: int, **more: str) -> LinearGaussianLearner:
+    def _covariance(
+        self, rule: Any, kind: int, walk: tuple[float, float] | None = None, **more: str
+    ) -> LinearGaussianLearner:
         """A learner for the rule; ``kind`` is that of a diagonal, ``more`` are further forms."""
         form = one_of("shape", self.shape, {**COVARIANCES, **more})
         return LinearGaussianLearner(
             rule, intercept=self._constant, average=self.average, form=form, kind=kind,
-            size=whole("size", self.size),
+            size=whole("size", self.size), walk=walk,
         )  # fmt: skip
+
+    def _table_now(self, name: str) -> Any:
+        """The table, with the rounds since its last update made up for."""
+        core = self._fitted(name)
+        walks = isinstance(core.table, DriftTable | DriftDiagonalTable)
+        return core.table.at(core.rounds) if walks else core.table
 
     @property
     def ellipsoid_(self) -> Ellipsoid:
         """One deviation of the Gaussian, {q : (q - w)'S^{-1}(q - w) <= 1}; the intercept is its first coordinate."""
-        table = self._fitted("ellipsoid_").table
+        table = self._table_now("ellipsoid_")
         if isinstance(table, KernelTable):
             raise AttributeError("the Gaussian of a kernel model has no coordinates")
         return table.ellipsoid()
@@ -154,13 +172,15 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
         """log det S of the current covariance, as it is kept."""
         if isinstance(self._fitted("log_volume_").table, KernelTable):
             raise AttributeError("the Gaussian of a kernel model has no volume")
-        return super().log_volume_
+        return float(self._table_now("log_volume_").log_det())
 
     @property
     def update_rounds_(self) -> NDArray[np.int64]:
-        """The rounds (counted from 1) of the updates: the witnesses of the certificates. A diagonal keeps none."""
+        """The rounds (counted from 1) of the updates: the witnesses of the certificates. A diagonal keeps none, nor
+        does a covariance that drifts.
+        """
         if isinstance(self._fitted("update_rounds_").table, DiagonalTable):
-            raise AttributeError("a diagonal covariance keeps no list of its updates")
+            raise AttributeError("a covariance that is diagonal, or drifts, keeps no list of its updates")
         return super().update_rounds_
 
     def confidence(self, X: Any) -> NDArray[np.float64]:
@@ -186,9 +206,9 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
         source = self._source(X, core, learning=False)
         core.check(source)
         core.table.prepare()
-        out = np.zeros((source.n, 2))
+        out, table = np.zeros((source.n, 2)), self._table_now("confidence")
         for start, stop in source.blocks():
-            args = (core.task(NO_CODES), core.table.rep, source.rows(start, stop), core.work, out[start:stop])
+            args = (core.task(NO_CODES), table.rep, source.rows(start, stop), core.work, out[start:stop])
             entry(measure_leads, *args)(*args)
         return out[:, 0], out[:, 1]
 

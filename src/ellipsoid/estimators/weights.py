@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
@@ -76,13 +77,18 @@ def present(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Floats]:
     weights = weights_of(given, rows)
     if weights.all() or y is None:
         return X, y, weights
-    labels, kept = label_array(y), np.flatnonzero(weights)
+    labels, kept = _given_values(model, y), np.flatnonzero(weights)
     if len(labels) != rows:
         raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
     if isinstance(kernel := getattr(model, "kernel", None), str) and kernel == "precomputed":
         raise ValueError(f"row {np.flatnonzero(weights == 0.0)[0]} has weight 0, and its column of a precomputed "
                          "kernel would be there all the same; leave out both")  # fmt: skip
     return _safe_indexing(X, kept), labels[kept], weights[kept]
+
+
+def _given_values(model: Any, y: Any) -> NDArray[Any]:
+    """Labels, or the numbers of a regressor."""
+    return np.asarray(y) if is_regressor(model) else label_array(y)
 
 
 def present_some(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Floats]:
@@ -153,7 +159,7 @@ def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: An
     """``learn_predict`` of a learner; rows of weight 0 are predicted where they stand, and not learned."""
     if given is None or (weights := weights_of(given, _num_samples(X))).all():
         return model._learn_predict_present(shown, X, y, classes, NO_WEIGHTS if given is None else weights)
-    labels = label_array(y)
+    labels = _given_values(model, y)
     if len(labels) != len(weights):
         raise ValueError(f"y has {len(labels)} labels for the {len(weights)} rows of X")
     kept = np.flatnonzero(weights)
@@ -167,7 +173,7 @@ def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: An
             seen = rows if shown is X else seen
             found[part] = model._learn_predict_present(seen, rows, labels[part], classes, weights[part])
             classes = None
-        if end < len(weights) and hasattr(model, "classes_"):
+        if end < len(weights) and hasattr(model, "n_features_in_"):
             found[end] = model.predict(_safe_indexing(shown, [end]))[0]
         start = end + 1
     return tidy(found, model.classes_.dtype) if hasattr(model, "classes_") else found

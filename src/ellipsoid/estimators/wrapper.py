@@ -3,7 +3,7 @@
 from typing import Any
 
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
 from sklearn.exceptions import NotFittedError
 
 from ellipsoid.certificates import Certificate
@@ -49,8 +49,17 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._learned()
         persist.save(self, path)
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of the rows whose label is predicted; around a regressor, the coefficient of determination."""
+        kind = RegressorMixin if is_regressor(self.learner) else ClassifierMixin
+        return float(kind.score(self, X, y, sample_weight))
+
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
+        tags, own = super().__sklearn_tags__(), self.learner.__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = self.learner.__sklearn_tags__().classifier_tags.multi_label
+        tags.estimator_type, tags.regressor_tags = own.estimator_type, own.regressor_tags
+        if own.classifier_tags is None:
+            tags.classifier_tags = None
+        else:
+            tags.classifier_tags.multi_label = own.classifier_tags.multi_label
         return tags

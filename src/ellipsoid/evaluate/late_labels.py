@@ -21,7 +21,7 @@ def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, wei
     predicted = np.empty(len(y), dtype=object)
     for i in range(len(y)):
         # A learner that has met no label yet has nothing to predict: None, which differs from every label.
-        known = hasattr(model, "classes_")
+        known = hasattr(model, "n_features_in_")
         if isinstance(X, list):
             predicted[i] = model.predict_one(shown[i]) if known else None
             model.learn_one(X[i], y[i], **({} if weight is None else {"weight": weight[i]}))
@@ -83,7 +83,7 @@ class LateLabels:
         return None if self.weights is None else self.weights[part]
 
     def _predict(self, X: Any) -> Any:
-        if not hasattr(self.model, "classes_"):
+        if not hasattr(self.model, "n_features_in_"):
             return None
         if isinstance(X, list):
             return [self.model.predict_one(example) for example in X]

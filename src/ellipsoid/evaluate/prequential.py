@@ -16,6 +16,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from ellipsoid.certificates.dual import FLOOR
 from ellipsoid.estimators.weights import weights_of
@@ -51,12 +52,14 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
     bounds: bool = False,
     log: Callable[..., Any] | None = None,
     progress: Progress | None = None,
-) -> Prequential:
+) -> Any:
     """Predict, then learn, every row of ``stream``; ``model`` is left as trained.
 
     Parameters
     ----------
     model : an online learner (it goes on from what it knows already)
+        or a regressor, whose `RegressionRun` has the mean absolute error, the root of the mean squared one, and of
+        intervals their coverage and width
     stream : anything `open_stream` takes. Examples given as dicts are handed to the model as they are, for its own
         vocabulary of features; open the stream yourself to have their names hashed
     classes : labels announced beforehand, as for ``partial_fit``
@@ -92,7 +95,8 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
     if not isinstance(stream, Stream):
         stream = open_stream(stream, dicts="keep", chunk_rows=chunk_size)
     n_rows = stream.n_rows
-    if n_rows is not None:  # what is no label is refused before anything is learned
+    numbers = is_regressor(model)
+    if n_rows is not None and not numbers:  # what is no label is refused before anything is learned
         label_array(stream.arrays()[1])
     if window is None:
         window = 1000 if n_rows is None else min(max(100, n_rows // 20), 10_000)
@@ -101,7 +105,8 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
     given = (
         None if sample_weight is None else weights_of(sample_weight, len(sample_weight) if n_rows is None else n_rows)
     )
-    recorder, row = Recorder(model, n_rows, window, classes, bounds), 0
+    recorder: Any = recorder_for(model, n_rows, window, classes, bounds)
+    row = 0
     recorder.late, recorder.metric, recorder.log = LateLabels(model, delay) if delay else None, metric, log
     for chunk in stream.chunks(chunk_size):
         X, y, weight = chunk.X, chunk.y, chunk.weights
@@ -111,7 +116,7 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
             weight = given[row : row + len(y)]
             if len(weight) < len(y):
                 raise ValueError(f"sample_weight has {len(given)} weights, and {stream.name} has more rows")
-        recorder.feed(X, label_array(y), weight)
+        recorder.feed(X, y if numbers else label_array(y), weight)
         row += len(y)
         if progress is not None:
             progress(recorder.rows, n_rows)
@@ -121,6 +126,17 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
         recorder.late.finish()
     recorder.tell()
     return recorder.result()
+
+
+def recorder_for(model: Any, n_rows: int | None, window: int, classes: Any = None, bounds: bool = False) -> Any:
+    """What counts for a model: errors of a classifier, distances of a regressor."""
+    if is_regressor(model):
+        from .regression import NumberRecorder
+
+        if classes is not None:
+            raise ValueError(f"a regressor has no classes, got {classes!r}")
+        return NumberRecorder(model, n_rows, window)
+    return Recorder(model, n_rows, window, classes, bounds)
 
 
 class _Mark(NamedTuple):
@@ -161,6 +177,7 @@ class Recorder:
         self.seconds = 0.0
         self.total_weight = self.weighted_errors = 0.0
         self.weighed = False
+        self.sets: list[int] | None = [0, 0, 0] if hasattr(model, "learn_predict_set") else None
         self.mistakes_before = getattr(model, "mistakes_", 0)
         self.updates_before = getattr(model, "updates_", 0)
         self.marks: list[_Mark] = []
@@ -183,6 +200,14 @@ class Recorder:
             own = None if weight is None else weight[start:stop]
             _step(self.model, self, (X[start:stop], y[start:stop], own), self.classes)
             self.classes, start = None, stop
+
+    def with_sets(self, X: Any, y: Any, classes: Any, weight: Any) -> Any:
+        """Predict and learn rows, and count what became of their label sets."""
+        predicted, sizes, held = self.model.learn_predict_set(X, y, classes=classes, sample_weight=weight)
+        single = sizes == 1
+        found = held.sum(), single.sum(), (single & wrong_rows(predicted, y)).sum()
+        self.sets = [old + int(new) for old, new in zip(self.sets or (0, 0, 0), found, strict=True)]
+        return predicted
 
     def rows_to_stop(self) -> int:
         return self.checkpoints.stop_after(self.rows) - self.rows
@@ -266,6 +291,7 @@ class Recorder:
             majority_errors=self.confusion.majority_errors,
             total_weight=self.total_weight if self.weighed else None,
             weighted_errors=self.weighted_errors if self.weighed else None,
+            **dict(zip(("covered_rows", "answered_rows", "answered_errors"), self.sets or (), strict=False)),
         )
 
 
@@ -290,6 +316,8 @@ def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any, Any], classes: A
     began = perf_counter()
     try:
         learn_predict = recorder.late.learn_predict if recorder.late is not None else partial(_learn_predict, model)
+        if recorder.sets is not None and recorder.late is None and not isinstance(X, list):
+            learn_predict = recorder.with_sets
         predicted = learn_predict(X, y, classes, weight)
     except ValueError as error:
         # A model numbers the rows of the piece it was given.

@@ -34,7 +34,8 @@ class Prequential:
     are those of two rules that learn nothing: repeat the last label, say the label met most often so far. Of streams
     with several labels a row they are empty, and the measures made of them NaN. All these count rows;
     ``total_weight`` and ``weighted_errors`` are the weights of all rows and of those in ``errors``, None without
-    weights.
+    weights. ``covered_rows``, ``answered_rows`` and ``answered_errors`` count rows whose label set held their label, was
+    one label, and was one that differed from it; None for a learner without sets.
     """
 
     rows: int
@@ -60,6 +61,24 @@ class Prequential:
     majority_errors: int = 0
     total_weight: float | None = None
     weighted_errors: float | None = None
+    covered_rows: int | None = None
+    answered_rows: int | None = None
+    answered_errors: int | None = None
+
+    @property
+    def coverage(self) -> float:
+        """Of a learner of label sets: the share of rows whose set held their label; NaN for others."""
+        return float("nan") if self.covered_rows is None else self.covered_rows / self.rows
+
+    @property
+    def answered(self) -> float:
+        """Of a learner of label sets: the share of rows whose set was one label; it abstains from the others."""
+        return float("nan") if self.answered_rows is None else self.answered_rows / self.rows
+
+    @property
+    def answered_error(self) -> float:
+        """The share of those that were predicted wrongly."""
+        return float("nan") if not self.answered_rows else (self.answered_errors or 0) / self.answered_rows
 
     @property
     def error(self) -> float:

@@ -35,6 +35,7 @@ from ellipsoid.ellipsoids.state import (
     EXHAUSTED,
     GAINED,
     HALT,
+    LAST_PROOF,
     LOG_KEPT,
     LOG_SCALE,
     MASS,
@@ -104,6 +105,7 @@ def refute(rule, state, rounds):
     if state[EMPTY_COUNT] == 0.0:
         state[EMPTY_ROUND] = rounds + 1.0
     state[EMPTY_COUNT] += 1.0
+    state[LAST_PROOF] = rounds + 1.0
     if rule.policy >= RESTART:
         state[HALT] = 1.0
 

@@ -1,7 +1,8 @@
 """Named data sets, from the first place that has them.
 
-1. embedded, always there offline: ``digits`` (scikit-learn's 8 x 8 digits, values and order as they are) and
-   ``chess-board`` (drawn from a seed; Crammer & Singer, JMLR 2003, experiments);
+1. embedded, always there offline: ``digits`` (scikit-learn's 8 x 8 digits, values and order as they are),
+   ``chess-board`` (drawn from a seed; Crammer & Singer, JMLR 2003, experiments), and the streams that `made` draws
+   from a seed, which change at known rows;
 2. the folder named by the environment variable ``ELLIPSOID_DATA``, which brings its own reader, a file
    ``load.py`` with ``load(name)`` (a dict of arrays) and ``names()``. **That file is executed**: point the
    variable only to a folder you trust;
@@ -19,6 +20,8 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from .made import RECIPES, draw
 
 Pair = tuple[Any, Any]
 
@@ -89,7 +92,7 @@ OPENML = {
     "phoneme": OpenML("phoneme", 1),
 }
 
-EMBEDDED = ("digits", "chess-board")
+EMBEDDED = ("digits", "chess-board", *RECIPES)
 
 
 def names() -> dict[str, str]:
@@ -108,7 +111,9 @@ def names() -> dict[str, str]:
 
 
 def load(name: str, *, seed: int | None = None) -> Dataset:
-    """The data set ``name``; ``seed`` (default 0) draws ``chess-board``, the one random set.
+    """The data set ``name``; ``seed`` (default 0) draws those that are random: ``chess-board`` and streams that change.
+
+    A stream that changes has ``changes``, the rows before which it did.
 
     Where ``ELLIPSOID_DATA`` is set, that folder's reader ``load.py`` is executed.
 
@@ -118,8 +123,11 @@ def load(name: str, *, seed: int | None = None) -> Dataset:
     """
     if name == "chess-board":
         return _chess_board(0 if seed is None else seed)
+    if name in RECIPES:
+        return Dataset(name, **draw(name, None, 0 if seed is None else seed)._asdict())
     if seed is not None:
-        raise ValueError(f"seed must be left out for {name!r}: only 'chess-board' is drawn at random")
+        drawn = ", ".join(["'chess-board'", *RECIPES])
+        raise ValueError(f"seed must be left out for {name!r}: only {drawn} are drawn at random")
     if name == "digits":
         return _digits()
     name = next((ours for ours, theirs in OPENML.items() if theirs.name == name), name)
@@ -132,15 +140,42 @@ def load(name: str, *, seed: int | None = None) -> Dataset:
     raise ValueError(f"no data set {name!r}; there are {', '.join(names())}{where}")
 
 
-def stream(data: str | Dataset) -> Pair:
+class Changing(tuple[Any, Any]):
+    """A pair ``X, y`` that was made: ``changes`` are the rows before which it changed, ``name`` and ``seed`` tell how.
+
+    >>> made = stream("sea", rows=40_000, seed=7)
+    >>> X, y = made
+    >>> X.shape, made.changes.tolist()
+    ((40000, 3), [15000, 30000])
+    """
+
+    name: str
+    seed: int
+    changes: Any
+
+
+def stream(data: str | Dataset, *, rows: int | None = None, seed: int | None = None) -> Pair:
     """The rows to learn from as one stream ``X, y``: the training part where the set is split
-    (`Dataset.test` has the rest), otherwise every row.
+    (`Dataset.test` has the rest), otherwise every row; ``rows`` are the first of them.
+
+    A stream that `made` draws, such as ``"sea"``, has as many rows as are asked for, drawn from ``seed`` (default 0),
+    and knows its ``changes``.
 
     >>> X, y = stream("chess-board")
     >>> len(y)
     10000
+    >>> stream("abrupt", rows=12_000).changes
+    array([ 5000, 10000])
     """
-    return (load(data) if isinstance(data, str) else data).train
+    if isinstance(data, str) and data in RECIPES:
+        drawn = draw(data, rows, 0 if seed is None else seed)
+        made = Changing((drawn.X, drawn.y))
+        made.name, made.seed, made.changes = data, int(seed or 0), drawn.changes
+        return made
+    X, y = (load(data, seed=seed) if isinstance(data, str) else data).train
+    if rows is not None and not 0 < rows <= len(y):
+        raise ValueError(f"rows must be from 1 to {len(y)}, as many as there are, got {rows!r}")
+    return (X, y) if rows is None else (X[:rows], y[:rows])
 
 
 def plain_labels(y: Any) -> Any:

@@ -1,0 +1,50 @@
+"""Bounds of passive-aggressive regression, from sums kept while learning.
+
+A step of size tau >= 0 on a row whose score is off by e, |e| = l + tube, adds tau sign(e) x. With A the sum of steps,
+B that of tau sign(e) y, and the weights w in the end,
+
+    sum tau (2 l - tau |x|^2) = 2 (B - tube A) - |w|^2,
+
+by adding up |w|^2 step by step. No step is longer than l / |x|^2, so that the left side is at least sum tau l; and for
+every u the right side is at most G = |u|^2 + 2 (B - tube A - <u, w>), which is more by |u - w|^2. So
+
+    sum tau l <= G,     hard: sum l^2 <= R^2 G,     II: sum l^2 <= (R^2 + 1 / (2 C)) G.
+
+PA-I climbs the dual of min |u|^2 / 2 + C sum k loss(u), which is B - tube A - |w|^2 / 2 now: no u can do better.
+
+Rounding. A loss is off by a rounding of <w, x>, at most |w| |x| and |w| at most the way PATH of all steps; each of the
+sums by a share of the sum of the absolute values of its terms. All of it is added to G.
+"""
+
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.engine import tally as tallies
+
+from .certificate import Certificate, unproved
+from .rounding import Span, length, lost, product
+
+
+def tube_bounds(
+    tally: NDArray[np.float64], weights: NDArray[np.float64], comparator: NDArray[np.float64], tube: float,
+    cap: float, ridge: float, terms: int,
+) -> list[Certificate]:  # fmt: skip
+    """What the losses before the steps cannot exceed; ``cap`` and ``ridge`` tell the variant."""
+    steps, path = float(tally[tallies.STEPS]), float(tally[tallies.PATH])
+    size = length(comparator)
+    share = 8.0 * lost(4.0 * steps + 2.0 * terms + 32.0)
+    spilled = share * (float(tally[tallies.SWAY]) + tube * float(tally[tallies.PUSH]) + path * path + size.high * path)
+    gain = Span.exactly(float(tally[tallies.GAIN])) - Span.exactly(tube) * float(tally[tallies.PUSH])
+    bound = size.square() + 2.0 * (gain - product(comparator.ravel(), weights.ravel()))
+    G = bound.widened(spilled).at_least(0.0)
+    observed = Span.about(float(tally[tallies.WEIGHT]), 4.0 * steps + terms).widened(spilled).at_least(0.0)
+    found = [Certificate("steps times losses", observed.low, G.high, "always")]
+    squares = Span.about(float(tally[tallies.LOSS2]), 4.0 * steps + terms).widened(spilled).at_least(0.0)
+    if cap == inf:
+        radius2 = Span.about(float(tally[tallies.RADIUS2]), terms + 2.0)
+        whole = ((radius2 + ridge) * G).high if tally[tallies.ZEROS] == 0.0 else inf
+        second = [Certificate("squared losses", squares.low, whole, "no row is zero")]
+        found += unproved(second) if tally[tallies.WEIGHED] and ridge > 0.0 else second
+    return found

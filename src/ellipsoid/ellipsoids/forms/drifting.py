@@ -1,0 +1,215 @@
+"""A Gaussian over weights that walk at random: S + drift I after every round, in a matrix or on a diagonal.
+
+    S_jj <- min(ceiling, S_jj + drift)
+
+S grows where nothing is learned, and so do the next steps: what was learned long ago is given up. Nothing is done on
+rounds without an update; an update first makes up for the rounds since the last one, of the whole matrix, or on a
+diagonal of the features of its row since each was touched. Crammer, Kulesza, Dredze (NIPS 2009) for the step, Vaits and
+Crammer (ALT 2011) for the walk.
+
+The matrix is kept as it is, not as a root: to a root nothing can be added. It stays symmetric to the last bit, as
+(a b) c = (b a) c, and positive, as every round adds more than a downdate rounds: a drift below 1e-12 of the ceiling is
+refused.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.engine.generic import SUM, generic, helper
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, averages, lift, lower, room, score
+from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.tally import ROUNDS
+from ellipsoid.representation.linear import ClassMajor, FeatureMajor
+
+from ..dense_row import unpack_row
+from ..protocol import NO_ERRORS, cut, probe
+from ..state import CAPPED, CUTS, DRIFTED
+from .diagonal import Diagonal, spread
+
+
+class Drifting(NamedTuple):
+    """``B`` is the matrix, function by function and in each feature by feature, the constant one first."""
+
+    base: Any
+    B: np.ndarray
+    drift: float
+    ceiling: float
+    state: np.ndarray
+    x: np.ndarray
+    Bz: np.ndarray
+
+
+class DriftingDiagonal(NamedTuple):
+    """``B`` and ``touched``, the rounds that a variance has made up for, have the layout of the weights."""
+
+    base: Any
+    B: np.ndarray
+    touched: np.ndarray
+    kind: int
+    drift: float
+    ceiling: float
+    state: np.ndarray
+
+
+@score.register(Drifting, Dense)
+@score.register(Drifting, CSR)
+@score.register(DriftingDiagonal, Dense)
+@score.register(DriftingDiagonal, CSR)
+def _(rep, rows, t, n, scores):
+    score(rep.base, rows, t, n, scores)
+
+
+@averages.register(Drifting)
+@averages.register(DriftingDiagonal)
+def _(rep):
+    return averages(rep.base)
+
+
+@lift.register(Drifting)
+@lift.register(DriftingDiagonal)
+def _(rep, rows, t, n, rounds):
+    return lift(rep.base, rows, t, n, rounds)
+
+
+@lower.register(Drifting)
+@lower.register(DriftingDiagonal)
+def _(rep, rows, t, n, kept):
+    lower(rep.base, rows, t, n, kept)
+
+
+@room.register(Drifting)
+@room.register(DriftingDiagonal)
+def _(rep, rows, t):
+    return True
+
+
+# -- the matrix --------------------------------------------------------------------------------------------------
+
+
+@helper()
+def inflate(B, drift, ceiling, rounds, state):
+    """Make up for the rounds since the last update."""
+    grown = (rounds - state[DRIFTED]) * drift
+    for i in range(B.shape[0]):
+        if B[i, i] + grown < ceiling:
+            B[i, i] += grown
+        else:
+            B[i, i] = max(B[i, i], ceiling)
+            if grown > 0.0:
+                state[CAPPED] = 1.0
+    state[DRIFTED] = rounds
+
+
+@helper(SUM)
+def product(B, i, moves, work, x):
+    """The entry i of Bz."""
+    total, columns = 0.0, x.shape[0]
+    for m in range(moves):
+        first, part = int(work[WHO, m]) * columns, 0.0
+        for j in range(columns):
+            part += B[i, first + j] * x[j]
+        total += work[TAU, m] * part
+    return total
+
+
+@probe.register(Drifting, Dense)
+@probe.register(Drifting, CSR)
+def _(rep, rows, t, moves, work, length):
+    unpack_row(rows, t, rep.x)
+    columns, quadratic = rep.x.shape[0], 0.0
+    for i in range(rep.B.shape[0]):
+        rep.Bz[i] = product(rep.B, i, moves, work, rep.x)
+    for m in range(moves):
+        first, part = int(work[WHO, m]) * columns, 0.0
+        for j in range(columns):
+            part += rep.Bz[first + j] * rep.x[j]
+        quadratic += work[TAU, m] * part
+    return quadratic
+
+
+@absorb.register(Drifting)
+def _(rep, rule, rows, t, moves, work, tally):
+    inflate(rep.B, rep.drift, rep.ceiling, tally[ROUNDS], rep.state)
+    margin = 0.0
+    for i in range(moves):
+        margin += work[TAU, i] * work[SCORES, int(work[WHO, i])]
+    quadratic = probe(rep, rows, t, moves, work, 0.0)
+    step, kappa = cut(rule, margin, quadratic, quadratic, rep.state, tally[ROUNDS], NO_ERRORS)
+    if step == 0.0:
+        return False
+    W, U, B, Bz, columns = rep.base.W, rep.base.U, rep.B, rep.Bz, rep.x.shape[0]
+    factor, size = kappa / quadratic, B.shape[0]
+    for r in range(size // columns):
+        for j in range(columns):
+            move = step * Bz[r * columns + j]
+            W[r, j] += move
+            if U.shape[0] > 0:
+                U[r, j] += move * tally[ROUNDS]
+    for i in range(size):
+        one = Bz[i]
+        for j in range(size):
+            B[i, j] -= (one * Bz[j]) * factor
+    rep.state[CUTS] += 1.0
+    return True
+
+
+# -- the diagonal ------------------------------------------------------------------------------------------------
+
+
+@generic(2)
+def freshen(base: Any, rows: Any, rep: Any, t: int, moves: int, work: Any, rounds: float) -> None:
+    """Make up for the rounds since each variance that row t meets was touched."""
+
+
+@helper()
+def freshen_one(rep, i, j, rounds):
+    """The same for one variance."""
+    rep.B[i, j] = max(rep.B[i, j], min(rep.ceiling, rep.B[i, j] + (rounds - rep.touched[i, j]) * rep.drift))
+    rep.touched[i, j] = rounds
+
+
+@freshen.register(ClassMajor, Dense)
+def _(base, rows, rep, t, moves, work, rounds):
+    for m in range(moves):
+        r = int(work[WHO, m])
+        for j in range(1 + rows.X.shape[1]):
+            freshen_one(rep, r, j, rounds)
+
+
+@freshen.register(FeatureMajor, Dense)
+def _(base, rows, rep, t, moves, work, rounds):
+    for m in range(moves):
+        r = int(work[WHO, m])
+        for j in range(1 + rows.X.shape[1]):
+            freshen_one(rep, j, r, rounds)
+
+
+@freshen.register(ClassMajor, CSR)
+def _(base, rows, rep, t, moves, work, rounds):
+    for m in range(moves):
+        r = int(work[WHO, m])
+        freshen_one(rep, r, 0, rounds)
+        for k in range(rows.indptr[t], rows.indptr[t + 1]):
+            freshen_one(rep, r, 1 + np.uint64(rows.indices[k]), rounds)
+
+
+@freshen.register(FeatureMajor, CSR)
+def _(base, rows, rep, t, moves, work, rounds):
+    for m in range(moves):
+        r = np.uint64(work[WHO, m])
+        freshen_one(rep, 0, r, rounds)
+        for k in range(rows.indptr[t], rows.indptr[t + 1]):
+            freshen_one(rep, 1 + np.uint64(rows.indices[k]), r, rounds)
+
+
+@probe.register(DriftingDiagonal, Dense)
+@probe.register(DriftingDiagonal, CSR)
+def _(rep, rows, t, moves, work, length):
+    return spread(rep.base, rows, rep.B, t, moves, work)
+
+
+@absorb.register(DriftingDiagonal)
+def _(rep, rule, rows, t, moves, work, tally):
+    freshen(rep.base, rows, rep, t, moves, work, tally[ROUNDS])
+    return absorb(Diagonal(rep.base, rep.B, rep.kind, rep.state), rule, rows, t, moves, work, tally)

@@ -1,0 +1,194 @@
+"""Intervals that hold every future number while a stated assumption holds; and proof where it does not."""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ellipsoid.certificates import Certificate
+from ellipsoid.ellipsoids import Ellipsoid
+from ellipsoid.ellipsoids import state as slots
+from ellipsoid.ellipsoids.slab_table import SlabTable
+from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.representation.tables import LinearTable
+from ellipsoid.rules import cellip
+from ellipsoid.rules.slab import Slab, SlabRule, learn_slabs
+
+from .declaration import declared
+from .inputs import RowSource
+from .parameters import one_of, positive
+from .regression import NumberLearner, OnlineRegressor
+from .slab_widths import half_widths
+
+POLICIES = {"skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE}
+# Beyond every distance: each row is looked at.
+ALWAYS = inf
+
+
+class SlabLearner(NumberLearner):
+    """A learner of numbers that keeps every function which fits."""
+
+    loop = staticmethod(learn_slabs)
+    foretold = 2
+
+    @property
+    def learns_single_rows(self) -> bool:
+        """A rule that halts wants to be looked after, row by row."""
+        return bool(self.rule.policy < cellip.RESTART)
+
+    def by_class(self, source: RowSource, classes: int = 0) -> bool:
+        """The weights lie together."""
+        return True
+
+    def new_table(self, by_class: bool) -> Any:
+        """Weights with an ellipsoid around them."""
+        linear = LinearTable(by_class=True, average=False)
+        raises = self.rule.policy == cellip.RAISE
+        return SlabTable(linear, part=Slab, constant=self.constant != 0.0, radius=self.rule.radius, raises=raises)
+
+    def scalars(self) -> dict[str, Any]:
+        """What a model file must hold beside arrays."""
+        return {**super().scalars(), "form": self.table.form_name}  # type: ignore[attr-defined]
+
+    def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back the representation."""
+        self.table.check(arrays, scalars["form"])  # type: ignore[attr-defined]
+        self.table.restore(arrays)
+
+
+@declared
+class IntervalRegressor(OnlineRegressor):
+    """Bounded-error regression: an ellipsoid with every function that fits all rows to within the noise.
+
+    Assumed: some u with ``|u|`` <= ``radius`` has ``|y - <u, x>|`` <= ``noise`` on every row; with a ``drift``, one that
+    moves by so much at the most from row to row. Then every interval of ``predict_interval`` holds its number: each of
+    them, also of rows that an enemy has chosen. Where rows contradict the assumption, that is proved, see
+    ``infeasible_round_`` and ``changes_``. Nothing is assumed of how rows or noise are distributed.
+
+    Intervals widen with the number of features: with ten they are half as wide again as they must be, with twenty three
+    times. It is for sensors with a data sheet, for tolerances and budgets; ``Conformal`` is for the rest.
+
+    Parameters
+    ----------
+    noise : float
+        The most by which a number differs from the function.
+    radius : float
+        The most length that the function has.
+    drift : float
+        The most by which it moves between two rows.
+    on_infeasible : {"skip", "freeze", "restart", "raise"}
+        After a proof that no function fits: skip that row, learn no more, start again, or raise
+        :class:`~ellipsoid.EmptyVersionSpace`, a ``ValueError``.
+
+    Examples
+    --------
+    >>> from ellipsoid import IntervalRegressor, datasets
+    >>> X, y = datasets.stream("walk", rows=500)
+    >>> model = IntervalRegressor(noise=0.1, drift=0.005, fit_intercept=False)
+    >>> told, low, high = model.learn_predict_interval(X, y)
+    >>> bool(((low <= y) & (y <= high)).all()), model.infeasible_
+    (True, 0)
+
+    References
+    ----------
+    Fogel and Huang, "On the value of information in system identification: bounded noise case", Automatica 18 (1982);
+    Bland, Goldfarb and Todd, "The ellipsoid method: a survey", Operations Research 29 (1981).
+    """
+
+    _counts_features = True  # they are dimensions of the ellipsoid
+
+    noise: float = 0.1
+    radius: float = 1.0
+    drift: float = 0.0
+    on_infeasible: str = "skip"
+
+    def _start(self) -> SlabLearner:
+        if self.average:
+            raise ValueError("average must be False: the mean of centres need not lie in the ellipsoid")
+        noise, drift = positive("noise", self.noise, zero=True), positive("drift", self.drift, zero=True)
+        policy = one_of("on_infeasible", self.on_infeasible, POLICIES)
+        rule = SlabRule(ALWAYS, noise, drift, positive("radius", self.radius), policy)
+        learner = SlabLearner(rule, intercept=self._constant, average=False)
+        learner.tube = noise
+        return learner
+
+    # -- intervals ---------------------------------------------------------------------------------------------
+
+    def predict_interval(self, X: Any) -> NDArray[np.float64]:
+        """The low and the high end between which each row's number lies."""
+        return self._interval(X, self._learned().rule.reach)
+
+    def function_interval(self, X: Any) -> NDArray[np.float64]:
+        """The same for the function itself, without noise."""
+        return self._interval(X, 0.0)
+
+    def predict_interval_one(self, x: Any) -> tuple[float, float]:
+        """The interval of one example."""
+        low, high = self.predict_interval(self._one_row(x)[0])[0].tolist()
+        return low, high
+
+    def _interval(self, X: Any, noise: float) -> NDArray[np.float64]:
+        core = self._learned()
+        centre, table = self.predict(X), core.table
+        out = np.empty((len(centre), 2))
+        source = self._source(X, core, learning=False)
+        for start, stop in source.blocks():
+            wide = half_widths(table, source, start, stop, core.rule.drift) + noise
+            out[start:stop, 0], out[start:stop, 1] = centre[start:stop] - wide, centre[start:stop] + wide
+        return out
+
+    def learn_predict_interval(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> tuple[Floats, Floats, Floats]:
+        """``partial_fit`` that returns what was said of each row before it was learned: number, low and high end."""
+        halves: list[Floats] = []
+
+        def note(_learner: Any, told: Floats, _values: Floats) -> None:
+            halves.append(told[:, 1].copy())
+
+        found = self._pass(X, y, None, watch=note, sample_weight=sample_weight)
+        told = self._tidied(found)
+        wide = np.concatenate(halves) + self._core.rule.reach
+        return told, told - wide, told + wide
+
+    # -- what was learned --------------------------------------------------------------------------------------
+
+    @property
+    def version_space_(self) -> Ellipsoid:
+        """The ellipsoid that holds every function which fits; the intercept is its first coordinate."""
+        ellipsoid: Ellipsoid = self._fitted("version_space_").table.ellipsoid()
+        return ellipsoid
+
+    @property
+    def log_volume_(self) -> float:
+        """log det P of that ellipsoid."""
+        return float(self._fitted("log_volume_").table.log_det())
+
+    @property
+    def infeasible_(self) -> int:
+        """Rows that no function left fits: more than 0 is a proof that the assumption is wrong."""
+        return int(self._fitted("infeasible_").table.numbers[slots.EMPTY_COUNT])
+
+    @property
+    def infeasible_round_(self) -> int | None:
+        """The round (counted from 1) of the first proof."""
+        return int(self._fitted("infeasible_round_").table.numbers[slots.EMPTY_ROUND]) or None
+
+    @property
+    def changes_(self) -> NDArray[np.int64]:
+        """With ``on_infeasible="restart"``, the rounds of all proofs."""
+        rounds: NDArray[np.int64] = self._fitted("changes_").table.changes.astype(np.int64)
+        return rounds
+
+    def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
+        """Rows outside their interval: none, unless the assumption is wrong."""
+        core = self._learned()
+        if comparator is not None:
+            raise ValueError("the bound of an IntervalRegressor compares with nobody; comparator must be None")
+        rule, proof = core.rule, self.infeasible_round_
+        moved = f", moving by at most {rule.drift:g} a row," if rule.drift else ""
+        told = f"a function of norm at most {rule.radius:g}{moved} is never off by more than {rule.reach:g}"
+        told = told if proof is None else f"refuted in round {proof}: that {told}"
+        bound = 0.0 if proof is None else inf
+        return [Certificate("rows outside their interval", float(core.table.numbers[slots.OUTSIDE]), bound, told)]

@@ -1,0 +1,38 @@
+"""The learner behind ``CELLIP(drift=)``: a version space of classifiers that may move from row to row."""
+
+from typing import Any
+
+from ellipsoid.ellipsoids.slab_table import SlabTable
+from ellipsoid.representation.tables import LinearTable
+from ellipsoid.rules import cellip
+from ellipsoid.rules.slab import Slab, learn_slabs
+
+from .ellipsoidal import EllipsoidLearner
+from .inputs import RowSource
+
+
+class MovingLearner(EllipsoidLearner):
+    """Two labels, one function, an ellipsoid that grows a little before every row."""
+
+    loop = staticmethod(learn_slabs)
+    start: Any
+
+    def by_class(self, source: RowSource, classes: int = 0) -> bool:
+        """The weights lie together."""
+        return True
+
+    def new_table(self, by_class: bool) -> Any:
+        """Weights with an ellipsoid around them."""
+        linear = LinearTable(by_class=True, average=False)
+        raises = self.rule.policy == cellip.RAISE
+        return SlabTable(linear, part=Slab, constant=self.constant != 0.0, radius=self.rule.radius, raises=raises)
+
+    def add_label(self, label: Any) -> None:
+        """Add one of two labels."""
+        if len(self.labels) == 2:
+            raise ValueError(f"the label {label!r} is the third: a version space that drifts is one of two labels")
+        super().add_label(label)
+
+    def learn_new_label(self, rows: Any, ledger: Any, mode: int, row: int) -> None:
+        """Learn the row that brought a new label."""
+        self.run(rows, ledger, mode, row, row + 1)

@@ -1,0 +1,92 @@
+"""Passive-aggressive regression: the smallest move that brings a number into the tube."""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.certificates import Certificate
+from ellipsoid.certificates.regression import tube_bounds
+from ellipsoid.engine import tally as tallies
+from ellipsoid.rules.passive_aggressive import PassiveAggressiveRule
+
+from .declaration import declared
+from .expansion import ExpansionLearner
+from .kernelized import BudgetClassifier
+from .learner import Learner
+from .parameters import one_of, positive
+from .regression import NumberExpansionLearner, NumberLearner, OnlineRegressor
+
+
+@declared
+class PassiveAggressiveRegressor(OnlineRegressor, BudgetClassifier):
+    """Passive-aggressive regression: rows that are met to within the tube change nothing, others as little as needed.
+
+    It takes the place of scikit-learn's learner of this name, which leaves with version 1.10, and of
+    ``SGDRegressor(learning_rate="pa1")``: the same steps, with the intercept as part of the row.
+
+    Parameters
+    ----------
+    variant : {"hard", "I", "II"}
+        No slack, slack paid linearly (one move is at most ``C``), slack paid quadratically.
+    C : float
+        Aggressiveness of variants I and II.
+    tube : float
+        By how much a prediction may be off without a loss; scikit-learn's ``epsilon``.
+
+    Examples
+    --------
+    One uncapped move ends on the edge of the tube:
+
+    >>> from ellipsoid import PassiveAggressiveRegressor
+    >>> model = PassiveAggressiveRegressor(variant="hard", tube=0.1).partial_fit([[3.0, 4.0]], [2.0])
+    >>> model.predict([[3.0, 4.0]]).round(12)
+    array([1.9])
+    >>> model.learn_one([1.0, 0.0], 5.0).predict_one([1.0, 0.0]).__round__(12)
+    4.9
+
+    References
+    ----------
+    Crammer, Dekel, Keshet, Shalev-Shwartz and Singer, "Online passive-aggressive algorithms", JMLR 7 (2006).
+    """
+
+    _linear_learner = NumberLearner
+    _expansion_learner = NumberExpansionLearner
+
+    variant: str = "I"
+    C: float = 1.0
+    tube: float = 0.1
+
+    def _start(self) -> Learner:
+        C = positive("C", self.C, infinite=True)
+        slack = {"hard": (inf, 0.0), "I": (C, 0.0), "II": (inf, 1.0 / (2.0 * C))}
+        if isinstance(self.average, str):
+            raise ValueError(f"average must be True or False: numbers cannot be voted on; got {self.average!r}")
+        rule = PassiveAggressiveRule(0.0, *one_of("variant", self.variant, slack))
+        learner = self._learner(rule, budget=self.budget)
+        assert isinstance(learner, NumberLearner)
+        learner.tube = positive("tube", self.tube, zero=True)
+        return learner
+
+    def _weighs(self, learner: Learner) -> bool:
+        return bool(learner.rule.cap < inf or learner.rule.ridge > 0.0)
+
+    @property
+    def dual_objective_(self) -> float:
+        """B - tube A - ``|w|^2`` / 2: with variant I, ``|u|^2`` / 2 + C times the losses of u is no less for any u."""
+        core = self._fitted("dual_objective_")
+        tally, length2 = core.tally, float((np.asarray(core.table.weights(1, 0)) ** 2).sum())
+        return float(tally[tallies.GAIN] - core.tube * tally[tallies.PUSH] - length2 / 2.0)
+
+    def certificates(self, comparator: Any = None) -> list[Certificate]:
+        """The bounds that hold for this run so far; a kernel model is its own comparator."""
+        return (
+            [] if self._learned().__dict__.get("budget") is not None else OnlineRegressor.certificates(self, comparator)
+        )
+
+    def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
+        expansion = isinstance(learner, ExpansionLearner)
+        terms = 1 + learner.width + (int(learner.tally[tallies.UPDATES]) if expansion else 0)
+        own = np.array(learner.table.weights(1, 0))
+        return tube_bounds(learner.tally, own, comparator, learner.tube, learner.rule.cap, learner.rule.ridge, terms)

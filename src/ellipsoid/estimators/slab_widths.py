@@ -1,0 +1,27 @@
+"""How far a function in an ellipsoid of slabs may be from its centre, for rows as users pass them."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.rules.slab import EPSILON
+
+from .inputs import RowSource
+
+
+def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: float) -> Floats:
+    """sqrt(x'Px) + drift |x| of rows start..stop, computed outwards: the truth may move before the row comes."""
+    rows: Any = source.rows(start, stop)
+    if source.sparse:
+        dense = sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(stop - start, source.width)).toarray()
+    else:
+        dense = np.asarray(rows.X, dtype=np.float64)
+    wide = np.zeros((stop - start, 1 + table.width))
+    wide[:, 0], wide[:, 1 : 1 + dense.shape[1]] = source.constant, dense
+    square = np.maximum(0.0, np.einsum("ni,ij,nj->n", wide, table.B, wide))
+    lengths2 = (wide**2).sum(axis=1)
+    share, centre = 8.0 * EPSILON * (wide.shape[1] + 4.0), float(np.linalg.norm(table.weights(1, 0)))
+    spread = np.sqrt(square + share * lengths2 * np.trace(table.B))
+    return np.asarray(spread + (drift + share * centre) * np.sqrt(lengths2))

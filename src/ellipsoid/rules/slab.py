@@ -1,0 +1,241 @@
+"""Slabs: every function that fits to within a noise stays in an ellipsoid, also one that moves.
+
+A row says of the truth u that it lies between two parallel planes, |y - <u, x>| <= noise (a number), or on one side of
+a plane, <u, z> >= threshold (a label). With g = sqrt(x'Px) and e = y - <w, x>, in units of the ellipsoid,
+
+    lo, hi = (e -+ noise) / g    clipped to [-1, 1];    of a label lo = (threshold - <w, z>) / g and hi = 1.
+
+lo > 1 or hi < -1: no u is left, a proof. lo hi <= -1/d: no smaller ellipsoid holds what is left. Else the one of least
+volume is, with s = lo + hi and rho = sqrt(4 (1 - lo^2)(1 - hi^2) + d^2 s^2 (hi - lo)^2),
+
+    sigma = (d + 2 (1 - d^2 (hi - lo)^2 / 4) / (1 + lo hi + rho / 2)) / (d + 1),     tau = sigma s / 2,
+    delta = d^2 / (d^2 - 1) (1 - (lo^2 + hi^2 - rho / d) / 2),
+    w <- w + tau Px / g,     P <- delta (P - sigma Px x'P / g^2).
+
+(The usual quotient for sigma cancels where s is small; this is the same number.) A truth that may move by ``drift``
+before the next row stays inside with
+
+    P <- (1 + b / a) P + (1 + a / b) drift^2 I,     a = sqrt(tr P),  b = sqrt(d) drift.
+
+Rounding is taken for a move too: after every cut P grows as for a drift of some units in the last place of w and P, and
+what a score may be off by is added to the noise. So P stays positive, however long the stream.
+
+Fogel and Huang (Automatica 1982); Bland, Goldfarb and Todd (Operations Research 1981) for parallel cuts; Kurzhanski and
+Valyi (1997) for sums of ellipsoids.
+"""
+
+from math import sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.ellipsoids.dense_row import unpack_row
+from ellipsoid.ellipsoids.state import ASKED, CUTS, DIM, EMPTY_COUNT, EMPTY_ROUND, HALT, LAST_PROOF, OUTSIDE
+from ellipsoid.engine import compiled
+from ellipsoid.engine.generic import generic, helper
+from ellipsoid.engine.native.memory import borrowed
+from ellipsoid.engine.protocol import SCORES, margin_of, score, winner
+from ellipsoid.engine.rows import CSR, Dense, count, flaw
+from ellipsoid.engine.tally import HEAVY, MISTAKES, RADIUS2, ROUNDS, STEPS, UPDATES
+from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, ORDERED, PAIRED, WATCHED, Binary, Numbers
+
+from .cellip import FREEZE, RESTART
+
+EPSILON = 2.0**-52
+# An ellipsoid flatter than this along a row, beside its length, is as flat as rounding.
+FLAT = 1e-13
+
+
+class SlabRule(NamedTuple):
+    """``reach`` is the noise of numbers, or the margin asked of labels; rows beyond ``margin`` are not cut.
+
+    ``radius`` is that of the start ball, ``policy`` what an empty intersection leads to, see `cellip`.
+    """
+
+    margin: float
+    reach: float
+    drift: float
+    radius: float
+    policy: int
+
+
+class Slab(NamedTuple):
+    """``P`` is the matrix of the ellipsoid around the weights of ``base``."""
+
+    base: Any
+    P: np.ndarray
+    state: np.ndarray
+    x: np.ndarray
+    Px: np.ndarray
+
+
+@score.register(Slab, Dense)
+@score.register(Slab, CSR)
+def _(rep, rows, t, n, scores):
+    score(rep.base, rows, t, n, scores)
+
+
+@generic(1)
+def ends(task: Any, rule: Any, t: int, centre: float, error: float) -> tuple[float, float, float]:
+    """Task: between what <u - w, x> must lie, and the sign of the row; ``error`` bounds the rounding of the score."""
+
+
+@ends.register(Numbers)
+def _(task, rule, t, centre, error):
+    off = task.ledger.view(np.float64)[CODES, t] - centre
+    noise = rule.reach + error + 4.0 * EPSILON * (abs(off) + abs(centre))
+    return off - noise, off + noise, 1.0
+
+
+@ends.register(Binary)
+def _(task, rule, t, centre, error):
+    sign = 1.0 if task.ledger[CODES, t] == 1 else -1.0
+    return rule.reach - sign * centre - error, np.inf, sign
+
+
+@helper()
+def widen(P, drift, dim):
+    """Make room for a move of the truth by so much."""
+    trace = 0.0
+    for i in range(P.shape[0]):
+        trace += P[i, i]
+    a, b = sqrt(trace), sqrt(dim) * drift
+    if not b > 0.0:
+        return
+    if a == 0.0:
+        a = b
+    grown, added = 1.0 + b / a, (1.0 + a / b) * drift * drift
+    for i in range(P.shape[0]):
+        # A coordinate that is not there, the constant one say, stays what it is.
+        there = P[i, i] > 0.0
+        for j in range(P.shape[0]):
+            P[i, j] *= grown
+        if there:
+            P[i, i] += added
+
+
+@helper()
+def measured(rep):
+    """x'Px, and the trace of P; leaves Px behind."""
+    P, x, Px, total, trace = rep.P, rep.x, rep.Px, 0.0, 0.0
+    for i in range(P.shape[0]):
+        part = 0.0
+        for j in range(P.shape[0]):
+            part += P[i, j] * x[j]
+        Px[i] = part
+        total += part * x[i]
+        trace += P[i, i]
+    return total, trace
+
+
+@helper()
+def shrink_between(rep, dim, lo, hi, g, sign):
+    """The least ellipsoid around what lies between two planes; False where that is the one there is."""
+    P, Px, W = rep.P, rep.Px, rep.base.W
+    if dim == 1.0:
+        tau, sigma, delta = 0.5 * (lo + hi), 0.0, (0.5 * (hi - lo)) ** 2
+    elif lo * hi <= -1.0 / dim:
+        return False
+    else:
+        s, gap = lo + hi, hi - lo
+        rho = sqrt(max(0.0, 4.0 * (1.0 - lo * lo) * (1.0 - hi * hi)) + (dim * s * gap) ** 2)
+        below = 1.0 + lo * hi + 0.5 * rho
+        sigma = 1.0
+        if below > 0.0:
+            sigma = min(1.0, (dim + 2.0 * (1.0 - 0.25 * (dim * gap) ** 2) / below) / (dim + 1.0))
+        tau = 0.5 * sigma * s
+        delta = dim * dim / (dim * dim - 1.0) * (1.0 - 0.5 * (lo * lo + hi * hi - rho / dim))
+    delta = max(delta, 0.0)
+    for i in range(P.shape[0]):
+        W[0, i] += sign * tau * (Px[i] / g)
+    for i in range(P.shape[0]):
+        one = Px[i] / g
+        for j in range(P.shape[0]):
+            P[i, j] = delta * (P[i, j] - sigma * (one * (Px[j] / g)))
+    return True
+
+
+@helper()
+def refuted(rule, state, rounds):
+    """Note a proof."""
+    if state[EMPTY_COUNT] == 0.0:
+        state[EMPTY_ROUND] = rounds + 1.0
+    state[EMPTY_COUNT] += 1.0
+    state[LAST_PROOF] = rounds + 1.0
+    if rule.policy >= RESTART:
+        state[HALT] = 1.0
+
+
+@helper()
+def cut_slab(rule, task, rep, t, centre, size, length, rounds):
+    """Let the ellipsoid know what row t says; True if it changed."""
+    state, dim = rep.state, rep.state[DIM]
+    if rule.policy == FREEZE and state[EMPTY_COUNT] > 0.0:
+        return False
+    square, trace = measured(rep)
+    rounding = 8.0 * EPSILON * (dim + 4.0)
+    low, high, sign = ends(task, rule, t, centre, rounding * size * length)
+    g = sqrt(max(0.0, square) + rounding * length * length * trace)
+    if low > g or high < -g:
+        refuted(rule, state, rounds)
+        return False
+    if not square > FLAT * length * length * trace:
+        return False
+    lo, hi = max(-1.0, low / g), min(1.0, high / g)
+    if not shrink_between(rep, dim, lo, hi, g, sign):
+        return False
+    reach = 0.0
+    for j in range(rep.P.shape[0]):
+        reach += rep.P[j, j]
+    widen(rep.P, rounding * (size + sqrt(reach)), dim)
+    state[CUTS] += 1.0
+    return True
+
+
+@compiled
+def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):
+    """The loop over rows, see `learn` of the engine: predict where it is asked, then cut."""
+    if count(rows) == 1:
+        found = flaw(rows, 0)
+        if found:
+            return -1 - found
+    task, rep, rows, tally, work = borrowed(task), borrowed(rep), borrowed(rows), borrowed(tally), borrowed(work)
+    W, x, state = rep.base.W, rep.x, rep.state
+    for i in range(start, stop):
+        t = task.ledger[ASIDE, i] if task.mode == ORDERED else i
+        if state[HALT] != 0.0:
+            return i
+        unpack_row(rows, t, x)
+        score(rep, rows, t, 1, work[SCORES])
+        centre, size, length = work[SCORES, 0], 0.0, 0.0
+        for j in range(x.shape[0]):
+            size += W[0, j] * W[0, j]
+            length += x[j] * x[j]
+        size, length = sqrt(size), sqrt(length)
+        only = task.mode == PAIRED and t % 2 == 0
+        square, trace = measured(rep)
+        half = sqrt(max(0.0, square) + 8.0 * EPSILON * (x.shape[0] + 4.0) * length * length * trace)
+        # What a score is rounded by is not known of the truth either.
+        half += rule.drift * length + 8.0 * EPSILON * (x.shape[0] + 4.0) * size * length
+        if task.mode == WATCHED or only:
+            task.ledger[ASIDE, t] = winner(task, work[SCORES])
+            if task.ledger.shape[0] > FORETOLD:
+                task.ledger.view(np.float64)[FORETOLD, t] = centre
+            if task.ledger.shape[0] > FORETOLD + 1:
+                task.ledger.view(np.float64)[FORETOLD + 1, t] = half
+        if only:
+            continue
+        margin = margin_of(task, t, work[SCORES])
+        if margin <= 0.0:
+            tally[MISTAKES] += 1.0
+        if -margin > half * (1.0 + 1e-12) + 8.0 * EPSILON * (abs(centre) + abs(margin) + rule.reach):
+            # Of a number: further off than the noise and the width together.
+            state[OUTSIDE] += 1.0
+        state[ASKED] += 1.0
+        widen(rep.P, rule.drift, state[DIM])
+        if margin <= rule.margin and cut_slab(rule, task, rep, t, centre, size, length, tally[ROUNDS]):
+            tally[UPDATES] += 1.0
+            tally[STEPS] += 1.0
+            tally[RADIUS2] = tally[HEAVY] = max(tally[RADIUS2], length * length)
+        tally[ROUNDS] += 1.0
+    return stop

@@ -1,0 +1,139 @@
+"""Weights of learners: the golden run, the theorems on any losses, and that no cut changes a bit."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ellipsoid.engine import NO_WEIGHTS
+from ellipsoid.engine.tally import MISTAKES, SIZE
+from ellipsoid.estimators.mixture import ADAPTIVE, DECREASING, GAP, LOSS, MEAN_LOSS, SWITCHES, Mixture
+
+SCORES = np.array([
+    [[0.2, 0.0], [0.0, 0.6], [0.1, 0.3]], [[0.5, 0.0], [0.9, 0.0], [0.0, 0.2]],
+    [[0.0, 0.4], [2.0, 0.0], [0.3, 0.0]], [[0.0, 3.0], [0.2, 0.0], [0.0, 0.7]],
+])  # fmt: skip
+SAID = np.maximum(0.0, 1.0 + SCORES - SCORES.max(axis=2, keepdims=True)).transpose(1, 0, 2).copy()
+Y = np.array([1, 0, 1, 0])
+pytestmark = pytest.mark.interpreted
+
+
+def run(mixture, said, y, known=2, weights=NO_WEIGHTS, cuts=()):
+    """Learn rows in pieces; returns what was foretold and the tally."""
+    tally, told, ends = np.zeros(SIZE), [], [0, *cuts, len(y)]
+    for start, stop in zip(ends, ends[1:], strict=False):
+        own = weights[start:stop] if len(weights) else weights
+        told += mixture.learn(np.ascontiguousarray(said[:, start:stop]), y[start:stop], known, own, tally)[0].tolist()
+    return told, tally
+
+
+def test_the_golden_run_of_fixed_share():
+    mixture = Mixture(3, 0.05, 0.5)
+    assert run(mixture, SAID, Y)[0] == [1, 0, 0, 1]
+    assert mixture.numbers[LOSS] == pytest.approx(4.3212222925, abs=1e-10)
+    assert mixture.numbers[GAP] == pytest.approx(0.2426862167, abs=1e-10)
+    assert mixture.switching_losses()[:3] == pytest.approx([3.3, 3.1, 1.9])
+    assert mixture.weights == pytest.approx([0.30398868, 0.47155730, 0.22445401], abs=1e-8)
+
+
+def test_the_golden_run_of_adahedge():
+    mixture = Mixture(3, ADAPTIVE, 1.0)
+    run(mixture, SAID[:, :3], Y[:3])
+    assert mixture.weights == pytest.approx([0.4879807, 0.37725616, 0.13476314], abs=1e-8)
+    run(mixture, SAID[:, 3:], Y[3:])
+    assert mixture.numbers[LOSS] == pytest.approx(4.53800322, abs=1e-8)
+    assert mixture.numbers[GAP] == pytest.approx(1.0580619842, abs=1e-10)
+
+
+def drawn(rows, members, labels, kind, seed):
+    """Opinions and labels of some stream: votes or margins, at random, or against whoever leads."""
+    rng = np.random.default_rng(seed)
+    said = np.maximum(0.0, 1.0 - rng.exponential(size=(members, rows, labels)) * rng.integers(0, 2))
+    best = rng.integers(0, labels, (members, rows))
+    if kind == "votes":
+        said[:] = 0.0
+    np.put_along_axis(said, best[:, :, None], 1.0, axis=2)
+    return said, rng.integers(0, labels, rows)
+
+
+def losses_of(said, y):
+    rows = np.arange(len(y))
+    rivals = said.copy()
+    own = said[:, rows, y]
+    rivals[:, rows, y] = -1.0
+    return 1.0 - (own - rivals.max(axis=2))
+
+
+@given(
+    st.integers(1, 12), st.integers(1, 4), st.integers(2, 3), st.sampled_from(["votes", "margins"]),
+    st.integers(0, 999), st.sampled_from([0.0, 1e-3, 0.3, 1.0, DECREASING, ADAPTIVE]), st.sampled_from([0.01, 0.25, 5.0]),
+)  # fmt: skip
+def test_every_bound_holds_against_sequences_of_learners_found_by_trying_all(
+    rows, members, labels, kind, seed, share, rate
+):
+    said, y = drawn(rows, members, labels, kind, seed)
+    mixture = Mixture(members, share, rate)
+    _, tally = run(mixture, said, y, labels)
+    losses = losses_of(said, y)
+    assert mixture.sums == pytest.approx(losses.sum(axis=1))
+    bounds, best = mixture.switching_bounds(), mixture.switching_losses()
+    for k in range(min(4, rows)):
+        least = min(
+            sum(losses[:, a:b].sum(axis=1).min() for a, b in zip([0, *cuts], [*cuts, rows], strict=True))
+            for few in range(k + 1)
+            for cuts in combinations(range(1, rows), few)
+        )
+        assert best[k] == pytest.approx(least)
+        assert mixture.numbers[MEAN_LOSS] <= bounds[k]
+    assert tally[MISTAKES] <= mixture.numbers[LOSS] + 1e-9 <= mixture.numbers[MEAN_LOSS] + 2e-9
+    assert (np.diff(best) <= 0.0).all()
+    assert mixture.weights.sum() == pytest.approx(1.0)
+
+
+@given(st.integers(0, 999), st.sampled_from([1e-3, DECREASING, ADAPTIVE]), st.lists(st.integers(1, 19), max_size=4))
+def test_no_cut_changes_a_bit(seed, share, cuts):
+    said, y = drawn(20, 3, 2, "votes", seed)
+    weights = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], 20)
+    one, other = Mixture(3, share, 0.25), Mixture(3, share, 0.25)
+    assert run(one, said, y, weights=weights)[0] == run(other, said, y, weights=weights, cuts=sorted(set(cuts)))[0]
+    for name, array in one.state().items():
+        assert array.tobytes() == other.state()[name].tobytes(), name
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-3, DECREASING, ADAPTIVE])
+def test_equal_learners_never_change_their_weights(share):
+    said = np.repeat(drawn(50, 1, 2, "votes", 3)[0], 4, axis=0)
+    mixture = Mixture(4, share, 0.25)
+    run(mixture, said, drawn(50, 1, 2, "votes", 3)[1])
+    assert mixture.weights == pytest.approx([0.25] * 4)
+    assert mixture.numbers[GAP] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_learner_that_is_always_right_gets_all_that_is_not_shared():
+    y = np.random.default_rng(0).integers(0, 2, 400)
+    said = np.stack([np.eye(2)[y], np.eye(2)[1 - y], np.eye(2)[1 - y]])
+    mixture = Mixture(3, 0.01, 20.0)
+    run(mixture, said, y)
+    assert mixture.weights[0] == pytest.approx(1.0 - 0.01 * 2 / 3, abs=1e-12)
+
+
+def test_a_row_that_nobody_can_be_wrong_about_costs_nothing():
+    mixture, tally = Mixture(2, 1e-3, 0.25), np.zeros(SIZE)
+    told, _ = mixture.learn(np.ones((2, 3, 1)), np.zeros(3, dtype=np.int64), 1, NO_WEIGHTS, tally)
+    assert told.tolist() == [0, 0, 0]
+    assert mixture.switching_bounds().tolist() == [0.0] * (1 + SWITCHES)
+    # One that brings a second label is wrong for all.
+    mixture.learn(np.ones((2, 1, 1)), np.array([1]), 1, NO_WEIGHTS, tally)
+    assert mixture.sums.tolist() == [2.0, 2.0]
+    assert tally[MISTAKES] == 1.0
+
+
+def test_weights_of_any_size_keep_the_bounds():
+    said, y = drawn(30, 3, 2, "votes", 5)
+    for weight in (1e-300, 1e15):
+        mixture = Mixture(3, 1e-3, 0.25)
+        run(mixture, said, y, weights=np.full(30, weight))
+        assert np.isfinite(mixture.weights).all()
+        assert mixture.numbers[MEAN_LOSS] <= mixture.switching_bounds().min()
