@@ -44,6 +44,7 @@ _EXPORTS = {
     "export_onnx": "ellipsoid.estimators.onnx",
     "feasible_point": "ellipsoid.convex",
     "load": "ellipsoid.estimators",
+    "merge": "ellipsoid.merging",
     "minimize": "ellipsoid.convex",
     "open_stream": "ellipsoid.streams.opening",
     "prequential": "ellipsoid.evaluate",
@@ -85,6 +86,7 @@ if TYPE_CHECKING:
     from ellipsoid.estimators.scalers import UnitNorm as UnitNorm
     from ellipsoid.evaluate import compare as compare
     from ellipsoid.evaluate import prequential as prequential
+    from ellipsoid.merging import merge as merge
     from ellipsoid.streams import datasets as datasets
     from ellipsoid.streams.opening import open_stream as open_stream
     from ellipsoid.streams.words import LineError as LineError

@@ -214,7 +214,7 @@ def _step(kind: str, margin: float, C: float, curvature: float) -> float:
     return C
 
 
-def gains(dual: Dual, gain: float, mistakes: int, *, never_falls: bool) -> Certificate:
+def gains(dual: Dual, gain: float, mistakes: float, *, never_falls: bool) -> Certificate:
     """Certificate 5: the increases on mistakes, lambda_t M, are a part of D where no round lowers it.
 
     Rounding may let a round lower it, and make an increase look larger than it is, all rounds together by no more than
@@ -226,7 +226,7 @@ def gains(dual: Dual, gain: float, mistakes: int, *, never_falls: bool) -> Certi
     return Certificate("dual increase on mistakes", observed, bound, condition)
 
 
-def mistakes(dual: Dual, comparator: Comparator, count: int, increase: float, condition: str) -> Certificate:
+def mistakes(dual: Dual, comparator: Comparator, count: float, increase: float, condition: str) -> Certificate:
     """M <= (F(U) + sum alpha (margin - U's margin)) / increase, as every mistake adds at least ``increase`` > 0."""
     if count == 0:
         return Certificate("mistakes", 0, 0.0, condition)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, drift, dual
 from ellipsoid.certificates.certificate import unproved
+from ellipsoid.certificates.mixed import counted, roundings, sums_of_all
 from ellipsoid.certificates.rounding import Span, lost
 from ellipsoid.engine import tally as tallies
 from ellipsoid.links.functions import BALANCED, NORM, SIMPLEX, Link
@@ -87,8 +88,8 @@ class DualLearner(Learner):
     def steps(self) -> int:
         """How many alphas there may have been; one-vs-rest does not count those of zero rows."""
         if self.one_vs_rest:
-            return 2 + self.rounds * max(1, len(self.labels))
-        return 2 + int(self.tally[tallies.UPDATES] + self.tally[tallies.ZEROS])
+            return 2 + self.rounds * max(1, len(self.labels)) + int(roundings(self))
+        return 2 + int(self.tally[tallies.UPDATES] + self.tally[tallies.ZEROS] + roundings(self))
 
     @property
     def curvature(self) -> Span:
@@ -99,7 +100,7 @@ class DualLearner(Learner):
 
     def rounding_loss(self) -> drift.Lost:
         """What rounding can have done to the run."""
-        rule, tally, link = self.rule, self.tally, self.link
+        rule, tally, link = self.rule, sums_of_all(self), self.link
         weight, terms = float(tally[tallies.WEIGHT]), 2.0 + self.width
         if not link.quadratic:
             return rounding_behind_link(tally, link, terms, rule.goal)
@@ -110,7 +111,9 @@ class DualLearner(Learner):
             # Rows of the largest curvature may be few. (Exact steps behind a link are longer than those asked for.)
             path = min(path, 2.0 * float(tally[tallies.PATH]) * (1.0 + lost(self.steps + self.width)))
         way = drift.Way(path=path, sway=weight, steps=self.steps, terms=terms, goal=rule.goal)
-        if rule.step_kind == dual_ascent.FIXED_STEP:
+        if rule.step_kind != dual_ascent.EXACT_STEP and self.mixed is not None:
+            most = path * path
+        elif rule.step_kind == dual_ascent.FIXED_STEP:
             most = weight * max(rule.cap, float(tally[tallies.LARGEST])) * curvature
         else:
             most = (
@@ -268,12 +271,13 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
         if tally[tallies.ZEROS] > 0.0 and rule.cap == inf:
             increase = 0.0
         condition = "kappa(x) at most the largest one of an update; finite where that promises an increase a mistake"
-        bound = dual.mistakes(run, fitted, self.mistakes_, increase, condition)
+        mistakes = counted(learner)
+        bound = dual.mistakes(run, fitted, mistakes, increase, condition)
         if fixed:
             bound = bound._replace(bound=min(bound.bound, dual.fixed_mistakes(run, fitted, curvature, link.quadratic)))
         if tally[tallies.WEIGHED]:
             bound = unproved([bound])[0]
-        return [dual.gains(run, gain, self.mistakes_, never_falls=never_falls), bound]
+        return [dual.gains(run, gain, mistakes, never_falls=never_falls), bound]
 
 
 def refuse_third_label(learner: Learner, known: list[Any], labels: Any) -> None:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, drift, dual
 from ellipsoid.certificates.certificate import unproved
+from ellipsoid.certificates.mixed import counted, roundings, sums_of_all
 from ellipsoid.certificates.rounding import Span, length, lost
 from ellipsoid.engine import Dense, entry, learn
 from ellipsoid.engine import tally as tallies
@@ -73,7 +74,7 @@ class Windowed(Learner):
         return dual.Dual(
             margin=self.rule.goal, C=self.rule.cap, weight=float(self.tally[tallies.WEIGHT] + alphas.sum()),
             largest=float(max(self.tally[tallies.LARGEST], alphas.max(initial=0.0))),
-            conjugate=0.5 * norm * norm, norm=norm, terms=self.rounds + 4, drift=apart,
+            conjugate=0.5 * norm * norm, norm=norm, terms=self.rounds + 4 + int(roundings(self)), drift=apart,
             blurred=apart * (norm + apart) + norm * norm * lost(4), lost=off.lost,
         )  # fmt: skip
 
@@ -85,7 +86,7 @@ class Windowed(Learner):
 
     def rounding_loss(self) -> drift.Lost:
         """What rounding can have done to the run."""
-        tally = self.tally
+        tally = sums_of_all(self)
         path, steps = float(tally[tallies.PATH]), float(tally[tallies.STEPS])
         if not drift.known(tally):
             return drift.UNKNOWN
@@ -261,10 +262,11 @@ class OnlineSVM(WeightParameters, KernelClassifier):
         if tally[tallies.ZEROS] > 0.0 and np.inf == run.C:
             increase = 0.0
         condition = "|z| at most the largest one of an update; no zero row where C is infinite"
-        mistakes = [dual.mistakes(run, best_multiple(held), self.mistakes_, increase, condition)]
+        count = counted(learner)
+        mistakes = [dual.mistakes(run, best_multiple(held), count, increase, condition)]
         bounds = [
             *dual.running(run, held),
-            dual.gains(run, float(tally[tallies.GAIN]), self.mistakes_, never_falls=True),
+            dual.gains(run, float(tally[tallies.GAIN]), count, never_falls=True),
             *(unproved(mistakes) if tally[tallies.WEIGHED] else mistakes),
         ]
         kernel = self._started_with("kernel")

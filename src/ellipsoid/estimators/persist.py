@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.certificates import mixed
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import StoredArrays
 from ellipsoid.streams.label_kinds import plain
@@ -100,6 +101,8 @@ def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     arrays = {"tally": tallies.trimmed(core.tally), **core.table.state(core.scores)}
     if core.class_weight == "balanced":
         arrays["class_counts"] = np.array([core.counts.get(label, 0) for label in core.labels.values], dtype=np.int64)
+    if core.mixed is not None:
+        header["state"]["mixed"], arrays["mixed_tally"] = mixed.describe(core.mixed), core.mixed.apart
     return header, arrays
 
 
@@ -164,6 +167,8 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     core.restore(header["state"], arrays, labels)
     if core.class_weight == "balanced":
         restored_counts(core, arrays["class_counts"])
+    if "mixed" in header["state"]:
+        core.mixed = mixed.restore(header["state"]["mixed"], arrays["mixed_tally"])
     core.started = model.get_params(deep=False)
     if header["features"] is not None:
         core.features = {_feature(name): column for column, name in enumerate(_listed(header["features"]))}
