@@ -13,6 +13,7 @@
     stream      where in which input a command stopped, or null
     calibration how its scores become probabilities; not there without
     words       the columns of a data frame that hold words; not there without
+    run         which run over shards it is a checkpoint of, and after which round; not there without
 
 A file is believed only if the learner made from it would be written as the same header and arrays. That one test
 refuses arrays of wrong names, shapes or types and contradictory headers for every learner, those to come included; what
@@ -47,10 +48,10 @@ MOST_ROUNDS = 2.0**53
 KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
 
 
-def save(model: Any, path: Any, stream: dict[str, Any] | None = None) -> None:
+def save(model: Any, path: Any, stream: dict[str, Any] | None = None, run: dict[str, Any] | None = None) -> None:
     """Write a learner to ``path``, atomically: a crash leaves the old file whole."""
     header, arrays = describe(model)
-    container.write(path, {**header, "stream": stream}, arrays)
+    container.write(path, {**header, "stream": stream, **({} if run is None else {"run": run})}, arrays)
 
 
 def load(path: Any) -> Any:
@@ -132,7 +133,7 @@ def _describe_calibrated(model: Any) -> tuple[dict[str, Any], StoredArrays]:
 
 def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     """The model of a file of version 1. This reader stays when another version comes."""
-    if sorted({*header} - {"calibration", "words"}) != sorted(KEYS):
+    if sorted({*header} - {"calibration", "words", "run"}) != sorted(KEYS):
         raise ValueError(f"its header must hold {', '.join(KEYS)}, and holds {', '.join(map(str, header))}")
     if not isinstance(header["stream"], dict | None):
         raise ValueError("its stream is no JSON object")
