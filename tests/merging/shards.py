@@ -9,7 +9,7 @@ from ellipsoid import merge
 
 
 def stream(seed, classes=2, rows=60, width=4, kind="noisy"):
-    """Rows of length about one, their labels, and the weights that made them; ``sorted`` by label is the hardest cut."""
+    """Rows of length about one, their labels, and the weights that made them; ``sorted``: by label."""
     rng = np.random.default_rng(seed)
     truth = rng.normal(size=(classes, width))
     X = rng.normal(size=(rows, width)) / np.sqrt(width)

@@ -69,7 +69,8 @@ def test_bounds_of_a_mixture_say_something(learner):
 
 
 @pytest.mark.parametrize("learner", [QuasiAdditive(C=0.2), QuasiAdditive(link="p-norm"), QuasiAdditive(link="balanced"),
-                                     QuasiAdditive(link="entropy", margin=0.1), OnlineSVM(window=4, C=0.2)], ids=repr)  # fmt: skip
+                                     QuasiAdditive(link="entropy", margin=0.1), OnlineSVM(window=4, C=0.2)],
+                         ids=repr)  # fmt: skip
 @settings(max_examples=6)
 @given(SEEDS, st.sampled_from([2, 3]), st.integers(2, 5), KINDS)
 def test_the_dual_of_a_mixture_is_no_less_than_the_mixture_of_the_duals(learner, seed, classes, shards, kind):
@@ -85,7 +86,7 @@ def test_the_dual_of_a_mixture_is_no_less_than_the_mixture_of_the_duals(learner,
 @pytest.mark.parametrize("weights", ["uniform", "mistakes"])
 @pytest.mark.parametrize("seed", range(3))
 def test_rounds_with_a_mistake_are_as_few_as_novikoff_has_it(weights, seed):
-    """Separable rows: R^2 / g^2 rounds with a mistake if mistakes are the weights, S times that if all weigh the same."""
+    """Separable rows: R^2 / g^2 rounds with a mistake if mistakes are the weights, S times that if all are alike."""
     X, y, truth = stream(seed, rows=200, kind="separable")
     u = truth[1] - truth[0]
     u /= np.linalg.norm(u)
@@ -120,7 +121,8 @@ def test_romma_comes_nearer_to_weights_with_the_margin_by_every_mistake(seed):
     assert model.mistakes_ > 0
 
 
-@pytest.mark.parametrize("learner", [MIRA(average=True), Winnow(average=True), ROMMA(average=True), ALMA(average=True, p=3.0)],
+@pytest.mark.parametrize("learner", [MIRA(average=True), Winnow(average=True), ROMMA(average=True),
+                                     ALMA(average=True, p=3.0)],
                          ids=repr)  # fmt: skip
 def test_the_average_of_a_mixture_is_that_of_all_hypotheses_of_its_shards(learner):
     X, y, _ = stream(3, classes=3, rows=90)
@@ -132,7 +134,8 @@ def test_the_average_of_a_mixture_is_that_of_all_hypotheses_of_its_shards(learne
     np.testing.assert_allclose(mixed._core.table.weights(3, mixed.t_), mean, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("learner", [MIRA(average=True), QuasiAdditive(link="balanced"), OnlineSVM(window=3), ALMA(p=3.0)],
+@pytest.mark.parametrize("learner", [MIRA(average=True), QuasiAdditive(link="balanced"), OnlineSVM(window=3),
+                                     ALMA(p=3.0)],
                          ids=repr)  # fmt: skip
 def test_a_file_of_a_mixture_is_the_mixture(learner, tmp_path):
     X, y, _ = stream(4, classes=3, rows=90)

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from .ahead import compile_ahead
+from .apart import apart_options, is_apart, learn_apart
 from .reading import KEPT, Inputs, named_set, reading_options, with_kept
 from .startup import import_libraries
 
@@ -37,6 +38,7 @@ from .startup import import_libraries
 @click.option("--test-then-train", "curve", is_flag=True, help="Show the error of the predictions on the way.")
 @click.option("--validate", metavar="DATA", help="Show the error on these rows after learning.")
 @click.option("--progress", is_flag=True, help="Say on stderr how far it is, also where that is no terminal.")
+@apart_options
 def command(**options: Any) -> None:
     """Learn DATA online: predict each row, then learn it.
 
@@ -58,6 +60,9 @@ def command(**options: Any) -> None:
 
         need_matplotlib()
     _check_folders(options)
+    if is_apart(options):
+        learn_apart(options)
+        return
     model, record = _model(options)
     run = _Run(model, options, _position(options, record), every)
     compile_ahead(model, options["data"][0], run.inputs.options)
@@ -75,7 +80,7 @@ def _check_folders(options: dict[str, Any]) -> None:
     """Refuse before hours of learning what could not be written after them."""
     from ellipsoid.streams.atomic import check_folder
 
-    for name in ("target", "plot"):
+    for name in ("target", "plot", "checkpoint"):
         if options[name]:
             check_folder(options[name])
 

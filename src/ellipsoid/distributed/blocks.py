@@ -1,8 +1,8 @@
 """Blocks: parts of the data that anybody can read, as often as need be, without asking where another has stopped.
 
-A block of text is ``(path, start, stop)``, the lines that *begin* in these bytes: who reads it drops what is left of the
-line before, and finishes the last one. A compressed file is one block; of a Parquet file a block is some row groups, and
-of a Dask collection a partition, with the graph that makes it.
+A block of text is ``(path, start, stop)``, the lines that *begin* in these bytes: who reads it drops what is left of
+the line before, and finishes the last one. A compressed file is one block; of a Parquet file a block is some row
+groups, and of a Dask collection a partition, with the graph that makes it.
 """
 
 from __future__ import annotations
@@ -47,6 +47,14 @@ class FileBlock:
 
     def __str__(self) -> str:
         return self.path if self.stop is None else f"{self.path}, bytes {self.start:,} to {self.stop:,}"
+
+    @property
+    def begins_a_line(self) -> bool:
+        """Does a line begin in these bytes?"""
+        if self.stop is None:
+            return True
+        with LineRange(self.path, self.start, self.stop) as lines:
+            return not lines.is_empty
 
     def chunks(self, reading: Reading) -> Iterator[Chunk]:
         """The rows, in chunks."""

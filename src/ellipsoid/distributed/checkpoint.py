@@ -39,7 +39,7 @@ class Checkpoint(NamedTuple):
         return {"digest": self.digest, "round": done, "history": history}
 
     def read(self) -> tuple[Any, int, list[dict[str, Any]]]:
-        """The model of an earlier call, after how many rounds, and what each was; a sentence where it is another run."""
+        """The model of an earlier call, after how many rounds, and what each was; refused if it is another run's."""
         if not Path(self.path).exists():
             raise FileNotFoundError(f"there is no checkpoint {self.path} to resume; leave resume out to begin")
         model, content = persist.open_model(self.path)
@@ -48,8 +48,8 @@ class Checkpoint(NamedTuple):
             raise ValueError(f"{self.path} is a model, but no checkpoint of a run over shards")
         if run.get("digest") != self.digest:
             raise ValueError(
-                f"{self.path} belongs to another run: the data, their blocks, the shards, the learner or its parameters "
-                "have changed since; begin anew, or give what was given then"
+                f"{self.path} belongs to another run: the data, their blocks, the shards, the learner or its "
+                "parameters have changed since; begin anew, or give what was given then"
             )
         return model, int(run["round"]), list(run["history"])
 

@@ -10,12 +10,11 @@ from sklearn.base import clone
 
 from .engine import engine_of
 from .fitting import Run
-from .rounds import hold
 from .shard import rows_of
 from .start import announced
 
 
-def compare(
+def compare(  # noqa: PLR0913 (every option is named where it is given)
     learners: Mapping[str, Any], data: Any, *, client: Any = None, workers: int | None = None, passes: int = 1,
     classes: Any = None, n_features: int | None = None, label: Any = None, **options: Any,
 ) -> dict[str, Any]:  # fmt: skip
@@ -45,7 +44,7 @@ def compare(
         sample = run.sample
         futures = {}
         for i, (key, learner) in enumerate(learners.items()):
-            start = engine.submit(hold, announced(clone(learner), run.classes, sample.X, run.width), key=f"model-{name}-{i}")
+            start = engine.send(announced(clone(learner), run.classes, sample.X, run.width), key=f"model-{name}-{i}")
             futures[key] = engine.submit(
                 learn_all, start, run.plan.blocks, run.reading, passes, key=f"whole-{name}-{i}"
             )  # fmt: skip

@@ -1,8 +1,9 @@
 """Who runs the tasks of a run: this process, processes of this machine, or the workers of a Dask cluster.
 
-Three questions are asked of an engine: ``submit`` a function, give the ``result`` of what was submitted, and say what is
-done as it comes, ``as_done``. What was submitted may be an argument of what is submitted next. A task is a function of
-its arguments alone, so that a task whose worker died is run once more, elsewhere, with the same result.
+An engine is asked to ``submit`` a function, to ``send`` a model to who needs it, to give the ``result`` of what was
+submitted, and to say what is done as it comes, ``as_done``. What was submitted may be an argument of what is submitted
+next. A task is a function of its arguments alone, so that a task whose worker died is run once more, elsewhere, with
+the same result.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ class Engine(Protocol):
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
         """Begin a task; what comes back stands for its result."""
+
+    def send(self, value: Any, key: str) -> Any:
+        """What stands for a value that many tasks are given."""
 
     def result(self, future: Any) -> Any:
         """The result of a task, or its exception; `LostWorkers` where it got none."""
@@ -58,6 +62,10 @@ class InProcess:
     def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
         """Note it."""
         return Task(function, args)
+
+    def send(self, value: Any, key: str) -> Any:
+        """It is here."""
+        return value
 
     def result(self, future: Any) -> Any:
         """Run it."""

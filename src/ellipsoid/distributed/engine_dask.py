@@ -33,6 +33,10 @@ class Dask:
         self._held.append(future)
         return future
 
+    def send(self, value: Any, key: str) -> Any:
+        """A task that returns it: the scheduler has it in the task, and can send it on whoever dies."""
+        return self.submit(hold, value, key=key)
+
     def result(self, future: Any) -> Any:
         """Wait for a result."""
         from concurrent.futures import CancelledError
@@ -79,3 +83,8 @@ class Dask:
         """Close a client that was opened for an address."""
         if self._own:
             self.client.close()
+
+
+def hold(value: Any) -> Any:
+    """The value that a task was given."""
+    return value

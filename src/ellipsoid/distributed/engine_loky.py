@@ -37,6 +37,10 @@ class Loky:
             return Joined(function, args)
         return self._executor().submit(function, *args)
 
+    def send(self, value: Any, key: str) -> Any:
+        """It travels with every task."""
+        return value
+
     @staticmethod
     def _stands_for(arg: Any) -> bool:
         return isinstance(arg, Joined) or (hasattr(arg, "add_done_callback") and hasattr(arg, "result"))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from os import PathLike
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from sklearn.base import clone
@@ -33,8 +33,8 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     checkpoint: Any = None, resume: bool = False, progress: Callable[[str], Any] | None = None, validate: Any = None,
     **options: Any,
 ) -> Any:  # fmt: skip
-    """Learn ``data`` in ``rounds`` rounds over ``shards`` shards: each learns its rows beginning with the same model, and
-    the models are put together as `ellipsoid.merge` does.
+    """Learn ``data`` in ``rounds`` rounds over ``shards`` shards: each learns its rows beginning with the same model,
+    and the models are put together as `ellipsoid.merge` does.
 
     The result depends on the data, on ``block_bytes``, ``shards`` and ``rounds``, and on nothing else: not on how many
     workers there are, which of them died, and whether the run was resumed.
@@ -42,11 +42,11 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     Parameters
     ----------
     learner : an online learner; a clone of it learns. One in `Scaled` has all rows scaled by the moments of all
-    data : names of files, which all workers can read; a pair ``(X, y)`` of Dask arrays; a Dask data frame, with ``label``
+    data : files, which all workers can read; a pair ``(X, y)`` of Dask arrays; a Dask data frame, with ``label``
     client : a Dask client, or the address of a scheduler; None: the current client, else ``workers`` processes of this
         machine; "here": this process alone
     shards : parts that are learned apart, at most as many as there are blocks; two to four for each worker
-    rounds : passes, 5 by default; 1 where parts add up exactly (AROW, SecondOrderPerceptron, EllipsoidClassifier, CELLIP)
+    rounds : passes; by default 1 where what shards know adds up (AROW, SecondOrderPerceptron, CELLIP), else 5
     merge : "auto", or "dual" for one dual solution over all rows, with its gap (OnlineSVM, QuasiAdditive)
     weights : {"uniform", "mistakes", "updates"}
     block_bytes : size of a block of text
@@ -70,13 +70,41 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     >>> model.t_ == 2 * len(y), model.shards_, bool(model.score(X, y) > 0.93)
     (True, 4, True)
     """
-    run = Run(learner, data, engine_of(client, workers), progress=progress, label=label, options=options, scale=scale,
-              block_bytes=block_bytes)  # fmt: skip
+    wishes = Wishes(shards, rounds, merge, weights, classes, n_features, checkpoint, resume, validate)
+    wishes.check()
+    told: dict[str, Any] = {"progress": progress, "label": label, "options": options, "scale": scale}
+    run = Run(learner, data, engine_of(client, workers), block_bytes=block_bytes, **told)
     try:
-        return run.fit(shards, rounds, merge, weights, classes, n_features, checkpoint, resume, validate)
+        return run.fit(wishes)
     finally:
         run.engine.forget()
         run.engine.close()
+
+
+class Wishes(NamedTuple):
+    """What ``fit`` was asked for."""
+
+    shards: int
+    rounds: int | None
+    merge: str
+    weights: str
+    classes: Any
+    n_features: int | None
+    checkpoint: Any
+    resume: bool
+    validate: Any
+
+    def check(self) -> None:
+        """Refuse what makes no sense, before anything is read."""
+        for name, value in (("shards", self.shards), ("rounds", 1 if self.rounds is None else self.rounds)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be a positive integer, got {value!r}")
+        if self.weights != "uniform" and self.weights not in WEIGHTS:
+            raise ValueError(f"weights must be uniform, mistakes or updates, got {self.weights!r}")
+        if self.classes is not None and len(self.classes) < 2:
+            raise ValueError(f"classes must name two classes at least, got {list(self.classes)!r}")
+        if self.resume and self.checkpoint is None:
+            raise ValueError("resume needs checkpoint, the file of the run to go on with")
 
 
 class Run:
@@ -90,33 +118,32 @@ class Run:
         self.engine, self.tell, self.options = engine, progress, dict(options or {})
         self.plan: Plan = make_plan(data, block_bytes, self.options, label)
         self.label, self.block_bytes = label, block_bytes
-        self.names = [str(data)] if isinstance(data, str) else None if self.plan.format is None else list(map(str, data))
+        self.names = None
+        if self.plan.format is not None:
+            self.names = [str(name) for name in ([data] if isinstance(data, str | PathLike) else data)]
 
-    def fit(  # noqa: PLR0913 (as ``fit``)
-        self, shards: int, rounds: int | None, merge: str, weights: str, classes: Any, n_features: int | None,
-        checkpoint: Any, resume: bool, validate: Any,
-    ) -> Any:  # fmt: skip
+    def fit(self, wishes: Wishes) -> Any:
         """Survey, rounds, and the model."""
-        way = way_to_merge(self.learner, merge)
-        _check_numbers(shards, rounds, weights)
-        if resume and checkpoint is None:
-            raise ValueError("resume needs checkpoint, the file of the run to go on with")
-        rounds = (1 if way in (REPLAY, INFORMATION) else USUAL_ROUNDS) if rounds is None else rounds
-        self.prepare(classes, n_features)
-        dealt = self.plan.dealt(shards)
+        way = way_to_merge(self.learner, wishes.merge)
+        rounds = wishes.rounds or (1 if way in (REPLAY, INFORMATION) else USUAL_ROUNDS)
+        self.prepare(wishes.classes, wishes.n_features)
+        dealt = self.plan.dealt(wishes.shards)
         self.progress = Progress(self.tell, rounds, len(dealt))
-        parts = (self.plan.digest, type(self.learner).__name__, sorted(self.learner.get_params().items(), key=str), way,
-                 weights, len(dealt), self.start._core.labels.values, self.width, _scaler_words(self.scaler))  # fmt: skip
-        kept = Checkpoint(checkpoint, digest_of(*parts), position_of(self.names, self.reading, self.columns))
+        digest = digest_of(
+            self.plan.digest, type(self.learner).__name__, sorted(self.learner.get_params().items(), key=str), way,
+            wishes.weights, len(dealt), self.classes, self.width, _scaler_words(self.scaler),
+        )  # fmt: skip
+        kept = Checkpoint(wishes.checkpoint, digest, position_of(self.names, self.reading, self.columns))
         if way == REPLAY:
             from .replay import replay
 
-            return self.wrapped(replay(self, dealt))
+            return self.finished(replay(self, dealt), [], kept)
+        held = None if wishes.validate is None else self.held_out(wishes.validate)
         if way == DUAL:
             from .dual import fit_dual
 
-            return self.wrapped(fit_dual(self, dealt, rounds, kept, resume, validate))
-        return self._in_rounds(dealt, rounds, weights, kept, resume, validate, cap_factor(self.learner, way, len(dealt)))
+            return self.wrapped(fit_dual(self, dealt, rounds, kept, wishes.resume, held))
+        return self.in_rounds(Mixing(self, dealt, way, wishes.weights, kept), rounds, kept, wishes.resume, held)
 
     def prepare(self, classes: Any, n_features: int | None) -> None:
         """Settle what all shards must agree on, and have compiled code ready everywhere."""
@@ -144,45 +171,42 @@ class Run:
         scaled._keep(model, self.scaler)
         return scaled
 
-    def _in_rounds(  # noqa: PLR0913 (as ``fit``)
-        self, dealt: list[list[Any]], rounds: int, weights: str, kept: Checkpoint, resume: bool, validate: Any, cap: float
-    ) -> Any:  # fmt: skip
+    def in_rounds(self, way: Any, rounds: int, kept: Checkpoint, resume: bool, held: Plan | None) -> Any:
+        """Round after round, each told, judged and written; ``way`` makes one."""
         model, first = self.start, 0
         history: list[dict[str, Any]] = []
         if resume:
             read, first, history = kept.read()
-            model = getattr(read, "learner_", read)
+            model = way.resumed(getattr(read, "learner_", read))
             self.say(f"resumed after round {first}")
-        if cap != 1.0:
-            self.say(f"steps are capped at {cap:g} times C on each of {len(dealt)} shards, and so at C in their mixture")
-        held = None if validate is None else self.held_out(validate)
-        name, jobs = uuid4().hex[:8], [
-            Job(i, blocks, self.reading, cap, len(dealt) == 1) for i, blocks in enumerate(dealt)
-        ]  # fmt: skip
+        name = uuid4().hex[:8]
         for number in range(first, rounds):
             self.progress.begin(number)
             before = model.mistakes_ if number else 0
-            turn = Round(self.engine, jobs, weights, cap, f"{kept.digest[:8]}-{name}-{number}")
             try:
-                model = turn.run(model, self.progress.shard)
+                model = way.round(model, f"{kept.digest[:8]}-{name}-{number}")
             except Exception as error:
                 if kept.path is not None and number > first:
                     error.add_note(f"round {number + 1} was given up; {kept.path} holds the model of the rounds before")
                 raise
             finally:
                 self.engine.forget()
-            error_rate = None if held is None else self.error_on(model, held, f"{name}-{number}")
-            history.append({"rows": self.progress.rows, "mistakes": model.mistakes_ - before, "error": error_rate})
+            wrong = None if held is None else self.error_on(model, held, f"{name}-{number}")
+            history.append({"rows": self.progress.rows, "mistakes": model.mistakes_ - before, "error": wrong})
             kept.write(self.wrapped(model), number + 1, rounds, history)
-            self.progress.end(history[-1]["mistakes"], error_rate)
+            self.progress.end(history[-1]["mistakes"], wrong)
+        return self.finished(model, history, kept)
+
+    def finished(self, model: Any, history: list[dict[str, Any]], kept: Checkpoint) -> Any:
+        """The model that is handed out, with what is known of its rounds and of the data."""
         result = self.wrapped(model)
-        result.history_ = history
+        result.history_, result.stream_ = history, kept.record(len(history), len(history), model)
         return result
 
     def held_out(self, validate: Any) -> Plan:
         """The plan of the rows that are not learned."""
-        plan = make_plan(validate, self.block_bytes, {**self.options, "format": self.plan.format}, self.label) \
-            if self.plan.format is not None else make_plan(validate, self.block_bytes, {}, self.label)  # fmt: skip
+        told = {} if self.plan.format is None else {**self.options, "format": self.plan.format}
+        plan = make_plan(validate, self.block_bytes, told, self.label)
         known = {k: self.reading.options[k] for k in ("zero_based", "n_features") if k in self.reading.options}
         reading = replace(plan.reading, options={**plan.reading.options, **known}, scaler=self.scaler)
         if "n_features" in known:
@@ -191,7 +215,7 @@ class Run:
 
     def error_on(self, model: Any, held: Plan, name: str) -> float:
         """The share of wrongly labelled rows."""
-        sent = self.engine.submit(_same, model, key=f"judged-{name}")
+        sent = self.engine.send(model, key=f"judged-{name}")
         found = [
             self.engine.submit(errors_of, sent, blocks, held.reading, key=f"error-{name}-{i}")
             for i, blocks in enumerate(held.dealt(self.progress.shards))
@@ -199,10 +223,6 @@ class Run:
         counted = [self.engine.result(each) for each in found]
         self.engine.forget()
         return sum(wrong for wrong, _ in counted) / max(1, sum(rows for _, rows in counted))
-
-
-def _same(model: Any) -> Any:
-    return model
 
 
 def _unwrapped(learner: Any, scale: str | None) -> tuple[Any, Any]:
@@ -223,11 +243,24 @@ def _scaler_words(scaler: Any) -> Any:
     return None if scaler is None else (type(scaler).__name__, sorted(scaler.get_params().items()))
 
 
-def _check_numbers(shards: int, rounds: int | None, weights: str) -> None:
-    for name, value in (("shards", shards), ("rounds", 1 if rounds is None else rounds)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, got {value!r}")
-    if weights != "uniform" and weights not in WEIGHTS:
-        raise ValueError(f"weights must be uniform, mistakes or updates, got {weights!r}")
-    if shards > 10_000:
-        warnings.warn(f"{shards} shards are more than a scheduler hands out in reasonable time", stacklevel=4)
+class Mixing(NamedTuple):
+    """Rounds of models that are put together as ``merge`` does; steps may go S times as far on each of S shards."""
+
+    run: Run
+    dealt: list[list[Any]]
+    way: str
+    weights: str
+    kept: Checkpoint
+
+    def resumed(self, model: Any) -> Any:
+        """A model that was read from a checkpoint."""
+        return model
+
+    def round(self, model: Any, name: str) -> Any:
+        """The model after another round."""
+        run, count = self.run, len(self.dealt)
+        cap = cap_factor(run.learner, self.way, count)
+        if cap != 1.0 and run.progress.round == 0:
+            run.say(f"steps are capped at {cap:g} times C on each of {count} shards, and so at C in their mixture")
+        jobs = [Job(i, blocks, run.reading, cap, count == 1) for i, blocks in enumerate(self.dealt)]
+        return Round(run.engine, jobs, self.weights, cap, name).run(model, run.progress.shard)

@@ -58,7 +58,9 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any]) -> Plan:
     for name in names:
         path = Path(name)
         if not path.exists():
-            raise FileNotFoundError(f"no file {name!r}; a data set has to be written to files that all workers can read")
+            raise FileNotFoundError(
+                f"no file {name!r}; a data set has to be written to files that all workers can read"
+            )
         origin = Origin(path)
         head = origin.peek()
         origin.open().close()
@@ -81,7 +83,9 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any]) -> Plan:
 
 def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> list[Any]:
     if format in LINES and not packed:
-        return [FileBlock(name, start, min(size, start + block_bytes)) for start in range(0, max(1, size), block_bytes)]
+        cuts = [FileBlock(name, start, min(size, start + block_bytes)) for start in range(0, max(1, size), block_bytes)]
+        # A block in which no line begins would make a shard that learns nothing.
+        return [cuts[0], *(block for block in cuts[1:] if block.begins_a_line)]
     if format == "parquet":
         from pyarrow import parquet
 
@@ -112,8 +116,6 @@ def _with_prefix(name: str, reading: Reading) -> Reading:
     return Reading(options=options, prefix=prefix, prefix_rows=rows, scaler=reading.scaler)
 
 
-
-
 def _same_names(names: list[str], reading: Reading) -> None:
     """Refuse tables whose columns have other names, or another order."""
     first = reading.prefix.split(b"\n")[0].strip()
@@ -131,7 +133,7 @@ def _collection(data: Any, label: Any) -> Plan:
         X, y = data
         parts = [list(each.to_delayed().ravel()) for each in (X, y)]
         if getattr(X, "ndim", 2) == 2 and hasattr(X, "numblocks") and X.numblocks[1] != 1:
-            raise ValueError("a block of X must hold whole rows: rechunk it by X.rechunk((\"auto\", -1))")
+            raise ValueError('a block of X must hold whole rows: rechunk it by X.rechunk(("auto", -1))')
         if len(parts[0]) != len(parts[1]):
             raise ValueError(
                 f"X has {len(parts[0])} blocks and y {len(parts[1])}: give both the same chunks along their rows"

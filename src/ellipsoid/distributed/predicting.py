@@ -10,12 +10,17 @@ import numpy as np
 
 from .engine import engine_of
 from .plan import make_plan
-from .rounds import hold
 from .shard import labels_of
 
 
 def predict(
-    model: Any, data: Any, *, client: Any = None, workers: int | None = None, block_bytes: int = 16 << 20, **options: Any
+    model: Any,
+    data: Any,
+    *,
+    client: Any = None,
+    workers: int | None = None,
+    block_bytes: int = 16 << 20,
+    **options: Any,
 ) -> Any:
     """The labels that a model gives to the rows of files, in their order; of a Dask array, a Dask array of them.
 
@@ -43,7 +48,7 @@ def predict(
         if plan.format == "svmlight" and reading.options.get("bits") is None:
             known = {"n_features": model.n_features_in_, "extra": "drop"}
             reading = replace(reading, options={**known, **reading.options})
-        sent = engine.submit(hold, model, key=f"model-{name}")
+        sent = engine.send(model, key=f"model-{name}")
         futures = [
             engine.submit(labels_of, sent, block, reading, key=f"labels-{name}-{i}")
             for i, block in enumerate(plan.blocks)

@@ -25,14 +25,15 @@ def check_machines(engine: Any) -> None:
     for name, told in found.items():
         if told[:-1] != own[:-1]:
             raise ValueError(
-                f"the worker {name} runs other versions (ellipsoid, numpy, scipy, numba, Python: {', '.join(told[:-1])}) "
+                f"the worker {name} runs other versions (ellipsoid, numpy, scipy, numba, Python: "
+                f"{', '.join(told[:-1])}) "
                 f"than this process ({', '.join(own[:-1])})"
             )
     processors = sorted({told[-1] for told in found.values()})
     if len(processors) > 1:
         warnings.warn(
-            f"workers have processors of different kinds ({', '.join(processors)}): the last bits of the model may depend "
-            "on who learned which shard; NUMBA_CPU_NAME=generic, set for all workers, prevents it",
+            f"workers have processors of different kinds ({', '.join(processors)}): the last bits of the model may "
+            "depend on who learned which shard; NUMBA_CPU_NAME=generic, set for all workers, prevents it",
             stacklevel=3,
         )
 
@@ -43,7 +44,9 @@ def survey(run: Any, classes: Any, n_features: int | None) -> tuple[Settled, Any
     svmlight = plan.format == "svmlight" and options.get("bits") is None
     zero_based = options.get("zero_based")
     standard = run.scaler is not None and type(run.scaler).__name__ == "StandardStream"
-    told = classes is not None and not standard and (not svmlight or (n_features is not None and zero_based is not None))
+    told = (
+        classes is not None and not standard and (not svmlight or (n_features is not None and zero_based is not None))
+    )
     if told and svmlight:
         reading = replace(plan.reading, options={**options, "n_features": n_features})
         found = Settled(reading, list(classes), int(n_features or 0), None)

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from .blocks import rows_of
-from .rounds import attempt, hold
+from .rounds import attempt
 from .shard import Counts, Job
 
 
@@ -44,13 +44,11 @@ def cut_shard(start: Any, job: Job) -> Cuts:
     return Cuts(X, np.concatenate(labels), counts)
 
 
-
-
 def replay(run: Any, dealt: list[list[Any]]) -> Any:
     """The ellipsoid that all rows that cut have cut, shard after shard."""
     jobs = [Job(i, blocks, run.reading, 1.0, False) for i, blocks in enumerate(dealt)]
     run.progress.begin(0)
-    held = run.engine.submit(hold, run.start, key=f"model-{uuid4().hex[:8]}")
+    held = run.engine.send(run.start, key=f"model-{uuid4().hex[:8]}")
     leaves, counts = attempt(run.engine, jobs, held, cut_shard, uuid4().hex[:8], run.progress.shard)
     model = deepcopy(run.start)
     for leaf in leaves:

@@ -7,6 +7,7 @@ Nothing of a round is left on workers when it is over. Who learned which shard, 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from typing import Any, NamedTuple
 
 from ellipsoid.merging.merge import WEIGHTS, shares, whole
@@ -32,7 +33,7 @@ class Round(NamedTuple):
 
     def run(self, start: Any, tell: Callable[[Counts], None]) -> Any:
         """The model after the round; ``tell`` is told of every shard that is done."""
-        held = self.engine.submit(hold, start, key=f"model-{self.name}")
+        held = self.engine.send(start, key=f"model-{self.name}")
         leaves, counts = attempt(self.engine, self.jobs, held, learn_shard, self.name, tell)
         if len(self.jobs) == 1:
             return self.engine.result(leaves[0]).model
@@ -43,17 +44,17 @@ class Round(NamedTuple):
 
     def _added(self, leaves: list[Any], owned: list[float]) -> Part:
         for number in range(ATTEMPTS):
-            level, depth = leaves, 0
-            while len(level) > 1 or depth == 0:
-                groups = [range(i, min(len(level), i + TOGETHER)) for i in range(0, len(level), TOGETHER)]
+            level: list[Any] = leaves
+            for depth in count():
+                starts = range(0, len(level), TOGETHER)
+                groups = [(first, level[first : first + TOGETHER]) for first in starts]
                 level = [
-                    self.engine.submit(
-                        add_leaves if depth == 0 else add_parts, *((owned[group.start : group.stop],) if depth == 0 else ()),
-                        *(level[i] for i in group), key=f"sum-{self.name}-{number}-{depth}-{group.start}",
-                    )
-                    for group in groups
+                    self.engine.submit(add_leaves, owned[first : first + TOGETHER], *group, key=f"{key}-{first}")
+                    if depth == 0 else self.engine.submit(add_parts, *group, key=f"{key}-{first}")
+                    for key in [f"sum-{self.name}-{number}-{depth}"] for first, group in groups
                 ]  # fmt: skip
-                depth += 1
+                if len(level) == 1:
+                    break
             try:
                 part: Part = self.engine.result(level[0])
                 return part
@@ -90,11 +91,6 @@ def attempt(
         if not missing:
             return [leaves[job.number] for job in jobs], [counts[job.number] for job in jobs]
     raise LostWorkers(f"shard {missing[0].number} was sent to workers {ATTEMPTS} times, and came back never: {lost}")
-
-
-def hold(model: Any) -> Any:
-    """The model that a round begins with, kept where it was sent: the scheduler has it in the task, and can send it on."""
-    return model
 
 
 def add_leaves(owned: list[float], *leaves: Leaf) -> Part:

@@ -38,8 +38,10 @@ def way_to_merge(learner: Any, asked: str) -> str:
         raise ValueError(f"{name} is not learned in shards: {why}")
     kernel = params.get("kernel", "linear")
     if not (isinstance(kernel, str) and kernel == "linear"):
-        raise ValueError("a kernel model grows with every shard, and is not learned in shards; approximate the kernel by "
-                         "features, by sklearn.kernel_approximation, say")  # fmt: skip
+        raise ValueError(
+            "a kernel model grows with every shard, and is not learned in shards; approximate the kernel by features, "
+            "by sklearn.kernel_approximation, say"
+        )
     if params.get("shape") in ("sketch", "gram"):
         raise ValueError(f"a covariance kept as {params['shape']!r} cannot be merged: give shape='dense' or 'diagonal'")
     if name == "CELLIP" and params["on_infeasible"] == "restart":

@@ -59,7 +59,7 @@ def joined(one: Surveyed, other: Surveyed) -> Surveyed:
 
 
 def _moments(X: Any) -> Floats:
-    """Of each column the number of values, the mean and the sum of squares about it; absent ones of CSR do not count."""
+    """Of each column the number of values, their mean, the sum of squares about it; what CSR leaves out is none."""
     if sparse.issparse(X):
         count = np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64)
         total = np.bincount(X.indices, weights=X.data, minlength=X.shape[1])

@@ -5,8 +5,8 @@ satisfies their weighted sum,
 
     (q - c)' A (q - c) <= k,   A = sum l_i P_i^{-1},   A c = sum l_i P_i^{-1} c_i,   k = 1 - sum l_i |c - c_i|_i^2 .
 
-So that ellipsoid holds the intersection, whatever the weights: a search for good ones need not be exact. Where k < 0 the
-intersection is empty, and the weights are the proof, for anybody to check. Of version spaces this proves that no
+So that ellipsoid holds the intersection, whatever the weights: a search for good ones need not be exact. Where k < 0
+the intersection is empty, and the weights are the proof, for anybody to check. Of version spaces this proves that no
 classifier has the margin on the rows of all shards, though each shard alone is consistent.
 
 As a merge of version spaces it is weak: a direction that one of S shards has narrowed becomes wider by up to S. To cut
