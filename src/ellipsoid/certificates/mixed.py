@@ -36,7 +36,8 @@ class Mixed(NamedTuple):
 
     A mistake counts at least ``1 / factor`` in the weighted sum, but for rows of shards that have the weight 0 (then it
     is infinite); ``update_factor`` is the same for updates. ``operations`` bounds the roundings of all mixings.
-    ``cap`` is what the cap of the shards' steps was multiplied by. ``gap`` is the duality gap of a dual solution.
+    ``cap`` is what the cap of the shards' steps was multiplied by. ``primal`` is the objective of a dual solution on all
+    rows, infinite where nobody has measured it.
     """
 
     shards: int
@@ -48,7 +49,7 @@ class Mixed(NamedTuple):
     operations: float
     cap: float
     apart: NDArray[np.float64]
-    gap: float = inf
+    primal: float = inf
 
     def tell(self, found: list[Certificate], tally: NDArray[np.float64]) -> list[Certificate]:
         """The certificates in words that say what was counted; for mistakes and updates also on all shards."""
@@ -115,7 +116,7 @@ def restore(told: Any, apart: NDArray[Any]) -> Mixed:
         mixed.kind in KINDS and isinstance(mixed.shards, int) and mixed.shards >= 1
         and isinstance(mixed.rounds, int) and mixed.rounds >= 1 and isinstance(mixed.weights, str)
         and mixed.factor >= 1.0 and mixed.update_factor >= 1.0 and mixed.operations >= 0.0 and mixed.cap >= 1.0
-        and mixed.gap >= 0.0 and apart.shape == (tallies.SIZE,) and bool((apart[COUNTS + SUMS[:2]] >= 0.0).all())
+        and mixed.primal >= 0.0 and apart.shape == (tallies.SIZE,) and bool((apart[COUNTS + SUMS[:2]] >= 0.0).all())
     )  # fmt: skip
     if not sound:
         raise ValueError("what it says of the shards that were mixed cannot be")

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from sklearn.base import clone
 
-from ellipsoid.certificates.mixed import DUAL, INFORMATION, REPLAY
+from ellipsoid.certificates.mixed import DUAL, REPLAY
 from ellipsoid.merging.merge import WEIGHTS
 
 from .blocks import Reading
@@ -21,7 +21,7 @@ from .prepare import check_machines, first_rows, survey, warm
 from .progress import Progress
 from .rounds import Round
 from .shard import Job, errors_of
-from .start import announced, cap_factor, way_to_merge
+from .start import adds_up, announced, cap_factor, way_to_merge
 
 USUAL_ROUNDS = 5
 
@@ -125,7 +125,7 @@ class Run:
     def fit(self, wishes: Wishes) -> Any:
         """Survey, rounds, and the model."""
         way = way_to_merge(self.learner, wishes.merge)
-        rounds = wishes.rounds or (1 if way in (REPLAY, INFORMATION) else USUAL_ROUNDS)
+        rounds = wishes.rounds or (1 if adds_up(self.learner) else USUAL_ROUNDS)
         self.prepare(wishes.classes, wishes.n_features)
         dealt = self.plan.dealt(wishes.shards)
         self.progress = Progress(self.tell, rounds, len(dealt))
@@ -142,7 +142,7 @@ class Run:
         if way == DUAL:
             from .dual import fit_dual
 
-            return self.wrapped(fit_dual(self, dealt, rounds, kept, wishes.resume, held))
+            return fit_dual(self, dealt, rounds, kept, wishes.resume, held)
         return self.in_rounds(Mixing(self, dealt, way, wishes.weights, kept), rounds, kept, wishes.resume, held)
 
     def prepare(self, classes: Any, n_features: int | None) -> None:

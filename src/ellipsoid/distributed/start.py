@@ -59,6 +59,11 @@ def way_to_merge(learner: Any, asked: str) -> str:
     raise ValueError(f"the shards of {name} are put together by merge={usual!r}, not by {asked!r}")
 
 
+def adds_up(learner: Any) -> bool:
+    """Is one round enough, because what shards know adds up?"""
+    return type(learner).__name__ in ("AROW", "SecondOrderPerceptron", "CELLIP")
+
+
 def _check_dual(name: str, params: dict[str, Any]) -> None:
     plain = name == "OnlineSVM" or (
         name == "QuasiAdditive" and params["link"] == "euclidean" and params["update"] == "exact"

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, drift, dual
 from ellipsoid.certificates.certificate import unproved
-from ellipsoid.certificates.mixed import counted, roundings, sums_of_all
+from ellipsoid.certificates.mixed import DUAL, counted, roundings, sums_of_all
 from ellipsoid.certificates.rounding import Span, lost
 from ellipsoid.engine import tally as tallies
 from ellipsoid.links.functions import BALANCED, NORM, SIMPLEX, Link
@@ -104,6 +104,11 @@ class DualLearner(Learner):
         weight, terms = float(tally[tallies.WEIGHT]), 2.0 + self.width
         if not link.quadratic:
             return rounding_behind_link(tally, link, terms, rule.goal)
+        if self.mixed is not None and self.mixed.kind == DUAL:
+            # Every multiplier has moved again and again.
+            path, sway, held = (float(tally[slot]) for slot in (tallies.PATH, tallies.SWAY, tallies.HELD))
+            again = drift.Way(2.0 * path, sway + weight, float(tally[tallies.STEPS]), terms, rule.goal, held)
+            return drift.quadratic(again, 4.0 * path * path)
         # The p-norm of a row is at most the root of its curvature.
         curvature = self.curvature.high
         path = weight * float(np.sqrt(curvature))
@@ -233,6 +238,12 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
         """D: whatever the weights, their complexity and C times their loss on all examples so far are no less."""
         return float(self._fitted("dual_objective_").solution().objective)
 
+    @property
+    def duality_gap_(self) -> float:
+        """How much more the objective of the weights is than that of any other, at most; of ``merge="dual"`` alone."""
+        core = self._fitted("duality_gap_")
+        return dual.gap_of(core.solution(), core.mixed, core.rounds)
+
     def least_loss(self, norm: float = 1.0) -> float:
         """All weights of at most this norm (dual to the link's) have suffered at least this much loss so far."""
         return dual.least_loss(self._learned().solution(), positive("norm", norm, zero=True))
@@ -251,6 +262,8 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
                 lambda s: link.conjugate(s * theta),
                 lambda s: conjugate_error(link, s * theta) + s * adrift,
             )
+        if learner.mixed is not None and learner.mixed.kind == DUAL:
+            return [*found, *dual.of_all_rows(run, learner.mixed, learner.rounds)]
         return [*found, *self._of_mistakes(learner, run, comparator_of(link, theta, link.fitted(w)))]
 
     def _of_mistakes(self, learner: DualLearner, run: dual.Dual, fitted: dual.Comparator) -> list[Certificate]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, drift, dual
 from ellipsoid.certificates.certificate import unproved
-from ellipsoid.certificates.mixed import counted, roundings, sums_of_all
+from ellipsoid.certificates.mixed import DUAL, counted, roundings, sums_of_all
 from ellipsoid.certificates.rounding import Span, length, lost
 from ellipsoid.engine import Dense, entry, learn
 from ellipsoid.engine import tally as tallies
@@ -239,6 +239,12 @@ class OnlineSVM(WeightParameters, KernelClassifier):
         """The dual: no weight vector has a smaller ``|w|^2 / 2 + C`` (sum of its losses on the stream so far)."""
         return float(self._fitted("dual_objective_").solution().objective)
 
+    @property
+    def duality_gap_(self) -> float:
+        """How much more the objective of the weights is than that of any other, at most; of ``merge="dual"`` alone."""
+        core = self._fitted("duality_gap_")
+        return dual.gap_of(core.solution(), core.mixed, core.rounds)
+
     def least_loss(self, norm: float = 1.0) -> float:
         """All weights of at most this norm have suffered at least this much loss so far."""
         return dual.least_loss(self._learned().solution(), positive("norm", norm, zero=True))
@@ -254,6 +260,8 @@ class OnlineSVM(WeightParameters, KernelClassifier):
             held = dual.Comparator(run.length, run.length, 0.5 * run.length.square())
         else:
             held = comparator_of(EUCLIDEAN, learner.theta(), comparator)
+        if learner.mixed is not None and learner.mixed.kind == DUAL:
+            return [*dual.running(run, held), *dual.of_all_rows(run, learner.mixed, learner.rounds)]
         increase = dual.least_increase("best", run.margin, run.C, learner.longest)
         if learner.split and learner.scores > 1:
             # The binary rounds were rounds of two rows with half the cap.

@@ -1,7 +1,8 @@
 """EllipsoidClassifier: the shapes of shards add up, and their weights are averaged.
 
 The inverse of the full shape is a start plus the sum of x x' over the rows of steps; of the diagonal one the squares of
-each column are kept. Both add up over shards, the start of a column counted once. The sums of the certificate run over
+each column are kept. Both add up over shards, the start of a column counted once. (To weigh the weights of shards by
+what each knows of them makes no difference: on shards dealt in turn all know much the same.) The sums of the certificate run over
 steps and mistakes one by one, and add up too.
 """
 
@@ -29,7 +30,13 @@ def taken(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], 
     if start is not None:
         before = _additive(start.table)
         own = {name: array - before[name] for name, array in own.items()}
-    weighted = {"heads": _heads(table, core.scores), "judged": table.own[:, JUDGED].copy()}
+    heads = _heads(table, core.scores)
+    if start is not None and start.rounds:
+        # The average of this pass alone: that of all rounds would hardly move any more.
+        far, near = weight_of_past(float(core.rounds)), weight_of_past(float(start.rounds))
+        if far > near:
+            heads[:, 1] = (far * heads[:, 1] - near * _heads(start.table, start.scores)[:, 1]) / (far - near)
+    weighted = {"heads": heads, "judged": table.own[:, JUDGED].copy()}
     return weighted, own, {"sizes": _sizes(table)}
 
 
