@@ -11,6 +11,7 @@ from ellipsoid.distributed.progress import Progress
 def local_client(workers):
     """A client of a cluster of processes of this machine, each with one thread and a nanny that replaces it."""
     from dask import config
+
     from distributed import Client, LocalCluster
 
     settings = {"distributed.admin.log-length": 0, "distributed.scheduler.allowed-failures": 10}

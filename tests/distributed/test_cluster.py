@@ -93,7 +93,7 @@ def test_a_driver_that_was_killed_is_resumed_by_another(table, expected, tmp_pat
 def test_a_bad_line_comes_from_a_worker_with_its_place(client, tmp_path):
     path = tmp_path / "bad.csv"
     path.write_text("1,2,0\n" * 30 + "1,word,1\n" + "2,1,1\n" * 30)
-    with pytest.raises(ValueError, match="bad.csv, line 31") as told:
+    with pytest.raises(ValueError, match=r"bad.csv, line 31") as told:
         distributed.fit(MIRA(), str(path), client=client, shards=3, block_bytes=40, classes=[0, 1, 2])
     assert any("in shard" in note for note in told.value.__notes__)
 

@@ -77,6 +77,14 @@ def test_scaling_a_column_changes_no_score_of_merged_copies():
     np.testing.assert_allclose(other.decision_function(X * factors), merged.decision_function(X), rtol=1e-6, atol=1e-9)
 
 
+def test_a_diagonal_gains_by_rounds_and_does_not_go_too_far():
+    X, y, truth = stream(3, rows=600, width=8)
+    right = (X @ truth.T).argmax(axis=1)
+    models = [in_rounds(AROW(shape="diagonal"), parts(X, y, 6), 2, rounds) for rounds in (1, 4)]
+    errors = [(model.predict(X) != right).mean() for model in models]
+    assert errors[1] <= errors[0] + 0.02 <= 0.15
+
+
 def test_a_sum_keeps_no_list_of_updates():
     X, y, _ = stream(2)
     with pytest.raises(AttributeError, match="several shards"):

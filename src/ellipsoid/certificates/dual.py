@@ -271,7 +271,7 @@ def gap_of(dual: Dual, mixed: Mixed | None, rounds: int) -> float:
 
 
 def of_all_rows(dual: Dual, mixed: Mixed, rounds: int) -> list[Certificate]:
-    """A dual solution over all rows of all shards: its value and that of its weights, between which the optimum lies."""
+    """A dual solution over all rows of all shards: its value, and that of its weights; the optimum lies between."""
     condition = (
         "always: the bound is |w|^2 / 2 + C times the loss of these weights on all rows, no others have less than D"
     )

@@ -36,8 +36,8 @@ class Mixed(NamedTuple):
 
     A mistake counts at least ``1 / factor`` in the weighted sum, but for rows of shards that have the weight 0 (then it
     is infinite); ``update_factor`` is the same for updates. ``operations`` bounds the roundings of all mixings.
-    ``cap`` is what the cap of the shards' steps was multiplied by. ``primal`` is the objective of a dual solution on all
-    rows, infinite where nobody has measured it.
+    ``cap`` is what the cap of the shards' steps was multiplied by. ``primal`` is the objective of a dual solution on
+    all rows, infinite where nobody has measured it.
     """
 
     shards: int

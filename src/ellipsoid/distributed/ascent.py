@@ -3,15 +3,15 @@
 Each row's multiplier goes where the dual of the shard's own problem is largest, in which the shard's changes count
 ``sigma`` times: with sigma the number of shards, what all of them add together raises the dual of all rows.
 
-Ma, Smith, Jaggi, Jordan, Richtárik and Takáč, "Adding vs. averaging in distributed primal-dual optimization", ICML 2015.
+Ma et al., "Adding vs. averaging in distributed primal-dual optimization", ICML 2015.
 """
 
 import numpy as np
 
 from ellipsoid.engine.compile import compiled
 
-# Sums of a pass: of |d alpha| |z|, of |d alpha|, of moves, of what a move rounds beside its own length, of losses of the
-# weights that the pass began with, each times its cap; of mistakes of these; and the largest |z|^2.
+# Sums of a pass: of |d alpha| |z|, of |d alpha|, of moves, of what a move rounds beside its own length, of losses of
+# the weights that the pass began with, each times its cap; of mistakes of these; and the largest |z|^2.
 PATH, SWAY, STEPS, HELD, LOSS, MISTAKES, RADIUS2, SIZE = range(8)
 
 

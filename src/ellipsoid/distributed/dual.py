@@ -71,8 +71,8 @@ def climb_shard(start: Any, job: DualJob) -> Climbed:
             if (codes > 1).any():
                 raise ValueError("the data hold a label that is none of classes")
             sigma = job.sigma if job.sigma > 0.0 else np.inf
-            args = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), 2.0 * codes - 1.0, core.constant, caps,
-                    alpha, begun, view, change, np.array([job.goal, sigma]), sums)  # fmt: skip
+            args = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), 2.0 * codes - 1.0, core.constant,
+                    caps, alpha, begun, view, change, np.array([job.goal, sigma]), sums)  # fmt: skip
             entry(ascent.climb, *args)(*args)
             kept.append(alpha)
             done += count

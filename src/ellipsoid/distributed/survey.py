@@ -85,12 +85,11 @@ def _joined_moments(one: Floats | None, other: Floats | None) -> Floats | None:
 
 def machine() -> tuple[str, ...]:
     """What must be the same on all workers, and at the end what should be: the processor decides the order of sums."""
-    import numba
-    import scipy
+    from importlib.metadata import version
 
-    import ellipsoid
+    from ellipsoid import __version__
 
-    versions = (ellipsoid.__version__, np.__version__, scipy.__version__, numba.__version__, sys.version.split()[0])
+    versions = (__version__, *map(version, ("numpy", "scipy", "numba")), sys.version.split()[0])
     return *versions, _processor()
 
 

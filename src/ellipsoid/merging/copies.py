@@ -2,8 +2,8 @@
 
 The inverse of the full shape is a start plus the sum of x x' over the rows of steps; of the diagonal one the squares of
 each column are kept. Both add up over shards, the start of a column counted once. (To weigh the weights of shards by
-what each knows of them makes no difference: on shards dealt in turn all know much the same.) The sums of the certificate run over
-steps and mistakes one by one, and add up too.
+what each knows of them makes no difference: on shards dealt in turn all know much the same.) The sums of the
+certificate run over steps and mistakes one by one, and add up too.
 """
 
 from typing import Any

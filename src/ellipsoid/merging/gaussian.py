@@ -5,7 +5,8 @@ With L the inverse of the covariance and h = L w, an update adds z z' / r to L a
     L = L_0 + sum (L_i - L_0),    h = h_0 + sum (h_i - h_0),    w = L^{-1} h
 
 is the model of the update rows of all shards, in any order. The start L_0 is counted once, not once for each shard. A
-diagonal drops what lies beside it on the way, and adds up what is left.
+diagonal drops what lies beside it on the way, and adds up what is left, in the first round; in later ones its weights
+are averaged.
 """
 
 from math import inf
@@ -35,14 +36,17 @@ def taken(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], 
     _check(core)
     inverse, pull = _information(core, core)
     numbers = core.table.numbers[ADDED].copy()
-    priors = _priors(core)
+    priors, weight = _priors(core), inverse
     if start is not None:
         before, pulled = _information(start, core)
-        inverse, pull, numbers = inverse - before, pull - pulled, numbers - start.table.numbers[ADDED]
+        inverse, numbers = inverse - before, numbers - start.table.numbers[ADDED]
+        pull = pull if _goes_on(start) else pull - pulled
         priors = priors if start.rounds == 0 else inf
     else:
         inverse = inverse - _nothing_known(core)
     added = {"inverse": inverse, "pull": pull, "numbers": numbers, "priors": np.array([priors])}
+    if start is not None and _goes_on(start):
+        added["weight"] = weight
     added["rows"] = np.array([float(core.rounds - (0 if start is None else start.rounds))])
     if core.average:
         added["sums"] = core.rounds * core.table.weights(core.scores, core.rounds)
@@ -59,13 +63,14 @@ def put(core: Any, part: Part, start: Any) -> None:
         inverse, numbers = inverse + _nothing_known(core), np.zeros(len(ADDED))
     else:
         before, pulled = _information(start, core)
-        inverse, pull, numbers = inverse + before, pull + pulled, start.table.numbers[ADDED]
+        inverse, numbers = inverse + before, start.table.numbers[ADDED]
+        pull = pull if _goes_on(start) else pull + pulled
     table.numbers[ADDED] = numbers + added["numbers"]
     functions, columns = table.scores, 1 + table.width
     if isinstance(table, DiagonalTable):
         B = 1.0 / np.maximum(1.0, inverse)
         table.variances()[:] = B
-        W = B * pull
+        W = pull / added["weight"] if "weight" in added else B * pull
     else:
         root = np.linalg.cholesky(inverse)
         J = np.linalg.inv(root).T
@@ -87,6 +92,15 @@ def put(core: Any, part: Part, start: Any) -> None:
     apart[tallies.UPDATES] = core.tally[tallies.UPDATES]
     priors = float(added["priors"][0])
     core.mixed = core.mixed._replace(kind=INFORMATION, factor=max(1.0, priors), update_factor=1.0, apart=apart)
+
+
+def _goes_on(start: Any) -> bool:
+    """Is it a diagonal that has learned already? Then weights are averaged, each shard's by what it knows of them.
+
+    A diagonal is no sum of its examples, and what shards change in it does not add up: the second round would go S
+    times too far.
+    """
+    return isinstance(start.table, DiagonalTable) and start.rounds > 0
 
 
 def _priors(core: Any) -> float:
