@@ -1,13 +1,13 @@
 """Draw what a round over shards costs by the number of workers, after the model of docs/distributed.md.
 
-    python docs/figures/distributed_cost.py
+python docs/figures/distributed_cost.py
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 import style
 
-# Seconds a row and core, seconds of scheduler a task, bytes/s of a link, bytes of model, bytes a row, bytes/s of storage.
+# Seconds a row and core, and of scheduler a task; bytes/s of a link, bytes of model and of a row, bytes/s of storage.
 ROW, TASK, LINK, MODEL, BYTES, STORAGE, LATENCY = 1.2e-6, 1.2e-3, 1.25e9, 2e6, 100.0, 100e9, 5e-4
 
 

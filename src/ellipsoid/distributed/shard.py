@@ -14,6 +14,7 @@ from ellipsoid.merging.merge import part_of
 from ellipsoid.merging.parts import Part
 
 from .blocks import Reading, rows_of
+from .memory import kept_memory
 
 # One shard at a time: two would share the caches of a core.
 _LEARNING = threading.Lock()
@@ -51,7 +52,7 @@ class Leaf(NamedTuple):
 
 def learn_shard(start: Any, job: Job) -> Leaf:
     """Learn the blocks of a shard in their order."""
-    with _LEARNING:
+    with _LEARNING, kept_memory():
         model = deepcopy(start)
         set_cap(model._core, job.cap)
         for block in job.blocks:
