@@ -4,7 +4,7 @@ import os
 import signal
 from contextlib import contextmanager
 
-from ellipsoid.distributed.progress import Progress
+from ellipsoid.distributed.progress import RunProgress
 
 
 @contextmanager
@@ -31,7 +31,7 @@ def worker_pids(client):
 
 def kill_after(monkeypatch, client, number, shards):
     """Kill a worker by SIGKILL once so many shards of a round are done; returns where its number will be."""
-    killed, tell = [], Progress.shard
+    killed, tell = [], RunProgress.shard
 
     def shard(self, counts):
         tell(self, counts)
@@ -39,5 +39,5 @@ def kill_after(monkeypatch, client, number, shards):
             killed.append(worker_pids(client)[0])
             os.kill(killed[0], signal.SIGKILL)
 
-    monkeypatch.setattr(Progress, "shard", shard)
+    monkeypatch.setattr(RunProgress, "shard", shard)
     return killed

@@ -4,7 +4,7 @@ import pickle
 
 import pytest
 
-from ellipsoid.distributed.blocks import FileBlock, LineRange, Reading
+from ellipsoid.distributed.blocks import BlockReading, FileBlock, LineRange
 from ellipsoid.distributed.plan import make_plan
 from ellipsoid.streams.words import LineError
 
@@ -55,7 +55,7 @@ def test_a_bad_line_is_named_by_its_place_in_the_file(tmp_path):
     path = tmp_path / "bad.svm"
     path.write_text("1 1:1\n-1 2:1\n\n1 one:1\n")
     with pytest.raises(LineError, match=r"bad.svm, line 4: a feature must be written") as told:
-        list(FileBlock(str(path), 8, 30).chunks(Reading({"zero_based": False, "format": "svmlight"})))
+        list(FileBlock(str(path), 8, 30).chunks(BlockReading({"zero_based": False, "format": "svmlight"})))
     # It travels from worker to driver.
     assert str(pickle.loads(pickle.dumps(told.value))) == str(told.value)
 

@@ -11,7 +11,7 @@ import pytest
 
 from ellipsoid import MIRA, distributed
 from ellipsoid.distributed.engine_dask import Dask
-from ellipsoid.distributed.progress import Progress
+from ellipsoid.distributed.progress import RunProgress
 
 from .cluster import kill_after, local_client, worker_pids
 from .conftest import digest
@@ -74,13 +74,13 @@ def test_a_driver_that_was_killed_is_resumed_by_another(table, expected, tmp_pat
     program = f"""
         import os, signal
         from ellipsoid import MIRA, distributed
-        from ellipsoid.distributed.progress import Progress
+        from ellipsoid.distributed.progress import RunProgress
 
         def shard(self, counts):
             if self.round == 1 and counts.number == 3:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        Progress.shard = shard
+        RunProgress.shard = shard
         distributed.fit(MIRA(average=True), {table!r}, client="here", checkpoint={str(kept)!r}, **{SHARED!r})
     """
     ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], timeout=300, check=False)
@@ -106,7 +106,7 @@ def test_three_workers_and_a_soak_of_kills_give_one_digest(table, monkeypatch):
 
     wishes = {**SHARED, "rounds": 100}
     expected = digest(distributed.fit(LEARNER, table, client="here", **wishes))
-    draw, killed, tell = random.Random(0), [], Progress.shard
+    draw, killed, tell = random.Random(0), [], RunProgress.shard
     with local_client(2) as client:
         due = [time.monotonic() + 2.0]
 
@@ -119,7 +119,7 @@ def test_three_workers_and_a_soak_of_kills_give_one_digest(table, monkeypatch):
                     os.kill(killed[-1], signal.SIGKILL)
                 due[0] = time.monotonic() + draw.uniform(2.0, 5.0)
 
-        monkeypatch.setattr(Progress, "shard", shard)
+        monkeypatch.setattr(RunProgress, "shard", shard)
         assert digest(distributed.fit(LEARNER, table, client=client, **wishes)) == expected
         monkeypatch.undo()
         assert len(killed) >= 3

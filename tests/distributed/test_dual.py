@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ellipsoid import OnlineSVM, QuasiAdditive, Scaled, distributed, load
-from ellipsoid.distributed.progress import Progress
+from ellipsoid.distributed.progress import RunProgress
 
 from .conftest import digest, write_table
 
@@ -70,7 +70,7 @@ def test_a_run_that_stopped_goes_on_with_its_multipliers(file, tmp_path, monkeyp
             raise Stop
 
     with monkeypatch.context() as patch:
-        patch.setattr(Progress, "shard", stop)
+        patch.setattr(RunProgress, "shard", stop)
         with pytest.raises(Stop):
             distributed.fit(OnlineSVM(C=0.2), file, shards=3, rounds=4, checkpoint=kept, **cut)
     resumed = distributed.fit(OnlineSVM(C=0.2), file, shards=3, rounds=4, checkpoint=kept, resume=True, **cut)

@@ -25,8 +25,8 @@ from ellipsoid import (
     load,
     merge,
 )
-from ellipsoid.distributed.fitting import Run
-from ellipsoid.distributed.progress import Progress
+from ellipsoid.distributed.fitting import ShardedRun
+from ellipsoid.distributed.progress import RunProgress
 
 from .conftest import digest, write_table
 
@@ -64,7 +64,7 @@ def test_rounds_over_one_shard_are_passes(small, stream):
 )
 def test_a_round_is_what_merge_makes_of_the_shards(learner, small):
     """Also with more shards than blocks, and with a number that is no power of two."""
-    run = Run(learner, small, None, block_bytes=400)
+    run = ShardedRun(learner, small, None, block_bytes=400)
     blocks = run.plan.blocks
     for shards in (3, 7, 1000):
         model = distributed.fit(learner, small, shards=shards, rounds=1, **cut)
@@ -100,7 +100,7 @@ def test_a_driver_that_stopped_goes_on_after_its_last_round(small, tmp_path, mon
             raise Stop
 
     with monkeypatch.context() as patch:
-        patch.setattr(Progress, "shard", stop)
+        patch.setattr(RunProgress, "shard", stop)
         with pytest.raises(Stop) as told:
             distributed.fit(MIRA(average=True), small, shards=3, rounds=4, checkpoint=kept, **cut)
     assert "holds the model of the rounds before" in told.value.__notes__[0]
@@ -164,7 +164,7 @@ def test_replay_is_one_run_over_the_rows_that_cut(tmp_path):
     model = distributed.fit(
         learner, write_table(tmp_path / "rows.csv", X, y), shards=3, client="here", block_bytes=2000
     )
-    plan = Run(learner, str(tmp_path / "rows.csv"), None, block_bytes=2000).plan
+    plan = ShardedRun(learner, str(tmp_path / "rows.csv"), None, block_bytes=2000).plan
     rows, labels = [], []
     for own in plan.dealt(3):
         pieces = [chunk for block in own for chunk in block.chunks(plan.reading)]

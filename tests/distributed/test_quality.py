@@ -8,7 +8,7 @@ from ellipsoid import MIRA, Perceptron, merge
 
 
 def single(learner, X, y, passes):
-    model = learner(average=True)
+    model = learner(average=True, fit_intercept=False)
     for _ in range(passes - 1):
         model.partial_fit(X, y, classes=np.unique(y))
     before = model.t_
@@ -24,7 +24,7 @@ def shards_in_rounds(learner, X, y, shards, rounds):
     start = None
     for _ in range(rounds):
         models = [
-            (learner(average=True) if start is None else deepcopy(start)).partial_fit(
+            (learner(average=True, fit_intercept=False) if start is None else deepcopy(start)).partial_fit(
                 X[i::shards], y[i::shards], classes=np.unique(y) if start is None else None
             )
             for i in range(shards)
@@ -41,7 +41,8 @@ def compare(learner, X, y, Xt, yt):
     model = shards_in_rounds(learner, X, y, 16, 5)
     apart = error(model._core.table.weights(len(model.classes_), model.t_), Xt, yt)
     alone = error(single(learner, X, y, 5), Xt, yt)
-    assert apart <= 1.10 * alone + 0.005
+    # Beside the ratio, two deviations of an error on so many rows.
+    assert apart <= 1.10 * alone + 2.0 * np.sqrt(alone * (1.0 - alone) / len(yt))
     assert apart == pytest.approx(1.0 - model.score(Xt, yt))
 
 
@@ -49,7 +50,7 @@ def compare(learner, X, y, Xt, yt):
 def test_sixteen_shards_of_digits_in_five_rounds(learner, digits):
     X, y = digits
     order = np.random.default_rng(0).permutation(len(y))
-    X, y = normalize(X)[order], y[order]
+    X, y = normalize(scale(X))[order], y[order]
     compare(learner, X[:1300], y[:1300], X[1300:], y[1300:])
 
 

@@ -20,7 +20,7 @@ from .rounding import Span
 
 # How the hypotheses of shards were put together.
 MIX, REPLAY, INFORMATION, DUAL = "mix", "replay", "information", "dual"
-KINDS = (MIX, REPLAY, INFORMATION, DUAL)
+WAYS = (MIX, REPLAY, INFORMATION, DUAL)
 
 COUNTS = [
     tallies.ROUNDS, tallies.MISTAKES, tallies.UPDATES, tallies.PARTS, tallies.ZEROS, tallies.STEPS, tallies.WEIGHED,
@@ -28,7 +28,7 @@ COUNTS = [
 SUMS = [
     tallies.PUSH, tallies.LOSS2, tallies.WEIGHT, tallies.GAIN, tallies.PATH, tallies.SWAY, tallies.HELD, tallies.EXCESS,
 ]  # fmt: skip
-LARGEST = [tallies.RADIUS2, tallies.FARTHEST, tallies.HEAVY]
+LARGEST_SLOTS = [tallies.RADIUS2, tallies.FARTHEST, tallies.HEAVY]
 
 
 class Mixed(NamedTuple):
@@ -101,19 +101,19 @@ def roundings(learner: Any) -> float:
     return 0.0 if learner.mixed is None else float(learner.mixed.operations)
 
 
-def describe(mixed: Mixed) -> dict[str, Any]:
+def describe_mixed(mixed: Mixed) -> dict[str, Any]:
     """The scalars as a model file holds them."""
     return {
         name: "inf" if value == inf else value for name, value in mixed._asdict().items() if name != "apart"
     }  # fmt: skip
 
 
-def restore(told: Any, apart: NDArray[Any]) -> Mixed:
+def restore_mixed(told: Any, apart: NDArray[Any]) -> Mixed:
     """What a model file says, or ``ValueError`` where nothing can have been mixed so."""
     numbers = {name: inf if value == "inf" else value for name, value in told.items()}
     mixed = Mixed(**numbers, apart=np.array(apart))
     sound = (
-        mixed.kind in KINDS and isinstance(mixed.shards, int) and mixed.shards >= 1
+        mixed.kind in WAYS and isinstance(mixed.shards, int) and mixed.shards >= 1
         and isinstance(mixed.rounds, int) and mixed.rounds >= 1 and isinstance(mixed.weights, str)
         and mixed.factor >= 1.0 and mixed.update_factor >= 1.0 and mixed.operations >= 0.0 and mixed.cap >= 1.0
         and mixed.primal >= 0.0 and apart.shape == (tallies.SIZE,) and bool((apart[COUNTS + SUMS[:2]] >= 0.0).all())

@@ -11,14 +11,14 @@ if TYPE_CHECKING:
     from .fitting import fit as fit
     from .predicting import predict as predict
 
-HOMES = {"compare": "comparing", "fit": "fitting", "predict": "predicting"}
+FUNCTIONS = {"compare": "comparing", "fit": "fitting", "predict": "predicting"}
 
 __all__ = ["compare", "fit", "predict"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in HOMES:
+    if name not in FUNCTIONS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{FUNCTIONS[name]}"), name)
     globals()[name] = value
     return value

@@ -12,11 +12,11 @@ from ellipsoid.engine.compile import compiled
 
 # Sums of a pass: of |d alpha| |z|, of |d alpha|, of moves, of what a move rounds beside its own length, of losses of
 # the weights that the pass began with, each times its cap; of mistakes of these; and the largest |z|^2.
-PATH, SWAY, STEPS, HELD, LOSS, MISTAKES, RADIUS2, SIZE = range(8)
+PASS_PATH, PASS_SWAY, PASS_STEPS, PASS_HELD, PASS_LOSS, PASS_MISTAKES, PASS_RADIUS2, PASS_SIZE = range(8)
 
 
 @compiled
-def climb(data, indices, indptr, signs, constant, caps, alpha, begun, view, change, numbers, sums):  # noqa: PLR0913
+def climb_rows(data, indices, indptr, signs, constant, caps, alpha, begun, view, change, numbers, sums):  # noqa: PLR0913
     """Go over the rows of a CSR matrix once; ``numbers`` are the margin that is asked for, and sigma.
 
     ``begun`` are the weights that all shards begin with, ``view`` those that this one sees, ``change`` what it adds to
@@ -33,9 +33,9 @@ def climb(data, indices, indptr, signs, constant, caps, alpha, begun, view, chan
             square += x * x
         loss = goal - sign * before
         if loss > 0.0:
-            sums[LOSS] += caps[t] * loss
+            sums[PASS_LOSS] += caps[t] * loss
         if sign * before <= 0.0:
-            sums[MISTAKES] += 1.0
+            sums[PASS_MISTAKES] += 1.0
         if square > 0.0:
             new = alpha[t] + (goal - sign * now) / (sigma * square)
         else:
@@ -47,11 +47,11 @@ def climb(data, indices, indptr, signs, constant, caps, alpha, begun, view, chan
             continue
         alpha[t] = new
         length = np.sqrt(square)
-        sums[PATH] += abs(moved) * length
-        sums[SWAY] += abs(moved)
-        sums[STEPS] += 1.0
-        sums[HELD] += new * length
-        sums[RADIUS2] = max(sums[RADIUS2], square)
+        sums[PASS_PATH] += abs(moved) * length
+        sums[PASS_SWAY] += abs(moved)
+        sums[PASS_STEPS] += 1.0
+        sums[PASS_HELD] += new * length
+        sums[PASS_RADIUS2] = max(sums[PASS_RADIUS2], square)
         step = sign * moved
         change[0] += step * constant
         view[0] += sigma * step * constant

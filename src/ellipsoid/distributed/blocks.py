@@ -19,11 +19,11 @@ from ellipsoid.streams.stream import Chunk, Stream
 from ellipsoid.streams.words import LineError
 
 # How much of a file is looked at for the end of a line.
-STEP = 1 << 16
+LOOK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Reading:
+class BlockReading:
     """How blocks become rows: the options of `open_stream`, settled once for all blocks; a scaler that learns no more.
 
     ``prefix`` is the beginning of CSV text, ``prefix_rows`` of them rows: it tells the columns to who reads another
@@ -56,7 +56,7 @@ class FileBlock:
         with LineRange(self.path, self.start, self.stop) as lines:
             return not lines.is_empty
 
-    def chunks(self, reading: Reading) -> Iterator[Chunk]:
+    def chunks(self, reading: BlockReading) -> Iterator[Chunk]:
         """The rows, in chunks."""
         options = {**reading.options, "threads": 0}
         if self.stop is None:
@@ -86,7 +86,7 @@ class RowGroups:
     def __str__(self) -> str:
         return f"{self.path}, row groups {self.first} to {self.last - 1}"
 
-    def chunks(self, reading: Reading) -> Iterator[Chunk]:
+    def chunks(self, reading: BlockReading) -> Iterator[Chunk]:
         """The rows, in chunks."""
         from ellipsoid.streams.arrow import BATCH_ROWS, PARQUET, ArrowTable
         from ellipsoid.streams.blocks import Origin
@@ -119,7 +119,7 @@ class Partition:
     def __str__(self) -> str:
         return f"partition {self.number}"
 
-    def chunks(self, reading: Reading) -> Iterator[Chunk]:
+    def chunks(self, reading: BlockReading) -> Iterator[Chunk]:
         """The rows, in one chunk, computed where they are asked for."""
         import dask
         import numpy as np
@@ -132,7 +132,7 @@ class Partition:
             yield Chunk(X, None if y is None else np.asarray(y), 0)
 
 
-def rows_of(block: Any, reading: Reading) -> Iterator[Chunk]:
+def rows_of_block(block: Any, reading: BlockReading) -> Iterator[Chunk]:
     """The rows of a block, scaled."""
     for chunk in block.chunks(reading):
         if reading.scaler is None:
@@ -210,7 +210,7 @@ def _line_after(file: Any, place: int) -> int:
     position = place - 1
     file.seek(position)
     while position < size:
-        found = file.read(STEP)
+        found = file.read(LOOK_BYTES)
         if not found:
             break
         end = found.find(b"\n")

@@ -9,8 +9,8 @@ from uuid import uuid4
 from sklearn.base import clone
 
 from .engine import engine_of
-from .fitting import Run
-from .shard import rows_of
+from .fitting import ShardedRun
+from .shard import rows_of_block
 from .start import announced
 
 
@@ -39,7 +39,7 @@ def compare(  # noqa: PLR0913 (every option is named where it is given)
         raise ValueError("compare needs a learner at least")
     engine, name = engine_of(client, workers), uuid4().hex[:8]
     try:
-        run = Run(next(iter(learners.values())), data, engine, label=label, options=options)
+        run = ShardedRun(next(iter(learners.values())), data, engine, label=label, options=options)
         run.prepare(classes, n_features)
         sample = run.sample
         futures = {}
@@ -61,7 +61,7 @@ def learn_all(model: Any, blocks: list[Any], reading: Any, passes: int) -> Any:
     model = deepcopy(model)
     for _ in range(passes):
         for block in blocks:
-            for chunk in rows_of(block, reading):
+            for chunk in rows_of_block(block, reading):
                 weights = {} if chunk.weights is None else {"sample_weight": chunk.weights}
                 model.partial_fit(chunk.X, chunk.y, **weights)
     return model

@@ -19,15 +19,14 @@ from ellipsoid.certificates.mixed import DUAL, Mixed
 from ellipsoid.certificates.rounding import Span
 from ellipsoid.engine import entry
 from ellipsoid.engine import tally as tallies
-from ellipsoid.merging.parts import Part, add, in_pairs
+from ellipsoid.merging.parts import Part, add_two, in_pairs
+from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.atomic import atomic_write
 
 from . import ascent
-from .blocks import Reading, rows_of
+from .blocks import BlockReading, rows_of_block
 from .rounds import attempt
 from .shard import Counts
-
-Floats = np.ndarray[Any, np.dtype[np.float64]]
 
 
 class DualJob(NamedTuple):
@@ -38,7 +37,7 @@ class DualJob(NamedTuple):
 
     number: int
     blocks: list[Any]
-    reading: Reading
+    reading: BlockReading
     alphas: Floats | None
     goal: float
     cap: float
@@ -57,10 +56,10 @@ def climb_shard(start: Any, job: DualJob) -> Climbed:
     """A pass over a shard, from the weights that all begin with."""
     core = start._core
     begun = np.ascontiguousarray(core.table.weights(1, 0)[0])
-    view, change, sums, kept = begun.copy(), np.zeros_like(begun), np.zeros(ascent.SIZE), []
+    view, change, sums, kept = begun.copy(), np.zeros_like(begun), np.zeros(ascent.PASS_SIZE), []
     done = 0
     for block in job.blocks:
-        for chunk in rows_of(block, job.reading):
+        for chunk in rows_of_block(block, job.reading):
             X = sparse.csr_matrix(chunk.X, dtype=np.float64)
             count = X.shape[0]
             alpha = np.zeros(count) if job.alphas is None else job.alphas[done : done + count].copy()
@@ -73,13 +72,17 @@ def climb_shard(start: Any, job: DualJob) -> Climbed:
             sigma = job.sigma if job.sigma > 0.0 else np.inf
             args = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), 2.0 * codes - 1.0, core.constant,
                     caps, alpha, begun, view, change, np.array([job.goal, sigma]), sums)  # fmt: skip
-            entry(ascent.climb, *args)(*args)
+            entry(ascent.climb_rows, *args)(*args)
             kept.append(alpha)
             done += count
     alphas = np.concatenate(kept) if kept else np.zeros(0)
-    added = {"change": change, "sums": sums[: ascent.RADIUS2], "alpha": np.array([alphas.sum(), float(len(alphas))])}
-    largest = {"radius2": sums[ascent.RADIUS2 :], "alpha": np.array([alphas.max(initial=0.0)])}
-    counts = Counts(job.number, len(alphas), int(sums[ascent.MISTAKES]), int(sums[ascent.STEPS]))
+    added = {
+        "change": change,
+        "sums": sums[: ascent.PASS_RADIUS2],
+        "alpha": np.array([alphas.sum(), float(len(alphas))]),
+    }
+    largest = {"radius2": sums[ascent.PASS_RADIUS2 :], "alpha": np.array([alphas.max(initial=0.0)])}
+    counts = Counts(job.number, len(alphas), int(sums[ascent.PASS_MISTAKES]), int(sums[ascent.PASS_STEPS]))
     return Climbed(Part(1, 1.0, {}, added, largest, {}), alphas, counts)
 
 
@@ -109,7 +112,7 @@ class Climbing:
         """The model with the primal value of its weights on all rows."""
         total, _ = self._pass(model, name, 0.0)
         weights = model._core.table.weights(1, 0)
-        loss = Span.about(float(total.added["sums"][ascent.LOSS]), 4.0 * float(total.added["alpha"][1]) + 8.0)
+        loss = Span.about(float(total.added["sums"][ascent.PASS_LOSS]), 4.0 * float(total.added["alpha"][1]) + 8.0)
         square = Span.about(float((weights * weights).sum()), weights.size + 4.0)
         model._core.mixed = model._core.mixed._replace(primal=(0.5 * square + loss).high)
         return model
@@ -127,7 +130,7 @@ class Climbing:
         leaves, _ = attempt(engine, jobs, held, climb_shard, name, tell)
         found = [engine.result(leaf) for leaf in leaves]
         engine.forget()
-        return in_pairs([each.part for each in found], add), [each.alphas for each in found]
+        return in_pairs([each.part for each in found], add_two), [each.alphas for each in found]
 
     def _grown(self, model: Any, total: Part) -> Any:
         model = deepcopy(model)
@@ -137,10 +140,14 @@ class Climbing:
         W[0, : 1 + core.width] += total.added["change"]
         tally, sums = core.tally, total.added["sums"]
         tally[tallies.ROUNDS] += total.added["alpha"][1]
-        tally[tallies.MISTAKES] += sums[ascent.MISTAKES]
-        tally[tallies.UPDATES] += sums[ascent.STEPS]
-        tally[tallies.STEPS] += sums[ascent.STEPS]
-        for slot, own in ((tallies.PATH, ascent.PATH), (tallies.SWAY, ascent.SWAY), (tallies.HELD, ascent.HELD)):
+        tally[tallies.MISTAKES] += sums[ascent.PASS_MISTAKES]
+        tally[tallies.UPDATES] += sums[ascent.PASS_STEPS]
+        tally[tallies.STEPS] += sums[ascent.PASS_STEPS]
+        for slot, own in (
+            (tallies.PATH, ascent.PASS_PATH),
+            (tallies.SWAY, ascent.PASS_SWAY),
+            (tallies.HELD, ascent.PASS_HELD),
+        ):
             tally[slot] += sums[own]
         tally[tallies.WEIGHT] = total.added["alpha"][0]
         tally[tallies.LARGEST] = total.largest["alpha"][0]

@@ -41,7 +41,7 @@ class Engine(Protocol):
         """Let go of what this engine has started itself."""
 
 
-class Task:
+class LocalTask:
     """A task of this process: run when somebody asks for its result, once."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
@@ -50,7 +50,7 @@ class Task:
     def result(self) -> Any:
         """Its result."""
         if not self.done:
-            self.value = self.function(*(arg.result() if isinstance(arg, Task) else arg for arg in self.args))
+            self.value = self.function(*(arg.result() if isinstance(arg, LocalTask) else arg for arg in self.args))
             # What it was made of is no longer needed.
             self.done, self.args = True, ()
         return self.value
@@ -61,7 +61,7 @@ class InProcess:
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
         """Note it."""
-        return Task(function, args)
+        return LocalTask(function, args)
 
     def send(self, value: Any, key: str) -> Any:
         """It is here."""

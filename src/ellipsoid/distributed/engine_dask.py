@@ -41,8 +41,9 @@ class Dask:
         """Wait for a result."""
         from concurrent.futures import CancelledError
 
-        from distributed import KilledWorker
         from distributed.client import FutureCancelledError
+
+        from distributed import KilledWorker
 
         try:
             return future.result()

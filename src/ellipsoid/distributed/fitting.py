@@ -13,12 +13,12 @@ from sklearn.base import clone
 from ellipsoid.certificates.mixed import DUAL, REPLAY
 from ellipsoid.merging.merge import WEIGHTS
 
-from .blocks import Reading
+from .blocks import BlockReading
 from .checkpoint import Checkpoint, digest_of, position_of
 from .engine import engine_of
 from .plan import Plan, make_plan
-from .prepare import check_machines, first_rows, survey, warm
-from .progress import Progress
+from .prepare import check_machines, first_rows, survey, warm_workers
+from .progress import RunProgress
 from .rounds import Round
 from .shard import Job, errors_of
 from .start import adds_up, announced, cap_factor, way_to_merge
@@ -73,7 +73,7 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     wishes = Wishes(shards, rounds, merge, weights, classes, n_features, checkpoint, resume, validate)
     wishes.check()
     told: dict[str, Any] = {"progress": progress, "label": label, "options": options, "scale": scale}
-    run = Run(learner, data, engine_of(client, workers), block_bytes=block_bytes, **told)
+    run = ShardedRun(learner, data, engine_of(client, workers), block_bytes=block_bytes, **told)
     try:
         return run.fit(wishes)
     finally:
@@ -107,7 +107,7 @@ class Wishes(NamedTuple):
             raise ValueError("resume needs checkpoint, the file of the run to go on with")
 
 
-class Run:
+class ShardedRun:
     """A run over the data of a plan."""
 
     def __init__(  # noqa: PLR0913 (as ``fit``)
@@ -128,16 +128,16 @@ class Run:
         rounds = wishes.rounds or (1 if adds_up(self.learner) else USUAL_ROUNDS)
         self.prepare(wishes.classes, wishes.n_features)
         dealt = self.plan.dealt(wishes.shards)
-        self.progress = Progress(self.tell, rounds, len(dealt))
+        self.progress = RunProgress(self.tell, rounds, len(dealt))
         digest = digest_of(
             self.plan.digest, type(self.learner).__name__, sorted(self.learner.get_params().items(), key=str), way,
             wishes.weights, len(dealt), self.classes, self.width, _scaler_words(self.scaler),
         )  # fmt: skip
         kept = Checkpoint(wishes.checkpoint, digest, position_of(self.names, self.reading, self.columns))
         if way == REPLAY:
-            from .replay import replay
+            from .replay import replay_cuts
 
-            return self.finished(replay(self, dealt), [], kept)
+            return self.finished(replay_cuts(self, dealt), [], kept)
         held = None if wishes.validate is None else self.held_out(wishes.validate)
         if way == DUAL:
             from .dual import fit_dual
@@ -149,12 +149,12 @@ class Run:
         """Settle what all shards must agree on, and have compiled code ready everywhere."""
         check_machines(self.engine)
         found, columns = survey(self, classes, n_features)
-        self.reading: Reading = replace(found.reading, scaler=self.scaler)
+        self.reading: BlockReading = replace(found.reading, scaler=self.scaler)
         self.classes, self.width, self.columns = found.classes, found.width, columns
         self.sample = first_rows(self.plan, self.reading)
         self.start = announced(self.learner, self.classes, self.sample.X, self.width)
         self.say("workers get their compiled code ready, which takes up to half a minute the first time")
-        warm(self.engine, self.start, self.plan.blocks[0], self.reading)
+        warm_workers(self.engine, self.start, self.plan.blocks[0], self.reading)
 
     def say(self, text: str) -> None:
         """Tell whoever listens."""
@@ -246,7 +246,7 @@ def _scaler_words(scaler: Any) -> Any:
 class Mixing(NamedTuple):
     """Rounds of models that are put together as ``merge`` does; steps may go S times as far on each of S shards."""
 
-    run: Run
+    run: ShardedRun
     dealt: list[list[Any]]
     way: str
     weights: str

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 SETTING = "MALLOC_TRIM_THRESHOLD_"
 # Names of the C library for its thresholds, what they are for a shard, and what the smaller one is by default.
 TRIM, MMAP = -1, -3
-KEPT, LARGE, USUAL = 128 << 20, 32 << 20, 128 << 10
+KEPT_BYTES, LARGE_BYTES, USUAL = 128 << 20, 32 << 20, 128 << 10
 
 
 @contextmanager
@@ -26,8 +26,8 @@ def kept_memory() -> Iterator[None]:
     if library is None or not (hasattr(library, "mallopt") and hasattr(library, "malloc_trim")):
         yield
         return
-    library.mallopt(TRIM, max(KEPT, int(setting)))
-    library.mallopt(MMAP, LARGE)
+    library.mallopt(TRIM, max(KEPT_BYTES, int(setting)))
+    library.mallopt(MMAP, LARGE_BYTES)
     try:
         yield
     finally:

@@ -12,13 +12,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ellipsoid.evaluate.position import HEAD
 from ellipsoid.streams.blocks import Origin, stem
 from ellipsoid.streams.opening import SUFFIX, sniff
 
-from .blocks import FileBlock, Partition, Reading, RowGroups
+from .blocks import BlockReading, FileBlock, Partition, RowGroups
 
-# What of a file goes into the digest beside its size.
-HEAD = 1 << 12
 LINES = ("svmlight", "csv", "vw", "jsonl")
 # Lines of CSV text that tell what its columns are.
 PREFIX_ROWS = 20
@@ -28,7 +27,7 @@ class Plan(NamedTuple):
     """All blocks in their order, how they are read, and a digest of both; ``format`` is None for collections."""
 
     blocks: list[Any]
-    reading: Reading
+    reading: BlockReading
     digest: str
     format: str | None
 
@@ -72,7 +71,7 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any]) -> Plan:
         blocks += _cut(name, format, size, origin._packed, block_bytes)
     if len(set(formats)) > 1:
         raise ValueError(f"the files are of different formats: {', '.join(sorted(set(formats)))}")
-    reading = Reading(options={**options, "format": formats[0]})
+    reading = BlockReading(options={**options, "format": formats[0]})
     if formats[0] == "csv":
         reading = _with_prefix(names[0], reading)
         _same_names(names, reading)
@@ -101,7 +100,7 @@ def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> l
     return [FileBlock(name)]
 
 
-def _with_prefix(name: str, reading: Reading) -> Reading:
+def _with_prefix(name: str, reading: BlockReading) -> BlockReading:
     """The first lines of CSV text, and whether they begin with a line of names."""
     from ellipsoid.streams.opening import open_stream
 
@@ -113,10 +112,10 @@ def _with_prefix(name: str, reading: Reading) -> Reading:
     rows = sum(len(chunk.X) if not hasattr(chunk.X, "tocsr") else chunk.X.shape[0] for chunk in stream)
     named = stream.columns is not None or rows < min(len(lines), 1 + PREFIX_ROWS)
     options = {**reading.options, "header": named}
-    return Reading(options=options, prefix=prefix, prefix_rows=rows, scaler=reading.scaler)
+    return BlockReading(options=options, prefix=prefix, prefix_rows=rows, scaler=reading.scaler)
 
 
-def _same_names(names: list[str], reading: Reading) -> None:
+def _same_names(names: list[str], reading: BlockReading) -> None:
     """Refuse tables whose columns have other names, or another order."""
     first = reading.prefix.split(b"\n")[0].strip()
     for name in names[1:] if reading.options["header"] else ():
@@ -144,4 +143,4 @@ def _collection(data: Any, label: Any) -> Plan:
             raise ValueError("of a data frame label= must name the column of the labels")
         blocks = [Partition(i, part) for i, part in enumerate(data.to_delayed())]
     digest = hashlib.sha256(repr((tokenize(data), label)).encode()).hexdigest()
-    return Plan(blocks, Reading(label=label), digest, None)
+    return Plan(blocks, BlockReading(label=label), digest, None)

@@ -10,7 +10,7 @@ import numpy as np
 
 from .engine import engine_of
 from .plan import make_plan
-from .shard import labels_of
+from .shard import predict_block
 
 
 def predict(
@@ -50,7 +50,7 @@ def predict(
             reading = replace(reading, options={**known, **reading.options})
         sent = engine.send(model, key=f"model-{name}")
         futures = [
-            engine.submit(labels_of, sent, block, reading, key=f"labels-{name}-{i}")
+            engine.submit(predict_block, sent, block, reading, key=f"labels-{name}-{i}")
             for i, block in enumerate(plan.blocks)
         ]
         return np.concatenate([engine.result(future) for future in futures])

@@ -11,12 +11,12 @@ import numpy as np
 
 from ellipsoid.streams.stream import Chunk
 
-from .blocks import Reading, rows_of
+from .blocks import BlockReading, rows_of_block
 from .plan import Plan
 from .survey import Settled, joined, machine, settle, survey_blocks
 
 # Rows that compiled code is tried on.
-FEW = 8
+TRIED_ROWS = 8
 
 
 def check_machines(engine: Any) -> None:
@@ -87,15 +87,15 @@ def _look(run: Any, classes: Any, n_features: int | None, svmlight: bool, standa
     return found
 
 
-def first_rows(plan: Plan, reading: Reading) -> Chunk:
+def first_rows(plan: Plan, reading: BlockReading) -> Chunk:
     """A few rows, of the first block that has some, not scaled."""
     for block in plan.blocks:
-        for chunk in rows_of(block, replace(reading, scaler=None)):
-            return Chunk(chunk.X[:FEW], None if chunk.y is None else chunk.y[:FEW], 0)
+        for chunk in rows_of_block(block, replace(reading, scaler=None)):
+            return Chunk(chunk.X[:TRIED_ROWS], None if chunk.y is None else chunk.y[:TRIED_ROWS], 0)
     raise ValueError("the data have no rows")
 
 
-def _columns(plan: Plan, reading: Reading) -> Any:
+def _columns(plan: Plan, reading: BlockReading) -> Any:
     """The names of a table's columns, as a model file keeps them."""
     if plan.format not in ("csv", "parquet", "arrow"):
         return None
@@ -106,16 +106,16 @@ def _columns(plan: Plan, reading: Reading) -> Any:
     return stream.columns
 
 
-def warm(engine: Any, start: Any, block: Any, reading: Reading) -> None:
+def warm_workers(engine: Any, start: Any, block: Any, reading: BlockReading) -> None:
     """Let every worker compile, or load, what it will run, before shards are sent: it looks like a hang otherwise."""
     engine.everywhere(try_out, start, block, reading)
 
 
-def try_out(start: Any, block: Any, reading: Reading) -> bool:
+def try_out(start: Any, block: Any, reading: BlockReading) -> bool:
     """Read and learn a few rows, and forget them."""
     model = deepcopy(start)
-    for chunk in rows_of(block, reading):
-        some = min(FEW, len(chunk.y))
+    for chunk in rows_of_block(block, reading):
+        some = min(TRIED_ROWS, len(chunk.y))
         model.partial_fit(chunk.X[:some], chunk.y[:some])
         return True
     return False

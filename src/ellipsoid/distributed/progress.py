@@ -7,10 +7,10 @@ from time import monotonic
 from typing import Any
 
 # Seconds between two lines of one round.
-PAUSE = 2.0
+LINE_PAUSE = 2.0
 
 
-class Progress:
+class RunProgress:
     """Tells a function, as ``print`` is one, how far a run has come; None: nobody is told."""
 
     def __init__(self, tell: Callable[[str], Any] | None, rounds: int, shards: int) -> None:
@@ -31,7 +31,7 @@ class Progress:
         """A shard is done."""
         self.done, self.rows = self.done + 1, self.rows + counts.rows
         now = monotonic()
-        if now - self.told >= PAUSE and self.done < self.shards:
+        if now - self.told >= LINE_PAUSE and self.done < self.shards:
             self.told = now
             self.line(f"{self._where()}, {self.done} of {self.shards} shards, {self._rate(now)}")
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 import numpy as np
 from scipy import sparse
 
-from .blocks import rows_of
+from .blocks import rows_of_block
 from .rounds import attempt
 from .shard import Counts, Job
 
@@ -30,7 +30,7 @@ def cut_shard(start: Any, job: Job) -> Cuts:
     """Learn the blocks of a shard, and keep the rows that cut."""
     model, rows, labels = deepcopy(start), [], []
     for block in job.blocks:
-        for chunk in rows_of(block, job.reading):
+        for chunk in rows_of_block(block, job.reading):
             before, cuts = model.t_, len(model.update_rounds_)
             model.partial_fit(chunk.X, chunk.y)
             own = model.update_rounds_[cuts:] - 1 - before
@@ -44,7 +44,7 @@ def cut_shard(start: Any, job: Job) -> Cuts:
     return Cuts(X, np.concatenate(labels), counts)
 
 
-def replay(run: Any, dealt: list[list[Any]]) -> Any:
+def replay_cuts(run: Any, dealt: list[list[Any]]) -> Any:
     """The ellipsoid that all rows that cut have cut, shard after shard."""
     jobs = [Job(i, blocks, run.reading, 1.0, False) for i, blocks in enumerate(dealt)]
     run.progress.begin(0)

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, NamedTuple
 
-from ellipsoid.merging.merge import WEIGHTS, shares, whole
-from ellipsoid.merging.parts import Part, add, in_pairs
+from ellipsoid.merging.merge import WEIGHTS, put_together, shares
+from ellipsoid.merging.parts import Part, add_two, in_pairs
 
 from .engine import Engine, LostWorkers
 from .shard import Counts, Job, Leaf, counts_of, learn_shard
@@ -40,7 +40,7 @@ class Round(NamedTuple):
         made = [float(count[2 if self.weights == "mistakes" else 3]) for count in counts]
         owned = shares(made) if self.weights in WEIGHTS else [1.0] * len(made)
         part = self._added(leaves, owned)
-        return whole(part, start, start, self.weights, self.cap)
+        return put_together(part, start, start, self.weights, self.cap)
 
     def _added(self, leaves: list[Any], owned: list[float]) -> Part:
         for number in range(ATTEMPTS):
@@ -96,9 +96,9 @@ def attempt(
 def add_leaves(owned: list[float], *leaves: Leaf) -> Part:
     """The parts of neighbouring shards, each times its weight."""
     parts = [leaf.part for leaf in leaves if leaf.part is not None]
-    return in_pairs([part if own == 1.0 else part.times(own) for part, own in zip(parts, owned, strict=True)], add)
+    return in_pairs([part if own == 1.0 else part.times(own) for part, own in zip(parts, owned, strict=True)], add_two)
 
 
 def add_parts(*parts: Part) -> Part:
     """The sum of neighbouring parts."""
-    return in_pairs(list(parts), add)
+    return in_pairs(list(parts), add_two)

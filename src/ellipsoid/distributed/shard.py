@@ -10,10 +10,10 @@ import numpy as np
 
 from ellipsoid.engine import tally as tallies
 from ellipsoid.evaluate.prequential import wrong_rows
-from ellipsoid.merging.merge import part_of
+from ellipsoid.merging.merge import contribution
 from ellipsoid.merging.parts import Part
 
-from .blocks import Reading, rows_of
+from .blocks import BlockReading, rows_of_block
 from .memory import kept_memory
 
 # One shard at a time: two would share the caches of a core.
@@ -28,7 +28,7 @@ class Job(NamedTuple):
 
     number: int
     blocks: list[Any]
-    reading: Reading
+    reading: BlockReading
     cap: float
     whole: bool
 
@@ -57,7 +57,7 @@ def learn_shard(start: Any, job: Job) -> Leaf:
         set_cap(model._core, job.cap)
         for block in job.blocks:
             try:
-                for chunk in rows_of(block, job.reading):
+                for chunk in rows_of_block(block, job.reading):
                     weights = {} if chunk.weights is None else {"sample_weight": chunk.weights}
                     model.partial_fit(chunk.X, chunk.y, **weights)
             except ValueError as error:
@@ -66,7 +66,7 @@ def learn_shard(start: Any, job: Job) -> Leaf:
         before, after = start._core.tally, model._core.tally
         made = [int(after[slot] - before[slot]) for slot in (tallies.ROUNDS, tallies.MISTAKES, tallies.UPDATES)]
         counts = Counts(job.number, *made)
-        return Leaf(None, model, counts) if job.whole else Leaf(part_of(model, start), None, counts)
+        return Leaf(None, model, counts) if job.whole else Leaf(contribution(model, start), None, counts)
 
 
 def set_cap(core: Any, factor: float) -> None:
@@ -81,17 +81,17 @@ def counts_of(leaf: Leaf) -> Counts:
     return leaf.counts
 
 
-def errors_of(model: Any, blocks: list[Any], reading: Reading) -> tuple[int, int]:
+def errors_of(model: Any, blocks: list[Any], reading: BlockReading) -> tuple[int, int]:
     """Wrongly labelled rows of some blocks, and rows."""
     wrong = rows = 0
     for block in blocks:
-        for chunk in rows_of(block, reading):
+        for chunk in rows_of_block(block, reading):
             wrong += int(wrong_rows(model.predict(chunk.X), chunk.y).sum())
             rows += len(chunk.y)
     return wrong, rows
 
 
-def labels_of(model: Any, block: Any, reading: Reading) -> Any:
+def predict_block(model: Any, block: Any, reading: BlockReading) -> Any:
     """The labels that a model gives to the rows of a block."""
-    found = [model.predict(chunk.X) for chunk in rows_of(block, reading)]
+    found = [model.predict(chunk.X) for chunk in rows_of_block(block, reading)]
     return np.concatenate(found) if found else model.classes_[:0]

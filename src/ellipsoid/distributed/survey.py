@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from .blocks import Reading, rows_of
+from ellipsoid.representation.table_protocol import Floats
 
-Floats = np.ndarray[Any, np.dtype[np.float64]]
+from .blocks import BlockReading, rows_of_block
 
 
 class Surveyed(NamedTuple):
@@ -32,11 +32,11 @@ class Surveyed(NamedTuple):
     moments: Floats | None
 
 
-def survey_blocks(blocks: list[Any], reading: Reading, moments: bool) -> Surveyed:
+def survey_blocks(blocks: list[Any], reading: BlockReading, moments: bool) -> Surveyed:
     """Look at blocks, one after another."""
     found = Surveyed(0, [], 0, False, None)
     for block in blocks:
-        for chunk in rows_of(block, reading):
+        for chunk in rows_of_block(block, reading):
             X, y = chunk.X, chunk.y
             count = len(X) if hasattr(X, "columns") else X.shape[0]
             zero = bool(sparse.issparse(X) and X.nnz and (X.indices == 0).any())
@@ -102,13 +102,13 @@ def _processor() -> str:
 class Settled(NamedTuple):
     """What the survey has settled: how to read, the labels in their order, the width, rows (None: not counted)."""
 
-    reading: Reading
+    reading: BlockReading
     classes: list[Any]
     width: int
     rows: int | None
 
 
-def settle(found: Surveyed, reading: Reading, classes: Any, width: int | None, zero_based: bool | None) -> Settled:
+def settle(found: Surveyed, reading: BlockReading, classes: Any, width: int | None, zero_based: bool | None) -> Settled:
     """Decide, for all shards; svmlight text was surveyed as if it counted from 0."""
     if found.rows == 0:
         raise ValueError("the data have no rows")

@@ -103,7 +103,7 @@ def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     if core.class_weight == "balanced":
         arrays["class_counts"] = np.array([core.counts.get(label, 0) for label in core.labels.values], dtype=np.int64)
     if core.mixed is not None:
-        header["state"]["mixed"], arrays["mixed_tally"] = mixed.describe(core.mixed), core.mixed.apart
+        header["state"]["mixed"], arrays["mixed_tally"] = mixed.describe_mixed(core.mixed), core.mixed.apart
     return header, arrays
 
 
@@ -169,7 +169,7 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     if core.class_weight == "balanced":
         restored_counts(core, arrays["class_counts"])
     if "mixed" in header["state"]:
-        core.mixed = mixed.restore(header["state"]["mixed"], arrays["mixed_tally"])
+        core.mixed = mixed.restore_mixed(header["state"]["mixed"], arrays["mixed_tally"])
     core.started = model.get_params(deep=False)
     if header["features"] is not None:
         core.features = {_feature(name): column for column, name in enumerate(_listed(header["features"]))}

@@ -23,7 +23,7 @@ COUNTED = [slots.COPY_MISTAKES, slots.UNANSWERED, slots.COPY_STEPS, slots.COPY_G
 JUDGED = [slots.BAD_LAST, slots.BAD_AVERAGE]
 
 
-def taken(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]:
+def take_copies(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]:
     """What the copies of a learner contribute: weighted, added, and the largest of it."""
     table = core.table
     own = _additive(table)
@@ -40,7 +40,7 @@ def taken(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], 
     return weighted, own, {"sizes": _sizes(table)}
 
 
-def put(core: Any, part: Part, start: Any) -> None:
+def put_copies(core: Any, part: Part, start: Any) -> None:
     """Let the copies be those of all shards."""
     table, scores = core.table, core.scores
     total = dict(part.added)

@@ -19,14 +19,14 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
 from ellipsoid.ellipsoids import Ellipsoid
+from ellipsoid.representation.table_protocol import Floats
 
-Floats = NDArray[np.float64]
 # Rounding may have moved k by this share of its terms: nothing is called empty, or narrow, by less.
-SLACK = 1e-9
+FUSION_SLACK = 1e-9
 
 
 class Fusion(NamedTuple):
@@ -57,9 +57,9 @@ def fuse(ellipsoids: Sequence[Ellipsoid], weights: ArrayLike | None = None) -> F
             raise ValueError("weights must be one for each ellipsoid, none of them negative, and not all zero")
         shares = shares / shares.sum()
     A, centre, k, size = _fused(shares, centres, inverses)
-    if k < -SLACK * size:
+    if k < -FUSION_SLACK * size:
         return Fusion(None, shares, k)
-    wider = max(k, 0.0) + SLACK * size
+    wider = max(k, 0.0) + FUSION_SLACK * size
     return Fusion(Ellipsoid.from_matrix(centre, wider * np.linalg.inv(A)), shares, k)
 
 

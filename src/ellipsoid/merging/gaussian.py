@@ -31,7 +31,7 @@ ADDED = [
 ]  # fmt: skip
 
 
-def taken(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]:
+def take_gaussian(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]:
     """What a learner knows more than the one that all began with."""
     _check(core)
     inverse, pull = _information(core, core)
@@ -55,7 +55,7 @@ def taken(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], 
     return {}, added, {}
 
 
-def put(core: Any, part: Part, start: Any) -> None:
+def put_gaussian(core: Any, part: Part, start: Any) -> None:
     """Let the learner know what all know."""
     table, added = core.table, part.added
     inverse, pull = added["inverse"], added["pull"]

@@ -12,7 +12,7 @@ from ellipsoid.estimators.ellipsoidal import EllipsoidLearner
 
 from . import copies, gaussian, sums, tables
 from .agreement import check_agreement, check_kind, check_scalers
-from .parts import Part, add, in_pairs
+from .parts import Part, add_two, in_pairs
 
 WEIGHTS = {"mistakes": tallies.MISTAKES, "updates": tallies.UPDATES}
 
@@ -61,12 +61,11 @@ def merge(models: Sequence[Any], *, weights: str = "uniform", start: Any = None)
     check_agreement(models if start is None else [start, *models])
     if len(models) == 1:
         return deepcopy(models[0])
-    parts = [part_of(model, start) for model in models]
+    parts = [contribution(model, start) for model in models]
     shares = coefficients([model._core for model in models], None if start is None else start._core, weights)
-    total = in_pairs(
-        [part if share == 1.0 else part.times(share) for part, share in zip(parts, shares, strict=True)], add
-    )
-    return whole(total, models[0], start, weights)
+    weighted = [part if share == 1.0 else part.times(share) for part, share in zip(parts, shares, strict=True)]
+    total = in_pairs(weighted, add_two)
+    return put_together(total, models[0], start, weights)
 
 
 def same_width(models: list[Any]) -> list[Any]:
@@ -100,36 +99,37 @@ def shares(counts: list[float]) -> list[float]:
     return counts if any(counts) else [1.0] * len(counts)
 
 
-def part_of(model: Any, start: Any = None) -> Part:
+def contribution(model: Any, start: Any = None) -> Part:
     """What a model that began as ``start`` contributes."""
     core, began = model._core, None if start is None else start._core
-    own = sums.taken(core, began)
-    room = _room(core)
-    weighted, added, largest = room.taken(core, began)
+    own = sums.take_sums(core, began)
+    weighted, added, largest = _ways(core)[0](core, began)
     added = {**own["added"], **added, **_class_counts(core, began)}
     return Part(1, 1.0, {**own["weighted"], **weighted}, added, {**own["largest"], **largest}, own["heaviest"])
 
 
-def _room(core: Any) -> Any:
+def _ways(core: Any) -> tuple[Any, Any]:
+    """How a learner of this kind gives what it contributes, and takes what all have contributed."""
     if isinstance(core, CopiesLearner):
-        return copies
-    return gaussian if isinstance(core, EllipsoidLearner) else tables
+        return copies.take_copies, copies.put_copies
+    if isinstance(core, EllipsoidLearner):
+        return gaussian.take_gaussian, gaussian.put_gaussian
+    return tables.take_tables, tables.put_tables
 
 
-def whole(part: Part, like: Any, start: Any, weights: str = "uniform", cap: float = 1.0) -> Any:
+def put_together(part: Part, like: Any, start: Any, weights: str = "uniform", cap: float = 1.0) -> Any:
     """The model of all shards, ``like`` being one of theirs, and ``start`` that of all."""
     model = deepcopy(like if start is None else start)
     core, began = model._core, None if start is None else start._core
-    room = _room(core)
     core.split |= bool(part.largest["split"][0])
-    sums.put(core, part, began, weights, cap)
+    sums.put_sums(core, part, began, weights, cap)
     if "classes" in part.added:
         counted = part.added["classes"]
         if began is not None:
             counted = counted + np.array([began.counts.get(label, 0) for label in core.labels.values], dtype=float)
         known = dict(zip(core.labels.values, counted.astype(int).tolist(), strict=True))
         core.counted = known, core.rounds, []
-    room.put(core, part, began)
+    _ways(core)[1](core, part, began)
     return model
 
 

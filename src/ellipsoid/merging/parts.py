@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from ellipsoid.representation.table_protocol import Floats
+
 Item = TypeVar("Item")
 
 
@@ -41,7 +41,7 @@ class Part(NamedTuple):
         return self.weighted[name] / self.coefficient
 
 
-def add(left: Part, right: Part) -> Part:
+def add_two(left: Part, right: Part) -> Part:
     """The part of both."""
     return Part(
         left.shards + right.shards,

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.certificates import drift
-from ellipsoid.certificates.mixed import COUNTS, LARGEST, MIX, SUMS, Mixed, sums_of_all
+from ellipsoid.certificates.mixed import COUNTS, LARGEST_SLOTS, MIX, SUMS, Mixed, sums_of_all
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.window.table import WindowTable
 
 from .parts import Floats, Part
 
 # Roundings of a merge beside one for each shard.
-FEW = 8.0
+MERGE_ROUNDINGS = 8.0
 
 
-def settled(core: Any) -> Floats:
+def final_sums(core: Any) -> Floats:
     """The tally of a learner, with the multipliers of a window that are about to become final."""
     tally: Floats = core.tally.copy()
     if isinstance(core.table, WindowTable):
@@ -26,12 +26,12 @@ def settled(core: Any) -> Floats:
     return tally
 
 
-def taken(core: Any, start: Any) -> dict[str, dict[str, Floats]]:
+def take_sums(core: Any, start: Any) -> dict[str, dict[str, Floats]]:
     """What the sums of a learner contribute; ``start`` is the learner that all shards began with, or None."""
-    tally, mixed = settled(core), core.mixed
+    tally, mixed = final_sums(core), core.mixed
     apart = np.zeros(tallies.SIZE) if mixed is None else mixed.apart
     whole = sums_of_all(core) + (tally - core.tally)
-    before = np.zeros(tallies.SIZE) if start is None else sums_of_all(start) + (settled(start) - start.tally)
+    before = np.zeros(tallies.SIZE) if start is None else sums_of_all(start) + (final_sums(start) - start.tally)
     own = mixed if start is None else None
     known = drift.known(core.tally) and drift.known(core.tally, tallies.HELD)
     return {
@@ -42,7 +42,7 @@ def taken(core: Any, start: Any) -> dict[str, dict[str, Floats]]:
             "unknown": np.array([0.0 if known else 1.0]),
         },
         "largest": {
-            "tally": tally[LARGEST], "split": np.array([float(core.split)]),
+            "tally": tally[LARGEST_SLOTS], "split": np.array([float(core.split)]),
             "mixed": np.array(
                 [own.factor, own.update_factor, own.operations, own.rounds, own.cap] if own is not None
                 else [1.0, 1.0, 0.0, 0.0, 1.0]
@@ -57,7 +57,7 @@ def before_counts(start: Any) -> Floats:
     return np.zeros(len(COUNTS)) if start is None else start.tally[COUNTS]
 
 
-def put(core: Any, part: Part, start: Any, weights: str, cap: float) -> None:
+def put_sums(core: Any, part: Part, start: Any, weights: str, cap: float) -> None:
     """Let the learner, a copy of one of the shards' or of their start, have the sums of all."""
     past = None if start is None else start.mixed
     largest = part.largest["mixed"]
@@ -70,9 +70,9 @@ def put(core: Any, part: Part, start: Any, weights: str, cap: float) -> None:
     apart[[tallies.PUSH, tallies.LOSS2, tallies.PATH]] = np.maximum(
         0.0, apart[[tallies.PUSH, tallies.LOSS2, tallies.PATH]]
     )
-    tally[LARGEST] = part.largest["tally"]
+    tally[LARGEST_SLOTS] = part.largest["tally"]
     alpha = float(part.heaviest["alpha"][0]) / part.coefficient
-    tally[tallies.LARGEST] = alpha if start is None else max(alpha, float(settled(start)[tallies.LARGEST]))
+    tally[tallies.LARGEST] = alpha if start is None else max(alpha, float(final_sums(start)[tallies.LARGEST]))
     if part.added["unknown"][0] > 0.0:
         tally[[tallies.PATH, tallies.HELD]] = drift.UNKNOWN_WAY
         apart[[tallies.PATH, tallies.HELD]] = 0.0
@@ -89,7 +89,7 @@ def put(core: Any, part: Part, start: Any, weights: str, cap: float) -> None:
         kind=MIX,
         factor=factor if past is None else max(past.factor, factor),
         update_factor=update_factor if past is None else max(past.update_factor, update_factor),
-        operations=shards + FEW + (float(largest[2]) if past is None else past.operations),
+        operations=shards + MERGE_ROUNDINGS + (float(largest[2]) if past is None else past.operations),
         cap=max(cap, float(largest[4])) if past is None else max(cap, past.cap),
         apart=apart,
     )

@@ -1,8 +1,7 @@
 """How the hypotheses of shards are mixed: in the dual space of the learner, theta for a link, the weights elsewhere.
 
-``taken`` gives of a table what is weighted and what is added; ``put`` makes of the mixture a table that learns on.
-``sums`` below are sums of hypotheses over rounds, of which an average is made; ``rounds`` is by how many they are to be
-divided when all is put together.
+``take_tables`` gives what a learner contributes, weighted and added; ``put_tables`` makes of the mixture a table that
+learns on. ``sums`` below are sums of hypotheses over rounds, of which an average is made, over ``rows`` of them.
 """
 
 from typing import Any
@@ -24,14 +23,14 @@ from .parts import Floats, Part
 Taken = tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]
 
 
-def summed(core: Any) -> Floats:
+def sum_of_hypotheses(core: Any) -> Floats:
     """The sum of the hypotheses of all rounds, of which the average is one over their number."""
     rounds = core.rounds
     total: Floats = rounds * core.table.weights(core.scores, rounds)
     return total
 
 
-def taken(core: Any, start: Any) -> Taken:
+def take_tables(core: Any, start: Any) -> Taken:
     """What a learner's table contributes, weighted, added, and the largest; ``start`` is where it began, or None."""
     table, scores = core.table, core.scores
     if isinstance(table, LinkTable):
@@ -51,13 +50,13 @@ def taken(core: Any, start: Any) -> Taken:
         added["skipped"] = np.array([table.numbers[SKIPPED] - before])
     if core.average:
         goal = table.goal if isinstance(table, ScaledTable) else 1.0
-        added["sums"] = summed(core) / goal
+        added["sums"] = sum_of_hypotheses(core) / goal
         if start is not None and start.rounds:
-            added["sums"] -= summed(start) / (start.table.goal if isinstance(table, ScaledTable) else 1.0)
+            added["sums"] -= sum_of_hypotheses(start) / (start.table.goal if isinstance(table, ScaledTable) else 1.0)
     return weighted, added, {}
 
 
-def put(core: Any, part: Part, start: Any) -> None:
+def put_tables(core: Any, part: Part, start: Any) -> None:
     """Let the learner, whose tally is the mixed one already, hold the mixture."""
     W, scores, rounds = part.mean("W"), core.scores, core.rounds
     by_class, width = core.table.by_class, core.width
@@ -84,7 +83,7 @@ def put(core: Any, part: Part, start: Any) -> None:
     else:
         linear._oriented(linear.W)[:scores, : 1 + width] = W
     if core.average:
-        # Of a table with a scale U alone holds what was summed, with the sign turned.
+        # Of a table with a scale U alone holds what was sum_of_hypotheses, with the sign turned.
         U = -rounds * mean if isinstance(table, ScaledTable) else rounds * (W - mean)
         linear._oriented(linear.U)[:scores, : 1 + width] = U
     if isinstance(table, ScaledTable):
