@@ -99,6 +99,7 @@ def test_every_promise_names_tests_that_exist():
 SHARED_NAMES = {
     "load": "ellipsoid.load reads a model, ellipsoid.datasets.load a data set",
     "command": "each file of the command line adds one",
+    "compare": "ellipsoid.compare here, ellipsoid.distributed.compare on a cluster",
     "Table": "a report's table of figures, and the table of weights that a learner asks",
 }
 

@@ -45,9 +45,11 @@ _EXPORTS = {
     "Winnow": "ellipsoid.estimators",
     "compare": "ellipsoid.evaluate",
     "datasets": "ellipsoid.streams",
+    "distributed": "ellipsoid",
     "export_onnx": "ellipsoid.estimators.onnx",
     "feasible_point": "ellipsoid.convex",
     "load": "ellipsoid.estimators",
+    "merge": "ellipsoid.merging",
     "minimize": "ellipsoid.convex",
     "open_stream": "ellipsoid.streams.opening",
     "prequential": "ellipsoid.evaluate",
@@ -55,6 +57,7 @@ _EXPORTS = {
 
 # Type checkers and editors do not run __getattr__: they read this block; a test holds it equal to _EXPORTS.
 if TYPE_CHECKING:
+    from ellipsoid import distributed as distributed
     from ellipsoid.batch import BayesPointMachine as BayesPointMachine
     from ellipsoid.batch import EllipsoidalSVC as EllipsoidalSVC
     from ellipsoid.batch.problem import NotSeparable as NotSeparable
@@ -93,9 +96,13 @@ if TYPE_CHECKING:
     from ellipsoid.estimators.scalers import UnitNorm as UnitNorm
     from ellipsoid.evaluate import compare as compare
     from ellipsoid.evaluate import prequential as prequential
+    from ellipsoid.merging import merge as merge
     from ellipsoid.streams import datasets as datasets
     from ellipsoid.streams.opening import open_stream as open_stream
     from ellipsoid.streams.words import LineError as LineError
+
+# Names that are modules themselves: they are imported as such, so that their packages need not re-export them.
+MODULES = ("datasets", "distributed")
 
 __all__ = ["__version__", *_EXPORTS]  # noqa: PLE0604 - the names are strings, all of them
 
@@ -104,8 +111,7 @@ def __getattr__(name: str) -> Any:
     if name not in _EXPORTS:
         raise AttributeError(f"module 'ellipsoid' has no attribute {name!r}")
     home = _EXPORTS[name]
-    # A name that is itself a module (datasets) is imported as one, so that its package need not re-export it.
-    value = import_module(f"{home}.{name}") if name == "datasets" else getattr(import_module(home), name)
+    value = import_module(f"{home}.{name}") if name in MODULES else getattr(import_module(home), name)
     globals()[name] = value
     return value
 

@@ -198,6 +198,6 @@ def test_a_long_line_is_not_paid_for_by_all_that_follow(block_size):
     assert y.tolist() == [1, 2] + [3] * 500
 
 
-def test_threads_must_be_positive():
-    with pytest.raises(ValueError, match="threads must be positive, got 0"):
-        read(b"1 1:1\n", threads=0)
+def test_threads_must_not_be_negative():
+    with pytest.raises(ValueError, match="threads must not be negative, got -1"):
+        read(b"1 1:1\n", threads=-1)

@@ -31,6 +31,7 @@ from ellipsoid.engine import tally as tallies
 
 from . import drift
 from .certificate import Certificate
+from .mixed import MIX, Mixed, weighted_count
 from .rounding import Number, Span, as_span, length, lost, product
 
 
@@ -39,7 +40,7 @@ class Run(NamedTuple):
 
     ``blocks`` is 2 where an example moves two rows (K > 2), else 1; ``split`` says that it was a binary run at first.
     ``terms`` is how many products a score sums up. With a kernel (``expansion``) weights and comparator are both the
-    length of the hypothesis, kept from update to update.
+    length of the hypothesis, kept from update to update. ``mixed``: sums of shards, weighted.
     """
 
     tally: NDArray[np.float64]
@@ -49,16 +50,38 @@ class Run(NamedTuple):
     split: bool
     terms: int = 0
     expansion: bool = False
+    mixed: Mixed | None = None
 
     @property
     def updates(self) -> int:
-        """Rounds that changed the hypothesis."""
-        return int(self.tally[tallies.UPDATES])
+        """Rounds that changed the hypothesis; mixings round as so many would."""
+        return int(self.tally[tallies.UPDATES] + (0.0 if self.mixed is None else self.mixed.operations))
+
+    def count(self, slot: int) -> Span:
+        """A count, weighted as the shards are."""
+        if self.mixed is None or self.mixed.kind != MIX:
+            return Span.exactly(float(self.tally[slot]))
+        return weighted_count(self.mixed, self.tally, slot)
 
     @property
-    def mistakes(self) -> int:
+    def mistakes(self) -> float:
         """Rounds with margin <= 0."""
-        return int(self.tally[tallies.MISTAKES])
+        return int(self.tally[tallies.MISTAKES]) if self.mixed is None else self.count(tallies.MISTAKES).low
+
+    def steps(self, slot: int = tallies.UPDATES) -> float:
+        """The number of unit steps: of updates, or of parts; rounded up where shards have weights."""
+        return int(self.tally[slot]) if self.mixed is None else self.count(slot).high
+
+    @property
+    def farther(self) -> float:
+        """How many times as far as the mixture one shard may have gone, 1 where there is but one."""
+        if self.mixed is None:
+            return 1.0
+        whole = [(float(self.tally[k]), self.count(k).low) for k in (tallies.UPDATES, tallies.PARTS)]
+        whole += [
+            (float(self.tally[k] + self.mixed.apart[k]), float(self.tally[k])) for k in (tallies.PUSH, tallies.PATH)
+        ]
+        return max(1.0, *(far / own if own > 0.0 else inf for far, own in whole if far > 0.0))
 
     @property
     def radius2(self) -> Span:
@@ -82,7 +105,8 @@ class Run(NamedTuple):
         """Sum of the weights of the mistakes, rounded down."""
         if not self.weighed:
             return self.mistakes
-        return Span.about(self.mistakes + float(self.tally[tallies.EXCESS]), 2 * self.mistakes + 2).low
+        terms = 2.0 * float(self.tally[tallies.MISTAKES]) + 2.0
+        return Span.about(self.mistakes + float(self.tally[tallies.EXCESS]), terms).low
 
     @property
     def push(self) -> Span:
@@ -114,9 +138,8 @@ class Run(NamedTuple):
         way = push * sqrt(2.0 * self.radius2.high)
         if drift.known(self.tally):
             # Rows of the largest norm may be few.
-            way = min(
-                way, 2.0 * float(self.tally[tallies.PATH]) * (1.0 + lost(self.terms + float(self.tally[tallies.STEPS])))
-            )
+            path = float(self.tally[tallies.PATH]) + (0.0 if self.mixed is None else self.mixed.apart[tallies.PATH])
+            way = min(way, 2.0 * path * (1.0 + lost(self.terms + self.updates + float(self.tally[tallies.STEPS]))))
         return way
 
     def strayed(self, reach: float, push: float) -> float:
@@ -130,6 +153,8 @@ class Run(NamedTuple):
         ``push`` is the sum of the steps; ``most`` is what that squared norm can have come to but for rounding.
         """
         # No weights were ever longer than the sum of all steps; that bound is improved by what follows from it.
+        farther = self.farther
+        push, most = push * farther, most * farther
         way = self.way(push)
         reach, spilled = way * (1.0 + 1e-9), inf
         for _ in range(4):
@@ -149,7 +174,8 @@ class Run(NamedTuple):
 
     def on_mistakes(self, bound: float) -> float:
         """A bound on mistakes that update; a zero row is a mistake that nothing can learn from."""
-        return bound if self.tally[tallies.ZEROS] == 0.0 and self.mistakes <= self.updates else inf
+        answered = self.tally[tallies.MISTAKES] <= self.tally[tallies.UPDATES]
+        return bound if self.tally[tallies.ZEROS] == 0.0 and answered else inf
 
 
 # How much less than the best step of MIRA a step may lower the distance, as a share of that.
@@ -161,10 +187,11 @@ MISTAKES_TOLD = {False: "mistakes", True: "weighted mistakes"}
 CONDITION = "U has a positive average margin on the updates; R is the largest norm of an update's row"
 
 
-def perceptron(run: Run, margin: float, pushes: float) -> list[Certificate]:
+def perceptron(run: Run, margin: float, pushes: float, part: int = tallies.UPDATES) -> list[Certificate]:
     """Updates <= |U|^2 (c R^2 + 2 margin) / g^2, g the average margin of U on the updates; c = 1 binary, 2 multiclass.
 
-    ``pushes`` is the number of unit steps: updates, or single learners' updates for one-vs-rest; or the sum of weights.
+    ``pushes`` is the number of unit steps: updates, or single learners' updates for one-vs-rest (``part`` is which of
+    the two); or the sum of weights.
     """
     # One-vs-rest was one-vs-rest before, too: the same margin, a part for each of the two rows.
     softer = 2.0 * (2.0 if run.split and run.blocks == 2 else 1.0)
@@ -180,8 +207,8 @@ def perceptron(run: Run, margin: float, pushes: float) -> list[Certificate]:
         if average.low > 0.0:
             bound = ((grown / float(pushes)).root() / average).square().high
     # The sum of the updates' rows is W but for what each update has rounded away.
-    strayed = 4.0 * lost(3) * (run.updates * reach + run.way(2.0 * pushes))
-    told = run.push.low if run.weighed else pushes
+    strayed = 4.0 * lost(3) * (run.updates * reach + run.way(2.0 * pushes * run.farther))
+    told = run.push.low if run.weighed else pushes if run.mixed is None else run.count(part).low
     return [
         Certificate("weighted updates" if run.weighed else "updates", told, bound if pushes else 0.0, CONDITION),
         Certificate(MISTAKES_TOLD[run.weighed], run.weighted_mistakes, run.on_mistakes(bound) if pushes else spotless,

@@ -21,7 +21,10 @@ from collections.abc import Callable
 from math import inf
 from typing import NamedTuple
 
+from ellipsoid.engine import tally as tallies
+
 from .certificate import Certificate
+from .mixed import DUAL, Mixed
 from .rounding import LINE, Number, Span, as_span
 
 GOLDEN = 0.6180339887498949
@@ -214,7 +217,7 @@ def _step(kind: str, margin: float, C: float, curvature: float) -> float:
     return C
 
 
-def gains(dual: Dual, gain: float, mistakes: int, *, never_falls: bool) -> Certificate:
+def gains(dual: Dual, gain: float, mistakes: float, *, never_falls: bool) -> Certificate:
     """Certificate 5: the increases on mistakes, lambda_t M, are a part of D where no round lowers it.
 
     Rounding may let a round lower it, and make an increase look larger than it is, all rounds together by no more than
@@ -226,7 +229,7 @@ def gains(dual: Dual, gain: float, mistakes: int, *, never_falls: bool) -> Certi
     return Certificate("dual increase on mistakes", observed, bound, condition)
 
 
-def mistakes(dual: Dual, comparator: Comparator, count: int, increase: float, condition: str) -> Certificate:
+def mistakes(dual: Dual, comparator: Comparator, count: float, increase: float, condition: str) -> Certificate:
     """M <= (F(U) + sum alpha (margin - U's margin)) / increase, as every mistake adds at least ``increase`` > 0."""
     if count == 0:
         return Certificate("mistakes", 0, 0.0, condition)
@@ -254,3 +257,22 @@ def fixed_mistakes(dual: Dual, comparator: Comparator, curvature: Span, quadrati
         return ((curvature + spilled) / average / average).high
     spare = (comparator.size * average - 0.5 * dual.C * curvature) * dual.C
     return ((comparator.complexity + dual.lost) / spare).high if spare.low > 0.0 else inf
+
+
+def primal_of(mixed: Mixed | None, rounds: int) -> float:
+    """The objective of the weights on all rows, where it was measured and nothing was learned since."""
+    known = mixed is not None and mixed.kind == DUAL and rounds == mixed.apart[tallies.ROUNDS]
+    return mixed.primal if mixed is not None and known else inf
+
+
+def gap_of(dual: Dual, mixed: Mixed | None, rounds: int) -> float:
+    """By how much the objective of the weights on all rows can exceed the least there is; infinite if nobody knows."""
+    return (as_span(primal_of(mixed, rounds)) - dual.value).high
+
+
+def of_all_rows(dual: Dual, mixed: Mixed, rounds: int) -> list[Certificate]:
+    """A dual solution over all rows of all shards: its value, and that of its weights; the optimum lies between."""
+    condition = (
+        "always: the bound is |w|^2 / 2 + C times the loss of these weights on all rows, no others have less than D"
+    )
+    return [Certificate("dual objective of all rows", dual.value.low, primal_of(mixed, rounds), condition)]

@@ -30,7 +30,7 @@ from .rounding import Span, as_span
 class Multiplied(NamedTuple):
     """The numbers of a run: ``growth`` is c kappa; the rest as above."""
 
-    updates: int
+    updates: float
     eta: float
     margin: float
     growth: Span
@@ -38,7 +38,7 @@ class Multiplied(NamedTuple):
     lost: float
 
 
-def winnow(run: Multiplied, comparator: Comparator, *, mistakes: int, zeros: bool) -> list[Certificate]:
+def winnow(run: Multiplied, comparator: Comparator, *, mistakes: float, zeros: bool) -> list[Certificate]:
     """The comparator lies in the domain of F, or its complexity is infinite."""
     bound = inf if run.updates else 0.0
     if run.updates and comparator.inside and comparator.complexity.low < inf:

@@ -84,8 +84,12 @@ def _spans(run: GaussianRun, u: MeasuredComparator, r: float) -> tuple[Span, Spa
     return whole * r, pull * r
 
 
-def arow_mistakes(run: GaussianRun, u: MeasuredComparator, r: float) -> Certificate:
-    """AROW and SOP: the bound of the average margin."""
+def arow_mistakes(run: GaussianRun, u: MeasuredComparator, r: float, measured: bool = False) -> Certificate:
+    """AROW and SOP: the bound of the average margin.
+
+    Of shards that were added up r w'S^{-1}w is ``measured``, which L + U bounds on one stream: |<u, h>| is at most the
+    product of the lengths of u and of h, wherever they come from.
+    """
     condition = "u has a positive average margin on the updates; no mistake without an update"
     whole, pull = _spans(run, u, r)
     if run.mistakes == 0:
@@ -94,6 +98,8 @@ def arow_mistakes(run: GaussianRun, u: MeasuredComparator, r: float) -> Certific
         bound = inf
     else:
         grown = Span.about(run.log_shrunk, run.updates + 16.0) + Span.exactly(run.margin_updates)
+        if measured:
+            grown = Span.within(u.own, 2.0 * run.uncertain * u.own) * r
         grown = grown.widened(4.0 * run.uncertain * (run.updates + 1.0))
         bound = ((whole * grown).root() * run.updates / pull - run.margin_updates).high
     return Certificate("mistakes", run.mistakes, bound, condition)

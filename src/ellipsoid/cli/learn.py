@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from .ahead import compile_ahead
+from .apart import apart_options, is_apart, learn_apart
 from .reading import KEPT, Inputs, named_set, reading_options, with_kept
 from .startup import import_libraries
 from .summary import parameter_of, show
@@ -42,6 +43,7 @@ from .summary import parameter_of, show
 @click.option("--test-then-train", "curve", is_flag=True, help="Show the error of the predictions on the way.")
 @click.option("--validate", metavar="DATA", help="Show the error on these rows after learning.")
 @click.option("--progress", is_flag=True, help="Say on stderr how far it is, also where that is no terminal.")
+@apart_options
 def command(**options: Any) -> None:
     """Learn DATA online: predict each row, then learn it.
 
@@ -63,6 +65,9 @@ def command(**options: Any) -> None:
 
         need_matplotlib()
     _check_folders(options)
+    if is_apart(options):
+        learn_apart(options)
+        return
     model, record = _model(options)
     _check_task(model, options["task"])
     run = _Run(model, options, _position(options, record), every)
@@ -81,7 +86,7 @@ def _check_folders(options: dict[str, Any]) -> None:
     """Refuse before hours of learning what could not be written after them."""
     from ellipsoid.streams.atomic import check_folder
 
-    for name in ("target", "plot"):
+    for name in ("target", "plot", "checkpoint"):
         if options[name]:
             check_folder(options[name])
 

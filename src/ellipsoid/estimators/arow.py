@@ -70,7 +70,18 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
             dropped = r / float(np.exp(numbers[slots.LOG_SCALE])) * float(numbers[slots.DROPPED])
             return [second_order.arow_squares(run, u, r, dropped)]
         margin = second_order.gaussian_margin(run, u, run.updates / r, positive=True)
-        return [second_order.arow_mistakes(run, u, r), second_order.arow_squares(run, u, r), margin]
+        mixed = learner.mixed
+        if mixed is None:
+            return [second_order.arow_mistakes(run, u, r), second_order.arow_squares(run, u, r), margin]
+        # Each shard's losses are held against a start of its own; what was learned since has no such sum.
+        since = learner.tally[tallies.UPDATES] > mixed.apart[tallies.UPDATES]
+        starts = (mixed.factor - 1.0) * r / float(np.exp(numbers[slots.LOG_SCALE]))
+        squares = second_order.arow_squares(run, u, r, starts)
+        return [
+            second_order.arow_mistakes(run, u, r, measured=True),
+            squares._replace(bound=inf) if since else squares,
+            margin,
+        ]
 
 
 @declared

@@ -342,8 +342,11 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         """
         core = self._learned()
         if comparator is None:
-            return self._bounds(core, np.array(core.table.weights(core.scores, 0)))
-        return self._bounds(core, comparator_rows(comparator, Learner.functions(core, len(core.labels)), core.width))
+            held = np.array(core.table.weights(core.scores, 0))
+        else:
+            held = comparator_rows(comparator, Learner.functions(core, len(core.labels)), core.width)
+        found = self._bounds(core, held)
+        return found if core.mixed is None else core.mixed.tell(found, core.tally)
 
     # -- files -------------------------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, drift, dual
 from ellipsoid.certificates.certificate import unproved
+from ellipsoid.certificates.mixed import DUAL, counted, roundings, sums_of_all
 from ellipsoid.certificates.rounding import Span, lost
 from ellipsoid.engine import tally as tallies
 from ellipsoid.links.functions import BALANCED, NORM, SIMPLEX, Link
@@ -87,8 +88,8 @@ class DualLearner(Learner):
     def steps(self) -> int:
         """How many alphas there may have been; one-vs-rest does not count those of zero rows."""
         if self.one_vs_rest:
-            return 2 + self.rounds * max(1, len(self.labels))
-        return 2 + int(self.tally[tallies.UPDATES] + self.tally[tallies.ZEROS])
+            return 2 + self.rounds * max(1, len(self.labels)) + int(roundings(self))
+        return 2 + int(self.tally[tallies.UPDATES] + self.tally[tallies.ZEROS] + roundings(self))
 
     @property
     def curvature(self) -> Span:
@@ -99,10 +100,15 @@ class DualLearner(Learner):
 
     def rounding_loss(self) -> drift.Lost:
         """What rounding can have done to the run."""
-        rule, tally, link = self.rule, self.tally, self.link
+        rule, tally, link = self.rule, sums_of_all(self), self.link
         weight, terms = float(tally[tallies.WEIGHT]), 2.0 + self.width
         if not link.quadratic:
             return rounding_behind_link(tally, link, terms, rule.goal)
+        if self.mixed is not None and self.mixed.kind == DUAL:
+            # Every multiplier has moved again and again.
+            path, sway, held = (float(tally[slot]) for slot in (tallies.PATH, tallies.SWAY, tallies.HELD))
+            again = drift.Way(2.0 * path, sway + weight, float(tally[tallies.STEPS]), terms, rule.goal, held)
+            return drift.quadratic(again, 4.0 * path * path)
         # The p-norm of a row is at most the root of its curvature.
         curvature = self.curvature.high
         path = weight * float(np.sqrt(curvature))
@@ -110,7 +116,9 @@ class DualLearner(Learner):
             # Rows of the largest curvature may be few. (Exact steps behind a link are longer than those asked for.)
             path = min(path, 2.0 * float(tally[tallies.PATH]) * (1.0 + lost(self.steps + self.width)))
         way = drift.Way(path=path, sway=weight, steps=self.steps, terms=terms, goal=rule.goal)
-        if rule.step_kind == dual_ascent.FIXED_STEP:
+        if rule.step_kind != dual_ascent.EXACT_STEP and self.mixed is not None:
+            most = path * path
+        elif rule.step_kind == dual_ascent.FIXED_STEP:
             most = weight * max(rule.cap, float(tally[tallies.LARGEST])) * curvature
         else:
             most = (
@@ -230,6 +238,12 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
         """D: whatever the weights, their complexity and C times their loss on all examples so far are no less."""
         return float(self._fitted("dual_objective_").solution().objective)
 
+    @property
+    def duality_gap_(self) -> float:
+        """How much more the objective of the weights is than that of any other, at most; of ``merge="dual"`` alone."""
+        core = self._fitted("duality_gap_")
+        return dual.gap_of(core.solution(), core.mixed, core.rounds)
+
     def least_loss(self, norm: float = 1.0) -> float:
         """All weights of at most this norm (dual to the link's) have suffered at least this much loss so far."""
         return dual.least_loss(self._learned().solution(), positive("norm", norm, zero=True))
@@ -248,6 +262,8 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
                 lambda s: link.conjugate(s * theta),
                 lambda s: conjugate_error(link, s * theta) + s * adrift,
             )
+        if learner.mixed is not None and learner.mixed.kind == DUAL:
+            return [*found, *dual.of_all_rows(run, learner.mixed, learner.rounds)]
         return [*found, *self._of_mistakes(learner, run, comparator_of(link, theta, link.fitted(w)))]
 
     def _of_mistakes(self, learner: DualLearner, run: dual.Dual, fitted: dual.Comparator) -> list[Certificate]:
@@ -268,12 +284,13 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
         if tally[tallies.ZEROS] > 0.0 and rule.cap == inf:
             increase = 0.0
         condition = "kappa(x) at most the largest one of an update; finite where that promises an increase a mistake"
-        bound = dual.mistakes(run, fitted, self.mistakes_, increase, condition)
+        mistakes = counted(learner)
+        bound = dual.mistakes(run, fitted, mistakes, increase, condition)
         if fixed:
             bound = bound._replace(bound=min(bound.bound, dual.fixed_mistakes(run, fitted, curvature, link.quadratic)))
         if tally[tallies.WEIGHED]:
             bound = unproved([bound])[0]
-        return [dual.gains(run, gain, self.mistakes_, never_falls=never_falls), bound]
+        return [dual.gains(run, gain, mistakes, never_falls=never_falls), bound]
 
 
 def refuse_third_label(learner: Learner, known: list[Any], labels: Any) -> None:

@@ -77,3 +77,15 @@ class LearnedAttributes:
     def updates_(self) -> int:
         """Examples that changed the hypothesis."""
         return int(self._fitted("updates_").tally[tallies.UPDATES])
+
+    @property
+    def shards_(self) -> int:
+        """How many streams were learned apart and put together: 1 where nothing was."""
+        mixed = self._fitted("shards_").mixed
+        return 1 if mixed is None else int(mixed.shards)
+
+    @property
+    def rounds_(self) -> int:
+        """How many times they were put together."""
+        mixed = self._fitted("rounds_").mixed
+        return 0 if mixed is None else int(mixed.rounds)

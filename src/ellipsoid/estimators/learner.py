@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates.drift import UNKNOWN_WAY
+from ellipsoid.certificates.mixed import Mixed
 from ellipsoid.engine import CSR, NO_WEIGHTS, Binary, Dense, Multiclass, MultiLabel, OneVsRest, entry, learn, scores_of
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
@@ -81,6 +82,7 @@ class Learner:
         self.fast: Any = None
         self.named: Any = None
         self._predictor: tuple[int, Any] | None = None
+        self.mixed: Mixed | None = None  # what is known of shards that it was put together of
         # Is shown the scores of rows before they are learned, where somebody asks for them.
         self.witness: Witness | None = None
 
@@ -373,9 +375,8 @@ class Learner:
 
     def scalars(self) -> dict[str, Any]:
         """What a model file must hold beside arrays and labels."""
-        return {
-            "by_class": self.table.by_class, "closed": self.closed, "split": self.split, "multilabel": self.multilabel,
-        }  # fmt: skip
+        told = ("closed", "split", "multilabel")
+        return {"by_class": self.table.by_class, **{name: getattr(self, name) for name in told}}
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         """Take back what a model file holds."""

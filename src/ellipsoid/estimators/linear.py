@@ -29,7 +29,7 @@ def run_of(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:
     blocks, expansion = 1 if learner.scores == 1 else 2, isinstance(learner, ExpansionLearner)
     # A score of an expansion sums kernel values of all updates, each made of products of all features.
     terms = 1 + learner.width + (int(learner.tally[tallies.UPDATES]) if expansion else 0)
-    return additive.Run(learner.tally, weights, comparator, blocks, learner.split, terms, expansion)
+    return additive.Run(learner.tally, weights, comparator, blocks, learner.split, terms, expansion, learner.mixed)
 
 
 @declared
@@ -83,10 +83,10 @@ class Perceptron(WeightParameters, BudgetClassifier):
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         run = run_of(learner, comparator)
         if learner.one_vs_rest and learner.scores > 1:
-            parts = int(learner.tally[tallies.PARTS])
-            found = additive.perceptron(run._replace(blocks=1), learner.rule.margin, parts)
+            parts = run.steps(tallies.PARTS)
+            found = additive.perceptron(run._replace(blocks=1), learner.rule.margin, parts, tallies.PARTS)
             return unproved(found) if run.weighed else found
-        return additive.perceptron(run, learner.rule.margin, run.push.high if run.weighed else run.updates)
+        return additive.perceptron(run, learner.rule.margin, run.push.high if run.weighed else run.steps())
 
 
 @declared

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, drift, dual
 from ellipsoid.certificates.certificate import unproved
+from ellipsoid.certificates.mixed import DUAL, counted, roundings, sums_of_all
 from ellipsoid.certificates.rounding import Span, length, lost
 from ellipsoid.engine import Dense, entry, learn
 from ellipsoid.engine import tally as tallies
@@ -73,7 +74,7 @@ class Windowed(Learner):
         return dual.Dual(
             margin=self.rule.goal, C=self.rule.cap, weight=float(self.tally[tallies.WEIGHT] + alphas.sum()),
             largest=float(max(self.tally[tallies.LARGEST], alphas.max(initial=0.0))),
-            conjugate=0.5 * norm * norm, norm=norm, terms=self.rounds + 4, drift=apart,
+            conjugate=0.5 * norm * norm, norm=norm, terms=self.rounds + 4 + int(roundings(self)), drift=apart,
             blurred=apart * (norm + apart) + norm * norm * lost(4), lost=off.lost,
         )  # fmt: skip
 
@@ -85,7 +86,7 @@ class Windowed(Learner):
 
     def rounding_loss(self) -> drift.Lost:
         """What rounding can have done to the run."""
-        tally = self.tally
+        tally = sums_of_all(self)
         path, steps = float(tally[tallies.PATH]), float(tally[tallies.STEPS])
         if not drift.known(tally):
             return drift.UNKNOWN
@@ -238,6 +239,12 @@ class OnlineSVM(WeightParameters, KernelClassifier):
         """The dual: no weight vector has a smaller ``|w|^2 / 2 + C`` (sum of its losses on the stream so far)."""
         return float(self._fitted("dual_objective_").solution().objective)
 
+    @property
+    def duality_gap_(self) -> float:
+        """How much more the objective of the weights is than that of any other, at most; of ``merge="dual"`` alone."""
+        core = self._fitted("duality_gap_")
+        return dual.gap_of(core.solution(), core.mixed, core.rounds)
+
     def least_loss(self, norm: float = 1.0) -> float:
         """All weights of at most this norm have suffered at least this much loss so far."""
         return dual.least_loss(self._learned().solution(), positive("norm", norm, zero=True))
@@ -253,6 +260,8 @@ class OnlineSVM(WeightParameters, KernelClassifier):
             held = dual.Comparator(run.length, run.length, 0.5 * run.length.square())
         else:
             held = comparator_of(EUCLIDEAN, learner.theta(), comparator)
+        if learner.mixed is not None and learner.mixed.kind == DUAL:
+            return [*dual.running(run, held), *dual.of_all_rows(run, learner.mixed, learner.rounds)]
         increase = dual.least_increase("best", run.margin, run.C, learner.longest)
         if learner.split and learner.scores > 1:
             # The binary rounds were rounds of two rows with half the cap.
@@ -261,10 +270,11 @@ class OnlineSVM(WeightParameters, KernelClassifier):
         if tally[tallies.ZEROS] > 0.0 and np.inf == run.C:
             increase = 0.0
         condition = "|z| at most the largest one of an update; no zero row where C is infinite"
-        mistakes = [dual.mistakes(run, best_multiple(held), self.mistakes_, increase, condition)]
+        count = counted(learner)
+        mistakes = [dual.mistakes(run, best_multiple(held), count, increase, condition)]
         bounds = [
             *dual.running(run, held),
-            dual.gains(run, float(tally[tallies.GAIN]), self.mistakes_, never_falls=True),
+            dual.gains(run, float(tally[tallies.GAIN]), count, never_falls=True),
             *(unproved(mistakes) if tally[tallies.WEIGHED] else mistakes),
         ]
         kernel = self._started_with("kernel")

@@ -15,6 +15,7 @@
     words       the columns of a data frame that hold words; not there without
     conformal   how its sets are made; not there without
     members     of a committee the headers of its members; not there without
+    run         which run over shards it is a checkpoint of, and after which round; not there without
 
 A file is believed only if the learner made from it would be written as the same header and arrays. That one test
 refuses arrays of wrong names, shapes or types and contradictory headers for every learner, those to come included; what
@@ -27,6 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.certificates import mixed
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import StoredArrays
 from ellipsoid.streams.label_kinds import plain
@@ -50,13 +52,13 @@ MOST_ROUNDS = 2.0**53
 OF_THE_MACHINE = ("device", "precision")
 
 KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
-OPTIONAL = {"calibration", "conformal", "words", "members"}
+OPTIONAL = {"calibration", "conformal", "words", "members", "run"}
 
 
-def save(model: Any, path: Any, stream: dict[str, Any] | None = None) -> None:
+def save(model: Any, path: Any, stream: dict[str, Any] | None = None, run: dict[str, Any] | None = None) -> None:
     """Write a learner to ``path``, atomically: a crash leaves the old file whole."""
     header, arrays = describe(model)
-    container.write(path, {**header, "stream": stream}, arrays)
+    container.write(path, {**header, "stream": stream, **({} if run is None else {"run": run})}, arrays)
 
 
 def load(path: Any) -> Any:
@@ -111,6 +113,8 @@ def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     arrays = {"tally": tallies.trimmed(core.tally), **core.table.state(core.scores)}
     if core.class_weight == "balanced":
         arrays["class_counts"] = np.array([core.counts.get(label, 0) for label in core.labels.values], dtype=np.int64)
+    if core.mixed is not None:
+        header["state"]["mixed"], arrays["mixed_tally"] = mixed.describe_mixed(core.mixed), core.mixed.apart
     return header, arrays
 
 
@@ -189,6 +193,8 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     core.restore(header["state"], arrays, labels)
     if core.class_weight == "balanced":
         restored_counts(core, arrays["class_counts"])
+    if "mixed" in header["state"]:
+        core.mixed = mixed.restore_mixed(header["state"]["mixed"], arrays["mixed_tally"])
     core.started = model.get_params(deep=False)
     if header["features"] is not None:
         core.features = {_feature(name): column for column, name in enumerate(_listed(header["features"]))}

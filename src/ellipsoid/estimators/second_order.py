@@ -1,6 +1,6 @@
 """What the learners share that keep a Gaussian over weight vectors: AROW, SOP, CW, SCW and NHERD."""
 
-from math import inf, log
+from math import inf, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from ellipsoid.certificates import Certificate, second_order
+from ellipsoid.certificates.mixed import roundings
 from ellipsoid.certificates.rounding import length
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
@@ -181,6 +182,8 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
         """
         if isinstance(self._fitted("update_rounds_").table, DiagonalTable):
             raise AttributeError("a covariance that is diagonal, or drifts, keeps no list of its updates")
+        if self._core.mixed is not None:
+            raise AttributeError("a model of several shards keeps no list of their updates")
         return super().update_rounds_
 
     def confidence(self, X: Any) -> NDArray[np.float64]:
@@ -247,6 +250,9 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
             (learner.width + 1.0) * learner.scores, cuts, logs, 1.0 + steep,
             cancels=table.form_name in ("sparse", "kernel"),
         )  # fmt: skip
+        if learner.mixed is not None:
+            # The shapes of shards were inverted, added and factored: their condition counts whole, not its root.
+            uncertain *= (1.0 + roundings(learner)) * sqrt(1.0 + steep)
         return second_order.GaussianRun(
             mistakes=int(learner.tally[tallies.MISTAKES]), updates=int(cuts),
             margin_updates=int(numbers[slots.MARGIN_UPDATES]), log_shrunk=-logs,

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, multiplicative
+from ellipsoid.certificates.mixed import counted, sums_of_all
 from ellipsoid.certificates.rounding import Span
 from ellipsoid.engine import Multiclass
 from ellipsoid.engine import tally as tallies
@@ -140,11 +141,11 @@ class Winnow(OnlineClassifier):
         if len(learner.labels) == 2 and len(U) == 1:
             U = _two_rows(learner.link, U)
         off, groups = (
-            rounding_behind_link(tally, learner.link, 2.0 + learner.width, 0.0),
+            rounding_behind_link(sums_of_all(learner), learner.link, 2.0 + learner.width, 0.0),
             len(learner.link.groups(theta)),
         )
         run = multiplicative.Multiplied(
-            updates=int(tally[tallies.UPDATES]), eta=rule.eta, margin=rule.margin, lost=off.lost,
+            updates=counted(learner, tallies.UPDATES), eta=rule.eta, margin=rule.margin, lost=off.lost,
             growth=Span.about(float(tally[tallies.RADIUS2]), 8) * (1.0 if learner.link.joint else 2.0),
             drift=groups * off.drift,
         )  # fmt: skip
@@ -154,7 +155,7 @@ class Winnow(OnlineClassifier):
         held = comparator_of(learner.link, theta, learner.link.fitted(U))
         zeros = bool(tally[tallies.ZEROS] > 0.0)
         return [
-            *multiplicative.winnow(run, held, mistakes=self.mistakes_, zeros=zeros),
+            *multiplicative.winnow(run, held, mistakes=counted(learner), zeros=zeros),
             multiplicative.growth_of_normaliser(run, conjugate),
         ]
 

@@ -43,8 +43,8 @@ class Options:
     ``chunk_rows``
         most rows of a chunk (default: what one block of text holds);
     ``threads``
-        threads that scan text (default: one a processor, at most four, fewer for a short file); nothing else
-        depends on it.
+        threads that scan text (default: one a processor, at most four, fewer for a short file; 0: who asks for
+        rows scans them); nothing else depends on it.
 
     >>> Options(bits=99)
     Traceback (most recent call last):
@@ -87,8 +87,8 @@ class Options:
             raise ValueError(f"skip must not be negative, got {self.skip}")
         if self.chunk_rows is not None and self.chunk_rows < 1:
             raise ValueError(f"chunk_rows must be positive, got {self.chunk_rows}")
-        if self.threads is not None and self.threads < 1:
-            raise ValueError(f"threads must be positive, got {self.threads}")
+        if self.threads is not None and self.threads < 0:
+            raise ValueError(f"threads must not be negative, got {self.threads}")
 
     @property
     def hash_bits(self) -> int:

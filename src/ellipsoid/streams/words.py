@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isfinite
+from typing import Any
 
 from .blocks import TextBlock
 
@@ -18,7 +19,10 @@ class LineError(ValueError):
 
     def __init__(self, name: str, line: int, what: str) -> None:
         super().__init__(f"{name}, line {line}: {what}")
-        self.line, self.what = line, what
+        self.name, self.line, self.what = name, line, what
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.name, self.line, self.what), self.__dict__
 
 
 def token(block: TextBlock, position: int, blanks: bytes = b" \t\r\n") -> str:

@@ -1,0 +1,90 @@
+"""``ellipsoid learn`` beyond one process: the options of shards, and the run over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+# Options of a run over one stream that say nothing of shards.
+ALONE = {"epochs": 1, "shuffle": False, "save_every": None, "plot": None, "curve": False, "weights": None}
+
+
+def apart_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """What can be said of a run over shards."""
+    for option in reversed(
+        (
+            click.option("--scheduler", metavar="ADDRESS", help="Learn in shards, on this Dask cluster."),
+            click.option("--workers", type=click.IntRange(min=1), help="Learn in so many processes here, in shards."),
+            click.option("--shards", type=click.IntRange(min=1), default=16, show_default=True,
+                         help="Parts that are learned apart: two to four for each worker."),
+            click.option("--rounds", type=click.IntRange(min=1),
+                         help="Passes over all shards [default: 5, or 1 where models add up]."),
+            click.option("--merge", "way", type=click.Choice(["auto", "dual"]), default="auto", show_default=True,
+                         help="How models are put together."),
+            click.option("--checkpoint", type=click.Path(dir_okay=False),
+                         help="Write the model of every round to this file; --resume with it goes on."),
+        )
+    ):  # fmt: skip
+        command = option(command)
+    return command
+
+
+def is_apart(options: dict[str, Any]) -> bool:
+    """Is a run over shards asked for?"""
+    return bool(options["scheduler"] or options["workers"])
+
+
+def learn_apart(options: dict[str, Any]) -> None:
+    """Learn DATA in shards, save the model, and show what it is."""
+    from ellipsoid import distributed
+    from ellipsoid.estimators.persist import save
+    from ellipsoid.evaluate.lineup import learner, parameter
+    from ellipsoid.report.table import bound_in_words, number
+    from ellipsoid.streams.datasets import plain_labels
+
+    from .reading import stream_options
+    from .terminal import show_table
+
+    for name, usual in ALONE.items():
+        if options[name] != usual:
+            raise click.UsageError(f"--{name.replace('_', '-')} is not for a run over shards.")
+    if options["scheduler"] and options["workers"]:
+        raise click.UsageError("--scheduler and --workers are two ways to say who learns: give one.")
+    if options["name"] is None:
+        raise click.UsageError("Missing option '--model'.")
+    if options["resume"] and options["checkpoint"] not in (None, options["resume"]):
+        raise click.UsageError("--resume goes on with its own file: leave --checkpoint out, or give the same.")
+    told: dict[str, Any] = stream_options(options)
+    if options["classes"]:
+        told["classes"] = plain_labels([label.strip() for label in options["classes"].split(",")])
+    try:
+        settings = dict(parameter(setting) for setting in options["settings"])
+        chosen = learner(options["name"], settings)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    model = distributed.fit(
+        chosen, list(options["data"]), client=options["scheduler"], workers=options["workers"],
+        shards=options["shards"], rounds=options["rounds"], merge=options["way"], scale=options["scale"],
+        checkpoint=options["resume"] or options["checkpoint"], resume=bool(options["resume"]),
+        validate=options["validate"], progress=lambda line: click.echo(line, err=True), **told,
+    )  # fmt: skip
+    if options["target"]:
+        save(model, options["target"], stream=model.stream_)
+    inner = getattr(model, "learner_", model)
+    lines = [
+        ("learner", repr(model)), ("shards", f"{inner.shards_}, in {max(1, len(model.history_))} rounds"),
+        ("rows", f"{inner.t_:,} learned"),
+        ("mistakes", f"{inner.mistakes_:,}, of the hypotheses of all shards"), ("updates", f"{inner.updates_:,}"),
+    ]  # fmt: skip
+    errors = [each["error"] for each in model.history_ if each["error"] is not None]
+    if errors:
+        lines.append(("validation error", ", ".join(f"{100 * error:.2f} %" for error in errors) + " after each round"))
+    if options["target"]:
+        lines.append(("saved in", options["target"]))
+    show_table(("", ""), lines, words=(0, 1))
+    certificates = [(c.name, number(c.observed), bound_in_words(c, inner.t_), c.holds_if) for c in inner.certificates()]
+    if certificates:
+        click.echo()
+        show_table(("certificate", "observed", "bound", "holds if"), certificates, words=(0, 3))

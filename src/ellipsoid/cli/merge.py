@@ -1,0 +1,81 @@
+"""``ellipsoid merge``: one model file of several that were learned apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .startup import import_libraries
+
+
+@click.command(name="merge")
+@click.argument("models", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False), metavar="MODEL...")
+@click.option("--save", "target", required=True, type=click.Path(dir_okay=False), help="Write the merged model here.")
+@click.option(
+    "--weights", type=click.Choice(["uniform", "mistakes", "updates"]), default="uniform", show_default=True,
+    help="What each model counts: the same, or in proportion to its mistakes or updates.",
+)  # fmt: skip
+@click.option("--validate", metavar="DATA", help="Show the errors on these rows.")
+def command(models: tuple[str, ...], target: str, weights: str, validate: str | None) -> None:
+    """Put the models of several files together, which were learned apart, from different rows of the same kind.
+
+    They must be of one class, with the same parameters, labels and features: announce the labels of each by --classes
+    when it is learned. Prints the certificates that hold for the result.
+    """
+    import_libraries()
+    from ellipsoid.estimators.persist import open_model, save
+    from ellipsoid.merging import merge
+    from ellipsoid.report.table import bound_in_words, number
+    from ellipsoid.streams.atomic import check_folder
+
+    from .learn import error_on
+    from .reading import Inputs
+    from .terminal import show_table
+
+    check_folder(target)
+    opened = [open_model(name) for name in models]
+    position = joined_position(models, [content.header["stream"] for _, content in opened])
+    try:
+        model = merge([model for model, _ in opened], weights=weights)
+    except ValueError as error:
+        raise ValueError(str(error).replace("by classes= at the first call", "by --classes")) from error
+    save(model, target, stream=None if position is None else position.record())
+    lines = [("learner", repr(model)), ("models", f"{len(models)}, of {model.t_:,} rows in all")]
+    if validate:
+        told: dict[str, Any] = {"n_features": model.n_features_in_, "extra": "drop"}
+        if position is not None:
+            told |= {"zero_based": position.zero_based, "bits": position.bits}
+        for name, each in [*zip(models, (model for model, _ in opened), strict=True), ("merged", model)]:
+            own = {**told, "n_features": each.n_features_in_}
+            wrong, count = error_on(each, Inputs((validate,), None if position is None else position.columns, **own))
+            lines.append((f"error of {name}", f"{100 * wrong / max(1, count):.2f} % (of {count:,} rows)"))
+    lines.append(("saved in", target))
+    show_table(("", ""), lines, words=(0, 1))
+    certificates = [(c.name, number(c.observed), bound_in_words(c, model.t_), c.holds_if) for c in model.certificates()]
+    if certificates:
+        click.echo()
+        show_table(("certificate", "observed", "bound", "holds if"), certificates, words=(0, 3))
+
+
+def joined_position(names: tuple[str, ...], records: list[Any]) -> Any:
+    """What the streams of the files were, one after another; None where a file does not tell."""
+    from ellipsoid.evaluate.position import Position
+
+    if any(record is None for record in records):
+        return None
+    found = [Position.read(record) for record in records]
+    first = found[0]
+    for name, other in zip(names[1:], found[1:], strict=True):
+        for what in ("columns", "zero_based", "bits"):
+            if getattr(other, what) != getattr(first, what):
+                raise ValueError(
+                    f"{names[0]} and {name} have learned features of different meaning: {what} is "
+                    f"{getattr(first, what)!r} in one and {getattr(other, what)!r} in the other"
+                )
+    joined = Position([], [], columns=first.columns, zero_based=first.zero_based, bits=first.bits, complete=True)
+    for each in found:
+        joined.inputs += each.inputs
+        joined.heads += each.heads
+        joined.rows, joined.errors = joined.rows + each.rows, joined.errors + each.errors
+    return joined

@@ -1,0 +1,67 @@
+"""``compare``: whole runs side by side, one a task; each is what it would be alone, to the bit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+from uuid import uuid4
+
+from sklearn.base import clone
+
+from .engine import engine_of
+from .fitting import ShardedRun
+from .shard import rows_of_block
+from .start import announced
+
+
+def compare(  # noqa: PLR0913 (every option is named where it is given)
+    learners: Mapping[str, Any], data: Any, *, client: Any = None, workers: int | None = None, passes: int = 1,
+    classes: Any = None, n_features: int | None = None, label: Any = None, **options: Any,
+) -> dict[str, Any]:  # fmt: skip
+    """Learn all rows once with each learner, or several times in the same order; the models by their names.
+
+    A grid of parameters, several learners, several seeds: nothing is put together, so that nothing is lost either, and
+    the work is shared by as many workers as there are learners.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from sklearn.datasets import dump_svmlight_file, load_digits
+    >>> from ellipsoid import MIRA, distributed
+    >>> X, y = load_digits(return_X_y=True)
+    >>> path = os.path.join(tempfile.mkdtemp(), "digits.svm")
+    >>> dump_svmlight_file(X, y, path)
+    >>> grid = {f"margin {margin}": MIRA(margin=margin) for margin in (0.01, 1.0)}
+    >>> {name: model.t_ for name, model in distributed.compare(grid, path, client="here").items()}
+    {'margin 0.01': 1797, 'margin 1.0': 1797}
+    """
+    if not learners:
+        raise ValueError("compare needs a learner at least")
+    engine, name = engine_of(client, workers), uuid4().hex[:8]
+    try:
+        run = ShardedRun(next(iter(learners.values())), data, engine, label=label, options=options)
+        run.prepare(classes, n_features)
+        sample = run.sample
+        futures = {}
+        for i, (key, learner) in enumerate(learners.items()):
+            start = engine.send(announced(clone(learner), run.classes, sample.X, run.width), key=f"model-{name}-{i}")
+            futures[key] = engine.submit(
+                learn_all, start, run.plan.blocks, run.reading, passes, key=f"whole-{name}-{i}"
+            )  # fmt: skip
+        return {key: engine.result(future) for key, future in futures.items()}
+    finally:
+        engine.forget()
+        engine.close()
+
+
+def learn_all(model: Any, blocks: list[Any], reading: Any, passes: int) -> Any:
+    """Learn all blocks in their order, so many times."""
+    from copy import deepcopy
+
+    model = deepcopy(model)
+    for _ in range(passes):
+        for block in blocks:
+            for chunk in rows_of_block(block, reading):
+                weights = {} if chunk.weights is None else {"sample_weight": chunk.weights}
+                model.partial_fit(chunk.X, chunk.y, **weights)
+    return model

@@ -1,0 +1,202 @@
+"""``merge="dual"``: one dual solution over all rows of all shards, with its gap, however many rounds it takes.
+
+A row has one multiplier, which every round moves on. The shards' changes are added, not averaged; the dual never falls,
+and its distance to the primal value, which is a sum over shards, says how far the weights are from the best there are.
+Multipliers are kept by the driver, eight bytes a row: a worker that dies takes none with it.
+"""
+
+from __future__ import annotations
+
+import os
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from ellipsoid.certificates.mixed import DUAL, Mixed
+from ellipsoid.certificates.rounding import Span
+from ellipsoid.engine import entry
+from ellipsoid.engine import tally as tallies
+from ellipsoid.merging.parts import Part, add_two, in_pairs
+from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.streams.atomic import atomic_write
+
+from . import ascent
+from .blocks import BlockReading, rows_of_block
+from .rounds import attempt
+from .shard import Counts
+
+
+class DualJob(NamedTuple):
+    """A shard: its blocks, the multipliers of its rows (None before the first pass), the margin and the cap.
+
+    ``sigma`` is the number of shards; 0: nothing moves, losses are summed.
+    """
+
+    number: int
+    blocks: list[Any]
+    reading: BlockReading
+    alphas: Floats | None
+    goal: float
+    cap: float
+    sigma: float
+
+
+class Climbed(NamedTuple):
+    """What a pass has changed: the weights of all, by ``part``; the multipliers of its rows."""
+
+    part: Part
+    alphas: Floats
+    counts: Counts
+
+
+def climb_shard(start: Any, job: DualJob) -> Climbed:
+    """A pass over a shard, from the weights that all begin with."""
+    core = start._core
+    begun = np.ascontiguousarray(core.table.weights(1, 0)[0])
+    view, change, sums, kept = begun.copy(), np.zeros_like(begun), np.zeros(ascent.PASS_SIZE), []
+    done = 0
+    for block in job.blocks:
+        for chunk in rows_of_block(block, job.reading):
+            X = sparse.csr_matrix(chunk.X, dtype=np.float64)
+            count = X.shape[0]
+            alpha = np.zeros(count) if job.alphas is None else job.alphas[done : done + count].copy()
+            caps = (
+                np.full(count, job.cap) if chunk.weights is None else job.cap * np.asarray(chunk.weights, dtype=float)
+            )
+            codes, _ = core.labels.encode(np.asarray(chunk.y))
+            if (codes > 1).any():
+                raise ValueError("the data hold a label that is none of classes")
+            sigma = job.sigma if job.sigma > 0.0 else np.inf
+            args = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), 2.0 * codes - 1.0, core.constant,
+                    caps, alpha, begun, view, change, np.array([job.goal, sigma]), sums)  # fmt: skip
+            entry(ascent.climb_rows, *args)(*args)
+            kept.append(alpha)
+            done += count
+    alphas = np.concatenate(kept) if kept else np.zeros(0)
+    added = {
+        "change": change,
+        "sums": sums[: ascent.PASS_RADIUS2],
+        "alpha": np.array([alphas.sum(), float(len(alphas))]),
+    }
+    largest = {"radius2": sums[ascent.PASS_RADIUS2 :], "alpha": np.array([alphas.max(initial=0.0)])}
+    counts = Counts(job.number, len(alphas), int(sums[ascent.PASS_MISTAKES]), int(sums[ascent.PASS_STEPS]))
+    return Climbed(Part(1, 1.0, {}, added, largest, {}), alphas, counts)
+
+
+class Climbing:
+    """Rounds of dual ascent over all shards; what ``in_rounds`` asks for."""
+
+    def __init__(self, run: Any, dealt: list[list[Any]], kept: Any) -> None:
+        self.run, self.dealt, self.kept = run, dealt, kept
+        if len(run.classes) != 2:
+            raise ValueError(f"merge='dual' is for two classes, and the data have {len(run.classes)}")
+        if run.start._core.class_weight is not None:
+            raise ValueError("merge='dual' knows no class_weight: give the rows weights of their own")
+        self.alphas: list[Floats] | None = None
+        rule = run.start._core.rule
+        self.goal, self.cap = float(rule.goal), float(rule.cap)
+        if not self.cap < np.inf:
+            raise ValueError("merge='dual' needs a finite C: without a cap no round can be bounded")
+
+    def round(self, model: Any, name: str) -> Any:
+        """The model after another pass of all shards."""
+        total, alphas = self._pass(model, name, float(len(self.dealt)))
+        self.alphas = alphas
+        self._write_alphas()
+        return self._grown(model, total)
+
+    def measured(self, model: Any, name: str) -> Any:
+        """The model with the primal value of its weights on all rows."""
+        total, _ = self._pass(model, name, 0.0)
+        weights = model._core.table.weights(1, 0)
+        loss = Span.about(float(total.added["sums"][ascent.PASS_LOSS]), 4.0 * float(total.added["alpha"][1]) + 8.0)
+        square = Span.about(float((weights * weights).sum()), weights.size + 4.0)
+        model._core.mixed = model._core.mixed._replace(primal=(0.5 * square + loss).high)
+        return model
+
+    def _pass(self, model: Any, name: str, sigma: float) -> tuple[Part, list[Floats]]:
+        engine = self.run.engine
+        jobs = [
+            DualJob(
+                i, blocks, self.run.reading, None if self.alphas is None else self.alphas[i], self.goal, self.cap, sigma
+            )
+            for i, blocks in enumerate(self.dealt)
+        ]
+        held = engine.send(model, key=f"model-{name}")
+        tell = self.run.progress.shard if sigma else (lambda counts: None)
+        leaves, _ = attempt(engine, jobs, held, climb_shard, name, tell)
+        found = [engine.result(leaf) for leaf in leaves]
+        engine.forget()
+        return in_pairs([each.part for each in found], add_two), [each.alphas for each in found]
+
+    def _grown(self, model: Any, total: Part) -> Any:
+        model = deepcopy(model)
+        core, shards = model._core, len(self.dealt)
+        linear = getattr(core.table, "linear", core.table)
+        W = linear._oriented(linear.W)
+        W[0, : 1 + core.width] += total.added["change"]
+        tally, sums = core.tally, total.added["sums"]
+        tally[tallies.ROUNDS] += total.added["alpha"][1]
+        tally[tallies.MISTAKES] += sums[ascent.PASS_MISTAKES]
+        tally[tallies.UPDATES] += sums[ascent.PASS_STEPS]
+        tally[tallies.STEPS] += sums[ascent.PASS_STEPS]
+        for slot, own in (
+            (tallies.PATH, ascent.PASS_PATH),
+            (tallies.SWAY, ascent.PASS_SWAY),
+            (tallies.HELD, ascent.PASS_HELD),
+        ):
+            tally[slot] += sums[own]
+        tally[tallies.WEIGHT] = total.added["alpha"][0]
+        tally[tallies.LARGEST] = total.largest["alpha"][0]
+        tally[tallies.RADIUS2] = tally[tallies.HEAVY] = max(tally[tallies.RADIUS2], total.largest["radius2"][0])
+        tally[tallies.FARTHEST] = tally[tallies.PATH] ** 2
+        past = core.mixed
+        core.mixed = Mixed(
+            shards=shards, rounds=1 if past is None else past.rounds + 1, weights="uniform", kind=DUAL, factor=1.0,
+            update_factor=1.0, operations=8.0 + shards + (0.0 if past is None else past.operations), cap=1.0,
+            apart=np.zeros(tallies.SIZE),
+        )  # fmt: skip
+        core.mixed.apart[tallies.ROUNDS] = tally[tallies.ROUNDS]
+        core.fast = core.named = core._predictor = None
+        return model
+
+    # -- the multipliers on disk -------------------------------------------------------------------------------
+
+    def _file(self) -> Path:
+        return Path(f"{self.kept.path}.alphas.npz")
+
+    def _write_alphas(self) -> None:
+        """Beside the checkpoint, before it: the file that the checkpoint needs is there when that is."""
+        if self.kept.path is None or self.alphas is None:
+            return
+        older = self._file().with_suffix(".before.npz")
+        if self._file().exists():
+            os.replace(self._file(), older)
+        with atomic_write(self._file(), "wb") as file:
+            np.savez(file, *self.alphas, weight=np.array([sum(float(each.sum()) for each in self.alphas)]))
+
+    def resumed(self, model: Any) -> Any:
+        """A model that was read, and the multipliers that belong to it."""
+        for path in (self._file(), self._file().with_suffix(".before.npz")):
+            if path.exists():
+                with np.load(path) as read:
+                    alphas = [read[f"arr_{i}"] for i in range(len(self.dealt))]
+                total = in_pairs([np.array([each.sum()]) for each in alphas], np.add)
+                if total[0] == model._core.tally[tallies.WEIGHT]:
+                    self.alphas = alphas
+                    return model
+        raise ValueError(f"the multipliers beside {self.kept.path} are not those of its model")
+
+
+def fit_dual(run: Any, dealt: list[list[Any]], rounds: int, kept: Any, resume: bool, held: Any) -> Any:
+    """Rounds of dual ascent, and a last look at all rows, for the gap."""
+    way = Climbing(run, dealt, kept)
+    model = run.in_rounds(way, rounds, kept, resume, held)
+    inner = getattr(model, "learner_", model)
+    way.measured(inner, f"{kept.digest[:8]}-gap-{rounds}")
+    kept.write(model, rounds, rounds, model.history_)
+    run.say(f"duality gap {inner.duality_gap_:.3g}, of a dual of {inner.dual_objective_:.6g}")
+    return model

@@ -1,0 +1,91 @@
+"""The workers of a Dask cluster: native futures, no scattered data, no collective communication.
+
+Arguments travel inside the tasks, so that the scheduler can run any task again, whoever has died: scattered data would
+die with their worker.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from .engine import LostWorkers, need_dask
+
+
+class Dask:
+    """An engine around a client, which stays open."""
+
+    def __init__(self, client: Any) -> None:
+        need_dask()
+        from distributed import Client
+
+        self._own = isinstance(client, str)
+        self.client = Client(client, set_as_default=False) if self._own else client
+        self._held: list[Any] = []
+
+    def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
+        """Hand a task to the scheduler."""
+        with warnings.catch_warnings():
+            # The model is meant to be in the task: from there the scheduler sends it again after a loss.
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            future = self.client.submit(function, *args, key=key, pure=False)
+        self._held.append(future)
+        return future
+
+    def send(self, value: Any, key: str) -> Any:
+        """A task that returns it: the scheduler has it in the task, and can send it on whoever dies."""
+        return self.submit(hold, value, key=key)
+
+    def result(self, future: Any) -> Any:
+        """Wait for a result."""
+        from concurrent.futures import CancelledError
+
+        from distributed.client import FutureCancelledError
+
+        from distributed import KilledWorker
+
+        try:
+            return future.result()
+        except KilledWorker as error:
+            raise LostWorkers(str(error)) from error
+        except (CancelledError, FutureCancelledError) as error:
+            raise LostWorkers(f"the task {future.key} was given up: {error}") from error
+
+    def as_done(self, futures: Iterable[Any]) -> Iterator[Any]:
+        """Futures as they are done, well or badly."""
+        from distributed import as_completed
+
+        yield from as_completed(futures)
+
+    def forget(self) -> None:
+        """Let workers drop what they hold, at once: results of a round that is over would fill their memory."""
+        held, self._held = self._held, []
+        for future in held:
+            future.release()
+
+    def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
+        """Ask every worker that is there now, by a task each; one that dies on it is not asked again."""
+        from distributed import wait
+
+        names = list(self.client.scheduler_info(n_workers=-1)["workers"])
+        if not names:
+            self.client.wait_for_workers(1, timeout=60)
+            names = list(self.client.scheduler_info(n_workers=-1)["workers"])
+        futures = {
+            name: self.client.submit(function, *args, pure=False, workers=[name], allow_other_workers=False)
+            for name in names
+        }
+        while pending := [future for future in futures.values() if future.status == "pending"]:
+            wait(pending, timeout=None, return_when="FIRST_COMPLETED")
+        return {name: future.result() for name, future in futures.items() if future.status == "finished"}
+
+    def close(self) -> None:
+        """Close a client that was opened for an address."""
+        if self._own:
+            self.client.close()
+
+
+def hold(value: Any) -> Any:
+    """The value that a task was given."""
+    return value

@@ -1,0 +1,80 @@
+"""Processes of this machine, by joblib's loky, which scikit-learn has brought along."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from .engine import LostWorkers
+
+
+class Joined(NamedTuple):
+    """A small task over results that lie here already: it is done by who asks for it."""
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+
+
+class Loky:
+    """An engine of ``workers`` processes; by default as many as this process may use processors."""
+
+    def __init__(self, workers: int | None = None) -> None:
+        usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        self.workers = usable if workers is None else workers
+        if self.workers < 1:
+            raise ValueError(f"there must be a worker at least, got {workers}")
+
+    def _executor(self) -> Any:
+        from joblib.externals.loky import get_reusable_executor
+
+        # Workers that died are replaced: a broken executor is not used again.
+        return get_reusable_executor(max_workers=self.workers, timeout=600, env={"OMP_NUM_THREADS": "1"})
+
+    def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
+        """Hand a task to a process, unless it waits for others."""
+        if any(self._stands_for(arg) for arg in args):
+            return Joined(function, args)
+        return self._executor().submit(function, *args)
+
+    def send(self, value: Any, key: str) -> Any:
+        """It travels with every task."""
+        return value
+
+    @staticmethod
+    def _stands_for(arg: Any) -> bool:
+        return isinstance(arg, Joined) or (hasattr(arg, "add_done_callback") and hasattr(arg, "result"))
+
+    def result(self, future: Any) -> Any:
+        """Wait for a result."""
+        from joblib.externals.loky.process_executor import BrokenProcessPool
+
+        if isinstance(future, Joined):
+            return future.function(*(self.result(arg) if self._stands_for(arg) else arg for arg in future.args))
+        try:
+            return future.result()
+        except BrokenProcessPool as error:
+            raise LostWorkers(f"a process of this machine died: {error}") from error
+
+    def as_done(self, futures: Iterable[Any]) -> Iterator[Any]:
+        """Futures as they are done, well or badly."""
+        from concurrent.futures import as_completed
+
+        waiting = list(futures)
+        below = {self._below(future): future for future in waiting}
+        for done in as_completed(below):
+            yield below[done]
+
+    def _below(self, future: Any) -> Any:
+        """The process's own future that a task waits for."""
+        return self._below(future.args[0]) if isinstance(future, Joined) else future
+
+    def forget(self) -> None:
+        """Results lie here, and go with who asked for them."""
+
+    def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
+        """All processes are like one another."""
+        return {"a process of this machine": self._executor().submit(function, *args).result()}
+
+    def close(self) -> None:
+        """The processes end by themselves when nothing comes any more."""

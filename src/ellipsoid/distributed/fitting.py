@@ -1,0 +1,266 @@
+"""``fit``: one model of data on many machines, in rounds over shards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from os import PathLike
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from sklearn.base import clone
+
+from ellipsoid.certificates.mixed import DUAL, REPLAY
+from ellipsoid.merging.merge import WEIGHTS
+
+from .blocks import BlockReading
+from .checkpoint import Checkpoint, digest_of, position_of
+from .engine import engine_of
+from .plan import Plan, make_plan
+from .prepare import check_machines, first_rows, survey, warm_workers
+from .progress import RunProgress
+from .rounds import Round
+from .shard import Job, errors_of
+from .start import adds_up, announced, cap_factor, way_to_merge
+
+USUAL_ROUNDS = 5
+
+
+def fit(  # noqa: PLR0913 (every option is named where it is given)
+    learner: Any, data: Any, *, client: Any = None, workers: int | None = None, shards: int = 16,
+    rounds: int | None = None, merge: str = "auto", weights: str = "uniform", block_bytes: int = 16 << 20,
+    classes: Any = None, n_features: int | None = None, scale: str | None = None, label: Any = None,
+    checkpoint: Any = None, resume: bool = False, progress: Callable[[str], Any] | None = None, validate: Any = None,
+    **options: Any,
+) -> Any:  # fmt: skip
+    """Learn ``data`` in ``rounds`` rounds over ``shards`` shards: each learns its rows beginning with the same model,
+    and the models are put together as `ellipsoid.merge` does.
+
+    The result depends on the data, on ``block_bytes``, ``shards`` and ``rounds``, and on nothing else: not on how many
+    workers there are, which of them died, and whether the run was resumed.
+
+    Parameters
+    ----------
+    learner : an online learner; a clone of it learns. One in `Scaled` has all rows scaled by the moments of all
+    data : files, which all workers can read; a pair ``(X, y)`` of Dask arrays; a Dask data frame, with ``label``
+    client : a Dask client, or the address of a scheduler; None: the current client, else ``workers`` processes of this
+        machine; "here": this process alone
+    shards : parts that are learned apart, at most as many as there are blocks; two to four for each worker
+    rounds : passes; by default 1 where what shards know adds up (AROW, SecondOrderPerceptron, CELLIP), else 5
+    merge : "auto", or "dual" for one dual solution over all rows, with its gap (OnlineSVM, QuasiAdditive)
+    weights : {"uniform", "mistakes", "updates"}
+    block_bytes : size of a block of text
+    classes, n_features : the labels in their order, and the width; what is not given, a first pass over the data finds
+    scale : {None, "standard", "unit"}
+    checkpoint : a file that is written after every round
+    resume : go on after the last round in ``checkpoint``
+    progress : is told a line now and then, as ``print`` is
+    validate : data whose error is told after every round
+    options : as `open_stream` has them: ``format``, ``bits``, ``zero_based``, ``columns`` …
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from sklearn.datasets import dump_svmlight_file, load_digits
+    >>> from ellipsoid import MIRA, distributed
+    >>> X, y = load_digits(return_X_y=True)
+    >>> path = os.path.join(tempfile.mkdtemp(), "digits.svm")
+    >>> dump_svmlight_file(X, y, path)
+    >>> model = distributed.fit(MIRA(average=True), path, client="here", shards=4, rounds=2, block_bytes=1 << 16)
+    >>> model.t_ == 2 * len(y), model.shards_, bool(model.score(X, y) > 0.93)
+    (True, 4, True)
+    """
+    wishes = Wishes(shards, rounds, merge, weights, classes, n_features, checkpoint, resume, validate)
+    wishes.check()
+    told: dict[str, Any] = {"progress": progress, "label": label, "options": options, "scale": scale}
+    run = ShardedRun(learner, data, engine_of(client, workers), block_bytes=block_bytes, **told)
+    try:
+        return run.fit(wishes)
+    finally:
+        run.engine.forget()
+        run.engine.close()
+
+
+class Wishes(NamedTuple):
+    """What ``fit`` was asked for."""
+
+    shards: int
+    rounds: int | None
+    merge: str
+    weights: str
+    classes: Any
+    n_features: int | None
+    checkpoint: Any
+    resume: bool
+    validate: Any
+
+    def check(self) -> None:
+        """Refuse what makes no sense, before anything is read."""
+        for name, value in (("shards", self.shards), ("rounds", 1 if self.rounds is None else self.rounds)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"{name} must be a positive integer, got {value!r}")
+        if self.weights != "uniform" and self.weights not in WEIGHTS:
+            raise ValueError(f"weights must be uniform, mistakes or updates, got {self.weights!r}")
+        if self.classes is not None and len(self.classes) < 2:
+            raise ValueError(f"classes must name two classes at least, got {list(self.classes)!r}")
+        if self.resume and self.checkpoint is None:
+            raise ValueError("resume needs checkpoint, the file of the run to go on with")
+
+
+class ShardedRun:
+    """A run over the data of a plan."""
+
+    def __init__(  # noqa: PLR0913 (as ``fit``)
+        self, learner: Any, data: Any, engine: Any, *, progress: Any = None, label: Any = None,
+        options: dict[str, Any] | None = None, scale: str | None = None, block_bytes: int = 16 << 20,
+    ) -> None:  # fmt: skip
+        self.learner, self.scaler = _unwrapped(learner, scale)
+        self.engine, self.tell, self.options = engine, progress, dict(options or {})
+        self.plan: Plan = make_plan(data, block_bytes, self.options, label)
+        self.label, self.block_bytes = label, block_bytes
+        self.names = None
+        if self.plan.format is not None:
+            self.names = [str(name) for name in ([data] if isinstance(data, str | PathLike) else data)]
+
+    def fit(self, wishes: Wishes) -> Any:
+        """Survey, rounds, and the model."""
+        way = way_to_merge(self.learner, wishes.merge)
+        rounds = wishes.rounds or (1 if adds_up(self.learner) else USUAL_ROUNDS)
+        self.prepare(wishes.classes, wishes.n_features)
+        dealt = self.plan.dealt(wishes.shards)
+        self.progress = RunProgress(self.tell, rounds, len(dealt))
+        digest = digest_of(
+            self.plan.digest, type(self.learner).__name__, sorted(self.learner.get_params().items(), key=str), way,
+            wishes.weights, len(dealt), self.classes, self.width, _scaler_words(self.scaler),
+        )  # fmt: skip
+        kept = Checkpoint(wishes.checkpoint, digest, position_of(self.names, self.reading, self.columns))
+        if way == REPLAY:
+            from .replay import replay_cuts
+
+            return self.finished(replay_cuts(self, dealt), [], kept)
+        held = None if wishes.validate is None else self.held_out(wishes.validate)
+        if way == DUAL:
+            from .dual import fit_dual
+
+            return fit_dual(self, dealt, rounds, kept, wishes.resume, held)
+        return self.in_rounds(Mixing(self, dealt, way, wishes.weights, kept), rounds, kept, wishes.resume, held)
+
+    def prepare(self, classes: Any, n_features: int | None) -> None:
+        """Settle what all shards must agree on, and have compiled code ready everywhere."""
+        check_machines(self.engine)
+        found, columns = survey(self, classes, n_features)
+        self.reading: BlockReading = replace(found.reading, scaler=self.scaler)
+        self.classes, self.width, self.columns = found.classes, found.width, columns
+        self.sample = first_rows(self.plan, self.reading)
+        self.start = announced(self.learner, self.classes, self.sample.X, self.width)
+        self.say("workers get their compiled code ready, which takes up to half a minute the first time")
+        warm_workers(self.engine, self.start, self.plan.blocks[0], self.reading)
+
+    def say(self, text: str) -> None:
+        """Tell whoever listens."""
+        if self.tell is not None:
+            self.tell(text)
+
+    def wrapped(self, model: Any) -> Any:
+        """The model with its scaler in front."""
+        if self.scaler is None:
+            return model
+        from ellipsoid.estimators.pipeline import Scaled
+
+        scaled = Scaled(clone(self.learner), scaler=clone(self.scaler))
+        scaled._keep(model, self.scaler)
+        return scaled
+
+    def in_rounds(self, way: Any, rounds: int, kept: Checkpoint, resume: bool, held: Plan | None) -> Any:
+        """Round after round, each told, judged and written; ``way`` makes one."""
+        model, first = self.start, 0
+        history: list[dict[str, Any]] = []
+        if resume:
+            read, first, history = kept.read()
+            model = way.resumed(getattr(read, "learner_", read))
+            self.say(f"resumed after round {first}")
+        name = uuid4().hex[:8]
+        for number in range(first, rounds):
+            self.progress.begin(number)
+            before = model.mistakes_ if number else 0
+            try:
+                model = way.round(model, f"{kept.digest[:8]}-{name}-{number}")
+            except Exception as error:
+                if kept.path is not None and number > first:
+                    error.add_note(f"round {number + 1} was given up; {kept.path} holds the model of the rounds before")
+                raise
+            finally:
+                self.engine.forget()
+            wrong = None if held is None else self.error_on(model, held, f"{name}-{number}")
+            history.append({"rows": self.progress.rows, "mistakes": model.mistakes_ - before, "error": wrong})
+            kept.write(self.wrapped(model), number + 1, rounds, history)
+            self.progress.end(history[-1]["mistakes"], wrong)
+        return self.finished(model, history, kept)
+
+    def finished(self, model: Any, history: list[dict[str, Any]], kept: Checkpoint) -> Any:
+        """The model that is handed out, with what is known of its rounds and of the data."""
+        result = self.wrapped(model)
+        result.history_, result.stream_ = history, kept.record(len(history), len(history), model)
+        return result
+
+    def held_out(self, validate: Any) -> Plan:
+        """The plan of the rows that are not learned."""
+        told = {} if self.plan.format is None else {**self.options, "format": self.plan.format}
+        plan = make_plan(validate, self.block_bytes, told, self.label)
+        known = {k: self.reading.options[k] for k in ("zero_based", "n_features") if k in self.reading.options}
+        reading = replace(plan.reading, options={**plan.reading.options, **known}, scaler=self.scaler)
+        if "n_features" in known:
+            reading = replace(reading, options={**reading.options, "extra": "drop"})
+        return plan._replace(reading=reading)
+
+    def error_on(self, model: Any, held: Plan, name: str) -> float:
+        """The share of wrongly labelled rows."""
+        sent = self.engine.send(model, key=f"judged-{name}")
+        found = [
+            self.engine.submit(errors_of, sent, blocks, held.reading, key=f"error-{name}-{i}")
+            for i, blocks in enumerate(held.dealt(self.progress.shards))
+        ]
+        counted = [self.engine.result(each) for each in found]
+        self.engine.forget()
+        return sum(wrong for wrong, _ in counted) / max(1, sum(rows for _, rows in counted))
+
+
+def _unwrapped(learner: Any, scale: str | None) -> tuple[Any, Any]:
+    """The learner itself, and the scaler in front of it."""
+    from ellipsoid.estimators.pipeline import Scaled
+    from ellipsoid.estimators.scalers import StandardStream, UnitNorm
+
+    if scale not in (None, "none", "standard", "unit"):
+        raise ValueError(f"scale must be standard, unit or None, got {scale!r}")
+    if isinstance(learner, Scaled):
+        if scale not in (None, "none"):
+            raise ValueError("the learner has a scaler already: leave scale out")
+        return learner.learner, StandardStream() if learner.scaler is None else clone(learner.scaler)
+    return learner, {"standard": StandardStream(), "unit": UnitNorm()}.get(scale or "")
+
+
+def _scaler_words(scaler: Any) -> Any:
+    return None if scaler is None else (type(scaler).__name__, sorted(scaler.get_params().items()))
+
+
+class Mixing(NamedTuple):
+    """Rounds of models that are put together as ``merge`` does; steps may go S times as far on each of S shards."""
+
+    run: ShardedRun
+    dealt: list[list[Any]]
+    way: str
+    weights: str
+    kept: Checkpoint
+
+    def resumed(self, model: Any) -> Any:
+        """A model that was read from a checkpoint."""
+        return model
+
+    def round(self, model: Any, name: str) -> Any:
+        """The model after another round."""
+        run, count = self.run, len(self.dealt)
+        cap = cap_factor(run.learner, self.way, count)
+        if cap != 1.0 and run.progress.round == 0:
+            run.say(f"steps are capped at {cap:g} times C on each of {count} shards, and so at C in their mixture")
+        jobs = [Job(i, blocks, run.reading, cap, count == 1) for i, blocks in enumerate(self.dealt)]
+        return Round(run.engine, jobs, self.weights, cap, name).run(model, run.progress.shard)

@@ -1,0 +1,146 @@
+"""The plan of a run: which blocks there are, which shard has which, and a digest by which a run knows its data again.
+
+Blocks are dealt to shards in turn, as cards are: files are often sorted, and neighbours alike.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ellipsoid.evaluate.position import HEAD
+from ellipsoid.streams.blocks import Origin, stem
+from ellipsoid.streams.opening import SUFFIX, sniff
+
+from .blocks import BlockReading, FileBlock, Partition, RowGroups
+
+LINES = ("svmlight", "csv", "vw", "jsonl")
+# Lines of CSV text that tell what its columns are.
+PREFIX_ROWS = 20
+
+
+class Plan(NamedTuple):
+    """All blocks in their order, how they are read, and a digest of both; ``format`` is None for collections."""
+
+    blocks: list[Any]
+    reading: BlockReading
+    digest: str
+    format: str | None
+
+    def dealt(self, shards: int) -> list[list[Any]]:
+        """The blocks of each shard: no more shards than blocks, each with one at least."""
+        count = min(shards, len(self.blocks))
+        return [self.blocks[i::count] for i in range(count)]
+
+
+def make_plan(data: Any, block_bytes: int, options: dict[str, Any], label: Any = None) -> Plan:
+    """The plan for files, for a pair ``(X, y)`` of Dask arrays, or for a Dask data frame with the ``label`` column."""
+    if block_bytes < 1:
+        raise ValueError(f"block_bytes must be positive, got {block_bytes}")
+    if isinstance(data, str | os.PathLike):
+        data = [data]
+    if hasattr(data, "dask") or (isinstance(data, tuple) and any(hasattr(each, "dask") for each in data)):
+        return _collection(data, label)
+    if not isinstance(data, Sequence) or not all(isinstance(name, str | os.PathLike) for name in data):
+        raise TypeError("data must be names of files, a pair (X, y) of Dask arrays, or a Dask data frame with label=")
+    return _files([os.path.abspath(os.fspath(name)) for name in data], block_bytes, dict(options))
+
+
+def _files(names: list[str], block_bytes: int, options: dict[str, Any]) -> Plan:
+    if not names:
+        raise ValueError("there must be a file at least")
+    digest, blocks, formats = hashlib.sha256(), [], []
+    for name in names:
+        path = Path(name)
+        if not path.exists():
+            raise FileNotFoundError(
+                f"no file {name!r}; a data set has to be written to files that all workers can read"
+            )
+        origin = Origin(path)
+        head = origin.peek()
+        origin.open().close()
+        format = options.get("format") or SUFFIX.get(Path(stem(path.name)).suffix) or sniff(head, name)
+        formats.append(format)
+        size = path.stat().st_size
+        with open(path, "rb") as file:
+            digest.update(f"{size} ".encode() + file.read(HEAD))
+        blocks += _cut(name, format, size, origin._packed, block_bytes)
+    if len(set(formats)) > 1:
+        raise ValueError(f"the files are of different formats: {', '.join(sorted(set(formats)))}")
+    reading = BlockReading(options={**options, "format": formats[0]})
+    if formats[0] == "csv":
+        reading = _with_prefix(names[0], reading)
+        _same_names(names, reading)
+    told = repr((sorted(options.items(), key=str), block_bytes))
+    digest.update(told.encode())
+    return Plan(blocks, reading, digest.hexdigest(), formats[0])
+
+
+def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> list[Any]:
+    if format in LINES and not packed:
+        cuts = [FileBlock(name, start, min(size, start + block_bytes)) for start in range(0, max(1, size), block_bytes)]
+        # A block in which no line begins would make a shard that learns nothing.
+        return [cuts[0], *(block for block in cuts[1:] if block.begins_a_line)]
+    if format == "parquet":
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(name) as file:
+            sizes = [file.metadata.row_group(i).total_byte_size for i in range(file.metadata.num_row_groups)]
+        blocks, first, held = [], 0, 0
+        for i, own in enumerate(sizes):
+            held += own
+            if held >= block_bytes or i + 1 == len(sizes):
+                blocks.append(RowGroups(name, first, i + 1))
+                first, held = i + 1, 0
+        return blocks
+    return [FileBlock(name)]
+
+
+def _with_prefix(name: str, reading: BlockReading) -> BlockReading:
+    """The first lines of CSV text, and whether they begin with a line of names."""
+    from ellipsoid.streams.opening import open_stream
+
+    with open(name, "rb") as file:
+        head = file.read(1 << 22)
+    lines = [line for line in head.split(b"\n") if line.strip()]
+    prefix = b"\n".join(lines[: 1 + PREFIX_ROWS]) + b"\n"
+    stream = open_stream(io.BytesIO(prefix), **{**reading.options, "threads": 0})
+    rows = sum(len(chunk.X) if not hasattr(chunk.X, "tocsr") else chunk.X.shape[0] for chunk in stream)
+    named = stream.columns is not None or rows < min(len(lines), 1 + PREFIX_ROWS)
+    options = {**reading.options, "header": named}
+    return BlockReading(options=options, prefix=prefix, prefix_rows=rows, scaler=reading.scaler)
+
+
+def _same_names(names: list[str], reading: BlockReading) -> None:
+    """Refuse tables whose columns have other names, or another order."""
+    first = reading.prefix.split(b"\n")[0].strip()
+    for name in names[1:] if reading.options["header"] else ():
+        with open(name, "rb") as file:
+            own = next((line.strip() for line in file if line.strip()), b"")
+        if own != first:
+            raise ValueError(f"{name} begins with another line of names than {names[0]}")
+
+
+def _collection(data: Any, label: Any) -> Plan:
+    from dask.base import tokenize
+
+    if isinstance(data, tuple):
+        X, y = data
+        parts = [list(each.to_delayed().ravel()) for each in (X, y)]
+        if getattr(X, "ndim", 2) == 2 and hasattr(X, "numblocks") and X.numblocks[1] != 1:
+            raise ValueError('a block of X must hold whole rows: rechunk it by X.rechunk(("auto", -1))')
+        if len(parts[0]) != len(parts[1]):
+            raise ValueError(
+                f"X has {len(parts[0])} blocks and y {len(parts[1])}: give both the same chunks along their rows"
+            )
+        blocks = [Partition(i, *pair) for i, pair in enumerate(zip(*parts, strict=True))]
+    else:
+        if label is None:
+            raise ValueError("of a data frame label= must name the column of the labels")
+        blocks = [Partition(i, part) for i, part in enumerate(data.to_delayed())]
+    digest = hashlib.sha256(repr((tokenize(data), label)).encode()).hexdigest()
+    return Plan(blocks, BlockReading(label=label), digest, None)

@@ -1,0 +1,121 @@
+"""What happens before the first round: the same versions everywhere, a survey of the data, compiled code."""
+
+from __future__ import annotations
+
+import warnings
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.streams.stream import Chunk
+
+from .blocks import BlockReading, rows_of_block
+from .plan import Plan
+from .survey import Settled, joined, machine, settle, survey_blocks
+
+# Rows that compiled code is tried on.
+TRIED_ROWS = 8
+
+
+def check_machines(engine: Any) -> None:
+    """Refuse workers of other versions; warn of other processors, whose sums may differ in their last bits."""
+    own, found = machine(), engine.everywhere(machine)
+    for name, told in found.items():
+        if told[:-1] != own[:-1]:
+            raise ValueError(
+                f"the worker {name} runs other versions (ellipsoid, numpy, scipy, numba, Python: "
+                f"{', '.join(told[:-1])}) "
+                f"than this process ({', '.join(own[:-1])})"
+            )
+    processors = sorted({told[-1] for told in found.values()})
+    if len(processors) > 1:
+        warnings.warn(
+            f"workers have processors of different kinds ({', '.join(processors)}): the last bits of the model may "
+            "depend on who learned which shard; NUMBA_CPU_NAME=generic, set for all workers, prevents it",
+            stacklevel=3,
+        )
+
+
+def survey(run: Any, classes: Any, n_features: int | None) -> tuple[Settled, Any]:
+    """What all shards must agree on; nobody looks at the data where everything was told."""
+    plan, options = run.plan, dict(run.plan.reading.options)
+    svmlight = plan.format == "svmlight" and options.get("bits") is None
+    zero_based = options.get("zero_based")
+    standard = run.scaler is not None and type(run.scaler).__name__ == "StandardStream"
+    told = (
+        classes is not None and not standard and (not svmlight or (n_features is not None and zero_based is not None))
+    )
+    if told and svmlight:
+        reading = replace(plan.reading, options={**options, "n_features": n_features})
+        found = Settled(reading, list(classes), int(n_features or 0), None)
+    elif told:
+        sample = first_rows(plan, plan.reading)
+        found = Settled(plan.reading, list(classes), sample.X.shape[1], None)
+    else:
+        found = _look(run, classes, n_features, svmlight, standard)
+    if run.scaler is not None and not standard:
+        run.scaler.n_features_in_ = found.width
+    return found, _columns(plan, found.reading)
+
+
+def _look(run: Any, classes: Any, n_features: int | None, svmlight: bool, standard: bool) -> Settled:
+    plan, options = run.plan, dict(run.plan.reading.options)
+    # As if features counted from 0: all blocks together say whether they do.
+    looking = replace(plan.reading, options={**options, "zero_based": True}) if svmlight else plan.reading
+    run.say(f"a first pass over {len(plan.blocks)} blocks finds labels and features")
+    groups = plan.dealt(min(len(plan.blocks), 64))
+    futures = [
+        run.engine.submit(survey_blocks, blocks, looking, standard, key=f"survey-{id(run)}-{i}")
+        for i, blocks in enumerate(groups)
+    ]
+    surveyed = [run.engine.result(future) for future in futures]
+    run.engine.forget()
+    total = surveyed[0]
+    for other in surveyed[1:]:
+        total = joined(total, other)
+    found = settle(total, plan.reading, classes, n_features, options.get("zero_based"))
+    if standard:
+        moments = total.moments
+        if svmlight and not found.reading.options["zero_based"]:
+            moments = moments[:, 1:]
+        moments = np.pad(moments, ((0, 0), (0, found.width - moments.shape[1])))
+        centre = bool(run.scaler.with_mean) and not hasattr(first_rows(plan, found.reading).X, "tocsr")
+        run.scaler.restore({"width": found.width, "rows": total.rows, "centre": centre}, {"moments": moments})
+    run.say(f"{total.rows:,} rows, {len(found.classes)} classes, {found.width:,} features")
+    return found
+
+
+def first_rows(plan: Plan, reading: BlockReading) -> Chunk:
+    """A few rows, of the first block that has some, not scaled."""
+    for block in plan.blocks:
+        for chunk in rows_of_block(block, replace(reading, scaler=None)):
+            return Chunk(chunk.X[:TRIED_ROWS], None if chunk.y is None else chunk.y[:TRIED_ROWS], 0)
+    raise ValueError("the data have no rows")
+
+
+def _columns(plan: Plan, reading: BlockReading) -> Any:
+    """The names of a table's columns, as a model file keeps them."""
+    if plan.format not in ("csv", "parquet", "arrow"):
+        return None
+    from ellipsoid.streams.opening import open_stream
+
+    stream = open_stream(plan.blocks[0].path, **{**reading.options, "threads": 0, "chunk_rows": 1})
+    next(iter(stream))
+    return stream.columns
+
+
+def warm_workers(engine: Any, start: Any, block: Any, reading: BlockReading) -> None:
+    """Let every worker compile, or load, what it will run, before shards are sent: it looks like a hang otherwise."""
+    engine.everywhere(try_out, start, block, reading)
+
+
+def try_out(start: Any, block: Any, reading: BlockReading) -> bool:
+    """Read and learn a few rows, and forget them."""
+    model = deepcopy(start)
+    for chunk in rows_of_block(block, reading):
+        some = min(TRIED_ROWS, len(chunk.y))
+        model.partial_fit(chunk.X[:some], chunk.y[:some])
+        return True
+    return False

@@ -1,0 +1,48 @@
+"""What a run tells while it goes on: shards, rows, their rate, and the error of each round, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import monotonic
+from typing import Any
+
+# Seconds between two lines of one round.
+LINE_PAUSE = 2.0
+
+
+class RunProgress:
+    """Tells a function, as ``print`` is one, how far a run has come; None: nobody is told."""
+
+    def __init__(self, tell: Callable[[str], Any] | None, rounds: int, shards: int) -> None:
+        self.tell, self.rounds, self.shards = tell, rounds, shards
+        self.round = 0
+
+    def line(self, text: str) -> None:
+        """Say something."""
+        if self.tell is not None:
+            self.tell(text)
+
+    def begin(self, number: int) -> None:
+        """A round begins."""
+        self.round, self.done, self.rows = number, 0, 0
+        self.begun = self.told = monotonic()
+
+    def shard(self, counts: Any) -> None:
+        """A shard is done."""
+        self.done, self.rows = self.done + 1, self.rows + counts.rows
+        now = monotonic()
+        if now - self.told >= LINE_PAUSE and self.done < self.shards:
+            self.told = now
+            self.line(f"{self._where()}, {self.done} of {self.shards} shards, {self._rate(now)}")
+
+    def end(self, mistakes: int, error: float | None) -> None:
+        """A round is over."""
+        told = "" if error is None else f", validation error {100 * error:.2f} %"
+        share = 100 * mistakes / max(1, self.rows)
+        self.line(f"{self._where()}, {self._rate(monotonic())}, {share:.2f} % mistakes of the shards{told}")
+
+    def _where(self) -> str:
+        return f"round {self.round + 1} of {self.rounds}"
+
+    def _rate(self, now: float) -> str:
+        return f"{self.rows:,} rows, {self.rows / max(1e-9, now - self.begun):,.0f} rows/s"

@@ -1,0 +1,60 @@
+"""CELLIP over shards: one ellipsoid is cut by the rows that cut the ellipsoids of the shards.
+
+That is a run on a part of the data, in the order of the shards: what it says of its version space holds as ever, and
+every row that a shard had no use for would have cut little.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+from scipy import sparse
+
+from .blocks import rows_of_block
+from .rounds import attempt
+from .shard import Counts, Job
+
+
+class Cuts(NamedTuple):
+    """The rows that cut the ellipsoid of a shard, with their labels."""
+
+    X: Any
+    y: Any
+    counts: Counts
+
+
+def cut_shard(start: Any, job: Job) -> Cuts:
+    """Learn the blocks of a shard, and keep the rows that cut."""
+    model, rows, labels = deepcopy(start), [], []
+    for block in job.blocks:
+        for chunk in rows_of_block(block, job.reading):
+            before, cuts = model.t_, len(model.update_rounds_)
+            model.partial_fit(chunk.X, chunk.y)
+            own = model.update_rounds_[cuts:] - 1 - before
+            if len(own):
+                rows.append(chunk.X[own])
+                labels.append(chunk.y[own])
+    counts = Counts(job.number, model.t_, model.mistakes_, model.updates_)
+    if not rows:
+        return Cuts(None, None, counts)
+    X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
+    return Cuts(X, np.concatenate(labels), counts)
+
+
+def replay_cuts(run: Any, dealt: list[list[Any]]) -> Any:
+    """The ellipsoid that all rows that cut have cut, shard after shard."""
+    jobs = [Job(i, blocks, run.reading, 1.0, False) for i, blocks in enumerate(dealt)]
+    run.progress.begin(0)
+    held = run.engine.send(run.start, key=f"model-{uuid4().hex[:8]}")
+    leaves, counts = attempt(run.engine, jobs, held, cut_shard, uuid4().hex[:8], run.progress.shard)
+    model = deepcopy(run.start)
+    for leaf in leaves:
+        cuts = run.engine.result(leaf)
+        if cuts.X is not None:
+            model.partial_fit(cuts.X, cuts.y)
+    run.engine.forget()
+    run.progress.end(sum(count.mistakes for count in counts), None)
+    return model

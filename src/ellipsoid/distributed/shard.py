@@ -1,0 +1,97 @@
+"""What a worker does: learn the blocks of one shard, beginning with the model that all shards begin with."""
+
+from __future__ import annotations
+
+import threading
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ellipsoid.engine import tally as tallies
+from ellipsoid.evaluate.prequential import wrong_rows
+from ellipsoid.merging.merge import contribution
+from ellipsoid.merging.parts import Part
+
+from .blocks import BlockReading, rows_of_block
+from .memory import kept_memory
+
+# One shard at a time: two would share the caches of a core.
+_LEARNING = threading.Lock()
+
+
+class Job(NamedTuple):
+    """A shard: its number, its blocks, how to read them, what the cap of a step is multiplied by.
+
+    ``whole``: the model itself is wanted, as of an only shard.
+    """
+
+    number: int
+    blocks: list[Any]
+    reading: BlockReading
+    cap: float
+    whole: bool
+
+
+class Counts(NamedTuple):
+    """What the driver is told of a shard that is done: rows, mistakes and updates of this round."""
+
+    number: int
+    rows: int
+    mistakes: int
+    updates: int
+
+
+class Leaf(NamedTuple):
+    """A shard that is done: what it contributes to the model of all, or the model of an only one."""
+
+    part: Part | None
+    model: Any
+    counts: Counts
+
+
+def learn_shard(start: Any, job: Job) -> Leaf:
+    """Learn the blocks of a shard in their order."""
+    with _LEARNING, kept_memory():
+        model = deepcopy(start)
+        set_cap(model._core, job.cap)
+        for block in job.blocks:
+            try:
+                for chunk in rows_of_block(block, job.reading):
+                    weights = {} if chunk.weights is None else {"sample_weight": chunk.weights}
+                    model.partial_fit(chunk.X, chunk.y, **weights)
+            except ValueError as error:
+                error.add_note(f"in shard {job.number}, {block}")
+                raise
+        before, after = start._core.tally, model._core.tally
+        made = [int(after[slot] - before[slot]) for slot in (tallies.ROUNDS, tallies.MISTAKES, tallies.UPDATES)]
+        counts = Counts(job.number, *made)
+        return Leaf(None, model, counts) if job.whole else Leaf(contribution(model, start), None, counts)
+
+
+def set_cap(core: Any, factor: float) -> None:
+    """Multiply the largest step that a rule may take."""
+    if factor != 1.0:
+        core.rule = core.rule._replace(cap=factor * core.rule.cap)
+        core.fast = core.named = None
+
+
+def counts_of(leaf: Leaf) -> Counts:
+    """What the driver waits for."""
+    return leaf.counts
+
+
+def errors_of(model: Any, blocks: list[Any], reading: BlockReading) -> tuple[int, int]:
+    """Wrongly labelled rows of some blocks, and rows."""
+    wrong = rows = 0
+    for block in blocks:
+        for chunk in rows_of_block(block, reading):
+            wrong += int(wrong_rows(model.predict(chunk.X), chunk.y).sum())
+            rows += len(chunk.y)
+    return wrong, rows
+
+
+def predict_block(model: Any, block: Any, reading: BlockReading) -> Any:
+    """The labels that a model gives to the rows of a block."""
+    found = [model.predict(chunk.X) for chunk in rows_of_block(block, reading)]
+    return np.concatenate(found) if found else model.classes_[:0]

@@ -1,0 +1,80 @@
+"""The model that all shards begin with: it knows labels and features, and has learned nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.base import clone
+
+from ellipsoid.certificates.mixed import DUAL, INFORMATION, MIX, REPLAY
+from ellipsoid.estimators.inputs import RowSource
+from ellipsoid.merging.agreement import UNPROVED
+from ellipsoid.rules import dual_ascent
+
+INFORMED = ("AROW", "SecondOrderPerceptron", "EllipsoidClassifier")
+# Learners of multipliers, of which those of a mixture are a share.
+CAPPED = ("PassiveAggressive", "QuasiAdditive", "OnlineSVM")
+
+
+def announced(learner: Any, classes: list[Any], rows: Any, width: int) -> Any:
+    """A clone of the learner that knows the labels, and features of the kind of ``rows``."""
+    model = clone(learner)
+    core = model._begin()
+    source = RowSource(rows, core.constant)
+    model._note_names(rows, reset=True)
+    core.open(width, by_class=core.by_class(source, len(classes)), classes=len(classes))
+    for label in classes:
+        core.add_label(label)
+    core.closed = True
+    model._install(core)
+    return model
+
+
+def way_to_merge(learner: Any, asked: str) -> str:
+    """How the shards of a learner are put together; a sentence where they cannot be."""
+    name, params = type(learner).__name__, learner.get_params(deep=False)
+    if name == "Calibrated" or name in UNPROVED:
+        why = UNPROVED.get(name, "calibrate the result of fit on rows of its own")
+        raise ValueError(f"{name} is not learned in shards: {why}")
+    kernel = params.get("kernel", "linear")
+    if not (isinstance(kernel, str) and kernel == "linear"):
+        raise ValueError(
+            "a kernel model grows with every shard, and is not learned in shards; approximate the kernel by features, "
+            "by sklearn.kernel_approximation, say"
+        )
+    if params.get("shape") in ("sketch", "gram"):
+        raise ValueError(f"a covariance kept as {params['shape']!r} cannot be merged: give shape='dense' or 'diagonal'")
+    if name == "CELLIP" and params["on_infeasible"] == "restart":
+        raise ValueError("an ellipsoid that starts again no longer covers the rows before: its shards cannot be merged")
+    if name == "IELLIP":
+        raise ValueError("IELLIP is not learned in shards: each would measure its steps in an ellipsoid of its own")
+    usual = REPLAY if name == "CELLIP" else INFORMATION if name in INFORMED else MIX
+    if asked in ("auto", usual):
+        return usual
+    if asked == DUAL:
+        _check_dual(name, params)
+        return DUAL
+    if asked not in (MIX, REPLAY, INFORMATION):
+        raise ValueError(f"merge must be auto, mix, replay, information or dual, got {asked!r}")
+    raise ValueError(f"the shards of {name} are put together by merge={usual!r}, not by {asked!r}")
+
+
+def adds_up(learner: Any) -> bool:
+    """Is one round enough, because what shards know adds up?"""
+    return type(learner).__name__ in ("AROW", "SecondOrderPerceptron", "CELLIP")
+
+
+def _check_dual(name: str, params: dict[str, Any]) -> None:
+    plain = name == "OnlineSVM" or (
+        name == "QuasiAdditive" and params["link"] == "euclidean" and params["update"] == "exact"
+    )
+    if not plain:
+        raise ValueError("merge='dual' is for OnlineSVM, and for QuasiAdditive with link='euclidean', update='exact'")
+
+
+def cap_factor(learner: Any, way: str, shards: int) -> float:
+    """What the cap of a step is multiplied by on a shard, so that the multipliers of the mixture are within the cap."""
+    if way != MIX or type(learner).__name__ not in CAPPED:
+        return 1.0
+    rule = learner._start().rule
+    return 1.0 if getattr(rule, "step_kind", None) == dual_ascent.FIXED_STEP else float(shards)

@@ -1,0 +1,105 @@
+"""Whether models can be put together at all; where they cannot, a sentence that says why and what to do."""
+
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.estimators.expansion import ExpansionLearner
+from ellipsoid.estimators.kernelized import KernelClassifier
+
+# Parameters of `fit` that leave no trace in what was learned.
+PASSING = {
+    "n_epochs", "shuffle", "random_state", "grow_features", "early_stopping", "validation_fraction", "n_iter_no_change",
+    "tol",
+}  # fmt: skip
+
+UNPROVED = {
+    "OnlineEllipsoidalSVC": "its dual needs each shard's share of the rows",
+    "ConfidenceWeighted": "its steps depend on all before them; AROW is its relative whose parts add up exactly",
+    "SCW": "its steps depend on all before them; AROW is its relative whose parts add up exactly",
+    "NHERD": "its steps depend on all before them; AROW is its relative whose parts add up exactly",
+}
+
+
+def check_kind(model: Any) -> None:
+    """Refuse a model of a kind for which no way to merge is known."""
+    name = type(model).__name__
+    if hasattr(model, "calibration_") or name == "Calibrated":
+        raise ValueError(
+            "calibrated models cannot be merged: their calibrations speak of different scores; merge the learners "
+            "inside, and calibrate the result on rows of its own"
+        )
+    if name in UNPROVED:
+        raise ValueError(f"{name} models cannot be merged: {UNPROVED[name]}")
+    if not hasattr(model, "_core"):
+        raise ValueError(f"merge needs models that have learned something, and a {name} has not")
+    core = model._core
+    kernel = getattr(core, "started", {}).get("kernel", "linear")
+    linear = isinstance(kernel, str) and kernel == "linear"
+    if isinstance(core, ExpansionLearner) or (isinstance(model, KernelClassifier) and not linear) or not linear:
+        raise ValueError(
+            "models with a kernel cannot be merged: the result would hold the support patterns of all of them; "
+            "approximate the kernel by features, by sklearn.kernel_approximation, say"
+        )
+
+
+def check_agreement(models: list[Any]) -> None:
+    """Refuse models that do not speak of the same classes, features and parameters."""
+    first = models[0]
+    for number, model in enumerate(models[1:], start=2):
+        if type(model) is not type(first):
+            raise ValueError(
+                f"only models of one class can be merged, and model {number} is a {type(model).__name__}, "
+                f"model 1 a {type(first).__name__}"
+            )
+        _compare_parameters(first, model, number)
+        one, other = first._core, model._core
+        if one.multilabel != other.multilabel or one.labels.values != other.labels.values:
+            raise ValueError(
+                f"models must know the same labels in the same order; model 1 has {_some(one.labels.values)}, model "
+                f"{number} {_some(other.labels.values)}; announce them by classes= at the first call"
+            )
+        names = [getattr(each, "feature_names_in_", None) for each in (first, model)]
+        named = [None if each is None else list(each) for each in names]
+        if one.features != other.features or named[0] != named[1]:
+            raise ValueError(f"models 1 and {number} know their features by different names, or in another order")
+        if one.width != other.width:
+            raise ValueError(
+                f"models must have the same number of features; model 1 has {one.width}, model {number} {other.width}; "
+                "give n_features, or bits, to the reader of each"
+            )
+
+
+def _compare_parameters(first: Any, model: Any, number: int) -> None:
+    one, other = first._core.started, model._core.started
+    for name in one:
+        if name in PASSING or _same(one[name], other.get(name)):
+            continue
+        raise ValueError(
+            f"models must have been learned with the same parameters, and model {number} has "
+            f"{name}={other.get(name)!r}, model 1 {name}={one[name]!r}"
+        )
+
+
+def _same(one: Any, other: Any) -> bool:
+    return bool(one is other or one == other or (one != one and other != other))
+
+
+def _some(labels: list[Any]) -> str:
+    told = ", ".join(map(repr, labels[:5]))
+    return told if len(labels) <= 5 else f"{told}, … ({len(labels)} in all)"
+
+
+def check_scalers(models: list[Any]) -> None:
+    """Refuse scaled models whose scalers have learned different things: their weights are in different units."""
+    first = models[0].scaler_
+    told, arrays = first.state()
+    for number, model in enumerate(models[1:], start=2):
+        scaler = model.scaler_
+        own, parts = scaler.state()
+        same = type(scaler) is type(first) and own == told and all(np.array_equal(parts[k], arrays[k]) for k in arrays)
+        if not same:
+            raise ValueError(
+                f"the scalers of models 1 and {number} differ, so that their weights are in different units; scale the "
+                "rows by one scaler before learning, as distributed.fit does, or by UnitNorm"
+            )

@@ -1,0 +1,103 @@
+"""EllipsoidClassifier: the shapes of shards add up, and their weights are averaged.
+
+The inverse of the full shape is a start plus the sum of x x' over the rows of steps; of the diagonal one the squares of
+each column are kept. Both add up over shards, the start of a column counted once. (To weigh the weights of shards by
+what each knows of them makes no difference: on shards dealt in turn all know much the same.) The sums of the
+certificate run over steps and mistakes one by one, and add up too.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.certificates.mixed import INFORMATION
+from ellipsoid.engine import tally as tallies
+from ellipsoid.representation.speeds import copies as slots
+from ellipsoid.representation.speeds.copies import weight_of_past
+from ellipsoid.representation.speeds.metric import FEATURE_SIZE, SQUARES
+
+from .parts import Floats, Part
+
+SUMMED = [slots.ROWS, slots.LENGTH, slots.ENERGY, slots.SHAPED]
+COUNTED = [slots.COPY_MISTAKES, slots.UNANSWERED, slots.COPY_STEPS, slots.COPY_GAIN, slots.PRICE]
+JUDGED = [slots.BAD_LAST, slots.BAD_AVERAGE]
+
+
+def take_copies(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]:
+    """What the copies of a learner contribute: weighted, added, and the largest of it."""
+    table = core.table
+    own = _additive(table)
+    if start is not None:
+        before = _additive(start.table)
+        own = {name: array - before[name] for name, array in own.items()}
+    heads = _heads(table, core.scores)
+    if start is not None and start.rounds:
+        # The average of this pass alone: that of all rounds would hardly move any more.
+        far, near = weight_of_past(float(core.rounds)), weight_of_past(float(start.rounds))
+        if far > near:
+            heads[:, 1] = (far * heads[:, 1] - near * _heads(start.table, start.scores)[:, 1]) / (far - near)
+    weighted = {"heads": heads, "judged": table.own[:, JUDGED].copy()}
+    return weighted, own, {"sizes": _sizes(table)}
+
+
+def put_copies(core: Any, part: Part, start: Any) -> None:
+    """Let the copies be those of all shards."""
+    table, scores = core.table, core.scores
+    total = dict(part.added)
+    if start is not None:
+        total.update({name: array + part.added[name] for name, array in _additive(start.table).items()})
+    columns = 1 + table.width
+    sizes = part.largest["sizes"]
+    met = sizes > 0.0
+    squares = np.zeros(columns)
+    squares[met] = np.maximum(0.0, total["squares"][met]) / sizes[met] ** 2
+    # A copy of a shard's table: nothing of it is left but its room.
+    table.W[:] = 0.0
+    table.W[:columns, -FEATURE_SIZE], table.W[:columns, -SQUARES] = sizes, squares
+    table.shared[SUMMED], table.shared[slots.MET] = total["shared"], float(met.sum())
+    table.shared[slots.COPY_ROUNDS] = core.rounds
+    table.own[:, COUNTED], table.own[:, JUDGED] = total["own"], part.mean("judged")
+    if table.full:
+        table.P[:] = _shape(total, part, met)
+    last, average = np.moveaxis(part.mean("heads"), 1, 0)
+    blocks = table._blocks(table.W, table.functions)[:columns, :, :, :scores]
+    blocks[:, :, 0] = last.transpose(2, 0, 1)
+    blocks[:, :, 1] = weight_of_past(float(core.rounds)) * (last - average).transpose(2, 0, 1)
+    table._bind()
+    core.fast = core.named = core._predictor = None
+    core.mixed = core.mixed._replace(kind=INFORMATION, apart=np.zeros(tallies.SIZE))
+
+
+def _shape(total: dict[str, Floats], part: Part, met: Any) -> Floats:
+    """The full shape of all rows of steps; a column that several shards met first is started once, with their mean."""
+    new = np.maximum(1.0, part.added["met"])
+    inverse = total["inverse"] - np.diag(part.added["prior"] * (1.0 - 1.0 / new))
+    P = np.zeros_like(inverse)
+    P[np.ix_(met, met)] = np.linalg.inv(inverse[np.ix_(met, met)])
+    return 0.5 * (P + P.T)
+
+
+def _sizes(table: Any) -> Floats:
+    found: Floats = table.W[: 1 + table.width, -FEATURE_SIZE].copy()
+    return found
+
+
+def _additive(table: Any) -> dict[str, Floats]:
+    """The sums of a run, in units that are the same for all."""
+    sizes = _sizes(table)
+    met = sizes > 0.0
+    squares = table.W[: 1 + table.width, -SQUARES] * sizes**2
+    found = {"shared": table.shared[SUMMED].copy(), "own": table.own[:, COUNTED].copy(), "squares": squares}
+    if table.full:
+        inverse = np.zeros_like(table.P)
+        inverse[np.ix_(met, met)] = np.linalg.inv(table.P[np.ix_(met, met)])
+        prior = np.where(met, np.maximum(0.0, np.diag(inverse) - squares), 0.0)
+        found |= {"inverse": inverse, "prior": prior, "met": met.astype(np.float64)}
+    return found
+
+
+def _heads(table: Any, scores: int) -> Floats:
+    """The last weights and the average of every copy: (copy, head, function, column)."""
+    return np.array(
+        [[table.weights_of(copy, place, scores) for place in (0, 1)] for copy in range(table.copies)]
+    )  # fmt: skip

@@ -1,0 +1,140 @@
+"""``merge``: one model of several that were learned apart."""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.engine import tally as tallies
+from ellipsoid.estimators.ellipsoid_classifier import CopiesLearner
+from ellipsoid.estimators.ellipsoidal import EllipsoidLearner
+
+from . import copies, gaussian, sums, tables
+from .agreement import check_agreement, check_kind, check_scalers
+from .parts import Part, add_two, in_pairs
+
+WEIGHTS = {"mistakes": tallies.MISTAKES, "updates": tallies.UPDATES}
+
+
+def merge(models: Sequence[Any], *, weights: str = "uniform", start: Any = None) -> Any:
+    """One model of models that were learned apart, from different rows of the same kind.
+
+    The hypotheses are mixed in the space in which the learner adds up examples, so that its certificates go on holding,
+    with sums weighted as the models are; AROW and the second-order Perceptron add up what they know, exactly. Models
+    must be of one class, with the same parameters, labels, and features; those with a kernel, and those that no way is
+    known for, are refused. The result learns on, is saved and merged again like any other model.
+
+    Parameters
+    ----------
+    models : of one class, which have learned; they are not changed
+    weights : {"uniform", "mistakes", "updates"}
+        What each counts: the same, or in proportion to what happened to it.
+    start : the model that all of them began with, as copies; None where each began with nothing
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from ellipsoid import MIRA, merge
+    >>> X, y = load_digits(return_X_y=True)
+    >>> models = [MIRA().partial_fit(X[i:1500:4], y[i:1500:4], classes=range(10)) for i in range(4)]
+    >>> model = merge(models)
+    >>> model.t_, model.shards_, model.score(X[1500:], y[1500:]) > 0.85
+    (1500, 4, True)
+    >>> all(c.observed <= c.bound for c in model.certificates())
+    True
+    """
+    models = list(models)
+    if not models:
+        raise ValueError("merge needs at least one model")
+    if weights != "uniform" and weights not in WEIGHTS:
+        raise ValueError(f"weights must be uniform, mistakes or updates, got {weights!r}")
+    if all(hasattr(model, "scaler_") for model in models):
+        check_scalers(models)
+        merged = deepcopy(models[0])
+        began = None if start is None else start.learner_
+        merged.learner_ = merge([model.learner_ for model in models], weights=weights, start=began)
+        return merged
+    for model in models:
+        check_kind(model)
+    models = same_width(models)
+    check_agreement(models if start is None else [start, *models])
+    if len(models) == 1:
+        return deepcopy(models[0])
+    parts = [contribution(model, start) for model in models]
+    shares = coefficients([model._core for model in models], None if start is None else start._core, weights)
+    weighted = [part if share == 1.0 else part.times(share) for part, share in zip(parts, shares, strict=True)]
+    total = in_pairs(weighted, add_two)
+    return put_together(total, models[0], start, weights)
+
+
+def same_width(models: list[Any]) -> list[Any]:
+    """The models as they would be if all had met the features that some have met, where features may be added."""
+    width = max(model._core.width for model in models)
+    grown = []
+    for model in models:
+        if model._core.width < width and model._started_with("grow_features") and model._counts_features is not True:
+            model = deepcopy(model)
+            model._core.open(width, by_class=model._core.table.by_class)
+            model.n_features_in_ = width
+        grown.append(model)
+    return grown
+
+
+def coefficients(cores: list[Any], start: Any, weights: str) -> list[float]:
+    """The weights of the shards, not yet divided by their sum."""
+    if weights == "uniform":
+        return [1.0] * len(cores)
+    slot = WEIGHTS[weights]
+    before = 0.0 if start is None else float(start.tally[slot])
+    return shares([float(core.tally[slot]) - before for core in cores])
+
+
+def shares(counts: list[float]) -> list[float]:
+    """Weights in proportion to counts, equal ones where nothing was counted.
+
+    >>> shares([3.0, 0.0]), shares([0.0, 0.0])
+    ([3.0, 0.0], [1.0, 1.0])
+    """
+    return counts if any(counts) else [1.0] * len(counts)
+
+
+def contribution(model: Any, start: Any = None) -> Part:
+    """What a model that began as ``start`` contributes."""
+    core, began = model._core, None if start is None else start._core
+    own = sums.take_sums(core, began)
+    weighted, added, largest = _ways(core)[0](core, began)
+    added = {**own["added"], **added, **_class_counts(core, began)}
+    return Part(1, 1.0, {**own["weighted"], **weighted}, added, {**own["largest"], **largest}, own["heaviest"])
+
+
+def _ways(core: Any) -> tuple[Any, Any]:
+    """How a learner of this kind gives what it contributes, and takes what all have contributed."""
+    if isinstance(core, CopiesLearner):
+        return copies.take_copies, copies.put_copies
+    if isinstance(core, EllipsoidLearner):
+        return gaussian.take_gaussian, gaussian.put_gaussian
+    return tables.take_tables, tables.put_tables
+
+
+def put_together(part: Part, like: Any, start: Any, weights: str = "uniform", cap: float = 1.0) -> Any:
+    """The model of all shards, ``like`` being one of theirs, and ``start`` that of all."""
+    model = deepcopy(like if start is None else start)
+    core, began = model._core, None if start is None else start._core
+    core.split |= bool(part.largest["split"][0])
+    sums.put_sums(core, part, began, weights, cap)
+    if "classes" in part.added:
+        counted = part.added["classes"]
+        if began is not None:
+            counted = counted + np.array([began.counts.get(label, 0) for label in core.labels.values], dtype=float)
+        known = dict(zip(core.labels.values, counted.astype(int).tolist(), strict=True))
+        core.counted = known, core.rounds, []
+    _ways(core)[1](core, part, began)
+    return model
+
+
+def _class_counts(core: Any, start: Any) -> dict[str, Any]:
+    if core.class_weight != "balanced":
+        return {}
+    before = {} if start is None else start.counts
+    return {"classes": np.array([float(core.counts.get(k, 0) - before.get(k, 0)) for k in core.labels.values])}

@@ -1,0 +1,95 @@
+"""The tallies of shards as one: sums weighted as the hypotheses are, counts of all rows, largest values."""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.certificates import drift
+from ellipsoid.certificates.mixed import COUNTS, LARGEST_SLOTS, MIX, SUMS, Mixed, sums_of_all
+from ellipsoid.engine import tally as tallies
+from ellipsoid.representation.window.table import WindowTable
+
+from .parts import Floats, Part
+
+# Roundings of a merge beside one for each shard.
+MERGE_ROUNDINGS = 8.0
+
+
+def final_sums(core: Any) -> Floats:
+    """The tally of a learner, with the multipliers of a window that are about to become final."""
+    tally: Floats = core.tally.copy()
+    if isinstance(core.table, WindowTable):
+        alphas = core.table.slots.alphas()
+        tally[tallies.WEIGHT] += alphas.sum()
+        tally[tallies.LARGEST] = max(tally[tallies.LARGEST], alphas.max(initial=0.0))
+    return tally
+
+
+def take_sums(core: Any, start: Any) -> dict[str, dict[str, Floats]]:
+    """What the sums of a learner contribute; ``start`` is the learner that all shards began with, or None."""
+    tally, mixed = final_sums(core), core.mixed
+    apart = np.zeros(tallies.SIZE) if mixed is None else mixed.apart
+    whole = sums_of_all(core) + (tally - core.tally)
+    before = np.zeros(tallies.SIZE) if start is None else sums_of_all(start) + (final_sums(start) - start.tally)
+    own = mixed if start is None else None
+    known = drift.known(core.tally) and drift.known(core.tally, tallies.HELD)
+    return {
+        "weighted": {"tally": tally[SUMS], "counts": (tally - apart)[COUNTS]},
+        "added": {
+            "counts": tally[COUNTS] - before_counts(start), "whole": (whole - before)[SUMS],
+            "shards": np.array([1.0 if own is None else float(own.shards)]),
+            "unknown": np.array([0.0 if known else 1.0]),
+        },
+        "largest": {
+            "tally": tally[LARGEST_SLOTS], "split": np.array([float(core.split)]),
+            "mixed": np.array(
+                [own.factor, own.update_factor, own.operations, own.rounds, own.cap] if own is not None
+                else [1.0, 1.0, 0.0, 0.0, 1.0]
+            ),
+        },
+        "heaviest": {"alpha": tally[[tallies.LARGEST]]},
+    }  # fmt: skip
+
+
+def before_counts(start: Any) -> Floats:
+    """The counts of the learner that all began with."""
+    return np.zeros(len(COUNTS)) if start is None else start.tally[COUNTS]
+
+
+def put_sums(core: Any, part: Part, start: Any, weights: str, cap: float) -> None:
+    """Let the learner, a copy of one of the shards' or of their start, have the sums of all."""
+    past = None if start is None else start.mixed
+    largest = part.largest["mixed"]
+    tally, apart = np.zeros(tallies.SIZE), np.zeros(tallies.SIZE)
+    tally[COUNTS] = before_counts(start) + part.added["counts"]
+    apart[COUNTS] = np.maximum(0.0, tally[COUNTS] - part.mean("counts"))
+    tally[SUMS] = part.mean("tally")
+    whole = part.added["whole"] if start is None else part.added["whole"] + (sums_of_all(start))[SUMS]
+    apart[SUMS] = whole - tally[SUMS]
+    apart[[tallies.PUSH, tallies.LOSS2, tallies.PATH]] = np.maximum(
+        0.0, apart[[tallies.PUSH, tallies.LOSS2, tallies.PATH]]
+    )
+    tally[LARGEST_SLOTS] = part.largest["tally"]
+    alpha = float(part.heaviest["alpha"][0]) / part.coefficient
+    tally[tallies.LARGEST] = alpha if start is None else max(alpha, float(final_sums(start)[tallies.LARGEST]))
+    if part.added["unknown"][0] > 0.0:
+        tally[[tallies.PATH, tallies.HELD]] = drift.UNKNOWN_WAY
+        apart[[tallies.PATH, tallies.HELD]] = 0.0
+    shards = float(part.shards)
+    factor, update_factor = (
+        shards * float(most) if weights in ("uniform", name) else inf
+        for most, name in zip(largest[:2], ("mistakes", "updates"), strict=True)
+    )  # fmt: skip
+    core.tally = tally
+    core.mixed = Mixed(
+        shards=int(part.added["shards"][0]) if past is None else max(past.shards, part.shards),
+        rounds=int(largest[3]) + 1 if past is None else past.rounds + 1,
+        weights=weights,
+        kind=MIX,
+        factor=factor if past is None else max(past.factor, factor),
+        update_factor=update_factor if past is None else max(past.update_factor, update_factor),
+        operations=shards + MERGE_ROUNDINGS + (float(largest[2]) if past is None else past.operations),
+        cap=max(cap, float(largest[4])) if past is None else max(cap, past.cap),
+        apart=apart,
+    )

@@ -1,0 +1,43 @@
+"""Real workers in real processes, and how to kill them."""
+
+import os
+import signal
+from contextlib import contextmanager
+
+from ellipsoid.distributed.progress import RunProgress
+
+
+@contextmanager
+def local_client(workers):
+    """A client of a cluster of processes of this machine, each with one thread and a nanny that replaces it."""
+    from dask import config
+
+    from distributed import Client, LocalCluster
+
+    settings = {"distributed.admin.log-length": 0, "distributed.scheduler.allowed-failures": 10}
+    kind = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": 0}
+    with (
+        config.set(settings),
+        LocalCluster(n_workers=workers, silence_logs=50, **kind) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def worker_pids(client):
+    """The processes of the workers, not those of their nannies."""
+    return sorted(client.run(os.getpid).values())
+
+
+def kill_after(monkeypatch, client, number, shards):
+    """Kill a worker by SIGKILL once so many shards of a round are done; returns where its number will be."""
+    killed, tell = [], RunProgress.shard
+
+    def shard(self, counts):
+        tell(self, counts)
+        if self.round == number and self.done == shards and not killed:
+            killed.append(worker_pids(client)[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    monkeypatch.setattr(RunProgress, "shard", shard)
+    return killed

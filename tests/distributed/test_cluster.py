@@ -1,0 +1,149 @@
+"""Shards define the result: workers, their number and their deaths do not. With real processes, and real kills."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from ellipsoid import MIRA, distributed
+from ellipsoid.distributed.engine_dask import Dask
+from ellipsoid.distributed.progress import RunProgress
+
+from .cluster import kill_after, local_client, worker_pids
+from .conftest import digest
+
+pytest.importorskip("distributed")
+
+# Clusters open sockets and child processes, which are closed when Python pleases.
+pytestmark = [
+    pytest.mark.real_process,
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+LEARNER = MIRA(average=True)
+SHARED = {"shards": 7, "rounds": 3, "block_bytes": 1 << 15}
+
+
+@pytest.fixture(scope="module")
+def expected(table):
+    """The digest of a run in this process."""
+    return digest(distributed.fit(LEARNER, table, client="here", **SHARED))
+
+
+@pytest.fixture(scope="module")
+def client():
+    with local_client(1) as found:
+        yield found
+
+
+def test_one_worker_and_two_and_one_that_is_killed_in_mid_round_give_one_digest(
+    client, table, expected, digits, monkeypatch
+):
+    assert digest(distributed.fit(LEARNER, table, client=client, **SHARED)) == expected
+    client.cluster.scale(2)
+    client.wait_for_workers(2)
+    assert digest(distributed.fit(LEARNER, table, client=client, **SHARED)) == expected
+    killed = kill_after(monkeypatch, client, number=1, shards=3)
+    assert digest(distributed.fit(LEARNER, table, client=client, **SHARED)) == expected
+    assert killed
+    assert killed[0] not in worker_pids(client)
+    monkeypatch.undo()
+    # Collections of Dask are blocks, too: the same rows in the same order.
+    import dask.array
+
+    X, y = (dask.array.from_array(part, chunks=(300, *part.shape[1:])) for part in digits)
+    here = distributed.fit(LEARNER, (X, y), client="here", shards=4, rounds=2)
+    model = distributed.fit(LEARNER, (X, y), client=client, shards=4, rounds=2)
+    assert digest(model) == digest(here)
+    assert np.array_equal(distributed.predict(model, X).compute(scheduler="synchronous"), model.predict(digits[0]))
+    # Nothing of a run is left on the workers.
+    assert not [key for keys in client.has_what().values() for key in keys if "shard" in str(key)]
+
+
+def test_processes_of_this_machine_give_it_too(table, expected):
+    assert digest(distributed.fit(LEARNER, table, workers=2, **SHARED)) == expected
+
+
+def test_a_driver_that_was_killed_is_resumed_by_another(table, expected, tmp_path):
+    kept = tmp_path / "run.ckpt"
+    program = f"""
+        import os, signal
+        from ellipsoid import MIRA, distributed
+        from ellipsoid.distributed.progress import RunProgress
+
+        def shard(self, counts):
+            if self.round == 1 and counts.number == 3:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        RunProgress.shard = shard
+        distributed.fit(MIRA(average=True), {table!r}, client="here", checkpoint={str(kept)!r}, **{SHARED!r})
+    """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], timeout=300, check=False)
+    assert ended.returncode == -signal.SIGKILL
+    model = distributed.fit(LEARNER, table, client="here", checkpoint=kept, resume=True, **SHARED)
+    assert len(model.history_) == 3
+    assert digest(model) == expected
+
+
+def test_a_bad_line_comes_from_a_worker_with_its_place(client, tmp_path):
+    path = tmp_path / "bad.csv"
+    path.write_text("1,2,0\n" * 30 + "1,word,1\n" + "2,1,1\n" * 30)
+    with pytest.raises(ValueError, match=r"bad.csv, line 31") as told:
+        distributed.fit(MIRA(), str(path), client=client, shards=3, block_bytes=40, classes=[0, 1, 2])
+    assert any("in shard" in note for note in told.value.__notes__)
+
+
+@pytest.mark.slow
+def test_three_workers_and_a_soak_of_kills_give_one_digest(table, monkeypatch):
+    """A hundred rounds, and a worker killed every few seconds."""
+    import random
+    import time
+
+    wishes = {**SHARED, "rounds": 100}
+    expected = digest(distributed.fit(LEARNER, table, client="here", **wishes))
+    draw, killed, tell = random.Random(0), [], RunProgress.shard
+    with local_client(2) as client:
+        due = [time.monotonic() + 2.0]
+
+        def shard(self, counts):
+            tell(self, counts)
+            if time.monotonic() > due[0]:
+                pids = worker_pids(client)
+                if pids:
+                    killed.append(draw.choice(pids))
+                    os.kill(killed[-1], signal.SIGKILL)
+                due[0] = time.monotonic() + draw.uniform(2.0, 5.0)
+
+        monkeypatch.setattr(RunProgress, "shard", shard)
+        assert digest(distributed.fit(LEARNER, table, client=client, **wishes)) == expected
+        monkeypatch.undo()
+        assert len(killed) >= 3
+        client.cluster.scale(3)
+        client.wait_for_workers(3)
+        assert digest(distributed.fit(LEARNER, table, client=client, **SHARED)) == digest(
+            distributed.fit(LEARNER, table, client="here", **SHARED)
+        )
+
+
+@pytest.mark.slow
+def test_dask_ml_learns_blocks_one_after_another(digits):
+    wrappers = pytest.importorskip("dask_ml.wrappers")
+    import dask.array
+
+    X, y = (dask.array.from_array(part, chunks=(300, *part.shape[1:])) for part in digits)
+    model = wrappers.Incremental(MIRA()).fit(X, y, classes=list(range(10)))
+    alone = MIRA().partial_fit(*digits, classes=list(range(10)))
+    assert np.array_equal(model.estimator_.coef_, alone.coef_)
+
+
+def test_a_client_is_an_engine(client):
+    engine = Dask(client)
+    value = engine.send([1, 2], key="value-of-a-test")
+    total = engine.submit(sum, value, key="sum-of-a-test")
+    assert [engine.result(done) for done in engine.as_done([total])] == [3]
+    engine.forget()

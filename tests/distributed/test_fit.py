@@ -1,0 +1,255 @@
+"""Rounds over shards in this process: what they make, and what they refuse."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from sklearn.datasets import dump_svmlight_file
+
+from ellipsoid import (
+    AROW,
+    CELLIP,
+    IELLIP,
+    MIRA,
+    Calibrated,
+    EllipsoidClassifier,
+    OnlineSVM,
+    PassiveAggressive,
+    Perceptron,
+    QuasiAdditive,
+    Scaled,
+    StandardStream,
+    Winnow,
+    distributed,
+    load,
+    merge,
+)
+from ellipsoid.distributed.fitting import ShardedRun
+from ellipsoid.distributed.progress import RunProgress
+
+from .conftest import digest, write_table
+
+pytestmark = pytest.mark.interpreted
+
+
+@pytest.fixture
+def small(stream, tmp_path):
+    """A table of few rows, cut into some twenty blocks by ``cut``."""
+    return write_table(tmp_path / "small.csv", *stream)
+
+
+cut = {"client": "here", "block_bytes": 400}
+
+
+@pytest.mark.parametrize("learner", [MIRA(average=True), PassiveAggressive(C=0.1), AROW(), OnlineSVM(window=3),
+                                     QuasiAdditive(link="balanced"), EllipsoidClassifier()], ids=repr)  # fmt: skip
+def test_one_shard_in_one_round_is_partial_fit(learner, small, stream):
+    X, y = stream
+    model = distributed.fit(learner, small, shards=1, rounds=1, **cut)
+    assert digest(model) == digest(deepcopy(learner).partial_fit(X, y, classes=[0, 1, 2]))
+
+
+def test_rounds_over_one_shard_are_passes(small, stream):
+    X, y = stream
+    model = distributed.fit(MIRA(), small, shards=1, rounds=3, **cut)
+    passes = MIRA()
+    for _ in range(3):
+        passes.partial_fit(X, y, classes=[0, 1, 2])
+    assert digest(model) == digest(passes)
+
+
+@pytest.mark.parametrize(
+    "learner", [MIRA(average=True), PassiveAggressive(C=0.1), Winnow(), AROW(average=True)], ids=repr
+)
+def test_a_round_is_what_merge_makes_of_the_shards(learner, small):
+    """Also with more shards than blocks, and with a number that is no power of two."""
+    run = ShardedRun(learner, small, None, block_bytes=400)
+    blocks = run.plan.blocks
+    for shards in (3, 7, 1000):
+        model = distributed.fit(learner, small, shards=shards, rounds=1, **cut)
+        models = []
+        for own in run.plan.dealt(shards):
+            pieces = [chunk for block in own for chunk in block.chunks(run.plan.reading)]
+            X, y = np.concatenate([c.X for c in pieces]), np.concatenate([c.y for c in pieces])
+            count = min(shards, len(blocks))
+            own_learner = deepcopy(learner).set_params(C=count * learner.C) if hasattr(learner, "C") else learner
+            models.append(deepcopy(own_learner).partial_fit(X, y, classes=[0, 1, 2]))
+        np.testing.assert_allclose(model.coef_, merge(models).coef_, rtol=1e-9, atol=1e-12)
+        assert model.t_ == 90
+        assert model.shards_ == min(shards, len(blocks))
+
+
+def test_the_cap_of_a_step_is_the_user_s_in_the_mixture(small):
+    model = distributed.fit(QuasiAdditive(C=0.05), small, shards=4, rounds=2, **cut)
+    assert model.C == 0.05
+    assert model._core.mixed.cap == 4.0
+    assert model._core.solution().largest <= 0.05 * (1.0 + 1e-12)
+    assert all(each.observed <= each.bound for each in model.certificates())
+
+
+def test_a_driver_that_stopped_goes_on_after_its_last_round(small, tmp_path, monkeypatch):
+    kept = tmp_path / "run.ckpt"
+    whole = distributed.fit(MIRA(average=True), small, shards=3, rounds=4, **cut)
+
+    class Stop(Exception):
+        pass
+
+    def stop(self, counts):
+        if self.round == 2:
+            raise Stop
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RunProgress, "shard", stop)
+        with pytest.raises(Stop) as told:
+            distributed.fit(MIRA(average=True), small, shards=3, rounds=4, checkpoint=kept, **cut)
+    assert "holds the model of the rounds before" in told.value.__notes__[0]
+    assert load(kept).rounds_ == 2
+    resumed = distributed.fit(MIRA(average=True), small, shards=3, rounds=4, checkpoint=kept, resume=True, **cut)
+    assert digest(resumed) == digest(whole) == digest(load(kept))
+    for change in ({"shards": 4}, {"block_bytes": 401}):
+        with pytest.raises(ValueError, match="belongs to another run"):
+            distributed.fit(MIRA(average=True), small, **{**cut, "shards": 3, **change}, checkpoint=kept, resume=True)
+    with pytest.raises(ValueError, match="belongs to another run"):
+        distributed.fit(MIRA(average=True, margin=0.5), small, shards=3, checkpoint=kept, resume=True, **cut)
+    whole.save(tmp_path / "plain.model")
+    with pytest.raises(ValueError, match="no checkpoint"):
+        distributed.fit(MIRA(), small, checkpoint=tmp_path / "plain.model", resume=True, **cut)
+    with pytest.raises(FileNotFoundError, match="to resume"):
+        distributed.fit(MIRA(), small, checkpoint=tmp_path / "none.ckpt", resume=True, **cut)
+
+
+def test_what_a_file_holds_of_a_scaled_run_predicts(stream, tmp_path):
+    X, y = stream
+    shifted = write_table(tmp_path / "shifted.csv", 1000.0 * X + 5.0, y)
+    model = distributed.fit(Scaled(MIRA()), shifted, shards=4, rounds=3, checkpoint=tmp_path / "kept", **cut)
+    scaler = StandardStream().fit(1000.0 * X + 5.0)
+    np.testing.assert_allclose(model.scaler_.mean_, scaler.mean_)
+    np.testing.assert_allclose(model.scaler_.scale_, scaler.scale_)
+    assert model.score(1000.0 * X + 5.0, y) > 0.8
+    assert digest(load(tmp_path / "kept")) == digest(model)
+    same = distributed.fit(MIRA(), shifted, shards=4, rounds=3, scale="standard", **cut)
+    assert digest(same) == digest(model)
+
+
+@pytest.mark.parametrize("zero_based", [True, False])
+def test_all_blocks_together_say_what_features_count_from(stream, tmp_path, zero_based):
+    X, y = stream
+    X = np.where(X > 0.0, X, 0.0)
+    X[:60, 0] = 0.0
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=zero_based)
+    model = distributed.fit(Perceptron(), str(tmp_path / "rows.svm"), shards=1, rounds=1, **cut)
+    alone = Perceptron().partial_fit(csr_matrix(X), y, classes=[0, 1, 2])
+    # A file that counts from 0 and one that counts from 1 have the same features.
+    assert model.n_features_in_ == 4
+    np.testing.assert_allclose(model.coef_, alone.coef_)
+
+
+def test_told_labels_and_width_spare_the_survey(small, stream, monkeypatch):
+    def surveyed(*args):
+        raise AssertionError("nobody asked for a survey")
+
+    monkeypatch.setattr("ellipsoid.distributed.prepare.survey_blocks", surveyed)
+    model = distributed.fit(MIRA(), small, shards=2, rounds=1, classes=[2, 1, 0], **cut)
+    assert model.classes_.tolist() == [2, 1, 0]
+
+
+def test_replay_is_one_run_over_the_rows_that_cut(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X = X[abs(X[:, 0]) > 0.2]
+    y = (X[:, 0] > 0).astype(int)
+    learner = CELLIP(margin=0.1, cut="minvol", trigger="always", fit_intercept=False)
+    model = distributed.fit(
+        learner, write_table(tmp_path / "rows.csv", X, y), shards=3, client="here", block_bytes=2000
+    )
+    plan = ShardedRun(learner, str(tmp_path / "rows.csv"), None, block_bytes=2000).plan
+    rows, labels = [], []
+    for own in plan.dealt(3):
+        pieces = [chunk for block in own for chunk in block.chunks(plan.reading)]
+        X_own, y_own = np.concatenate([c.X for c in pieces]), np.concatenate([c.y for c in pieces])
+        used = deepcopy(learner).partial_fit(X_own, y_own, classes=[0, 1]).update_rounds_ - 1
+        rows.append(X_own[used])
+        labels.append(y_own[used])
+    once = deepcopy(learner).partial_fit(np.concatenate(rows), np.concatenate(labels), classes=[0, 1])
+    assert np.array_equal(once.coef_, model.coef_)
+    assert once.log_volume_ == model.log_volume_
+    assert model.t_ < len(y)
+
+
+def test_progress_tells_rows_and_the_error_of_every_round(small):
+    lines = []
+    model = distributed.fit(MIRA(), small, shards=3, rounds=2, validate=small, progress=lines.append, **cut)
+    assert any("90 rows, 3 classes, 4 features" in line for line in lines)
+    ends = [line for line in lines if "validation error" in line]
+    assert [line.split(",")[0] for line in ends] == ["round 1 of 2", "round 2 of 2"]
+    assert [each["rows"] for each in model.history_] == [90, 90]
+    assert model.history_[-1]["error"] == pytest.approx(1.0 - model.score(*_read(small)))
+
+
+def _read(path):
+    table = np.loadtxt(path, delimiter=",")
+    return table[:, :-1], table[:, -1].astype(int)
+
+
+def test_predictions_of_blocks_are_predictions_of_rows(small, stream):
+    X, y = stream
+    model = MIRA().partial_fit(X, y)
+    assert np.array_equal(distributed.predict(model, small, **cut), model.predict(X))
+
+
+def test_learners_side_by_side_are_those_alone(small, stream):
+    X, y = stream
+    found = distributed.compare(
+        {"loose": MIRA(margin=1.0), "narrow": MIRA(average=True)}, small, client="here", passes=2
+    )
+    for name, learner in (("loose", MIRA(margin=1.0)), ("narrow", MIRA(average=True))):
+        alone = learner.partial_fit(X, y, classes=[0, 1, 2]).partial_fit(X, y)
+        assert digest(found[name]) == digest(alone)
+
+
+def test_a_shard_of_one_class_and_a_block_of_comments(tmp_path):
+    """Rows sorted by label, and a block that holds no row at all."""
+    lines = ["1 1:1 2:0.5", "# nothing here, for longer than a block is", "", "0 1:-1 2:0.5", "0 2:-1 1:-2"]
+    (tmp_path / "few.svm").write_text("\n".join(lines[:4]) + "\n")
+    model = distributed.fit(MIRA(), str(tmp_path / "few.svm"), client="here", shards=10, rounds=2, block_bytes=14)
+    assert model.t_ == 4
+    assert model.classes_.tolist() == [0, 1]
+    assert all(each.observed <= each.bound for each in model.certificates())
+
+
+REFUSED = {
+    "kernel": (MIRA(kernel="rbf"), {}, "a kernel model grows with every shard"),
+    "restart": (CELLIP(on_infeasible="restart"), {}, "starts again no longer covers"),
+    "metric": (IELLIP(), {}, "an ellipsoid of its own"),
+    "calibrated": (Calibrated(MIRA()), {}, "calibrate the result"),
+    "sketch": (AROW(shape="sketch"), {}, "shape='dense' or 'diagonal'"),
+    "shards": (MIRA(), {"shards": 0}, "shards must be a positive integer"),
+    "rounds": (MIRA(), {"rounds": 1.5}, "rounds must be a positive integer"),
+    "weights": (MIRA(), {"weights": "rows"}, "weights must be uniform"),
+    "merge": (MIRA(), {"merge": "fuse"}, "merge must be auto"),
+    "other merge": (AROW(), {"merge": "mix"}, "by merge='information'"),
+    "dual": (MIRA(), {"merge": "dual"}, "merge='dual' is for OnlineSVM"),
+    "resume": (MIRA(), {"resume": True}, "resume needs checkpoint"),
+    "scale": (MIRA(), {"scale": "log"}, "scale must be standard"),
+    "two scales": (Scaled(MIRA()), {"scale": "unit"}, "has a scaler already"),
+    "client": (MIRA(), {"client": "nowhere"}, "client must be"),
+    "classes": (MIRA(), {"classes": [0, 1], "n_features": 4, "scale": "standard"}, "none of classes"),
+    "one class": (MIRA(), {"classes": [0]}, "two classes at least"),
+    "block": (MIRA(), {"block_bytes": 0}, "block_bytes must be positive"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_cannot_be_is_refused_by_a_sentence(case, small):
+    learner, options, sentence = REFUSED[case]
+    with pytest.raises(ValueError, match=sentence):
+        distributed.fit(learner, small, **{**cut, **options})
+
+
+def test_a_bad_line_ends_the_run_and_names_its_shard(tmp_path):
+    (tmp_path / "bad.csv").write_text("1,2,0\n" * 30 + "1,word,1\n" + "2,1,1\n" * 30)
+    with pytest.raises(ValueError, match="line 31") as told:
+        distributed.fit(MIRA(), str(tmp_path / "bad.csv"), client="here", shards=3, block_bytes=40, classes=[0, 1])
+    assert any("in shard" in note for note in told.value.__notes__)

@@ -1,0 +1,113 @@
+"""Models that cannot be merged are refused by a sentence."""
+
+import numpy as np
+import pytest
+
+from ellipsoid import (
+    AROW,
+    CELLIP,
+    MIRA,
+    NHERD,
+    Calibrated,
+    OnlineEllipsoidalSVC,
+    PassiveAggressive,
+    Perceptron,
+    Scaled,
+    StandardStream,
+    UnitNorm,
+    Winnow,
+    merge,
+)
+
+from .shards import stream
+
+pytestmark = pytest.mark.interpreted
+
+X, y, _ = stream(0, rows=40)
+
+
+def fitted(learner, rows=X, labels=y, classes=(0, 1)):
+    return learner.partial_fit(rows, labels, classes=classes)
+
+
+REFUSED = {
+    "one class": (lambda: [fitted(MIRA()), fitted(Perceptron())], "only models of one class"),
+    "same parameters": (lambda: [fitted(MIRA()), fitted(MIRA(margin=0.5))], "same parameters.*margin=0.5"),
+    "averages": (lambda: [fitted(MIRA()), fitted(MIRA(average=True))], "same parameters.*average=True"),
+    "intercept": (lambda: [fitted(MIRA()), fitted(MIRA(fit_intercept=False))], "same parameters.*fit_intercept"),
+    "labels": (lambda: [fitted(MIRA()), fitted(MIRA(), classes=(0, 1, 2))], "same labels in the same order"),
+    "order of labels": (lambda: [fitted(MIRA()), fitted(MIRA(), classes=(1, 0))], "same labels in the same order"),
+    "label sets": (
+        lambda: [fitted(MIRA()), MIRA().partial_fit(X, np.eye(2, dtype=int)[y])], "same labels",
+    ),
+    "width": (lambda: [fitted(MIRA()), fitted(MIRA(), X[:, :3])], "same number of features"),
+    "kernel": (lambda: [fitted(MIRA(kernel="rbf")), fitted(MIRA(kernel="rbf"))], "models with a kernel"),
+    "version space": (lambda: [fitted(CELLIP()), fitted(CELLIP())], "replay the rows that cut"),
+    "no proof": (lambda: [fitted(NHERD()), fitted(NHERD())], "NHERD models cannot be merged"),
+    "no dual": (lambda: [fitted(OnlineEllipsoidalSVC()), fitted(OnlineEllipsoidalSVC())], "share of the rows"),
+    "calibration": (lambda: [fitted(Calibrated(MIRA())), fitted(Calibrated(MIRA()))], "calibrated models"),
+    "scaler": (lambda: [fitted(Scaled(MIRA()), X[::2], y[::2]), fitted(Scaled(MIRA()))], "different units"),
+    "scaled and not": (lambda: [fitted(Scaled(MIRA(), scaler=UnitNorm())), fitted(MIRA())], "learned something"),
+    "sketch": (lambda: [fitted(AROW(shape="sketch")), fitted(AROW(shape="sketch"))], "shape='dense' or 'diagonal'"),
+    "nothing learned": (lambda: [fitted(MIRA()), MIRA()], "learned something"),
+    "nothing": (list, "at least one model"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_models_that_do_not_fit_are_refused(case):
+    models, sentence = REFUSED[case]
+    with pytest.raises(ValueError, match=sentence):
+        merge(models())
+
+
+def test_weights_are_one_of_three():
+    with pytest.raises(ValueError, match="weights must be uniform, mistakes or updates"):
+        merge([fitted(MIRA())], weights="rows")
+
+
+def test_rows_of_unit_length_are_in_the_same_units():
+    models = [fitted(Scaled(PassiveAggressive(), scaler=UnitNorm()), X[i::2], y[i::2]) for i in range(2)]
+    merged = merge(models)
+    assert merged.learner_.shards_ == 2
+    assert merged.score(X, y) > 0.6
+    assert merged.partial_fit(X, y).learner_.t_ == 80
+
+
+def test_one_scaler_before_all_shards_is_the_same_for_all():
+    scaler = StandardStream().fit(X)
+    models = [fitted(MIRA(), scaler.transform(X)[i::2], y[i::2]) for i in range(2)]
+    assert merge(models).t_ == 40
+
+
+def test_a_model_of_fewer_features_grows_where_features_may_be_added():
+    narrow, wide = (fitted(Perceptron(grow_features=True), rows) for rows in (X[:, :3], X))
+    merged = merge([narrow, wide])
+    padded = np.hstack([narrow.coef_, np.zeros((1, 1))])
+    np.testing.assert_allclose(merged.coef_, 0.5 * (padded + wide.coef_))
+    with pytest.raises(ValueError, match="same number of features"):
+        merge([fitted(Winnow(grow_features=True), rows) for rows in (X[:, :3], X)])
+
+
+def test_a_shard_of_one_class_and_an_only_model():
+    alone = fitted(MIRA(), X[y == 0], y[y == 0])
+    merged = merge([alone, fitted(MIRA(), X[y == 1], y[y == 1])])
+    assert all(each.observed <= each.bound for each in merged.certificates())
+    same = merge([alone])
+    assert same is not alone
+    assert np.array_equal(same.coef_, alone.coef_)
+    assert same.shards_ == 1
+
+
+def test_merging_changes_no_model():
+    models = [fitted(AROW(average=True), X[i::2], y[i::2]) for i in range(2)]
+    before = [(model.coef_.copy(), model._core.tally.copy()) for model in models]
+    merge(models).partial_fit(X, y)
+    for model, (coef, tally) in zip(models, before, strict=True):
+        assert np.array_equal(model.coef_, coef)
+        assert np.array_equal(model._core.tally, tally)
+
+
+def test_balanced_classes_count_the_rows_of_all_shards():
+    models = [fitted(PassiveAggressive(class_weight="balanced"), X[i::2], y[i::2]) for i in range(2)]
+    assert merge(models)._core.counts == {0: int((y == 0).sum()), 1: int((y == 1).sum())}
