@@ -17,11 +17,20 @@ from .startup import import_libraries
 @click.option("--until", metavar="T", type=click.IntRange(min=0), help="Stop after T examples [default: all].")
 @click.option("--learner", metavar="NAME", help="Another learner than the champion, beside which it is shown.")
 @click.option("--param", "settings", metavar="KEY=VALUE", multiple=True, help="A parameter of that learner.")
-@click.option("--scale", type=click.Choice(["none", "standard", "unit"]), default="none", show_default=True,
-              help="The scaler in front of that learner.")
+@click.option(
+    "--scale",
+    type=click.Choice(["none", "standard", "unit"]),
+    default="none",
+    show_default=True,
+    help="The scaler in front of that learner.",
+)
 @click.option("--save", "target", type=click.Path(dir_okay=False), help="Write the model to this file.")
-@click.option("--rows", "lines", type=click.Path(dir_okay=False, allow_dash=True),
-              help="Write the examples to this file as JSON lines, - for stdout, and learn nothing.")
+@click.option(
+    "--rows",
+    "lines",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="Write the examples to this file as JSON lines, - for stdout, and learn nothing.",
+)
 def command(store: Path, name: str, until: int | None, lines: str | None, **options: Any) -> None:
     """Replay the journal of the model NAME in the folder STORE, which a service may be using.
 

@@ -22,18 +22,44 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @click.option("--insecure", is_flag=True, help="Listen on any --host without tokens.")
 @click.option("--max-body", type=click.IntRange(1024), default=1 << 26, show_default=True, help="Bytes of a body.")
 @click.option("--queue", type=click.IntRange(1), default=1024, show_default=True, help="Requests that may wait.")
-@click.option("--group-ms", type=click.FloatRange(0, 1000), default=0.0, show_default=True,
-              help="How long a commit waits for company.")
-@click.option("--workers-for-predict", "workers", type=click.IntRange(1, 64), default=2, show_default=True,
-              help="Threads that decode and predict batches.")
-@click.option("--snapshot-rows", type=click.IntRange(1), default=200_000, show_default=True,
-              help="A snapshot after so many examples.")
-@click.option("--snapshot-seconds", type=click.FloatRange(1), default=60.0, show_default=True,
-              help="A snapshot after so long, if there is anything new.")
+@click.option(
+    "--group-ms",
+    type=click.FloatRange(0, 1000),
+    default=0.0,
+    show_default=True,
+    help="How long a commit waits for company.",
+)
+@click.option(
+    "--workers-for-predict",
+    "workers",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    help="Threads that decode and predict batches.",
+)
+@click.option(
+    "--snapshot-rows",
+    type=click.IntRange(1),
+    default=200_000,
+    show_default=True,
+    help="A snapshot after so many examples.",
+)
+@click.option(
+    "--snapshot-seconds",
+    type=click.FloatRange(1),
+    default=60.0,
+    show_default=True,
+    help="A snapshot after so long, if there is anything new.",
+)
 @click.option("--keep-rows", type=click.IntRange(0), help="Examples that the journal keeps [default: all].")
 @click.option("--keep-days", type=click.FloatRange(0), help="Days that the journal keeps examples [default: for ever].")
-@click.option("--keep-unlabelled", type=click.FloatRange(0), default=30.0, show_default=True,
-              help="Days that an example waits for its label.")
+@click.option(
+    "--keep-unlabelled",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    help="Days that an example waits for its label.",
+)
 @click.option("--accept-loss", is_flag=True, help="Go on where the disk has lost the end of the journal.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Key of the certificate.")
 @click.option("--tls-certificate", type=click.Path(exists=True, dir_okay=False), help="Certificate for HTTPS.")

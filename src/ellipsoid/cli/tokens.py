@@ -20,8 +20,12 @@ def command(context: click.Context, file: Path) -> None:
 
 @command.command(name="add")
 @click.argument("name")
-@click.option("--role", type=click.Choice(["read", "predict", "label", "learn", "admin"]), required=True,
-              help="What it is good for; each role may do what those before it may.")
+@click.option(
+    "--role",
+    type=click.Choice(["read", "predict", "label", "learn", "admin"]),
+    required=True,
+    help="What it is good for; each role may do what those before it may.",
+)
 @click.pass_obj
 def add(file: Path, name: str, role: str) -> None:
     """Make a token for NAME and show it."""

@@ -122,7 +122,9 @@ class Client:
         """The truth for a kept example."""
         return self._json("POST", f"/v1/models/{name}/labels", {"id": id, "y": _plain(y)})
 
-    def questions(self, name: str, limit: int = 1, *, who: str | None = None, claim: bool = True) -> list[dict[str, Any]]:
+    def questions(
+        self, name: str, limit: int = 1, *, who: str | None = None, claim: bool = True
+    ) -> list[dict[str, Any]]:
         """Kept examples whose label is asked for, most doubtful first; they are the caller's for some minutes."""
         query: dict[str, Any] = {"limit": limit, "claim": "true" if claim else "false"}
         if who is not None:

@@ -176,7 +176,9 @@ class Journal:
             if self.fault is None:
                 log.error("the journal cannot be written: %s", error)
             self.fault = str(error)
-            detail = f"the journal cannot be written ({error}); nothing of this was learned. Try again when there is room"
+            detail = (
+                f"the journal cannot be written ({error}); nothing of this was learned. Try again when there is room"
+            )
             work.failed(Problem(507, detail, retry_after=5))
         else:
             log.exception("a work for the journal failed", exc_info=error)

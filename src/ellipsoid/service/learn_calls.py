@@ -21,7 +21,8 @@ async def learn(service: Service, request: Request, holder: Holder) -> Response:
     stream = service.store.stream(request.path_params["name"])
     noted: list[LineAnswer] | None = [] if flag(request, "partial") else None
     parts: list[Incoming] = []
-    if service.wants_lines(request):
+    batch = service.wants_lines(request)
+    if batch:
         async for line, text in service.pieces(request):
             parts += await service.in_thread(incoming, stream, text, line, noted)
     else:
@@ -33,7 +34,12 @@ async def learn(service: Service, request: Request, holder: Holder) -> Response:
     future, told = service.promise()
     work = LearnWork(stream, parts, holder.name, told, noted)
     service.store.journal.submit(work)
-    answer: Learned = await future
+    try:
+        answer: Learned = await future
+    except Problem as problem:
+        if not batch:
+            problem.line = None  # there is but one
+        raise
     if work.answers is not None:
         lines = sorted(work.answers, key=lambda each: each.line)
         return Response(b"".join(ENCODE.encode(line) + b"\n" for line in lines), media_type=NDJSON)

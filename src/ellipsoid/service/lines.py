@@ -118,9 +118,7 @@ def _runs(examples: Iterable[tuple[int, Any]]) -> list[list[tuple[int, Any]]]:
     return runs
 
 
-def _checked(
-    stream: Any, run: list[tuple[int, Any]], note: Callable[[int, str], None] | None
-) -> Iterable[Incoming]:
+def _checked(stream: Any, run: list[tuple[int, Any]], note: Callable[[int, str], None] | None) -> Iterable[Incoming]:
     try:
         yield _part(stream, run)
         return

@@ -42,7 +42,7 @@ class Metrics:
         self.commit_works = Counter("ellipsoid_committed_works", "Requests in commits.", registry=self.registry)
         self._children: dict[Any, Any] = {}
         self.store = store
-        self.registry.register(self)  # type: ignore[arg-type]
+        self.registry.register(self)
         store.journal.observe = self._committed
 
     def _committed(self, seconds: float, works: int) -> None:
@@ -63,7 +63,9 @@ class Metrics:
         journal = self.store.journal
         yield GaugeMetricFamily("ellipsoid_waiting_works", "Requests that wait to be written.", journal.waiting)
         yield GaugeMetricFamily("ellipsoid_writable", "1 if the last write succeeded.", int(journal.fault is None))
-        families = {name: GaugeMetricFamily(f"ellipsoid_{name}", told, labels=["model"]) for name, told in _MODELS.items()}
+        families = {
+            name: GaugeMetricFamily(f"ellipsoid_{name}", told, labels=["model"]) for name, told in _MODELS.items()
+        }
         for stream in list(self.store.models.values()):
             best = stream.best
             published = best.published

@@ -29,7 +29,7 @@ def timed_protocol() -> type[Any]:
     else:
         from uvicorn.protocols.http.h11_impl import H11Protocol as base
 
-    class TimedProtocol(base):  # type: ignore[misc]
+    class TimedProtocol(base):
         """A connection with a timer for the head that is due."""
 
         def connection_made(self, transport: Any) -> None:

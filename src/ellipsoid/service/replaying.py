@@ -40,7 +40,9 @@ class PastStream:
         self.body = decoded_body(row[1])
         self.oldest, self.end = first_and_last(self.connection, self.id)
         if until is not None and not self.oldest <= until <= self.end:
-            raise ValueError(f"--until must be from {self.oldest} to {self.end}, the examples in the journal, got {until}")
+            raise ValueError(
+                f"--until must be from {self.oldest} to {self.end}, the examples in the journal, got {until}"
+            )
         self.until = self.end if until is None else until
 
     def close(self) -> None:
@@ -106,7 +108,9 @@ class Replay:
         past = self.past
         learner = StreamLearner(self.body, 0, classes=past.body.classes, bits=past.body.bits)
         if Snapshots(past.store / "snapshots", past.name, past.champion).restore(learner, past.until) is None:
-            raise ValueError(f"the examples before {past.oldest:,} are gone, and no snapshot up to {past.until:,} is left")
+            raise ValueError(
+                f"the examples before {past.oldest:,} are gone, and no snapshot up to {past.until:,} is left"
+            )
         self.model, self.start = learner.model, learner.t
         self.rows, self.errors = learner.record.rows, learner.record.errors
 
@@ -140,4 +144,3 @@ def comparison(replays: dict[str, Replay]) -> Comparison:
         parameters={label: dict(replay.body.params) for label, replay in replays.items()},
         cells=cells,
     )
-

@@ -58,11 +58,20 @@ def _example(X: Any, i: int, stream: Stream) -> Any:
     # Features without names are called by the numbers that their file has for them.
     shift = 0 if stream.zero_based or stream.bits is not None else 1
     span = slice(X.indptr[i], X.indptr[i + 1])
-    return {str(column + shift): value for column, value in zip(X.indices[span].tolist(), X.data[span].tolist(), strict=True)}
+    return {
+        str(column + shift): value
+        for column, value in zip(X.indices[span].tolist(), X.data[span].tolist(), strict=True)
+    }
 
 
 def send(
-    client: Client, name: str, stream: Stream, digest: str, *, rows: int = 1000, tick: Callable[[int], None] | None = None
+    client: Client,
+    name: str,
+    stream: Stream,
+    digest: str,
+    *,
+    rows: int = 1000,
+    tick: Callable[[int], None] | None = None,
 ) -> dict[str, int]:
     """Send the rows of a stream that the service has not got; returns how many were there, learned and duplicates."""
     start = first_unsent(client, name, digest)

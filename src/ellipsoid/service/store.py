@@ -155,7 +155,9 @@ class Store:
             known = model_row(connection, name)
             if known is not None:
                 if known[1] != text:
-                    raise Problem(409, f"there is a model {name!r} already, made otherwise; give the new one another name")
+                    raise Problem(
+                        409, f"there is a model {name!r} already, made otherwise; give the new one another name"
+                    )
                 return None
             now = time.time()
             added = connection.execute(

@@ -1,7 +1,7 @@
 """A model of the service: one stream of examples, and the learners that learn it.
 
-The champion answers predictions and acknowledges examples. Challengers learn the same stream on threads of their own, and
-may be behind.
+The champion answers predictions and acknowledges examples. Challengers learn the same stream on threads of their own,
+and may be behind.
 """
 
 from __future__ import annotations

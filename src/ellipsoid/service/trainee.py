@@ -61,7 +61,7 @@ class Trainee:
         self.snapshot = None if found is None else found.t
         if found is None and oldest > self.learner.first:
             raise DamagedStore(
-                f"{self.stream.name}: no snapshot can be read, and the examples before {oldest:,} are gone from the journal"
+                f"{self.stream.name}: no snapshot can be read, and the journal has no examples before {oldest:,}"
             )
         if self.learner.known:
             self.publish()

@@ -16,6 +16,7 @@ from .messages import Learned, LineAnswer
 from .problem import Problem
 from .rows import Rows, read_back
 
+
 # Keys of callers and ids of labelled examples are told apart by their first letter.
 def caller_key(key: str) -> str:
     """The key of an example that its sender gave it."""
@@ -75,8 +76,8 @@ class Incoming:
 
 
 class LearnWork(Written):
-    """Examples to be journalled and learned; ``stream`` is theirs. A line that does not fit refuses all; with ``noted``,
-    lines refused before, the others are taken, and ``answers`` tells what became of each.
+    """Examples to be journalled and learned; ``stream`` is theirs. A line that does not fit refuses all; with
+    ``noted``, lines refused before, the others are taken, and ``answers`` tells what became of each.
     """
 
     def __init__(
@@ -145,7 +146,7 @@ class LearnWork(Written):
         return kept
 
     def _unseen(self, connection: sqlite3.Connection, part: Incoming, kept: list[int], row: int) -> list[int]:
-        unseen = []
+        unseen: list[int] = []
         assert part.keys is not None
         for i in kept:
             key = part.keys[i]

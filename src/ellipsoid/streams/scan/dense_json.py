@@ -41,8 +41,8 @@ def is_json_numeral(text, p):
 
 @scanner
 def scan_dense_lines(text, stop, x, y, spans):
-    """Read the lines of ``text[:stop]`` into rows of x, whole labels into y, places of text labels into spans; returns the
-    number of rows, all there is room for, or GAVE_UP.
+    """Read the lines of ``text[:stop]`` into rows of x, whole labels into y, places of text labels into spans; returns
+    the number of rows, all there is room for, or GAVE_UP.
     """
     p, row = 0, 0
     while p < stop:
