@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 import pytest
@@ -17,43 +18,93 @@ COMMAND = [sys.executable, "-c", "from ellipsoid.cli import main; main()"]
 NDJSON = "application/x-ndjson"
 
 
-class Server:
-    """``ellipsoid serve`` over a folder. ``compiled`` False runs learners as Python, which starts sooner."""
+class Nursery:
+    """Starts servers by forking a process that has imported everything; one for each way of running learners."""
 
-    def __init__(self, folder, *options, compiled=False, setup=None, environment=None):
-        self.folder, self.options, self.setup = Path(folder), [str(option) for option in options], setup
-        self.environment = {**os.environ, **(environment or {})}
-        if not compiled:
-            self.environment["NUMBA_DISABLE_JIT"] = "1"
-        self.process, self.url = None, None
+    known: ClassVar[dict] = {}
+
+    def __init__(self, compiled):
+        environment = {**os.environ, **({} if compiled else {"NUMBA_DISABLE_JIT": "1"})}
+        command = [sys.executable, str(Path(__file__).with_name("nursery.py"))]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+
+    @classmethod
+    def of(cls, compiled):
+        if compiled not in cls.known:
+            cls.known[compiled] = cls(compiled)
+        return cls.known[compiled]
+
+    def ask(self, **told):
+        self.process.stdin.write(json.dumps(told).encode() + b"\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nurseries():
+    yield
+    while Nursery.known:
+        Nursery.known.popitem()[1].close()
+
+
+class Server:
+    """``ellipsoid serve`` over a folder. ``compiled`` False runs learners as Python; ``program`` is a command to be
+    started as a new program; ``largest`` is the size that a file may have.
+    """
+
+    def __init__(self, folder, *options, compiled=False, program=None, largest=0):
+        self.folder, self.options = Path(folder), [str(option) for option in options]
+        self.compiled, self.program, self.largest = compiled, program, largest
+        self.number, self.child, self.url = None, None, None
 
     def start(self, wait=True):
-        log = open(self.folder.with_suffix(".log"), "ab")  # noqa: SIM115
-        self.process = subprocess.Popen(
-            [*COMMAND, "serve", str(self.folder), "--port", "0", *self.options],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            env=self.environment,
-            preexec_fn=self.setup,  # noqa: PLW1509 - it sets a limit, and takes no lock
-        )
-        log.close()
+        argv = ["serve", str(self.folder), "--port", "0", *self.options]
+        self.out, self.err = self.folder.with_suffix(".out"), self.folder.with_suffix(".log")
+        self.out.write_bytes(b"")
+        if self.program is None:
+            told = {"argv": argv, "out": str(self.out), "err": str(self.err), "largest": self.largest}
+            self.number = Nursery.of(self.compiled).ask(**told)
+        else:
+            with open(self.out, "ab") as out, open(self.err, "ab") as err:
+                self.child = subprocess.Popen([*self.program, *argv], stdout=out, stderr=err)
+            self.number = self.child.pid
         if wait:
             self.wait_until_ready()
         return self
 
     def wait_until_ready(self):
-        line = self.process.stdout.readline().decode()
-        assert " on http" in line, f"the server did not start: {line!r} {self.log()}"
-        self.url = line.split(" on ")[-1].strip()
         deadline = time.monotonic() + 120
+        while not (line := self.out.read_text()).endswith("\n"):
+            assert self.wait(0) is None, self.log()
+            assert time.monotonic() < deadline, self.log()
+            time.sleep(0.01)
+        self.url = line.split(" on ")[-1].strip()
         while self.call("GET", "/readyz")[0] != 200:
-            assert self.process.poll() is None, self.log()
+            assert self.wait(0) is None, self.log()
             assert time.monotonic() < deadline, self.log()
             time.sleep(0.02)
 
+    def wait(self, seconds):
+        """The exit code, None while the server runs."""
+        if self.child is not None:
+            try:
+                code = self.child.wait(seconds)
+            except subprocess.TimeoutExpired:
+                return None
+            self.child = None
+        else:
+            code = Nursery.of(self.compiled).ask(wait=self.number, seconds=seconds)
+        if code is not None:
+            self.number = None
+        return code
+
     def log(self):
-        path = self.folder.with_suffix(".log")
-        return path.read_text("utf-8", "replace")[-3000:] if path.exists() else ""
+        return self.err.read_text("utf-8", "replace")[-3000:] if self.err.exists() else ""
 
     def connect(self, timeout=60):
         where = urlsplit(self.url)
@@ -86,20 +137,17 @@ class Server:
         return self.call("POST", path, "".join(json.dumps(line) + "\n" for line in lines).encode(), NDJSON, headers)
 
     def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
+        os.kill(self.number, signal.SIGKILL)
+        assert self.wait(30) == -signal.SIGKILL
 
     def stop(self):
         """SIGTERM; returns the exit code and the seconds that it took."""
         began = time.monotonic()
-        self.process.send_signal(signal.SIGTERM)
-        code = self.process.wait(timeout=30)
-        self.process.stdout.close()
-        return code, time.monotonic() - began
+        os.kill(self.number, signal.SIGTERM)
+        return self.wait(30), time.monotonic() - began
 
     def close(self):
-        if self.process is not None and not self.process.stdout.closed:
+        if self.number is not None:
             self.kill()
 
 

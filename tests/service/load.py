@@ -15,7 +15,7 @@ LABELS = ("red", "green", "blue")
 
 
 class Load:
-    """8 callers that learn, singly and in batches, and 2 that predict, against one server that may die at any moment."""
+    """8 callers that learn, singly and in batches, and 2 that predict, of one server that may die at any moment."""
 
     def __init__(self, server, path, seed):
         self.server, self.path, self.random = server, path, random.Random(seed)

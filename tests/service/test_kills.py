@@ -1,5 +1,5 @@
-"""``kill -9`` at any moment: nothing that was acknowledged is lost, nothing is learned twice, and the model is the one that
-``ellipsoid learn`` makes of the journal's examples, byte for byte.
+"""``kill -9`` at any moment: nothing that was acknowledged is lost, nothing is learned twice, and the model is the one
+that ``ellipsoid learn`` makes of the journal's examples, byte for byte.
 """
 
 import json
@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from ellipsoid.cli import main
 
-from .conftest import Server
+from .conftest import COMMAND, Server
 from .load import Load
 
 PATH = "/v1/models/colours"
@@ -34,10 +34,12 @@ def learned_from_the_journal(folder, target):
     return [int(json.loads(line)["x"][0]) for line in rows.stdout.splitlines()], target.read_bytes()
 
 
-def kill_again_and_again(tmp_path, kills, seed):
+def kill_again_and_again(tmp_path, kills, seed, program=None):
     chance = random.Random(seed)
-    server = Server(tmp_path / "store", "--snapshot-seconds", 1, "--snapshot-rows", 300, compiled=True).start()
+    options = ("--snapshot-seconds", 1, "--snapshot-rows", 300)
+    server = Server(tmp_path / "store", *options, compiled=True, program=program)
     try:
+        server.start()
         assert server.call("PUT", PATH, {"learner": "MIRA"})[0] == 201
         load = Load(server, PATH, seed)
         for kill in range(kills):
@@ -74,4 +76,4 @@ def test_five_kills_lose_nothing(tmp_path):
 
 @pytest.mark.slow
 def test_a_hundred_kills_lose_nothing(tmp_path):
-    kill_again_and_again(tmp_path, kills=100, seed=2)
+    kill_again_and_again(tmp_path, kills=100, seed=2, program=COMMAND)

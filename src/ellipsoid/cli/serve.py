@@ -21,6 +21,13 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @click.option("--tokens", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="File of tokens.")
 @click.option("--insecure", is_flag=True, help="Listen on any --host without tokens.")
 @click.option("--max-body", type=click.IntRange(1024), default=1 << 26, show_default=True, help="Bytes of a body.")
+@click.option(
+    "--slow-seconds",
+    type=click.FloatRange(0.1),
+    default=10.0,
+    show_default=True,
+    help="How long a caller may send nothing in the middle of a request.",
+)
 @click.option("--queue", type=click.IntRange(1), default=1024, show_default=True, help="Requests that may wait.")
 @click.option(
     "--group-ms",
@@ -63,7 +70,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @click.option("--accept-loss", is_flag=True, help="Go on where the disk has lost the end of the journal.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Key of the certificate.")
 @click.option("--tls-certificate", type=click.Path(exists=True, dir_okay=False), help="Certificate for HTTPS.")
-def command(store: Path | None, demo: bool, host: str, tokens: Path | None, insecure: bool, **options: Any) -> None:  # noqa: PLR0913
+def command(store: Path | None, demo: bool, host: str, tokens: Path | None, insecure: bool, **options: Any) -> None:
     """Serve every model of the folder STORE, which is made if it is missing.
 
     What is acknowledged is on disk. After a crash the models are rebuilt from the journal, to the last bit. Without
@@ -96,7 +103,10 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
         accept_loss=options["accept_loss"],
     )
     web = WebOptions(
-        max_body=options["max_body"], workers=options["workers"], loopback_only=host in _LOOPBACK and not insecure
+        max_body=options["max_body"],
+        chunk_seconds=options["slow_seconds"],
+        workers=options["workers"],
+        loopback_only=host in _LOOPBACK and not insecure,
     )
     opened = demo_store(kept) if store is None else Store(store, kept)
     tls = {} if options["tls_key"] is None else {

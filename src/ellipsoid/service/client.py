@@ -88,7 +88,7 @@ class Client:
         return self._json("POST", f"/v1/models/{name}/learn", example)
 
     def learn_many(self, name: str, examples: Iterable[dict[str, Any]]) -> dict[str, int]:
-        """Learn examples ``{"x": ..., "y": ..., "key": ...}`` in batches, each of which is learned as a whole or not."""
+        """Learn examples ``{"x": ..., "y": ..., "key": ...}`` in batches, each of them as a whole or not at all."""
         total = {"t": 0, "learned": 0, "duplicates": 0}
         for batch in batches(examples):
             run = uuid4().hex

@@ -92,15 +92,17 @@ def insert_block(connection: sqlite3.Connection, model: int, block: Block) -> No
     )
 
 
-def blocks_after(connection: sqlite3.Connection, model: int, row: int) -> Iterator[Block]:
-    """The blocks that hold example ``row`` and all behind it; raises `DamagedStore` at the first that is not whole."""
+def blocks_after(connection: sqlite3.Connection, model: int, row: int, until: int | None = None) -> Iterator[Block]:
+    """The blocks that hold example ``row`` and those behind it, before example ``until``; raises `DamagedStore` at the
+    first that is not whole.
+    """
     found = connection.execute("SELECT max(first) FROM blocks WHERE model = ? AND first <= ?", (model, row)).fetchone()
     expected = start = found[0] if found[0] is not None else row
     try:
         for first, count, time, token, form, digest, y, x in connection.execute(
             "SELECT first, rows, time, token, form, digest, y, x FROM blocks WHERE model = ? AND first >= ? "
-            "ORDER BY first",
-            (model, start),
+            "AND first < ? ORDER BY first",
+            (model, start, 2**62 if until is None else until),
         ):
             if first != expected:
                 raise _damage(model, expected, f"examples {expected:,} to {first - 1:,} are missing")

@@ -32,6 +32,8 @@ class Work(Protocol):
 
     # About how many bytes it writes.
     size: int
+    # The model that it belongs to, which is told after each group to ``flush``; None: no one.
+    stream: Any
 
     def apply(self, connection: sqlite3.Connection, gates: Callable[[Any], Gate]) -> Any:
         """Write; a `Problem` refuses this work, and must leave nothing written. Gates must be asked for by ``gates``,
@@ -129,6 +131,8 @@ class Journal:
                 work.failed(answer)
             else:
                 work.written(answer)
+        for stream in {id(stream): stream for work in works if (stream := work.stream) is not None}.values():
+            stream.flush()
 
     def _commit(self, works: Iterable[Work]) -> list[tuple[Work, Any]]:
         touched: dict[int, Gate] = {}

@@ -85,7 +85,10 @@ class StreamLearner:
     def twin(self) -> StreamLearner:
         """A copy that learns nothing of what this one learns next."""
         other = copy(self)
-        other.model, other.record, other.refused = deepcopy(self.model), copy(self.record), dict(self.refused)
+        core = getattr(getattr(self.model, "learner_", self.model), "_core", None)
+        # What learning started with is never changed, and has many parts.
+        shared = {} if core is None else {id(core.started): core.started}
+        other.model, other.record, other.refused = deepcopy(self.model, shared), copy(self.record), dict(self.refused)
         return other
 
     def position(self) -> dict[str, Any]:

@@ -31,8 +31,8 @@ class NewLearner(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class NewModel(NewLearner, forbid_unknown_fields=True, kw_only=True):
-    """A model: its first learner, the labels if they are known beforehand, and the bits that names are hashed to; without
-    ``bits`` every name has a column of its own.
+    """A model: its first learner, the labels if they are known beforehand, and the bits that names are hashed to;
+    without ``bits`` every name has a column of its own.
     """
 
     classes: Annotated[list[str | int], Meta(min_length=2)] | None = None

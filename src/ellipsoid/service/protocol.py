@@ -5,7 +5,6 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-HEAD_SECONDS = 10.0
 # A connection that has sent nothing at all yet may wait longer: it costs a file, no more.
 FIRST_SECONDS = 60.0
 _BODY = b'{"title":"Request Timeout","status":408,"detail":"the head of the request came too slowly"}'
@@ -21,8 +20,8 @@ _SLOW = b"\r\n".join(
 )
 
 
-def timed_protocol() -> type[Any]:
-    """uvicorn's protocol, the quicker one where httptools is installed, with limits of time for heads of requests."""
+def timed_protocol(head_seconds: float) -> type[Any]:
+    """uvicorn's protocol, the quicker one where httptools is installed, with a limit of time for heads of requests."""
     base: Any
     if find_spec("httptools"):
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as base
@@ -42,12 +41,11 @@ def timed_protocol() -> type[Any]:
             super().data_received(data)
             if self.cycle is not before:
                 self._disarm()
-            elif self.cycle is None or self.cycle.response_complete:
+            elif not self.heads and (self.cycle is None or self.cycle.response_complete):
                 # Part of a head: the rest of it is due. Who sends byte by byte does not get more time.
-                if not self.heads:
-                    self._disarm()
-                    self.heads = 1
-                    self.timer = self.loop.call_later(HEAD_SECONDS, self.too_slow)
+                self._disarm()
+                self.heads = 1
+                self.timer = self.loop.call_later(head_seconds, self.too_slow)
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._disarm()

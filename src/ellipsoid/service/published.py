@@ -78,10 +78,8 @@ def _indices(scores: Any) -> Any:
 def _doubt(scores: Any) -> list[float]:
     """Minus the distance to the nearest other label."""
     if scores.ndim == 1:
-        found: list[float] = (-np.abs(scores)).tolist()
-        return found
+        return [-abs(score) for score in scores.tolist()]
     if scores.shape[1] < 2:
         return [0.0] * len(scores)
     best = np.partition(scores, -2, axis=1)
-    found = (best[:, -2] - best[:, -1]).tolist()
-    return found
+    return [float(second - first) for second, first in best[:, -2:].tolist()]

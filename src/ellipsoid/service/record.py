@@ -1,4 +1,4 @@
-"""How a learner does on its stream: errors of what it predicted before it learned, in all and over the last examples."""
+"""How a learner does on its stream: errors of what it predicted before it learned, in all and of the last examples."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from ellipsoid.evaluate.prequential import wrong_rows
 WINDOW = 1000
 PAIRS = 10_000
 MOST_POINTS = 512
+# More are put together, so that single examples do not cost more and more.
+MOST_PIECES = 256
 
 
 class RunRecord:
-    """``rows`` learned so far, of which ``errors`` were predicted wrongly. The arrays are replaced, never changed, so that
-    a copy is cheap.
+    """``rows`` learned so far, of which ``errors`` were predicted wrongly. The arrays are replaced, never changed, so
+    that a copy is cheap.
     """
 
     def __init__(self) -> None:
@@ -24,6 +26,7 @@ class RunRecord:
         self.recent = np.zeros(0, dtype=bool)
         # The last labels and what was predicted for them, in pieces.
         self.pairs: tuple[tuple[Any, Any], ...] = ()
+        self.paired = 0
         # (examples, error in all, error of the window) at ever wider steps.
         self.curve: tuple[tuple[int, float, float], ...] = ()
 
@@ -38,10 +41,14 @@ class RunRecord:
         self.rows += len(y)
         self.errors += int(wrong.sum())
         self.recent = np.concatenate([self.recent, wrong])[-WINDOW:]
-        pairs = (*self.pairs, (y, predicted))
-        while len(pairs) > 1 and sum(len(labels) for labels, _ in pairs[1:]) >= PAIRS:
+        pairs, self.paired = (*self.pairs, (y, predicted)), self.paired + len(y)
+        while len(pairs) > 1 and self.paired - len(pairs[0][0]) >= PAIRS:
+            self.paired -= len(pairs[0][0])
             pairs = pairs[1:]
-        self.pairs = pairs if len(pairs) <= 256 else (_together(pairs),)
+        if len(pairs) > MOST_PIECES:
+            pairs = (_together(pairs),)
+            self.paired = len(pairs[0][0])
+        self.pairs = pairs
 
     def mark(self) -> None:
         """Add a point to the curve; of too many, every second goes."""
@@ -81,6 +88,7 @@ class RunRecord:
         record.recent = np.array([letter == "1" for letter in told["recent"]], dtype=bool)
         if told["labels"]:
             record.pairs = ((np.array(told["labels"]), np.array(told["predicted"], dtype=object)),)
+            record.paired = len(told["labels"])
         record.curve = tuple((int(rows), float(error), float(last)) for rows, error, last in told["curve"])
         return record
 

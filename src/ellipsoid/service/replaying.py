@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from ellipsoid.estimators import container, persist
 from ellipsoid.evaluate.cell import Cell
@@ -60,9 +60,7 @@ class PastStream:
     def rows(self, start: int, without: frozenset[int] = frozenset()) -> Iterator[Rows]:
         """Examples from number ``start`` on, in pieces, without those of some numbers."""
         gathered: list[Rows] = []
-        for block in blocks_after(self.connection, self.id, start):
-            if block.first >= self.until:
-                break
+        for block in blocks_after(self.connection, self.id, start, self.until):
             numbers = range(max(start, block.first), min(block.end, self.until))
             kept = [number - block.first for number in numbers if number not in without]
             if kept:

@@ -9,8 +9,8 @@ from .web import JSON, Call
 
 
 class CallRow(NamedTuple):
-    """``body`` and ``answer`` name types of `messages`; ``lines``: a batch of them may be sent, and is answered by lines of
-    ``answer_lines`` where that is a type.
+    """``body`` and ``answer`` name types of `messages`; ``lines``: a batch of them may be sent, and is answered by
+    lines of ``answer_lines`` where that is a type.
     """
 
     method: str

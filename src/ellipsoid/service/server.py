@@ -76,7 +76,7 @@ def serve(
     service = Service(store, None if tokens is None else Tokens(tokens), options)
     config = uvicorn.Config(
         application(service),
-        http=timed_protocol(),
+        http=timed_protocol(options.chunk_seconds),
         ws="none",
         lifespan="off",
         log_level="warning",

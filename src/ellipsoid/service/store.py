@@ -94,8 +94,8 @@ class Store:
             if not self.options.accept_loss:
                 raise DamagedStore(
                     f"the journal of {stream.name} ends at example {stream.tail.end:,}, and a snapshot holds "
-                    f"{snapshot.t:,}: examples were lost on disk. Restore a backup, or start with --accept-loss to go on "
-                    "with what the journal has"
+                    f"{snapshot.t:,}: examples were lost on disk. Restore a backup, or start with --accept-loss "
+                    "to go on with what the journal has"
                 )
             snapshot.path.rename(snapshot.path.with_suffix(".lost"))
             log.warning("%s: the snapshot of %d examples is put aside", stream.name, snapshot.t)
@@ -124,7 +124,8 @@ class Store:
 
     def ready(self) -> bool:
         """Has every champion learned its journal, and did the last write succeed?"""
-        return all([stream.caught_up() for stream in self.models.values()]) and self.journal.fault is None
+        behind = [stream for stream in list(self.models.values()) if not stream.caught_up()]
+        return not behind and self.journal.fault is None
 
     def stream(self, name: str) -> ModelStream:
         """A model, or `Problem` 404."""
@@ -275,10 +276,8 @@ class Store:
 
 def replay_onto(learner: StreamLearner, connection: sqlite3.Connection, model: int, until: int | None) -> None:
     """Have a learner learn the journal, from where it stands up to some example."""
-    for block in blocks_after(connection, model, learner.t):
+    for block in blocks_after(connection, model, learner.t, until):
         end = block.end if until is None else min(block.end, until)
-        if end <= learner.t:
-            break
         rows = block.rows.part(learner.t - block.first, end - block.first)
         learner.learn_or_pass(rows)
 

@@ -40,6 +40,7 @@ class ModelStream:
         self.tail = Tail(0)
         self.oldest = 0
         self.kept = 0
+        self._fresh: list[Block] = []
         self.forget_again_at = 0.0
         self.ready = False
         # An example, for machine code to be made for its kind before the first prediction.
@@ -88,14 +89,20 @@ class ModelStream:
         return self.ready
 
     def journalled(self, blocks: list[Block], answer: Learned, told: Callable[[Any], None]) -> None:
-        """Blocks are on disk: learn them, and tell when they are learned."""
+        """Blocks are on disk: tell when they are learned, which begins with `flush`."""
         if not blocks:
             told(answer)
             return
         if self.sample is None:
             self._like(self.gate.form or "", self.gate.width)
         self.best.when_learned(blocks[-1].end, answer, told)
-        self.tail.add(blocks)
+        self._fresh += blocks
+
+    def flush(self) -> None:
+        """Hand what was journalled together to the learners, at once."""
+        if self._fresh:
+            self.tail.add(self._fresh)
+            self._fresh = []
 
     def rows_of(self, xs: list[Any], ys: list[Any]) -> Rows:
         """Checked rows of examples of one form."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
+from bisect import bisect_right
 
 from .database import Block
 
@@ -16,7 +16,8 @@ class Tail:
 
     def __init__(self, end: int) -> None:
         self.end = end
-        self._blocks: deque[tuple[Block, int]] = deque()
+        self._blocks: list[Block] = []
+        self._firsts: list[int] = []
         self._bytes = 0
         self.grown = threading.Condition()
 
@@ -24,13 +25,22 @@ class Tail:
         """Blocks that are on disk."""
         with self.grown:
             for block in blocks:
-                size = int(getattr(block.rows.x, "nbytes", 500 * len(block.rows.y)))
-                self._blocks.append((block, size))
-                self._bytes += size
+                self._blocks.append(block)
+                self._firsts.append(block.first)
+                self._bytes += _size(block)
                 self.end = block.end
-            while self._bytes > MOST_BYTES and len(self._blocks) > 1:
-                self._bytes -= self._blocks.popleft()[1]
+            if self._bytes > MOST_BYTES:
+                self._drop(MOST_BYTES // 2)
             self.grown.notify_all()
+
+    def _drop(self, most: int) -> None:
+        """Keep the newest blocks, of about so many bytes in all, and one at least."""
+        kept = len(self._blocks) - 1
+        size = _size(self._blocks[kept])
+        while kept > 0 and size + _size(self._blocks[kept - 1]) <= most:
+            kept -= 1
+            size += _size(self._blocks[kept])
+        self._blocks, self._firsts, self._bytes = self._blocks[kept:], self._firsts[kept:], size
 
     def wait(self, row: int, seconds: float) -> bool:
         """Wait for examples from number ``row`` on; False if none came."""
@@ -40,11 +50,15 @@ class Tail:
     def after(self, row: int, most: int) -> list[Block] | None:
         """Blocks from example ``row`` on, about ``most`` rows; None where only the journal has them."""
         with self.grown:
-            if not self._blocks or self._blocks[0][0].first > row:
+            if not self._blocks or self._firsts[0] > row:
                 return None
-            found, rows = [], 0
-            for block, _ in self._blocks:
-                if block.end > row and rows < most:
+            found: list[Block] = []
+            rows = 0
+            for i in range(bisect_right(self._firsts, row) - 1, len(self._blocks)):
+                block = self._blocks[i]
+                if rows >= most:
+                    break
+                if block.end > row:
                     found.append(block)
                     rows += len(block.rows.y)
             return found
@@ -53,3 +67,7 @@ class Tail:
         """Let whoever waits look around."""
         with self.grown:
             self.grown.notify_all()
+
+
+def _size(block: Block) -> int:
+    return int(getattr(block.rows.x, "nbytes", 500 * len(block.rows.y)))

@@ -40,6 +40,7 @@ class Written:
     """A work that tells one function how it ended: an answer, or an error."""
 
     size = 1000
+    stream: Any = None
 
     def __init__(self, told: Told) -> None:
         self.told = told

@@ -6,7 +6,7 @@ judge.
 """
 
 from .compiled import at, inlined, scanner
-from .numerals import NO_NUMERAL, READ, common, numeral
+from .numerals import HARD, NO_NUMERAL, common, numeral
 
 GAVE_UP = -1
 
@@ -40,11 +40,12 @@ def is_json_numeral(text, p):
 
 
 @scanner
-def scan_dense_lines(text, stop, x, y, spans):
-    """Read the lines of ``text[:stop]`` into rows of x, whole labels into y, places of text labels into spans; returns
-    the number of rows, all there is room for, or GAVE_UP.
+def scan_dense_lines(text, stop, x, y, spans, hard):
+    """Read the lines of ``text[:stop]`` into rows of x, whole labels into y, places of text labels into spans, and
+    those of numerals that are left to Python into hard: (row, column, begin, end). Returns how many of these there are,
+    or GAVE_UP, also where there are other than ``len(x)`` rows.
     """
-    p, row = 0, 0
+    p, row, left = 0, 0, 0
     while p < stop:
         if row == x.shape[0] or text[at(p)] != 123:
             return GAVE_UP
@@ -62,8 +63,13 @@ def scan_dense_lines(text, stop, x, y, spans):
                     # Python takes a point without digits behind it, JSON does not.
                     if text[at(q)] == 46 and not 48 <= text[at(q + 1)] <= 57:
                         return GAVE_UP
-            if status != READ or not 48 <= text[at(end - 1)] <= 57:
+            if status == NO_NUMERAL or not 48 <= text[at(end - 1)] <= 57:
                 return GAVE_UP
+            if status == HARD:
+                if left == hard.shape[0]:
+                    return GAVE_UP
+                hard[at(left), 0], hard[at(left), 1], hard[at(left), 2], hard[at(left), 3] = row, j, p, end
+                left += 1
             x[at(row), at(j)] = value
             p = behind_blanks(text, end)
             if text[at(p)] != (44 if j + 1 < x.shape[1] else 93):
@@ -105,4 +111,4 @@ def scan_dense_lines(text, stop, x, y, spans):
             return GAVE_UP
         p += 1
         row += 1
-    return row if row == x.shape[0] else GAVE_UP
+    return left if row == x.shape[0] else GAVE_UP
