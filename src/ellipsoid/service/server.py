@@ -18,6 +18,7 @@ import uvicorn
 from .app import application
 from .dense_lines import warm_up
 from .protocol import timed_protocol
+from .short_way import short_calls
 from .store import Store
 from .tokens import Tokens
 from .web import Service, WebOptions
@@ -74,9 +75,10 @@ def serve(
     # Threads of one process share Python: a prediction waits for at most so long until it is its turn.
     sys.setswitchinterval(0.0005)
     service = Service(store, None if tokens is None else Tokens(tokens), options)
+    app = application(service)
     config = uvicorn.Config(
-        application(service),
-        http=timed_protocol(options.chunk_seconds),
+        app,
+        http=timed_protocol(options.chunk_seconds, short_calls(app.routes)),
         ws="none",
         lifespan="off",
         log_level="warning",

@@ -23,6 +23,7 @@ from .lines import Pieces
 from .messages import ENCODE, ProblemDetails
 from .metrics import Metrics
 from .problem import Problem
+from .short_way import ShortRequest
 from .store import Store
 from .tokens import EVERYBODY, Holder, Tokens
 
@@ -149,6 +150,10 @@ class Service:
 
     async def body(self, request: Request, most: int = 1 << 23) -> bytes:
         """The whole body of a single message."""
+        if isinstance(request, ShortRequest):
+            if len(request.whole) > self.options.max_body:
+                raise Problem(413, f"the body must have at most {self.options.max_body:,} bytes")
+            return request.whole
         parts = [chunk async for chunk in self.chunks(request, min(most, self.options.max_body))]
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
