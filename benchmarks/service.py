@@ -270,7 +270,7 @@ def restart(folder: Path, n: int) -> dict[str, Any]:
         model.learn_predict(X, y)
     learned = time.perf_counter() - began
     return figure(
-        "restart", f"{n:,} rows of 50 numbers behind the last snapshot: speed of replay over that of learning in memory",
+        "restart", f"{n:,} rows of 50 numbers behind the last snapshot: speed of replay over that of learning them",
         learned / replayed, "x", Target(0.5) if n >= 1_000_000 else None,
         rows_a_second=n / replayed, with_start_of_the_process=whole,
     )  # fmt: skip

@@ -139,7 +139,7 @@ def drawn_by_schemathesis(server, count):
             def call(case):
                 nonlocal calls
                 calls += 1
-                response = case.call(base_url=server.url)
+                response = case.call(base_url=server.url, timeout=60)
                 assert response.status_code < 500, (case.as_curl_command(), response.text)
                 assert response.status_code < 400 or "json" in str(response.headers["content-type"])
 

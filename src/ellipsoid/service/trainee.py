@@ -13,6 +13,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 from .database import Block, blocks_after, opened
@@ -101,8 +102,9 @@ class Trainee:
                     self.publish()
         except Exception as error:
             log.exception("the learner %s of %s has stopped", self.name, self.stream.name)
-            self.failure = str(error) or type(error).__name__
-            self._tell(self.stream.tail.end)
+            with self._waiting_lock:
+                self.failure = str(error) or type(error).__name__
+            self._tell(inf)
             if isinstance(error, DamagedStore):
                 self.damaged(self.failure)
 
@@ -174,7 +176,7 @@ class Trainee:
             fresh.judge(self.stream.sample)
             self._warm = kind
 
-    def _tell(self, t: int) -> None:
+    def _tell(self, t: float) -> None:
         done = []
         with self._waiting_lock:
             while self._waiting and self._waiting[0][0] <= t:
