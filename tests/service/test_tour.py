@@ -60,3 +60,12 @@ def test_the_tour_shows_what_the_page_shows(tmp_path):
     for (command, expected), got in zip(told(), found, strict=True):
         assert checker.check_output(expected, got, doctest.ELLIPSIS), f"$ {command}\n{got}instead of\n{expected}"
     assert len(told()) > 15
+
+
+def test_every_promise_names_tests_that_exist():
+    text = PAGE.with_name("service-promises.md").read_text("utf-8")
+    named = set(re.findall(r"`(tests/[^`]+)`", text))
+    assert len(named) >= 6
+    assert [name for name in sorted(named) if not (PAGE.parents[1] / name).is_file()] == []
+    promises = re.split(r"^## ", text, flags=re.M)[1:]
+    assert [promise.splitlines()[0] for promise in promises if "*Held by*" not in promise] == []

@@ -67,9 +67,11 @@ class StreamLearner:
     def learn_carefully(self, rows: Rows) -> None:
         """The same one by one; what is refused is passed over."""
         for i in range(len(rows.y)):
+            before = self.twin()
             try:
                 self.learn(rows.part(i, i + 1))
             except REFUSALS as error:
+                self.__dict__ = before.__dict__
                 self.refused[self.t] = str(error) or type(error).__name__
                 self.t += 1
 
