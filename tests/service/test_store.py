@@ -10,11 +10,11 @@ from click.testing import CliRunner
 
 from ellipsoid.cli import main
 from ellipsoid.service import dense_lines
-from ellipsoid.service.gate import MOST_LABELS, Gate
+from ellipsoid.service.gate import LABEL_LIMIT, Gate
 from ellipsoid.service.housekeeping import keep_house
 from ellipsoid.service.lines import decoded_lines
 from ellipsoid.service.messages import LabelledExample, NewLearner, NewModel
-from ellipsoid.service.problem import Problem
+from ellipsoid.service.problem import CallProblem
 from ellipsoid.service.rows import Rows
 from ellipsoid.service.store import Store, StoreOptions
 from ellipsoid.service.works import Incoming, LearnWork
@@ -133,7 +133,7 @@ def test_examples_go_only_behind_two_good_snapshots(store):
     assert stream.oldest == 40
     before = stream.best.published.file()
     assert store.model_at("m", 80) == before
-    with pytest.raises(Problem, match="gone"):
+    with pytest.raises(CallProblem, match="gone"):
         store.model_at("m", 5)
     store.make_challenger("m", "late", NewLearner(learner="Perceptron"))
     while stream.learners["late"].lag:
@@ -172,8 +172,8 @@ def test_a_gate_takes_back_what_did_not_reach_the_disk():
     assert (gate.rows, gate.width, gate.labels) == (1, 3, {"a"})
     assert gate.flaw(Rows(np.ones((2, 3)), ["a", 1]))[0] == 1
     assert gate.flaw(Rows(np.ones((1, 2)), ["a"]))[0] == 0
-    many = [str(i) for i in range(MOST_LABELS + 1)]
-    assert gate.flaw(Rows(np.ones((len(many), 3)), many))[0] == MOST_LABELS - 1
+    many = [str(i) for i in range(LABEL_LIMIT + 1)]
+    assert gate.flaw(Rows(np.ones((len(many), 3)), many))[0] == LABEL_LIMIT - 1
 
 
 NUMERALS = [
@@ -206,6 +206,7 @@ def test_the_quick_reader_of_lines_is_the_ordinary_one():
     "line",
     [
         '{"x": [01], "y": 1}',
+        '{"x": [-0], "y": 1}',
         '{"x": [1.], "y": 1}',
         '{"x": [1.e5], "y": 1}',
         '{"x": [+1], "y": 1}',

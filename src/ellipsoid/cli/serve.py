@@ -88,7 +88,7 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
     import_libraries()
     _need_libraries()
     from ellipsoid.service.demo import demo_store
-    from ellipsoid.service.server import serve
+    from ellipsoid.service.server import run_service
     from ellipsoid.service.store import Store, StoreOptions
     from ellipsoid.service.web import WebOptions
 
@@ -116,7 +116,7 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
     def listening(address: str) -> None:
         click.echo(f"serving {opened.folder} on {address}")
 
-    sys.exit(serve(opened, tokens, web, listening, host=host, port=options["port"], **tls))
+    sys.exit(run_service(opened, tokens, web, listening, host=host, port=options["port"], **tls))
 
 
 def _need_libraries() -> None:

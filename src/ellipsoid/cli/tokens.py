@@ -27,7 +27,7 @@ def command(context: click.Context, file: Path) -> None:
     help="What it is good for; each role may do what those before it may.",
 )
 @click.pass_obj
-def add(file: Path, name: str, role: str) -> None:
+def _add(file: Path, name: str, role: str) -> None:
     """Make a token for NAME and show it."""
     from ellipsoid.service.tokens import add_token
 
@@ -36,7 +36,7 @@ def add(file: Path, name: str, role: str) -> None:
 
 @command.command(name="list")
 @click.pass_obj
-def show(file: Path) -> None:
+def _show(file: Path) -> None:
     """List names and roles."""
     from ellipsoid.service.tokens import listed_tokens
 
@@ -47,7 +47,7 @@ def show(file: Path) -> None:
 @command.command(name="remove")
 @click.argument("name")
 @click.pass_obj
-def remove(file: Path, name: str) -> None:
+def _remove(file: Path, name: str) -> None:
     """Make the token of NAME worthless, at once."""
     from ellipsoid.service.tokens import remove_token
 

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from ellipsoid import __version__
 
 from .openapi import description
-from .problem import Problem
+from .problem import CallProblem
 from .routes import CALLS
 from .tokens import Holder
 from .web import Service, endpoint, json_response, problem_response
@@ -48,7 +48,7 @@ async def _not_routed(request: Request, error: HTTPException) -> Response:
         detail = f"{request.method[:20]} is not a method of {request.url.path[:200]}"
     else:
         detail = str(error.detail)
-    response = problem_response(Problem(error.status_code, detail))
+    response = problem_response(CallProblem(error.status_code, detail))
     for name, value in (error.headers or {}).items():
         response.headers[name] = value
     return response

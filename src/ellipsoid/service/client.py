@@ -16,7 +16,7 @@ import msgspec
 # Answers after which the same request may succeed.
 AGAIN = (429, 503, 507)
 LONGEST_PAUSE = 5.0
-BATCH_ROWS = 1000
+SENT_ROWS = 1000
 
 
 class ServiceError(ValueError):
@@ -216,7 +216,7 @@ class RemoteModel:
         return int(self.client.show(self.name)["t"])
 
 
-def batches(items: Iterable[Any], most: int = BATCH_ROWS) -> Iterator[list[Any]]:
+def batches(items: Iterable[Any], most: int = SENT_ROWS) -> Iterator[list[Any]]:
     """Lists of so many items.
 
     >>> list(batches("abcde", 2))

@@ -8,7 +8,7 @@ from itertools import count
 from pathlib import Path
 
 from .messages import NewLearner, NewModel
-from .problem import Problem
+from .problem import CallProblem
 from .store import Store, StoreOptions
 from .works import Incoming, LearnWork
 
@@ -39,7 +39,7 @@ class DemoStore(Store):
             try:
                 stream.check_learning()
                 self.journal.submit(LearnWork(stream, [Incoming(rows, None, range(1, 2))], "demo", lambda answer: None))
-            except Problem:
+            except CallProblem:
                 continue
 
     def close(self) -> None:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .problem import Problem
+from .problem import CallProblem
 from .rows import DENSE, NAMED, Rows
 
-MOST_LABELS = 4096
+LABEL_LIMIT = 4096
 
 
 class Gate:
@@ -47,8 +47,8 @@ class Gate:
                 if self.closed:
                     return i, f"the label {label!r} is none of the classes that the model was made with"
                 fresh.add(label)
-                if known + len(fresh) > MOST_LABELS:
-                    return i, f"the label {label!r} is one too many: a model of the service has at most {MOST_LABELS}"
+                if known + len(fresh) > LABEL_LIMIT:
+                    return i, f"the label {label!r} is one too many: a model of the service has at most {LABEL_LIMIT}"
         return None
 
     def _other(self, form: str, width: int | None) -> str:
@@ -61,7 +61,7 @@ class Gate:
     def check_form(self, form: str, width: int | None) -> None:
         """Refuse an example to predict that could not be one of the stream."""
         if self.form not in (None, form) or (width is not None and self.width not in (None, width)):
-            raise Problem(422, self._other(form, width))
+            raise CallProblem(422, self._other(form, width))
 
     def begin(self) -> None:
         """From here on everything may be taken back."""

@@ -11,7 +11,7 @@ from ellipsoid.estimators.persist import open_model
 
 from .works import forget_rows
 
-log = logging.getLogger("ellipsoid.service")
+_log = logging.getLogger("ellipsoid.service")
 
 
 def keep_house(store: Any) -> None:
@@ -46,7 +46,7 @@ def _forget_examples(store: Any, stream: Any) -> None:
         gone = store.submit_change(lambda connection: forget_rows(connection, stream.id, before))
         stream.oldest += gone
         if gone:
-            log.info("%s: %d examples are gone from the journal", stream.name, gone)
+            _log.info("%s: %d examples are gone from the journal", stream.name, gone)
 
 
 def _behind_two(stream: Any) -> int:

@@ -18,9 +18,9 @@ from typing import Any, Protocol
 
 from .database import opened
 from .gate import Gate
-from .problem import Problem
+from .problem import CallProblem
 
-log = logging.getLogger("ellipsoid.service")
+_log = logging.getLogger("ellipsoid.service")
 
 # A busy machine must not let one group grow without bound.
 MOST_WORKS = 1024
@@ -36,7 +36,7 @@ class Work(Protocol):
     stream: Any
 
     def apply(self, connection: sqlite3.Connection, gates: Callable[[Any], Gate]) -> Any:
-        """Write; a `Problem` refuses this work, and must leave nothing written. Gates must be asked for by ``gates``,
+        """Write; a `CallProblem` refuses this work, and must leave nothing written. Gates must be asked for by ``gates``,
         which remembers to take back what was admitted if the commit fails.
         """
 
@@ -73,13 +73,13 @@ class Journal:
         return len(self._waiting)
 
     def submit(self, work: Work, *, urgent: bool = False) -> None:
-        """Hand over a work, or raise `Problem` 429 where too much is waiting; ``urgent`` is not counted."""
+        """Hand over a work, or raise `CallProblem` 429 where too much is waiting; ``urgent`` is not counted."""
         with self._ready:
             if self._closing:
-                raise Problem(503, "the service is stopping; try again after it has started", retry_after=5)
+                raise CallProblem(503, "the service is stopping; try again after it has started", retry_after=5)
             full = len(self._waiting) >= self.most_waiting or self._bytes > LARGEST_GROUP
             if full and not urgent:
-                raise Problem(429, "too much is waiting to be written; try again in a second", retry_after=1)
+                raise CallProblem(429, "too much is waiting to be written; try again in a second", retry_after=1)
             self._waiting.append(work)
             self._bytes += work.size
             self._ready.notify()
@@ -127,7 +127,7 @@ class Journal:
         self.commits += 1
         self.fault = None
         for work, answer in ended:
-            if isinstance(answer, Problem):
+            if isinstance(answer, CallProblem):
                 work.failed(answer)
             else:
                 work.written(answer)
@@ -149,7 +149,7 @@ class Journal:
             for work in works:
                 try:
                     ended.append((work, work.apply(self.connection, gates)))
-                except Problem as problem:
+                except CallProblem as problem:
                     ended.append((work, problem))
             self.connection.execute("COMMIT")
         except BaseException:
@@ -164,12 +164,12 @@ class Journal:
             if self.connection.in_transaction:
                 self.connection.execute("ROLLBACK")
         except sqlite3.Error:
-            log.warning("the journal could not be rolled back; it is opened anew")
+            _log.warning("the journal could not be rolled back; it is opened anew")
         # After an error of the disk nothing is taken for granted that the connection remembers.
         try:
             fresh = opened(self.path, write=True)
         except (OSError, ValueError, sqlite3.Error) as error:
-            log.warning("the journal could not be opened anew: %s", error)
+            _log.warning("the journal could not be opened anew: %s", error)
             return
         self.connection.close()
         self.connection = fresh
@@ -178,12 +178,12 @@ class Journal:
         self.failures += 1
         if isinstance(error, sqlite3.Error | OSError):
             if self.fault is None:
-                log.error("the journal cannot be written: %s", error)
+                _log.error("the journal cannot be written: %s", error)
             self.fault = str(error)
             detail = (
                 f"the journal cannot be written ({error}); nothing of this was learned. Try again when there is room"
             )
-            work.failed(Problem(507, detail, retry_after=5))
+            work.failed(CallProblem(507, detail, retry_after=5))
         else:
-            log.exception("a work for the journal failed", exc_info=error)
+            _log.exception("a work for the journal failed", exc_info=error)
             work.failed(error)

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from .lines import decoded, decoded_lines, incoming
 from .messages import ENCODE, LabelledExample, Learned, LineAnswer, TrueLabel
-from .problem import Problem
+from .problem import CallProblem
 from .rows import label_of
 from .tokens import Holder
 from .web import NDJSON, Service, flag, json_response
@@ -30,13 +30,13 @@ async def learn(service: Service, request: Request, holder: Holder) -> Response:
         parts = [_single(stream, decoded(LabelledExample, await service.body(request)))]
     stream.check_learning()
     if not parts and not noted:
-        raise Problem(422, "the body holds no example")
+        raise CallProblem(422, "the body holds no example")
     future, told = service.promise()
     work = LearnWork(stream, parts, holder.name, told, noted)
     service.store.journal.submit(work)
     try:
         answer: Learned = await future
-    except Problem as problem:
+    except CallProblem as problem:
         if not batch:
             problem.line = None  # there is but one
         raise
@@ -44,7 +44,7 @@ async def learn(service: Service, request: Request, holder: Holder) -> Response:
         lines = sorted(work.answers, key=lambda each: each.line)
         return Response(b"".join(ENCODE.encode(line) + b"\n" for line in lines), media_type=NDJSON)
     if answer.refused and answer.learned == 1:
-        raise Problem(422, answer.refused[0])
+        raise CallProblem(422, answer.refused[0])
     return json_response(answer)
 
 
@@ -52,7 +52,7 @@ def _single(stream: Any, example: LabelledExample) -> Incoming:
     try:
         rows = stream.rows_of([example.x], [example.y])
     except (ValueError, OverflowError) as error:
-        raise Problem(422, str(error)) from None
+        raise CallProblem(422, str(error)) from None
     return Incoming(rows, None if example.key is None else [caller_key(example.key)], range(1, 2))
 
 
@@ -67,11 +67,11 @@ async def labels(service: Service, request: Request, holder: Holder) -> Response
         truths = [(1, decoded(TrueLabel, await service.body(request)))]
     stream.check_learning()
     if not truths:
-        raise Problem(422, "the body holds no label")
+        raise CallProblem(422, "the body holds no label")
     try:
         checked = [(line, truth.id, label_of(truth.y)) for line, truth in truths]
     except (ValueError, OverflowError) as error:
-        raise Problem(422, str(error)) from None
+        raise CallProblem(422, str(error)) from None
     future, told = service.promise()
     service.store.journal.submit(LabelWork(stream, checked, holder.name, told))
     return json_response(await future)
@@ -94,5 +94,5 @@ async def key_seen(service: Service, request: Request, holder: Holder) -> Respon
 
     found = await service.in_thread(find)
     if found is None:
-        raise Problem(404, f"no example of {stream.name} has the key {key[:200]!r}")
+        raise CallProblem(404, f"no example of {stream.name} has the key {key[:200]!r}")
     return json_response({"key": key, "t": found[0] + 1})

@@ -13,13 +13,13 @@ from msgspec import Struct
 
 from .dense_lines import scanned
 from .messages import ExampleToPredict, LabelledExample, LineAnswer, TrueLabel
-from .problem import Problem
+from .problem import CallProblem
 from .rows import Rows, check_numbers
 from .works import Incoming, caller_key
 
 # Text is decoded when so much of it has come.
 PIECE_BYTES = 1 << 18
-LONGEST_LINE = 1 << 23
+LONGEST_JSON_LINE = 1 << 23
 
 DECODERS: dict[type, msgspec.json.Decoder[Any]] = {
     kind: msgspec.json.Decoder(kind) for kind in (LabelledExample, ExampleToPredict, TrueLabel)
@@ -41,8 +41,8 @@ class Pieces:
             return b""
         text = b"".join(self._chunks)
         cut = text.rfind(b"\n") + 1
-        if cut == 0 and len(text) > LONGEST_LINE:
-            raise Problem(413, f"a line must be shorter than {LONGEST_LINE >> 20} MiB")
+        if cut == 0 and len(text) > LONGEST_JSON_LINE:
+            raise CallProblem(413, f"a line must be shorter than {LONGEST_JSON_LINE >> 20} MiB")
         self._chunks, self._size = [text[cut:]], len(text) - cut
         return text[:cut]
 
@@ -52,20 +52,20 @@ class Pieces:
 
 
 def decoded(kind: type[Struct], text: bytes) -> Any:
-    """One message, or `Problem` 400 or 422."""
+    """One message, or `CallProblem` 400 or 422."""
     try:
         return DECODERS[kind].decode(text)
     except msgspec.ValidationError as error:
-        raise Problem(422, _sentence(error)) from None
+        raise CallProblem(422, _sentence(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Problem(400, f"not JSON: {_sentence(error)}") from None
+        raise CallProblem(400, f"not JSON: {_sentence(error)}") from None
 
 
 def decoded_lines(
     kind: type[Struct], text: bytes, line: int, refused: Callable[[int, str], None] | None = None
 ) -> list[tuple[int, Any]]:
     """Messages with their lines, the first of which is ``line``; blank lines are passed over. What is wrong is a
-    `Problem`, or is told to ``refused``.
+    `CallProblem`, or is told to ``refused``.
     """
     try:
         found = DECODERS[kind].decode_lines(text)
@@ -79,9 +79,9 @@ def decoded_lines(
             continue
         try:
             kept.append((number, decoded(kind, each)))
-        except Problem as problem:
+        except CallProblem as problem:
             if refused is None:
-                raise Problem(problem.status, problem.detail, line=number) from None
+                raise CallProblem(problem.status, problem.detail, line=number) from None
             refused(number, problem.detail)
     return kept
 
@@ -130,7 +130,7 @@ def _checked(stream: Any, run: list[tuple[int, Any]], note: Callable[[int, str],
             _part(stream, [(line, example)])
         except (ValueError, OverflowError) as error:
             if note is None:
-                raise Problem(422, str(error), line=line) from None
+                raise CallProblem(422, str(error), line=line) from None
             note(line, str(error))
         else:
             good.append((line, example))

@@ -16,7 +16,7 @@ Name = Annotated[str, Meta(pattern=NAME)]
 Value = str | bool | int | float | None
 Key = Annotated[str, Meta(min_length=1, max_length=LONGEST_KEY)]
 Label = Annotated[str, Meta(max_length=LONGEST_LABEL)] | bool | int | float
-Row = Annotated[list[float], Meta(min_length=1)] | dict[str, Value]
+FeatureRow = Annotated[list[float], Meta(min_length=1)] | dict[str, Value]
 Scale = Literal["none", "standard", "unit"]
 Role = Literal["read", "predict", "label", "learn", "admin"]
 Count = Annotated[int, Meta(ge=0)]
@@ -42,7 +42,7 @@ class NewModel(NewLearner, forbid_unknown_fields=True, kw_only=True):
 class LabelledExample(Struct, forbid_unknown_fields=True, kw_only=True):
     """An example to learn. A ``key`` that was seen before is acknowledged and not learned again."""
 
-    x: Row
+    x: FeatureRow
     y: Label
     key: Key | None = None
 
@@ -50,7 +50,7 @@ class LabelledExample(Struct, forbid_unknown_fields=True, kw_only=True):
 class ExampleToPredict(Struct, forbid_unknown_fields=True, kw_only=True):
     """An example to label. With ``keep`` it waits, under ``id``, for its true label."""
 
-    x: Row
+    x: FeatureRow
     scores: bool = False
     keep: bool = False
     id: Key | None = None

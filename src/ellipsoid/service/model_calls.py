@@ -12,12 +12,12 @@ from starlette.responses import Response
 from ellipsoid import __version__
 
 from .messages import NAME, LearnerStatus, Models, ModelStatus, NewLearner, NewModel, Promotion
-from .problem import Problem
-from .record import WINDOW
+from .problem import CallProblem
+from .record import ERROR_WINDOW
 from .stream import ModelStream
 from .tokens import Holder
 from .trainee import Trainee
-from .web import Service, json_response, whole
+from .web import Service, json_response, whole_number
 
 MOST_MODELS = 1000
 MOST_CHALLENGERS = 16
@@ -26,20 +26,20 @@ MOST_CHALLENGERS = 16
 async def _told(service: Service, request: Request, kind: Any) -> Any:
     """The body, decoded."""
     if service.wants_lines(request):
-        raise Problem(415, "the content-type must be application/json")
+        raise CallProblem(415, "the content-type must be application/json")
     text = await service.body(request, 1 << 20)
     try:
         return msgspec.json.decode(text, type=kind)
     except msgspec.ValidationError as error:
-        raise Problem(422, str(error)) from None
+        raise CallProblem(422, str(error)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise Problem(400, f"not JSON: {error}") from None
+        raise CallProblem(400, f"not JSON: {error}") from None
 
 
 def _name(request: Request, parameter: str) -> str:
     name: str = request.path_params[parameter]
     if not re.match(NAME, name):
-        raise Problem(422, f"a name must be 1 to 64 letters, digits, - or _, got {name[:100]!r}")
+        raise CallProblem(422, f"a name must be 1 to 64 letters, digits, - or _, got {name[:100]!r}")
     return name
 
 
@@ -48,7 +48,7 @@ async def make_model(service: Service, request: Request, holder: Holder) -> Resp
     name = _name(request, "name")
     body = await _told(service, request, NewModel)
     if name not in service.store.models and len(service.store.models) >= MOST_MODELS:
-        raise Problem(409, f"a service has at most {MOST_MODELS} models")
+        raise CallProblem(409, f"a service has at most {MOST_MODELS} models")
     made = await service.in_thread(service.store.make_model, name, body)
     return json_response(await service.in_thread(_status, service.store.stream(name)), 201 if made else 200)
 
@@ -59,7 +59,7 @@ async def make_challenger(service: Service, request: Request, holder: Holder) ->
     body = await _told(service, request, NewLearner)
     stream = service.store.stream(name)
     if learner not in stream.learners and len(stream.learners) > MOST_CHALLENGERS:
-        raise Problem(409, f"a model has at most {MOST_CHALLENGERS} challengers")
+        raise CallProblem(409, f"a model has at most {MOST_CHALLENGERS} challengers")
     made = await service.in_thread(service.store.make_challenger, name, learner, body)
     return json_response(await service.in_thread(_status, stream), 201 if made else 200)
 
@@ -85,11 +85,11 @@ async def list_models(service: Service, request: Request, holder: Holder) -> Res
 async def model_file(service: Service, request: Request, holder: Holder) -> Response:
     """The model file, of now or after ``t`` examples."""
     stream = service.store.stream(request.path_params["name"])
-    t = whole(request, "t", 1, 2**53)
+    t = whole_number(request, "t", 1, 2**53)
     if t is None:
         published = stream.best.published
         if not published.learner.known:
-            raise Problem(409, f"{stream.name} has learned nothing yet")
+            raise CallProblem(409, f"{stream.name} has learned nothing yet")
         t, content = published.t, await service.in_thread(published.file)
     else:
         content = await service.in_thread(service.store.model_at, stream.name, t)
@@ -108,7 +108,7 @@ async def ready(service: Service, request: Request, holder: Holder) -> Response:
     if not store.ready():
         behind = [name for name, stream in store.models.items() if not stream.ready]
         why = store.journal.fault or f"still replaying the journal of {', '.join(behind[:5])}"
-        raise Problem(503, f"not ready: {why}", retry_after=1)
+        raise CallProblem(503, f"not ready: {why}", retry_after=1)
     return json_response({"status": "ready"})
 
 
@@ -130,7 +130,7 @@ def _status(stream: ModelStream) -> ModelStatus:
         mistakes=published.counts[0],
         updates=published.counts[1],
         windowed_error=record.windowed_error,
-        window=WINDOW,
+        window=ERROR_WINDOW,
         certificates=published.bounds(),
         classes=published.learner.classes_known(),
         features=published.learner.model.n_features_in_ if published.learner.known else None,

@@ -13,15 +13,15 @@ from starlette.responses import Response, StreamingResponse
 from .database import opened
 from .lines import decoded, decoded_lines
 from .messages import ENCODE, ExampleToPredict, Prediction, Question, Questions
-from .problem import Problem
+from .problem import CallProblem
 from .published import Published
 from .stream import ModelStream, new_id
 from .tokens import Holder
-from .web import NDJSON, Service, flag, json_response, whole
+from .web import NDJSON, Service, flag, json_response, whole_number
 from .works import KeepWork
 
 # Rows that are predicted at once: others wait no longer than for these.
-PIECE_ROWS = 256
+PREDICTED_ROWS = 256
 # Kept examples that are looked at anew for the most doubtful ones.
 CANDIDATES = 256
 MOST_QUESTIONS = 100
@@ -40,12 +40,12 @@ async def predict(service: Service, request: Request, holder: Holder) -> Respons
     async for line, text in service.pieces(request):
         batch += await service.in_thread(decoded_lines, ExampleToPredict, text, line)
     if not batch:
-        raise Problem(422, "the body holds no example")
+        raise CallProblem(422, "the body holds no example")
     published = _learned(stream)
     lines: list[bytes] = []
     kept = []
-    for start in range(0, len(batch), PIECE_ROWS):
-        answers, more = await service.in_thread(_judged, stream, published, batch[start : start + PIECE_ROWS])
+    for start in range(0, len(batch), PREDICTED_ROWS):
+        answers, more = await service.in_thread(_judged, stream, published, batch[start : start + PREDICTED_ROWS])
         lines.append(b"".join(ENCODE.encode(answer) + b"\n" for answer in answers))
         kept += more
     await _keep(service, stream, kept, holder)
@@ -61,8 +61,10 @@ def _learned(stream: ModelStream) -> Published:
     published = stream.best.published
     if not published.learner.known:
         if not stream.caught_up():
-            raise Problem(503, f"{stream.name} is being rebuilt from its journal; try again soon", retry_after=1)
-        raise Problem(409, f"{stream.name} has learned nothing yet; send examples to /v1/models/{stream.name}/learn")
+            raise CallProblem(503, f"{stream.name} is being rebuilt from its journal; try again soon", retry_after=1)
+        raise CallProblem(
+            409, f"{stream.name} has learned nothing yet; send examples to /v1/models/{stream.name}/learn"
+        )
     return published
 
 
@@ -72,12 +74,12 @@ def _judged(
     """Predictions, and what is to be kept."""
     try:
         found = published.judge(stream.matrix_of([asked.x for _, asked in batch]))
-    except (ValueError, OverflowError, Problem) as error:
+    except (ValueError, OverflowError, CallProblem) as error:
         for each in batch if len(batch) > 1 else []:
             _judged(stream, published, [each])
         # Examples that fit by themselves must all be of one kind to be predicted at once.
-        status = error.status if isinstance(error, Problem) else 422
-        raise Problem(status, str(error), line=batch[0][0]) from None
+        status = error.status if isinstance(error, CallProblem) else 422
+        raise CallProblem(status, str(error), line=batch[0][0]) from None
     answers, kept = [], []
     for i, (_, asked) in enumerate(batch):
         scores = None
@@ -108,7 +110,7 @@ async def _keep(service: Service, stream: ModelStream, kept: list[tuple[Any, ...
 async def questions(service: Service, request: Request, holder: Holder) -> Response:
     """Kept examples for which the model asks, most doubtful first; the caller has a few minutes for each."""
     stream = service.store.stream(request.path_params["name"])
-    most = whole(request, "limit", 1, MOST_QUESTIONS) or 1
+    most = whole_number(request, "limit", 1, MOST_QUESTIONS) or 1
     who = request.query_params.get("who", holder.name)[:200]
     claims = flag(request, "claim", True)
     return json_response(await service.in_thread(_questions, stream, most, who if claims else None))

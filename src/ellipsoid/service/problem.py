@@ -5,7 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 
 
-class Problem(Exception):
+class CallProblem(Exception):
     """An error that is the answer to a request; ``line`` is that of a batch, from 1."""
 
     def __init__(self, status: int, detail: str, line: int | None = None, retry_after: int | None = None) -> None:

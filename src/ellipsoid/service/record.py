@@ -9,7 +9,7 @@ import numpy as np
 
 from ellipsoid.evaluate.prequential import wrong_rows
 
-WINDOW = 1000
+ERROR_WINDOW = 1000
 PAIRS = 10_000
 MOST_POINTS = 512
 # More are put together, so that single examples do not cost more and more.
@@ -40,7 +40,7 @@ class RunRecord:
         wrong = wrong_rows(predicted, y)
         self.rows += len(y)
         self.errors += int(wrong.sum())
-        self.recent = np.concatenate([self.recent, wrong])[-WINDOW:]
+        self.recent = np.concatenate([self.recent, wrong])[-ERROR_WINDOW:]
         pairs, self.paired = (*self.pairs, (y, predicted)), self.paired + len(y)
         while len(pairs) > 1 and self.paired - len(pairs[0][0]) >= PAIRS:
             self.paired -= len(pairs[0][0])

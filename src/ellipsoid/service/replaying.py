@@ -19,11 +19,11 @@ from ellipsoid.evaluate.prequential import Recorder
 from .database import blocks_after, first_and_last, model_row, opened
 from .learning import StreamLearner, new_model
 from .messages import NewLearner
-from .record import WINDOW
+from .record import ERROR_WINDOW
 from .rows import Rows, as_learned, joined
 from .snapshots import Snapshots
 from .stream import decoded_body
-from .trainee import PIECE_ROWS
+from .trainee import LEARNED_ROWS
 
 
 class PastStream:
@@ -65,7 +65,7 @@ class PastStream:
             kept = [number - block.first for number in numbers if number not in without]
             if kept:
                 gathered.append(block.rows if len(kept) == len(block.rows.y) else block.rows.only(kept))
-            if sum(len(rows.y) for rows in gathered) >= PIECE_ROWS:
+            if sum(len(rows.y) for rows in gathered) >= LEARNED_ROWS:
                 yield joined(gathered)
                 gathered = []
         if gathered:
@@ -98,7 +98,7 @@ class Replay:
             self._restore()
         self.without = past.refused(past.champion) if own else frozenset()
         known = hasattr(self.model, "n_features_in_")
-        self.recorder = Recorder(self.model, None, WINDOW, None if known else past.body.classes)
+        self.recorder = Recorder(self.model, None, ERROR_WINDOW, None if known else past.body.classes)
         self.recorder.stops = False
 
     def _restore(self) -> None:

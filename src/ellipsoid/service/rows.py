@@ -1,4 +1,4 @@
-"""Examples on their way from a request to a learner: checked, written into the journal, and read from it again.
+"""Examples on their way from a request to a learner: checked, as_journalled into the journal, and read from it again.
 
 A row of numbers is kept as float64, named features as JSON text. A text becomes the counts of its words before it is
 journalled, so that what is learned does not depend on how a later Python tells words apart.
@@ -18,7 +18,7 @@ from ellipsoid.streams.examples import hashed
 
 DENSE, NAMED = "dense", "named"
 # Squares of what is no larger, and sums of these, are finite in every learner.
-LARGEST = 1e130
+LARGEST_NUMBER = 1e130
 WHOLE_LABEL = 2**53
 
 _WORD = re.compile(r"\w+")
@@ -72,16 +72,18 @@ def features_of(x: dict[str, Any], bits: int | None) -> dict[str, Any]:
     if bits is not None and len(x) == 1 and isinstance(x.get("text"), str):
         return dict(Counter(_WORD.findall(x["text"].lower())))
     for name, value in x.items():
-        if value is not None and not isinstance(value, str) and not abs(value) <= LARGEST:
-            raise ValueError(f"feature {name!r} is {value!r}: numbers must be finite, and no larger than {LARGEST:g}")
+        if value is not None and not isinstance(value, str) and not abs(value) <= LARGEST_NUMBER:
+            raise ValueError(
+                f"feature {name!r} is {value!r}: numbers must be finite, and no larger than {LARGEST_NUMBER:g}"
+            )
     return {name: value for name, value in x.items() if value is not None} if None in x.values() else x
 
 
 def check_numbers(x: Any) -> None:
     """Raise ``ValueError`` for rows of numbers that no learner could take."""
-    wrong = ~(np.abs(x) <= LARGEST).all(axis=1)
+    wrong = ~(np.abs(x) <= LARGEST_NUMBER).all(axis=1)
     if wrong.any():
-        raise ValueError(f"numbers must be finite, and no larger than {LARGEST:g}")
+        raise ValueError(f"numbers must be finite, and no larger than {LARGEST_NUMBER:g}")
 
 
 def label_of(y: Any) -> str | int:
@@ -99,14 +101,14 @@ def label_of(y: Any) -> str | int:
     return int(y)
 
 
-def written(rows: Rows) -> tuple[str, bytes, bytes]:
+def as_journalled(rows: Rows) -> tuple[str, bytes, bytes]:
     """The form, the features and the labels as the journal has them."""
     x = msgspec.json.encode(rows.x) if isinstance(rows.x, list) else np.ascontiguousarray(rows.x, "<f8").tobytes()
     return rows.form, x, msgspec.json.encode(rows.y)
 
 
 def read_back(form: str, x: bytes, y: bytes) -> Rows:
-    """What `written` wrote."""
+    """What `as_journalled` wrote."""
     labels = _LABELS.decode(y)
     if form == NAMED:
         return Rows(_NAMED.decode(x), labels)

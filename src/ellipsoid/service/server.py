@@ -23,10 +23,10 @@ from .store import Store
 from .tokens import Tokens
 from .web import Service, WebOptions
 
-log = logging.getLogger("ellipsoid.service")
+_log = logging.getLogger("ellipsoid.service")
 
 # In every answer. Nothing is loaded from elsewhere, nothing may frame a page, nothing guesses types.
-HEADERS = [
+ANSWER_HEADERS = [
     ("x-content-type-options", "nosniff"),
     ("content-security-policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
     ("referrer-policy", "no-referrer"),
@@ -63,7 +63,7 @@ class ServiceServer(uvicorn.Server):
         self.listening(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
 
 
-def serve(
+def run_service(
     store: Store,
     tokens: Path | None,
     options: WebOptions,
@@ -85,7 +85,7 @@ def serve(
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        headers=HEADERS,
+        headers=ANSWER_HEADERS,
         timeout_keep_alive=75,
         timeout_graceful_shutdown=GRACE_SECONDS,
         backlog=2048,

@@ -16,7 +16,7 @@ from starlette.responses import Response
 # What may be called the short way.
 TARGET = re.compile(rb"POST (/v1/models/([A-Za-z0-9_-]{1,64})/(predict|learn|labels)) HTTP/1\.1\r\n")
 LONGEST_HEAD = 2048
-HEADERS = frozenset(
+PLAIN_HEADERS = frozenset(
     {"host", "content-type", "content-length", "authorization", "accept", "accept-encoding", "user-agent"}
 )
 _LINE = re.compile(rb"([A-Za-z-]+): ?([!-~](?:[ -~]*[!-~])?)")
@@ -47,7 +47,7 @@ def short_request(data: bytes) -> ShortRequest | None:
         value = found[2].decode()
         if name in headers:
             return None
-        if name not in HEADERS and (name, value.lower()) != ("connection", "keep-alive"):
+        if name not in PLAIN_HEADERS and (name, value.lower()) != ("connection", "keep-alive"):
             return None
         headers[name] = value
     length = headers.get("content-length", "")

@@ -19,7 +19,7 @@ from .learning import StreamLearner
 from .published import Published
 from .record import RunRecord
 
-log = logging.getLogger("ellipsoid.service")
+_log = logging.getLogger("ellipsoid.service")
 
 FIRST = "first"
 # The newest ones that are kept: examples may go only behind the second.
@@ -74,7 +74,7 @@ class Snapshots:
             try:
                 learner.take(snapshot.path, snapshot.t, _record(snapshot.path.with_suffix(".record")))
             except (DamagedModel, OSError, ValueError) as error:
-                log.warning("the snapshot %s is passed over: %s", snapshot.path, error)
+                _log.warning("the snapshot %s is passed over: %s", snapshot.path, error)
                 continue
             return snapshot
         return None
@@ -84,5 +84,5 @@ def _record(path: Path) -> RunRecord | None:
     try:
         return RunRecord.from_dict(json.loads(path.read_text("utf-8")))
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        log.warning("the record %s is passed over: %s", path, error)
+        _log.warning("the record %s is passed over: %s", path, error)
         return None

@@ -18,12 +18,12 @@ from .housekeeping import keep_house
 from .journal import Journal
 from .learning import StreamLearner, new_model
 from .messages import NewLearner, NewModel, canonical
-from .problem import DamagedStore, Problem
+from .problem import CallProblem, DamagedStore
 from .snapshots import FIRST, Snapshots
 from .stream import ModelStream, decoded_body
 from .works import Change
 
-log = logging.getLogger("ellipsoid.service")
+_log = logging.getLogger("ellipsoid.service")
 
 JOURNAL = "journal.sqlite"
 # A stop must come to its end within ten seconds.
@@ -98,7 +98,7 @@ class Store:
                     "to go on with what the journal has"
                 )
             snapshot.path.rename(snapshot.path.with_suffix(".lost"))
-            log.warning("%s: the snapshot of %d examples is put aside", stream.name, snapshot.t)
+            _log.warning("%s: the snapshot of %d examples is put aside", stream.name, snapshot.t)
 
     def _note_refusals(self, stream: ModelStream, learner: str) -> None:
         trainee = stream.learners[learner]
@@ -128,9 +128,9 @@ class Store:
         return not behind and self.journal.fault is None
 
     def stream(self, name: str) -> ModelStream:
-        """A model, or `Problem` 404."""
+        """A model, or `CallProblem` 404."""
         if name not in self.models:
-            raise Problem(404, f"there is no model {name!r}; make it by PUT /v1/models/{name}")
+            raise CallProblem(404, f"there is no model {name!r}; make it by PUT /v1/models/{name}")
         return self.models[name]
 
     # -- changes -----------------------------------------------------------------------------------------------
@@ -156,7 +156,7 @@ class Store:
             known = model_row(connection, name)
             if known is not None:
                 if known[1] != text:
-                    raise Problem(
+                    raise CallProblem(
                         409, f"there is a model {name!r} already, made otherwise; give the new one another name"
                     )
                 return None
@@ -190,7 +190,7 @@ class Store:
             ).fetchone()
             if known is not None:
                 if known[0] != text:
-                    raise Problem(409, f"{name!r} has a learner {learner!r} already, made otherwise")
+                    raise CallProblem(409, f"{name!r} has a learner {learner!r} already, made otherwise")
                 return None
             first, _ = first_and_last(connection, stream.id)
             connection.execute(
@@ -210,11 +210,11 @@ class Store:
         """Let a learner that has caught up answer predictions from now on."""
         stream = self.stream(name)
         if learner not in stream.learners:
-            raise Problem(404, f"{name!r} has no learner {learner!r}; there are {', '.join(stream.learners)}")
+            raise CallProblem(404, f"{name!r} has no learner {learner!r}; there are {', '.join(stream.learners)}")
         candidate = stream.learners[learner]
         if candidate.failure is not None or candidate.lag > 0:
             state = candidate.failure or f"it is {candidate.lag:,} examples behind"
-            raise Problem(409, f"{learner!r} cannot be promoted now: {state}", retry_after=1)
+            raise CallProblem(409, f"{learner!r} cannot be promoted now: {state}", retry_after=1)
         self._submit(
             lambda c: c.execute("UPDATE models SET champion = ? WHERE id = ?", (learner, stream.id)) and None
         ).result()
@@ -227,11 +227,11 @@ class Store:
         stream = self.stream(name)
         best = stream.best
         if not best.learner.first < t <= best.published.t:
-            raise Problem(404, f"t must be from {best.learner.first + 1} to {best.published.t}, got {t}")
+            raise CallProblem(404, f"t must be from {best.learner.first + 1} to {best.published.t}, got {t}")
         learner = StreamLearner(best.learner.body, best.learner.first, classes=stream.body.classes, bits=stream.bits)
         best.snapshots.restore(learner, t)
         if learner.t < stream.oldest:
-            raise Problem(410, f"the examples before {stream.oldest:,} are gone, and no snapshot stands for them")
+            raise CallProblem(410, f"the examples before {stream.oldest:,} are gone, and no snapshot stands for them")
         connection = opened(self.journal.path)
         try:
             replay_onto(learner, connection, stream.id, t)
@@ -246,7 +246,7 @@ class Store:
             try:
                 keep_house(self)
             except Exception:
-                log.exception("housekeeping failed; it is tried again")
+                _log.exception("housekeeping failed; it is tried again")
 
     def submit_change(self, change: Callable[[sqlite3.Connection], Any]) -> Any:
         """Write something small, and wait for it."""
@@ -270,7 +270,7 @@ class Store:
                 try:
                     trainee.write_snapshot()
                 except OSError as error:
-                    log.error("no snapshot of %s: %s", stream.name, error)
+                    _log.error("no snapshot of %s: %s", stream.name, error)
         self._lock.close()
 
 
@@ -289,4 +289,4 @@ def _refuse_bad(body: NewLearner) -> None:
         if classes is not None and (len(set(classes)) < len(classes) or len({isinstance(c, str) for c in classes}) > 1):
             raise ValueError("classes must all be text or all be numbers, and none twice")
     except (ValueError, TypeError, ArithmeticError) as error:
-        raise Problem(422, str(error)) from error
+        raise CallProblem(422, str(error)) from error

@@ -16,11 +16,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from .database import Block, first_and_last, opened
+from .database import JournalBlock, first_and_last, opened
 from .gate import Gate
 from .learning import StreamLearner
 from .messages import Learned, NewLearner, NewModel
-from .problem import Problem
+from .problem import CallProblem
 from .rows import Rows, check_numbers, features_of, label_of
 from .snapshots import Snapshots
 from .tail import Tail
@@ -40,7 +40,7 @@ class ModelStream:
         self.tail = Tail(0)
         self.oldest = 0
         self.kept = 0
-        self._fresh: list[Block] = []
+        self._fresh: list[JournalBlock] = []
         self.forget_again_at = 0.0
         self.ready = False
         # An example, for machine code to be made for its kind before the first prediction.
@@ -88,7 +88,7 @@ class ModelStream:
             self.ready = True
         return self.ready
 
-    def journalled(self, blocks: list[Block], answer: Learned, told: Callable[[Any], None]) -> None:
+    def journalled(self, blocks: list[JournalBlock], answer: Learned, told: Callable[[Any], None]) -> None:
         """Blocks are on disk: tell when they are learned, which begins with `flush`."""
         if not blocks:
             told(answer)
@@ -133,9 +133,9 @@ class ModelStream:
     def check_learning(self) -> None:
         """Refuse examples while they could not be learned."""
         if self.best.failure is not None:
-            raise Problem(503, f"the learner has stopped: {self.best.failure}")
+            raise CallProblem(503, f"the learner has stopped: {self.best.failure}")
         if not self.caught_up():
-            raise Problem(503, f"{self.name} is being rebuilt from its journal; try again soon", retry_after=1)
+            raise CallProblem(503, f"{self.name} is being rebuilt from its journal; try again soon", retry_after=1)
 
 
 def new_id() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from bisect import bisect_right
 
-from .database import Block
+from .database import JournalBlock
 
 # Of rows of numbers; of named features about as much.
 MOST_BYTES = 1 << 25
@@ -16,12 +16,12 @@ class Tail:
 
     def __init__(self, end: int) -> None:
         self.end = end
-        self._blocks: list[Block] = []
+        self._blocks: list[JournalBlock] = []
         self._firsts: list[int] = []
         self._bytes = 0
         self.grown = threading.Condition()
 
-    def add(self, blocks: list[Block]) -> None:
+    def add(self, blocks: list[JournalBlock]) -> None:
         """Blocks that are on disk."""
         with self.grown:
             for block in blocks:
@@ -47,12 +47,12 @@ class Tail:
         with self.grown:
             return self.end > row or (self.grown.wait(seconds) and self.end > row)
 
-    def after(self, row: int, most: int) -> list[Block] | None:
+    def after(self, row: int, most: int) -> list[JournalBlock] | None:
         """Blocks from example ``row`` on, about ``most`` rows; None where only the journal has them."""
         with self.grown:
             if not self._blocks or self._firsts[0] > row:
                 return None
-            found: list[Block] = []
+            found: list[JournalBlock] = []
             rows = 0
             for i in range(bisect_right(self._firsts, row) - 1, len(self._blocks)):
                 block = self._blocks[i]
@@ -69,5 +69,5 @@ class Tail:
             self.grown.notify_all()
 
 
-def _size(block: Block) -> int:
+def _size(block: JournalBlock) -> int:
     return int(getattr(block.rows.x, "nbytes", 500 * len(block.rows.y)))

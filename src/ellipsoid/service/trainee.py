@@ -8,26 +8,31 @@ then are examples acknowledged, so that whoever was answered is predicted for by
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from math import inf
-from typing import Any
+from typing import Any, cast
 
-from .database import Block, blocks_after, opened
+from ellipsoid.streams.stream import read_ahead
+
+from .database import JournalBlock, blocks_after, opened
 from .learning import REFUSALS, StreamLearner
 from .messages import Learned
-from .problem import DamagedStore, Problem
+from .problem import CallProblem, DamagedStore
 from .published import Published
 from .rows import Rows, joined
 from .snapshots import Snapshots
 
-log = logging.getLogger("ellipsoid.service")
+_log = logging.getLogger("ellipsoid.service")
 
 # Rows that are learned at once, and how much longer than a copy there must be between two copies.
-PIECE_ROWS = 4096
+LEARNED_ROWS = 4096
+# Rows that are read from the journal at once: a large block need not be put together with others.
+READ_ROWS = 2048
 COPY_SHARE = 9.0
 
 
@@ -87,8 +92,8 @@ class Trainee:
                 return
         told(self._failed() if self.failure is not None else answer)
 
-    def _failed(self) -> Problem:
-        return Problem(500, f"the examples are on disk, but the learner has stopped: {self.failure}")
+    def _failed(self) -> CallProblem:
+        return CallProblem(500, f"the examples are on disk, but the learner has stopped: {self.failure}")
 
     def _run(self) -> None:
         try:
@@ -101,7 +106,7 @@ class Trainee:
                         self._publish_if_due()
                     self.publish()
         except Exception as error:
-            log.exception("the learner %s of %s has stopped", self.name, self.stream.name)
+            _log.exception("the learner %s of %s has stopped", self.name, self.stream.name)
             with self._waiting_lock:
                 self.failure = str(error) or type(error).__name__
             self._tell(inf)
@@ -110,22 +115,27 @@ class Trainee:
 
     def _pieces(self) -> Iterator[Rows]:
         """What is there to learn, in pieces, from memory or from the journal."""
-        while (found := self.stream.tail.after(self.learner.t, PIECE_ROWS)) is not None:
+        while (found := self.stream.tail.after(self.learner.t, LEARNED_ROWS)) is not None:
             if not found:
                 return
             yield _behind(found, self.learner.t)
         connection = opened(self.stream.path)
         try:
-            gathered: list[Block] = []
-            for block in blocks_after(connection, self.stream.id, self.learner.t):
-                gathered.append(block)
-                if sum(len(each.rows.y) for each in gathered) >= PIECE_ROWS:
-                    yield _behind(gathered, self.learner.t)
-                    gathered = []
-            if gathered:
-                yield _behind(gathered, self.learner.t)
+            # What comes next is read while this is learned.
+            yield from cast(Iterator[Rows], read_ahead(self._journalled(connection)))
         finally:
             connection.close()
+
+    def _journalled(self, connection: sqlite3.Connection) -> Iterator[Rows]:
+        row = self.learner.t
+        gathered: list[JournalBlock] = []
+        for block in blocks_after(connection, self.stream.id, row):
+            gathered.append(block)
+            if block.end - row >= READ_ROWS:
+                yield _behind(gathered, row)
+                row, gathered = block.end, []
+        if gathered:
+            yield _behind(gathered, row)
 
     def _learn(self, rows: Rows) -> None:
         before, learner = self.learner.t, self.learner
@@ -138,7 +148,7 @@ class Trainee:
             self.learner.learn_carefully(rows)
             fresh = {row: why for row, why in self.learner.refused.items() if row not in known}
             for row, why in fresh.items():
-                log.warning("%s.%s passes over example %d: %s", self.stream.name, self.name, row, why)
+                _log.warning("%s.%s passes over example %d: %s", self.stream.name, self.name, row, why)
             self.refuse(fresh)
 
     def _again_up_to(self, row: int) -> None:
@@ -195,7 +205,7 @@ class Trainee:
             self.snapshot, self.written_at = published.t, time.monotonic()
 
 
-def _behind(blocks: list[Block], row: int) -> Rows:
+def _behind(blocks: list[JournalBlock], row: int) -> Rows:
     """The rows of consecutive blocks from example ``row`` on."""
     assert all(one.end == other.first for one, other in pairwise(blocks))
     rows = joined([block.rows for block in blocks])

@@ -22,12 +22,12 @@ from starlette.responses import Response
 from .lines import Pieces
 from .messages import ENCODE, ProblemDetails
 from .metrics import Metrics
-from .problem import Problem
+from .problem import CallProblem
 from .short_way import ShortRequest
 from .store import Store
 from .tokens import EVERYBODY, Holder, Tokens
 
-log = logging.getLogger("ellipsoid.service")
+_log = logging.getLogger("ellipsoid.service")
 
 JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application/problem+json"
 # Names by which a service without tokens may be called: a page of another site that has its own name point to this
@@ -97,21 +97,21 @@ class Service:
     # -- callers -----------------------------------------------------------------------------------------------
 
     async def holder(self, request: Request) -> Holder:
-        """Who calls, or `Problem` 401."""
+        """Who calls, or `CallProblem` 401."""
         if self.tokens is None:
             host = request.headers.get("host", "")
             name = host if host.endswith("]") else host.rpartition(":")[0] or host
             if self.options.loopback_only and name not in LOOPBACK:
-                raise Problem(421, f"this service answers to {', '.join(LOOPBACK[:2])}, not to {name[:100]!r}")
+                raise CallProblem(421, f"this service answers to {', '.join(LOOPBACK[:2])}, not to {name[:100]!r}")
             return EVERYBODY
         self.tokens.refresh()
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token or len(token) > 200:
-            raise Problem(401, "a token is needed: send the header 'Authorization: Bearer TOKEN'")
+            raise CallProblem(401, "a token is needed: send the header 'Authorization: Bearer TOKEN'")
         holder = self.tokens.known(token)
         if holder is None:
             if self.checking >= GUESSES:
-                raise Problem(429, "too many tokens are being checked; try again in a second", retry_after=1)
+                raise CallProblem(429, "too many tokens are being checked; try again in a second", retry_after=1)
             self.checking += 1
             try:
                 loop = asyncio.get_running_loop()
@@ -119,7 +119,7 @@ class Service:
             finally:
                 self.checking -= 1
         if holder is None:
-            raise Problem(401, "the token is not known")
+            raise CallProblem(401, "the token is not known")
         return holder
 
     # -- bodies ------------------------------------------------------------------------------------------------
@@ -129,7 +129,7 @@ class Service:
         most = self.options.max_body if most is None else most
         told = request.headers.get("content-length", "0")
         if told.isdigit() and int(told) > most:
-            raise Problem(413, f"the body must have at most {most:,} bytes")
+            raise CallProblem(413, f"the body must have at most {most:,} bytes")
         size, deadline = 0, time.monotonic() + self.options.body_seconds
         body = request.stream()
         while True:
@@ -137,14 +137,14 @@ class Service:
                 async with asyncio.timeout(self.options.chunk_seconds):
                     chunk = await anext(body, None)
             except TimeoutError:
-                raise Problem(408, "the body came too slowly; nothing of it was learned") from None
+                raise CallProblem(408, "the body came too slowly; nothing of it was learned") from None
             if chunk is None:
                 return
             size += len(chunk)
             if size > most:
-                raise Problem(413, f"the body must have at most {most:,} bytes")
+                raise CallProblem(413, f"the body must have at most {most:,} bytes")
             if time.monotonic() > deadline:
-                raise Problem(408, "the body came too slowly; nothing of it was learned")
+                raise CallProblem(408, "the body came too slowly; nothing of it was learned")
             if chunk:
                 yield chunk
 
@@ -152,7 +152,7 @@ class Service:
         """The whole body of a single message."""
         if isinstance(request, ShortRequest):
             if len(request.whole) > self.options.max_body:
-                raise Problem(413, f"the body must have at most {self.options.max_body:,} bytes")
+                raise CallProblem(413, f"the body must have at most {self.options.max_body:,} bytes")
             return request.whole
         parts = [chunk async for chunk in self.chunks(request, min(most, self.options.max_body))]
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -165,7 +165,7 @@ class Service:
                 mine += len(chunk)
                 self.held += len(chunk)
                 if self.held > 4 * self.options.max_body:
-                    raise Problem(429, "too many large bodies at once; try again in a second", retry_after=1)
+                    raise CallProblem(429, "too many large bodies at once; try again in a second", retry_after=1)
                 text = cutter.add(chunk)
                 if text:
                     yield line, text
@@ -182,7 +182,7 @@ class Service:
         if kind == NDJSON:
             return True
         if kind != JSON:
-            raise Problem(415, f"the content-type must be {JSON}, or {NDJSON} for a batch, got {kind[:100]!r}")
+            raise CallProblem(415, f"the content-type must be {JSON}, or {NDJSON} for a batch, got {kind[:100]!r}")
         return False
 
 
@@ -197,22 +197,22 @@ def endpoint(service: Service, name: str, role: str | None, call: Call) -> Calla
         try:
             holder = EVERYBODY if role is None else await service.holder(request)
             if role is not None and not holder.may(role):
-                raise Problem(403, f"the token {holder.name!r} has the role {holder.role}; this call needs {role}")
+                raise CallProblem(403, f"the token {holder.name!r} has the role {holder.role}; this call needs {role}")
             response = await call(service, request, holder)
-        except Problem as problem:
+        except CallProblem as problem:
             response = problem_response(problem)
         except ClientDisconnect:
             response = Response(status_code=400)
         except Exception:
-            log.exception("%s failed", name)
-            response = problem_response(Problem(500, "the service failed here; its log has the reason"))
+            _log.exception("%s failed", name)
+            response = problem_response(CallProblem(500, "the service failed here; its _log has the reason"))
         service.metrics.answered(name, response.status_code, time.perf_counter() - began)
         return response
 
     return answer
 
 
-def problem_response(problem: Problem) -> Response:
+def problem_response(problem: CallProblem) -> Response:
     """A problem as an answer."""
     told = ProblemDetails(title=problem.title, status=problem.status, detail=problem.detail, line=problem.line)
     headers = {} if problem.retry_after is None else {"retry-after": str(problem.retry_after)}
@@ -232,15 +232,15 @@ def flag(request: Request, name: str, default: bool = False) -> bool:
     if text is None:
         return default
     if text not in ("true", "false"):
-        raise Problem(422, f"{name} must be true or false, got {text[:100]!r}")
+        raise CallProblem(422, f"{name} must be true or false, got {text[:100]!r}")
     return text == "true"
 
 
-def whole(request: Request, name: str, least: int, most: int) -> int | None:
+def whole_number(request: Request, name: str, least: int, most: int) -> int | None:
     """A parameter of the address that is a whole number, None if it is not there."""
     text = request.query_params.get(name)
     if text is None:
         return None
     if not text.isascii() or not text.isdigit() or not least <= int(text[:30]) <= most:
-        raise Problem(422, f"{name} must be a whole number from {least} to {most}, got {text[:100]!r}")
+        raise CallProblem(422, f"{name} must be a whole number from {least} to {most}, got {text[:100]!r}")
     return int(text)

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from .database import Block, first_and_last, insert_block, model_row
+from .database import JournalBlock, first_and_last, insert_block, model_row
 from .gate import Gate
 from .messages import Learned, LineAnswer
-from .problem import Problem
+from .problem import CallProblem
 from .rows import Rows, read_back
 
 
@@ -33,7 +33,7 @@ Told = Callable[[Any], None]
 
 # Rows of one block: small enough to be read and learned without holding others up.
 BLOCK_ROWS = 2048
-BLOCK_BYTES = 1 << 21
+LARGEST_BLOCK = 1 << 21
 
 
 class Written:
@@ -88,7 +88,7 @@ class LearnWork(Written):
         self.stream, self.parts, self.token, self.noted = stream, parts, token, noted
         self.answers: list[LineAnswer] | None = None
         self.size = 200 + sum(part.size for part in parts)
-        self.blocks: list[Block] = []
+        self.blocks: list[JournalBlock] = []
 
     def apply(self, connection: sqlite3.Connection, gates: Gates) -> Learned:
         gate, model = gates(self.stream.gate), self.stream.id
@@ -110,10 +110,10 @@ class LearnWork(Written):
                 continue
             if len(kept) < len(rows.y):
                 rows = rows.only(kept)
-            step = max(1, min(BLOCK_ROWS, BLOCK_BYTES * len(rows.y) // max(1, part.size)))
+            step = max(1, min(BLOCK_ROWS, LARGEST_BLOCK * len(rows.y) // max(1, part.size)))
             for start in range(0, len(rows.y), step):
                 piece = rows.part(start, start + step)
-                block = Block(gate.admit(piece), piece, now, self.token)
+                block = JournalBlock(gate.admit(piece), piece, now, self.token)
                 insert_block(connection, model, block)
                 self.blocks.append(block)
         return Learned(t=gate.rows, learned=sum(len(b.rows.y) for b in self.blocks), duplicates=duplicates)
@@ -126,7 +126,7 @@ class LearnWork(Written):
         for part in self.parts:
             flaw = trial.flaw(part.rows)
             if flaw is not None:
-                raise Problem(422, flaw[1], line=part.lines[flaw[0]])
+                raise CallProblem(422, flaw[1], line=part.lines[flaw[0]])
             if len(self.parts) > 1:
                 trial.admit(part.rows)
 
@@ -179,14 +179,14 @@ class KeepWork(Written):
         now = time.time()
         for key, *_ in self.examples:
             if self._known(connection, key):
-                raise Problem(409, f"an example is kept, or was labelled, under the id {key!r} already")
+                raise CallProblem(409, f"an example is kept, or was labelled, under the id {key!r} already")
         try:
             connection.executemany(
                 "INSERT INTO kept (model, id, x, predicted, doubt, ask, time, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [(self.stream.id, *example, now, self.token) for example in self.examples],
             )
         except sqlite3.IntegrityError:
-            raise Problem(409, "an id is given twice in one batch") from None
+            raise CallProblem(409, "an id is given twice in one batch") from None
         return len(self.examples)
 
     def _known(self, connection: sqlite3.Connection, key: str) -> bool:
@@ -217,7 +217,7 @@ class LabelWork(LearnWork):
                 duplicates += 1
                 continue
             if kept is None:
-                raise Problem(404, f"no example is kept under the id {key!r}", line=line)
+                raise CallProblem(404, f"no example is kept under the id {key!r}", line=line)
             met.add(key)
             rows = self.stream.rows_of([msgspec.json.decode(kept[0])], [y])
             self.parts.append(Incoming(rows, [label_key(key)], [line]))
@@ -259,8 +259,8 @@ def block_at(connection: sqlite3.Connection, model: int, row: int) -> Rows | Non
 
 
 def id_of(connection: sqlite3.Connection, name: str) -> int:
-    """The number of a model, or `Problem` 404."""
+    """The number of a model, or `CallProblem` 404."""
     row = model_row(connection, name)
     if row is None:
-        raise Problem(404, f"there is no model {name!r}")
+        raise CallProblem(404, f"there is no model {name!r}")
     return int(row[0])

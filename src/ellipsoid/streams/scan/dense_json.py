@@ -33,10 +33,14 @@ def behind_member(text, p, letter):
 
 @inlined
 def is_json_numeral(text, p):
-    """Does a numeral begin at p as one of JSON does: a digit, and no zero before another digit?"""
-    p += text[at(p)] == 45
-    c = text[at(p)]
-    return 48 <= c <= 57 and not (c == 48 and 48 <= text[at(p + 1)] <= 57)
+    """Does a numeral begin at p as one of JSON does: a digit, and no zero before another digit? Nor may it be -0, which
+    others take for a whole number without a sign.
+    """
+    negative = text[at(p)] == 45
+    p += negative
+    c, after = text[at(p)], text[at(p + 1)]
+    zero = c == 48 and (48 <= after <= 57 or (negative and after != 46 and after | 32 != 101))
+    return 48 <= c <= 57 and not zero
 
 
 @scanner
