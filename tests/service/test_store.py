@@ -178,7 +178,7 @@ def test_a_gate_takes_back_what_did_not_reach_the_disk():
 
 NUMERALS = [
     "0",
-    "-0",
+    "-0.0",
     "1",
     "-17",
     "2.5",

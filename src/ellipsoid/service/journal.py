@@ -36,8 +36,8 @@ class Work(Protocol):
     stream: Any
 
     def apply(self, connection: sqlite3.Connection, gates: Callable[[Any], Gate]) -> Any:
-        """Write; a `CallProblem` refuses this work, and must leave nothing written. Gates must be asked for by ``gates``,
-        which remembers to take back what was admitted if the commit fails.
+        """Write; a `CallProblem` refuses this work, and must leave nothing written. Gates must be asked for by
+        ``gates``, which remembers to take back what was admitted if the commit fails.
         """
 
     def written(self, answer: Any) -> None:
