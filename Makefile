@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run test slow gpu bounds compat bench check docs dist platform clean
+.PHONY: help run demo test slow gpu bounds compat bench check docs dist platform clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ test slow gpu bounds: export OMP_NUM_THREADS ?= 1
 
 run: $(VENV)/.installed-plots  ## compare the learners on embedded data; report in build/compare
 	$(BIN)/ellipsoid compare digits --output build/compare
+
+demo: $(VENV)/.installed-serve  ## a service that learns an embedded stream, to look at
+	$(BIN)/ellipsoid serve --demo
 
 test: $(VENV)/.installed-dev  ## the tests, the doctests and the examples of the documentation
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "not slow and not gpu"

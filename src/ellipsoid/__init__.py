@@ -16,6 +16,7 @@ _EXPORTS = {
     "CELLIP": "ellipsoid.estimators",
     "Calibrated": "ellipsoid.estimators.calibrated",
     "Certificate": "ellipsoid.certificates",
+    "Client": "ellipsoid.service.client",
     "Committee": "ellipsoid.estimators",
     "ConfidenceWeighted": "ellipsoid.estimators",
     "Conformal": "ellipsoid.estimators.conformal",
@@ -40,6 +41,7 @@ _EXPORTS = {
     "SCW": "ellipsoid.estimators",
     "Scaled": "ellipsoid.estimators.pipeline",
     "SecondOrderPerceptron": "ellipsoid.estimators",
+    "ServiceError": "ellipsoid.service.client",
     "StandardStream": "ellipsoid.estimators.scalers",
     "UnitNorm": "ellipsoid.estimators.scalers",
     "Winnow": "ellipsoid.estimators",
@@ -97,6 +99,8 @@ if TYPE_CHECKING:
     from ellipsoid.evaluate import compare as compare
     from ellipsoid.evaluate import prequential as prequential
     from ellipsoid.merging import merge as merge
+    from ellipsoid.service.client import Client as Client
+    from ellipsoid.service.client import ServiceError as ServiceError
     from ellipsoid.streams import datasets as datasets
     from ellipsoid.streams.opening import open_stream as open_stream
     from ellipsoid.streams.words import LineError as LineError

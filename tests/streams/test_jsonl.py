@@ -103,3 +103,48 @@ def test_commands_and_runs_read_them(tmp_path):
     own = PassiveAggressive()
     assert prequential(own, path).errors == prequential(PassiveAggressive(), EXAMPLES).errors
     assert own.n_features_in_ < 10
+
+
+def wrapped(examples, **more):
+    return "".join(json.dumps({"x": x, "y": y, **more}) + "\n" for x, y in examples).encode()
+
+
+@pytest.mark.parametrize("options", [{}, {"bits": 9}])
+def test_examples_of_the_service_are_those_of_the_same_dicts(options):
+    X, y = open_stream(io.BytesIO(wrapped(EXAMPLES, key="k")), **options).arrays()
+    expected, labels = open_stream(EXAMPLES, **options).arrays()
+    assert (expected != X).nnz == 0
+    assert y.tolist() == labels.tolist()
+
+
+def test_examples_of_the_service_may_be_rows_of_numbers():
+    rows = [([1, 2.5], 3), ([0, -1e-3], 4), ([7, 0], 3)]
+    stream = open_stream(io.BytesIO(wrapped(rows)))
+    X, y = stream.arrays()
+    assert (X.tolist(), y.tolist()) == ([x for x, _ in rows], [3, 4, 3])
+    assert (stream.bits, stream.n_features) == (None, 2)
+
+
+@pytest.mark.parametrize(
+    ("bad", "word"),
+    [
+        ({"x": [1], "y": 1}, "2 numbers"),
+        ({"x": {"a": 1}, "y": 1}, "list of numbers"),
+        ({"x": [1, True], "y": 1}, "numbers"),
+        ({"x": [1, None], "y": 1}, "numbers"),
+        ({"x": [1, 2]}, "no 'y'"),
+        ({"y": 1}, "list of numbers"),
+    ],
+)
+def test_an_example_that_is_none_is_named(bad, word):
+    text = wrapped([([1, 2], 1)]) + json.dumps(bad).encode()
+    with pytest.raises(LineError, match=word) as error:
+        open_stream(io.BytesIO(text)).arrays()
+    assert error.value.line == 2
+
+
+@pytest.mark.interpreted
+def test_announced_labels_hold_for_dicts_too():
+    run = prequential(model := PassiveAggressive(), EXAMPLES, classes=["dry", "wet", "snow"])
+    assert run.rows == 24
+    assert model.classes_.tolist() == ["dry", "wet", "snow"]

@@ -15,7 +15,10 @@ import click
 from ellipsoid import __version__
 
 # Each is a module of this package with a click command called `command`.
-COMMANDS = ("learn", "predict", "merge", "inspect", "compare", "reproduce", "datasets", "warm", "bench")
+COMMANDS = (
+    *("learn", "predict", "merge", "inspect", "compare", "reproduce", "datasets", "warm", "bench"),
+    *("serve", "replay", "send", "tokens"),
+)
 
 
 # Errors of absurd parameters and model files, whose own words say little.

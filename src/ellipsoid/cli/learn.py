@@ -9,7 +9,7 @@ import click
 
 from .ahead import compile_ahead
 from .apart import apart_options, is_apart, learn_apart
-from .reading import KEPT, Inputs, named_set, reading_options, with_kept
+from .reading import KEPT, Inputs, keeping_names, named_set, reading_options, with_kept
 from .startup import import_libraries
 from .summary import parameter_of, show
 
@@ -200,7 +200,8 @@ class _Run:
         self.dataset = named_set(options["data"])
         growing = not hasattr(model, "n_features_in_") or parameter_of(model, "grow_features")
         width = {} if growing else {"n_features": model.n_features_in_}
-        self.inputs = Inputs(options["data"], position.columns, **with_kept(options, position), **width)
+        told = with_kept(keeping_names(options, model), position)
+        self.inputs = Inputs(options["data"], position.columns, **told, **width)
 
     def learn(self) -> None:
         """All passes that are left, or what is left of them."""

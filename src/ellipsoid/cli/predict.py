@@ -8,7 +8,7 @@ from typing import IO, Any
 
 import click
 
-from .reading import Inputs, named_set, reading_options, with_kept
+from .reading import Inputs, keeping_names, named_set, reading_options, with_kept
 from .startup import import_libraries
 
 
@@ -35,7 +35,7 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
     record = content.header["stream"]
     kept = Position([], []) if record is None else Position.read(record)
     dataset = named_set(data)
-    told = {**with_kept(options, kept), "labelled": not no_label}
+    told = {**with_kept(keeping_names(options, learner), kept), "labelled": not no_label}
     chunks: Iterable[Any] = Inputs(data, kept.columns, **told, n_features=learner.n_features_in_, extra="drop")
     if dataset is not None and dataset.test is not None:
         chunks = [dataset.test]

@@ -39,6 +39,8 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--header/--no-header", default=None,
                          help="Whether CSV text begins with a line of names [default: found out]."),
             click.option("--bits", type=click.IntRange(1, 30), help="Hash names of features to 2^BITS columns."),
+            click.option("--keep-names", is_flag=True,
+                         help="Give each name in JSON lines a column of its own, instead of hashing it."),
             click.option("--missing", type=click.Choice(["error", "zero"]), default="error", show_default=True,
                          help="What to do with empty cells."),
             click.option("--first-feature", type=click.Choice(["0", "1"]),
@@ -74,6 +76,8 @@ def stream_options(options: dict[str, Any]) -> dict[str, Any]:
         for name in ("format", "label", "weights", "header", "bits", "missing")
         if options.get(name) is not None
     }
+    if options.get("keep_names"):
+        given["dicts"] = "keep"
     if options["columns"]:
         given["columns"] = tuple(name.strip() for name in options["columns"].split(","))
     if options["first_feature"]:
@@ -90,6 +94,12 @@ def with_kept(options: dict[str, Any], kept: Any) -> dict[str, Any]:
     if bits is not None and kept.zero_based is not None:
         raise click.UsageError(f"--bits {bits} contradicts the model, whose features are not hashed.")
     return {**{option: getattr(kept, option) for option in KEPT}, **given}
+
+
+def keeping_names(options: dict[str, Any], model: Any) -> dict[str, Any]:
+    """The options, with names kept where a model that has learned knows its features by theirs."""
+    core = getattr(getattr(model, "learner_", model), "_core", None)
+    return {**options, "keep_names": options.get("keep_names") or getattr(core, "features", None) is not None}
 
 
 def named_set(names: tuple[str, ...]) -> Any:

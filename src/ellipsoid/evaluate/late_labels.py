@@ -24,7 +24,11 @@ def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, wei
         known = hasattr(model, "n_features_in_")
         if isinstance(X, list):
             predicted[i] = model.predict_one(shown[i]) if known else None
-            model.learn_one(X[i], y[i], **({} if weight is None else {"weight": weight[i]}))
+            if known or classes is None:
+                model.learn_one(X[i], y[i], **({} if weight is None else {"weight": weight[i]}))
+            else:  # the first one, with which labels are announced
+                own = {} if weight is None else {"sample_weight": weight[:1]}
+                model.partial_fit(X[:1], y[:1], classes=classes, **own)
         else:
             predicted[i] = model.predict(shown[i : i + 1])[0] if known else None
             own = {} if weight is None else {"sample_weight": weight[i : i + 1]}

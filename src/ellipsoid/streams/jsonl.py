@@ -3,6 +3,10 @@
 Features are those of dicts: ``name: number`` has the column ``hash(name)``, ``name: "word"`` sets a one in the column
 of the hash of the word, seeded with the hash of the name; ``true`` is 1, ``false`` 0 and ``null`` missing. The label is
 the member that ``label`` names, by default the one called "label": members of an object have no order.
+
+A stream whose first line has a member ``x`` that is an object or a list is one of examples as the service takes them,
+``{"x": {"length": 2.5}, "y": "long"}``: ``x`` holds the features, ``y`` (or what ``label`` names) the label, and every
+other member (a key, say) is passed over. A list of numbers is a row of an array, as long in every line.
 """
 
 from __future__ import annotations
@@ -32,6 +36,8 @@ class JsonLines:
         self.n_features = None if self.bits is None else 1 << self.bits
         self._label = options.label or ("label" if options.labelled else None)
         self._words: bool | None = None
+        # Whether lines are examples with their features in x: not known before the first one.
+        self._wrapped: bool | None = None
 
     @property
     def description(self) -> str:
@@ -42,7 +48,7 @@ class JsonLines:
     def pairs(self) -> Iterator[tuple[Any, Any]]:
         """Rows and labels, block by block."""
         numbers, line = Numbers(), 0
-        self._words = None
+        self._words = self._wrapped = None
         for block in self.origin.blocks():
             examples: list[Any] = []
             labels: list[Any] = []
@@ -57,7 +63,7 @@ class JsonLines:
                     flaw = LineError(self.origin.name, line, str(error))
                     break
             if examples:
-                X = examples if self.bits is None else hashed(examples, self.bits)
+                X = self._rows(examples)
                 if not self.options.labelled:
                     yield X, None
                 elif self._words:
@@ -67,7 +73,12 @@ class JsonLines:
             if flaw is not None:
                 raise flaw
 
-    def _example(self, text: bytes, labels: list[Any]) -> dict[str, Any]:
+    def _rows(self, examples: list[Any]) -> Any:
+        if isinstance(examples[0], list):
+            return np.array(examples, dtype=np.float64)
+        return examples if self.bits is None else hashed(examples, self.bits)
+
+    def _example(self, text: bytes, labels: list[Any]) -> Any:
         """The features of a line, whose label joins the others."""
         try:
             members = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_members)
@@ -79,7 +90,40 @@ class JsonLines:
             raise ValueError("a line must hold one flat object, {...}") from None
         if not isinstance(members, dict):
             raise ValueError(f"a line must hold one object, {{...}}, got {_short(members)}")
+        if self._wrapped is None:
+            self._wrapped = isinstance(members.get("x"), dict | list)
+            if self._wrapped and isinstance(members["x"], list):
+                self.bits, self.n_features = None, len(members["x"])
+        if self._wrapped:
+            return self._unwrapped(members, labels)
         label = None if self._label is None else members.pop(self._label, None)
+        features = self._features(members)
+        if self.options.labelled:
+            labels.append(self._checked_label(label))
+        return features
+
+    def _unwrapped(self, members: dict[str, Any], labels: list[Any]) -> Any:
+        """The features of an example, which are its member x."""
+        x = members.get("x")
+        dense = self.bits is None and self.n_features is not None
+        if not isinstance(x, list if dense else dict):
+            raise ValueError(f"'x' must be {'a list of numbers' if dense else 'an object'}, as the first is")
+        if isinstance(x, list):
+            if len(x) != self.n_features:
+                raise ValueError(f"'x' must hold {self.n_features} numbers, as the first does, got {len(x)}")
+            for value in x:
+                if isinstance(value, bool) or not isinstance(value, int | float):
+                    raise ValueError(f"'x' must hold numbers, got {_short(value)}")
+                _check_finite("x", value)
+        else:
+            x = self._features(x)
+        if self.options.labelled:
+            self._label = self.options.label or "y"
+            labels.append(self._checked_label(members.get(self._label)))
+        return x
+
+    def _features(self, members: dict[str, Any]) -> dict[str, Any]:
+        """Named features that are there, checked."""
         if self.options.columns is not None:
             members = {name: members[name] for name in self.options.columns if name in members}
         missing = [name for name, value in members.items() if value is None]
@@ -91,8 +135,6 @@ class JsonLines:
             if not isinstance(value, str | bool | int | float):
                 raise ValueError(f"feature {name!r} must be a number or a word, got {_short(value)}")
             _check_finite(name, value)
-        if self.options.labelled:
-            labels.append(self._checked_label(label))
         return members
 
     def _checked_label(self, label: Any) -> Any:

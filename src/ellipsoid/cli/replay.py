@@ -1,0 +1,90 @@
+"""``ellipsoid replay``: a model of a store as it was, or what another learner would have made of its stream."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .startup import import_libraries
+
+
+@click.command(name="replay")
+@click.argument("store", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("name")
+@click.option("--until", metavar="T", type=click.IntRange(min=0), help="Stop after T examples [default: all].")
+@click.option("--learner", metavar="NAME", help="Another learner than the champion, beside which it is shown.")
+@click.option("--param", "settings", metavar="KEY=VALUE", multiple=True, help="A parameter of that learner.")
+@click.option(
+    "--scale",
+    type=click.Choice(["none", "standard", "unit"]),
+    default="none",
+    show_default=True,
+    help="The scaler in front of that learner.",
+)
+@click.option("--save", "target", type=click.Path(dir_okay=False), help="Write the model to this file.")
+@click.option(
+    "--rows",
+    "lines",
+    type=click.Path(dir_okay=False, allow_dash=True),
+    help="Write the examples to this file as JSON lines, - for stdout, and learn nothing.",
+)
+def command(store: Path, name: str, until: int | None, lines: str | None, **options: Any) -> None:
+    """Replay the journal of the model NAME in the folder STORE, which a service may be using.
+
+    Without --learner the model of the service after T examples is rebuilt, to the last bit. With --learner another one
+    learns the same examples, and both are shown side by side; --save writes the other one. The lines of --rows are what
+    `ellipsoid learn - --format jsonl` learns the same model from, with --bits or --keep-names as the model was made.
+    """
+    if options["settings"] and not options["learner"]:
+        raise click.UsageError("--param belongs to a --learner.")
+    import_libraries()
+    from ellipsoid.service.replaying import PastStream, Replay, comparison
+    from ellipsoid.streams.atomic import atomic_write
+
+    past = PastStream(store, name, until)
+    try:
+        if lines is not None:
+            if lines == "-":
+                past.write_lines(sys.stdout)
+            else:
+                with atomic_write(lines) as file:
+                    click.echo(f"wrote {past.write_lines(file):,} examples to {lines}")
+            return
+        replays = {"champion": Replay(past, None)}
+        if options["learner"]:
+            replays[options["learner"]] = Replay(past, _body(options))
+        for replay in replays.values():
+            replay.run()
+    finally:
+        past.close()
+    wanted = list(replays.values())[-1]
+    if options["target"]:
+        with atomic_write(options["target"], "wb") as file:
+            file.write(wanted.file())
+    _show(comparison(replays), past, options["target"])
+
+
+def _body(options: dict[str, Any]) -> Any:
+    from ellipsoid.evaluate.lineup import parameter
+    from ellipsoid.service.messages import NewLearner
+
+    try:
+        params = dict(parameter(setting) for setting in options["settings"])
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    return NewLearner(learner=options["learner"], params=params, scale=options["scale"])
+
+
+def _show(found: Any, past: Any, target: str | None) -> None:
+    from ellipsoid.report.table import table
+
+    from .terminal import show_table
+
+    click.echo(f"{past.name}: {past.until:,} examples of {past.end:,}")
+    titles, rows, best = table(found)
+    show_table(titles, rows, bold=best)
+    if target:
+        click.echo(f"wrote {target}")

@@ -1,0 +1,44 @@
+"""``ellipsoid send``: a file of any format to a service, in batches, exactly once."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .reading import reading_options, stream_options
+from .startup import import_libraries
+
+
+@click.command(name="send")
+@click.argument("url")
+@click.argument("name")
+@click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@reading_options
+@click.option("--token", envvar="ELLIPSOID_TOKEN", help="The token [default: $ELLIPSOID_TOKEN].")
+@click.option("--batch", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Rows of a batch.")
+def command(url: str, name: str, data: Path, token: str | None, batch: int, **options: Any) -> None:
+    """Send the rows of the file DATA to the model NAME of the service at URL.
+
+    The same command again sends what is missing: the service knows every row by the digest of the file and its number.
+    Names of features are kept.
+    """
+    import_libraries()
+    from ellipsoid.service.client import Client
+    from ellipsoid.service.sending import file_digest, send
+    from ellipsoid.streams.opening import open_stream
+
+    from .terminal import progress_bar
+
+    told = stream_options({**options, "weights": None})
+    if told.get("bits") is None:
+        told["dicts"] = "keep"
+    stream = open_stream(os.fspath(data), **told)
+    with Client(url, token) as client, progress_bar(f"sending {data.name}") as progress:
+        tick = None if progress is None else lambda rows: progress(rows, None)
+        total = send(client, name, stream, file_digest(data), rows=batch, tick=tick)
+    if total["resumed"]:
+        click.echo(f"{total['resumed']:,} rows were there already")
+    click.echo(f"{total['learned']:,} rows learned")

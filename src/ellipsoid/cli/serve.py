@@ -1,0 +1,129 @@
+"""``ellipsoid serve``: learning and predicting over HTTP."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from .startup import import_libraries
+
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@click.command(name="serve")
+@click.argument("store", required=False, type=click.Path(file_okay=False, path_type=Path))
+@click.option("--demo", is_flag=True, help="A store in a temporary folder that learns an embedded stream.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one.")
+@click.option("--tokens", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="File of tokens.")
+@click.option("--insecure", is_flag=True, help="Listen on any --host without tokens.")
+@click.option("--max-body", type=click.IntRange(1024), default=1 << 26, show_default=True, help="Bytes of a body.")
+@click.option(
+    "--slow-seconds",
+    type=click.FloatRange(0.1),
+    default=10.0,
+    show_default=True,
+    help="How long a caller may send nothing in the middle of a request.",
+)
+@click.option("--queue", type=click.IntRange(1), default=1024, show_default=True, help="Requests that may wait.")
+@click.option(
+    "--group-ms",
+    type=click.FloatRange(0, 1000),
+    default=0.0,
+    show_default=True,
+    help="How long a commit waits for company.",
+)
+@click.option(
+    "--workers-for-predict",
+    "workers",
+    type=click.IntRange(1, 64),
+    default=2,
+    show_default=True,
+    help="Threads that decode and predict batches.",
+)
+@click.option(
+    "--snapshot-rows",
+    type=click.IntRange(1),
+    default=200_000,
+    show_default=True,
+    help="A snapshot after so many examples.",
+)
+@click.option(
+    "--snapshot-seconds",
+    type=click.FloatRange(1),
+    default=60.0,
+    show_default=True,
+    help="A snapshot after so long, if there is anything new.",
+)
+@click.option("--keep-rows", type=click.IntRange(0), help="Examples that the journal keeps [default: all].")
+@click.option("--keep-days", type=click.FloatRange(0), help="Days that the journal keeps examples [default: for ever].")
+@click.option(
+    "--keep-unlabelled",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    help="Days that an example waits for its label.",
+)
+@click.option("--accept-loss", is_flag=True, help="Go on where the disk has lost the end of the journal.")
+@click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Key of the certificate.")
+@click.option("--tls-certificate", type=click.Path(exists=True, dir_okay=False), help="Certificate for HTTPS.")
+def command(store: Path | None, demo: bool, host: str, tokens: Path | None, insecure: bool, **options: Any) -> None:
+    """Serve every model of the folder STORE, which is made if it is missing.
+
+    What is acknowledged is on disk. After a crash the models are rebuilt from the journal, to the last bit. Without
+    --tokens the service listens on this machine only, unless --insecure says that anybody may do anything.
+    """
+    if (store is None) != demo:
+        raise click.UsageError("give the folder STORE, or --demo, which has its own.")
+    if host not in _LOOPBACK and tokens is None and not insecure:
+        raise click.UsageError(
+            f"--host {host} can be reached by others: give --tokens FILE (`ellipsoid tokens FILE add NAME` makes one), "
+            "or --insecure to let everybody do everything."
+        )
+    if (options["tls_key"] is None) != (options["tls_certificate"] is None):
+        raise click.UsageError("--tls-key and --tls-certificate belong together.")
+    import_libraries()
+    _need_libraries()
+    from ellipsoid.service.demo import demo_store
+    from ellipsoid.service.server import run_service
+    from ellipsoid.service.store import Store, StoreOptions
+    from ellipsoid.service.web import WebOptions
+
+    kept = StoreOptions(
+        snapshot_rows=options["snapshot_rows"],
+        snapshot_seconds=options["snapshot_seconds"],
+        keep_rows=options["keep_rows"],
+        keep_days=options["keep_days"],
+        keep_unlabelled_days=options["keep_unlabelled"],
+        queue=options["queue"],
+        group_seconds=options["group_ms"] / 1000.0,
+        accept_loss=options["accept_loss"],
+    )
+    web = WebOptions(
+        max_body=options["max_body"],
+        chunk_seconds=options["slow_seconds"],
+        workers=options["workers"],
+        loopback_only=host in _LOOPBACK and not insecure,
+    )
+    opened = demo_store(kept) if store is None else Store(store, kept)
+    tls = {} if options["tls_key"] is None else {
+        "ssl_keyfile": options["tls_key"], "ssl_certfile": options["tls_certificate"],
+    }  # fmt: skip
+
+    def listening(address: str) -> None:
+        click.echo(f"serving {opened.folder} on {address}")
+
+    sys.exit(run_service(opened, tokens, web, listening, host=host, port=options["port"], **tls))
+
+
+def _need_libraries() -> None:
+    try:
+        import msgspec  # noqa: F401
+        import prometheus_client  # noqa: F401
+        import starlette  # noqa: F401
+        import uvicorn  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f"{error.name} is missing; install it by pip install 'ellipsoid[serve]'") from error

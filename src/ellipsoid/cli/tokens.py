@@ -1,0 +1,54 @@
+"""``ellipsoid tokens``: who may call a service, and what for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.group(name="tokens")
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.pass_context
+def command(context: click.Context, file: Path) -> None:
+    """Make, list and remove the tokens of FILE, which `ellipsoid serve --tokens FILE` goes by.
+
+    A token is shown once, when it is made; the file has only its hash.
+    """
+    context.obj = file
+
+
+@command.command(name="add")
+@click.argument("name")
+@click.option(
+    "--role",
+    type=click.Choice(["read", "predict", "label", "learn", "admin"]),
+    required=True,
+    help="What it is good for; each role may do what those before it may.",
+)
+@click.pass_obj
+def _add(file: Path, name: str, role: str) -> None:
+    """Make a token for NAME and show it."""
+    from ellipsoid.service.tokens import add_token
+
+    click.echo(add_token(file, name, role))
+
+
+@command.command(name="list")
+@click.pass_obj
+def _show(file: Path) -> None:
+    """List names and roles."""
+    from ellipsoid.service.tokens import listed_tokens
+
+    for holder in listed_tokens(file):
+        click.echo(f"{holder.name} {holder.role}")
+
+
+@command.command(name="remove")
+@click.argument("name")
+@click.pass_obj
+def _remove(file: Path, name: str) -> None:
+    """Make the token of NAME worthless, at once."""
+    from ellipsoid.service.tokens import remove_token
+
+    remove_token(file, name)

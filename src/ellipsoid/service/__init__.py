@@ -1,0 +1,1 @@
+"""A model that learns over HTTP and forgets nothing that it acknowledged."""

@@ -1,0 +1,54 @@
+"""The service as an application of Starlette."""
+
+from __future__ import annotations
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ellipsoid import __version__
+
+from .openapi import description
+from .problem import CallProblem
+from .routes import CALLS
+from .tokens import Holder
+from .web import Service, endpoint, json_response, problem_response
+
+
+def application(service: Service) -> Starlette:
+    """All calls, the description of them, and the front door."""
+    document = msgspec.json.encode(description())
+
+    async def openapi(service: Service, request: Request, holder: Holder) -> Response:
+        return Response(document, media_type="application/json")
+
+    routes = [
+        Route(row.path, endpoint(service, row.call.__name__, row.role, row.call), methods=[row.method]) for row in CALLS
+    ]
+    routes += [
+        Route("/openapi.json", endpoint(service, "openapi", None, openapi), methods=["GET"]),
+        Route("/", endpoint(service, "front_door", None, front_door), methods=["GET"]),
+    ]
+    return Starlette(routes=routes, exception_handlers={HTTPException: _not_routed})  # type: ignore[dict-item]
+
+
+async def front_door(service: Service, request: Request, holder: Holder) -> Response:
+    """What this is, and where to go from here."""
+    links = {"openapi": "/openapi.json", "models": "/v1/models", "health": "/healthz", "metrics": "/metrics"}
+    return json_response({"service": "ellipsoid", "version": __version__, "links": links})
+
+
+async def _not_routed(request: Request, error: HTTPException) -> Response:
+    if error.status_code == 404:
+        detail = f"there is nothing at {request.url.path[:200]}; /openapi.json lists every call"
+    elif error.status_code == 405:
+        detail = f"{request.method[:20]} is not a method of {request.url.path[:200]}"
+    else:
+        detail = str(error.detail)
+    response = problem_response(CallProblem(error.status_code, detail))
+    for name, value in (error.headers or {}).items():
+        response.headers[name] = value
+    return response

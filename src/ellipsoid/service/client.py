@@ -1,0 +1,249 @@
+"""A caller of the service: ``Client(url, token)``, which tries again where that is safe.
+
+Examples are sent with keys, so that one that was sent twice, because an answer was lost, is learned once.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self
+from uuid import uuid4
+
+import httpx
+import msgspec
+
+# Answers after which the same request may succeed.
+AGAIN = (429, 503, 507)
+LONGEST_PAUSE = 5.0
+SENT_ROWS = 1000
+
+
+class ServiceError(ValueError):
+    """What the service says of a request: a sentence, the ``status``, and the ``line`` of a batch (None: none)."""
+
+    def __init__(self, detail: str, status: int, line: int | None = None) -> None:
+        super().__init__(detail if line is None else f"line {line}: {detail}")
+        self.status, self.line = status, line
+
+
+class Client:
+    """The service at ``url``; ``patience`` is how many seconds a request is tried again while it is refused for lack of
+    room or connection. Use it in a ``with``, or ``close`` it.
+    """
+
+    def __init__(self, url: str, token: str | None = None, *, timeout: float = 60.0, patience: float = 30.0) -> None:
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        self.patience = patience
+        # No proxy of the environment stands between a program and the service that it names.
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        self._http.close()
+
+    # -- models ------------------------------------------------------------------------------------------------
+
+    def models(self) -> list[str]:
+        """The names of all models."""
+        found: list[str] = self._json("GET", "/v1/models")["models"]
+        return found
+
+    def make(self, name: str, learner: str = "EllipsoidClassifier", **body: Any) -> dict[str, Any]:
+        """Make a model; ``body`` may hold params, scale, classes and bits. The same again changes nothing."""
+        return self._json("PUT", f"/v1/models/{name}", {"learner": learner, **body})
+
+    def challenge(self, name: str, challenger: str, learner: str, **body: Any) -> dict[str, Any]:
+        """Have another learner learn the stream of a model."""
+        return self._json("PUT", f"/v1/models/{name}/challengers/{challenger}", {"learner": learner, **body})
+
+    def promote(self, name: str, learner: str) -> dict[str, Any]:
+        """Let a challenger answer predictions from now on."""
+        return self._json("POST", f"/v1/models/{name}/promote", {"learner": learner})
+
+    def show(self, name: str) -> dict[str, Any]:
+        """Where a model stands."""
+        return self._json("GET", f"/v1/models/{name}")
+
+    def file(self, name: str, t: int | None = None) -> bytes:
+        """The model file, of now or after ``t`` examples."""
+        query = "" if t is None else f"?t={t}"
+        return self._request("GET", f"/v1/models/{name}/file{query}").content
+
+    def model(self, name: str) -> RemoteModel:
+        """A model with the calls that it would have here."""
+        return RemoteModel(self, name)
+
+    # -- examples ----------------------------------------------------------------------------------------------
+
+    def learn(self, name: str, x: Any, y: Any, key: str | None = None) -> dict[str, Any]:
+        """Learn one example; it is on disk when this returns."""
+        example = {"x": _plain(x), "y": _plain(y), "key": key or uuid4().hex}
+        return self._json("POST", f"/v1/models/{name}/learn", example)
+
+    def learn_many(self, name: str, examples: Iterable[dict[str, Any]]) -> dict[str, int]:
+        """Learn examples ``{"x": ..., "y": ..., "key": ...}`` in batches, each of them as a whole or not at all."""
+        total = {"t": 0, "learned": 0, "duplicates": 0}
+        for batch in batches(examples):
+            run = uuid4().hex
+            lines = [
+                {"x": _plain(each["x"]), "y": _plain(each["y"]), "key": each.get("key") or f"{run}{i:06d}"}
+                for i, each in enumerate(batch)
+            ]
+            answer = msgspec.json.decode(self._lines(f"/v1/models/{name}/learn", lines).content)
+            total = {
+                "t": answer["t"],
+                **{count: total[count] + answer[count] for count in ("learned", "duplicates")},
+            }
+        return total
+
+    def predict(
+        self, name: str, x: Any, *, scores: bool = False, keep: bool = False, id: str | None = None
+    ) -> dict[str, Any]:
+        """The label of one example, and what else the service knows of it; with ``keep`` it waits for its label."""
+        asked = {"x": _plain(x), "scores": scores, "keep": keep, **({} if id is None else {"id": id})}
+        return self._json("POST", f"/v1/models/{name}/predict", asked)
+
+    def predict_many(self, name: str, xs: Iterable[Any], **options: Any) -> list[dict[str, Any]]:
+        """The same for many examples."""
+        found: list[dict[str, Any]] = []
+        for batch in batches(xs):
+            answer = self._lines(f"/v1/models/{name}/predict", [{"x": _plain(x), **options} for x in batch])
+            found += [msgspec.json.decode(line) for line in answer.content.splitlines()]
+        return found
+
+    def label(self, name: str, id: str, y: Any) -> dict[str, Any]:
+        """The truth for a kept example."""
+        return self._json("POST", f"/v1/models/{name}/labels", {"id": id, "y": _plain(y)})
+
+    def questions(
+        self, name: str, limit: int = 1, *, who: str | None = None, claim: bool = True
+    ) -> list[dict[str, Any]]:
+        """Kept examples whose label is asked for, most doubtful first; they are the caller's for some minutes."""
+        query: dict[str, Any] = {"limit": limit, "claim": "true" if claim else "false"}
+        if who is not None:
+            query["who"] = who
+        answer = self._json("GET", f"/v1/models/{name}/questions?{httpx.QueryParams(query)}")
+        found: list[dict[str, Any]] = answer["questions"]
+        return found
+
+    def has_key(self, name: str, key: str) -> bool:
+        """Is there an example with this key in the journal?"""
+        try:
+            self._json("GET", f"/v1/models/{name}/keys/{key}")
+        except ServiceError as error:
+            if error.status == 404 and "key" in str(error):
+                return False
+            raise
+        return True
+
+    # -- requests ----------------------------------------------------------------------------------------------
+
+    def _json(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        content = None if body is None else msgspec.json.encode(body)
+        answer: dict[str, Any] = msgspec.json.decode(self._request(method, path, content).content)
+        return answer
+
+    def _lines(self, path: str, lines: list[Any]) -> httpx.Response:
+        content = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+        return self._request("POST", path, content, "application/x-ndjson")
+
+    def _request(
+        self, method: str, path: str, content: bytes | None = None, kind: str = "application/json"
+    ) -> httpx.Response:
+        headers = {} if content is None else {"content-type": kind}
+        deadline, pause = time.monotonic() + self.patience, 0.05
+        while True:
+            try:
+                answer = self._http.request(method, path, content=content, headers=headers)
+            except httpx.TransportError as error:
+                if time.monotonic() > deadline:
+                    raise ConnectionError(f"{self._http.base_url} cannot be reached: {error}") from error
+            else:
+                if answer.status_code < 400:
+                    return answer
+                if answer.status_code not in AGAIN or time.monotonic() > deadline:
+                    raise _error(answer)
+            time.sleep(pause)
+            pause = min(2.0 * pause, LONGEST_PAUSE)
+
+
+class RemoteModel:
+    """A model of a service, called as a model of this process is."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self.client, self.name = client, name
+
+    def learn_one(self, x: Any, y: Any) -> Self:
+        """Learn one example."""
+        self.client.learn(self.name, x, y)
+        return self
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Learn examples in the given order."""
+        rows, labels = _listed(X), _plain(y)
+        if len(rows) != len(labels):
+            raise ValueError(f"y has {len(labels)} labels for the {len(rows)} rows of X")
+        self.client.learn_many(self.name, ({"x": x, "y": label} for x, label in zip(rows, labels, strict=True)))
+        return self
+
+    def predict_one(self, x: Any) -> Any:
+        """The label predicted for one example."""
+        return self.client.predict(self.name, x)["y"]
+
+    def predict(self, X: Any) -> list[Any]:
+        """Predicted labels."""
+        return [each["y"] for each in self.client.predict_many(self.name, _listed(X))]
+
+    def label(self, id: str, y: Any) -> Self:
+        """The truth for a kept example."""
+        self.client.label(self.name, id, y)
+        return self
+
+    def questions(self, limit: int = 1) -> list[dict[str, Any]]:
+        """Kept examples whose label is asked for."""
+        return self.client.questions(self.name, limit)
+
+    @property
+    def t_(self) -> int:
+        """Examples learned so far."""
+        return int(self.client.show(self.name)["t"])
+
+
+def batches(items: Iterable[Any], most: int = SENT_ROWS) -> Iterator[list[Any]]:
+    """Lists of so many items.
+
+    >>> list(batches("abcde", 2))
+    [['a', 'b'], ['c', 'd'], ['e']]
+    """
+    batch: list[Any] = []
+    for item in items:
+        batch.append(item)
+        if len(batch) == most:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _listed(X: Any) -> Sequence[Any]:
+    rows: Sequence[Any] = X if isinstance(X, list) else _plain(X)
+    return rows
+
+
+def _error(answer: httpx.Response) -> ServiceError:
+    try:
+        told = msgspec.json.decode(answer.content)
+        return ServiceError(told["detail"], answer.status_code, told.get("line"))
+    except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
+        return ServiceError(f"the service answered {answer.status_code}", answer.status_code)

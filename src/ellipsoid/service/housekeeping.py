@@ -1,0 +1,92 @@
+"""What a store does beside learning, once a second: snapshots that are due, and examples that may go."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import Any
+
+from ellipsoid.estimators.container import DamagedModel
+from ellipsoid.estimators.persist import open_model
+
+from .works import forget_rows
+
+_log = logging.getLogger("ellipsoid.service")
+
+
+def keep_house(store: Any) -> None:
+    """Write the snapshots that are due, and forget what need not be kept."""
+    for stream in list(store.models.values()):
+        for trainee in list(stream.learners.values()):
+            if _due(trainee, store.options):
+                trainee.write_snapshot()
+        if store.journal.fault is None:
+            _forget_examples(store, stream)
+            _forget_unlabelled(store, stream)
+
+
+def _due(trainee: Any, options: Any) -> bool:
+    fresh = trainee.published.t - (trainee.snapshot or 0)
+    aged = time.monotonic() - trainee.written_at >= options.snapshot_seconds
+    return fresh >= options.snapshot_rows or (fresh > 0 and aged)
+
+
+def _forget_examples(store: Any, stream: Any) -> None:
+    options = store.options
+    if options.keep_rows is None and options.keep_days is None:
+        return
+    before = _behind_two(stream)
+    if options.keep_rows is not None:
+        before = min(before, stream.tail.end - options.keep_rows)
+    if before <= stream.oldest:
+        return
+    if options.keep_days is not None:
+        before = min(before, _older_than(store, stream, time.time() - 86400 * options.keep_days))
+    if before > stream.oldest:
+        gone = store.submit_change(lambda connection: forget_rows(connection, stream.id, before))
+        stream.oldest += gone
+        if gone:
+            _log.info("%s: %d examples are gone from the journal", stream.name, gone)
+
+
+def _behind_two(stream: Any) -> int:
+    """The number of examples that two good snapshots of every learner hold."""
+    least = stream.tail.end
+    for trainee in stream.learners.values():
+        good: list[int] = []
+        for snapshot in trainee.snapshots.all():
+            if len(good) < 2 and _is_good(snapshot.path):
+                good.append(snapshot.t)
+        least = min(least, good[1] if len(good) > 1 else 0)
+    return int(least)
+
+
+def _is_good(path: Any) -> bool:
+    try:
+        open_model(path)
+    except (DamagedModel, OSError):
+        return False
+    return True
+
+
+def _older_than(store: Any, stream: Any, moment: float) -> int:
+    """The number of the first example that came after a moment; clocks jump, so that all before it must be older."""
+
+    def find(connection: Any) -> int:
+        query = "SELECT min(first) FROM blocks WHERE model = ? AND time >= ?"
+        first = connection.execute(query, (stream.id, moment)).fetchone()[0]
+        return int(stream.tail.end if first is None else first)
+
+    return int(store.submit_change(find))
+
+
+def _forget_unlabelled(store: Any, stream: Any) -> None:
+    if not stream.kept or time.monotonic() < stream.forget_again_at:
+        return
+    stream.forget_again_at = time.monotonic() + 60.0
+    moment = time.time() - 86400 * store.options.keep_unlabelled_days
+
+    def forget(connection: Any) -> int:
+        return int(connection.execute("DELETE FROM kept WHERE model = ? AND time < ?", (stream.id, moment)).rowcount)
+
+    stream.kept -= store.submit_change(forget)

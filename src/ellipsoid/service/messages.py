@@ -1,0 +1,201 @@
+"""What callers send and what they get, as types: requests are decoded by them, and `/openapi.json` is made of them."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+# Names that are also names of files, and stand in addresses.
+NAME = r"^[A-Za-z0-9_-]{1,64}$"
+LONGEST_KEY = 200
+LONGEST_LABEL = 1000
+
+Name = Annotated[str, Meta(pattern=NAME)]
+Value = str | bool | int | float | None
+Key = Annotated[str, Meta(min_length=1, max_length=LONGEST_KEY)]
+Label = Annotated[str, Meta(max_length=LONGEST_LABEL)] | bool | int | float
+FeatureRow = Annotated[list[float], Meta(min_length=1)] | dict[str, Value]
+Scale = Literal["none", "standard", "unit"]
+Role = Literal["read", "predict", "label", "learn", "admin"]
+Count = Annotated[int, Meta(ge=0)]
+
+
+class NewLearner(Struct, forbid_unknown_fields=True, kw_only=True):
+    """A learner: its class, its parameters (infinity as "inf"), and the scaler in front of it."""
+
+    learner: str = "EllipsoidClassifier"
+    params: dict[str, Value] = {}
+    scale: Scale = "none"
+
+
+class NewModel(NewLearner, forbid_unknown_fields=True, kw_only=True):
+    """A model: its first learner, the labels if they are known beforehand, and the bits that names are hashed to;
+    without ``bits`` every name has a column of its own.
+    """
+
+    classes: Annotated[list[str | int], Meta(min_length=2)] | None = None
+    bits: Annotated[int, Meta(ge=1, le=24)] | None = None
+
+
+class LabelledExample(Struct, forbid_unknown_fields=True, kw_only=True):
+    """An example to learn. A ``key`` that was seen before is acknowledged and not learned again."""
+
+    x: FeatureRow
+    y: Label
+    key: Key | None = None
+
+
+class ExampleToPredict(Struct, forbid_unknown_fields=True, kw_only=True):
+    """An example to label. With ``keep`` it waits, under ``id``, for its true label."""
+
+    x: FeatureRow
+    scores: bool = False
+    keep: bool = False
+    id: Key | None = None
+
+
+class TrueLabel(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The truth for a kept example."""
+
+    id: Key
+    y: Label
+
+
+class Promotion(Struct, forbid_unknown_fields=True, kw_only=True):
+    """The challenger that is to answer predictions from now on."""
+
+    learner: Name
+
+
+class Prediction(Struct, omit_defaults=True, kw_only=True):
+    """A label, made by the model of ``t`` examples. ``certain``: no model that agrees with the examples says otherwise;
+    ``ask``: the true label is likely to teach something. Both are there where the learner knows.
+    """
+
+    y: str | int
+    t: int
+    scores: list[float] | None = None
+    certain: bool | None = None
+    ask: bool | None = None
+    id: str | None = None
+
+
+class Learned(Struct, kw_only=True):
+    """What became of the examples of a request, which are on disk: ``t`` is the number of the last one of the model's
+    stream so far, ``refused`` those that the learner itself could not take.
+    """
+
+    t: int
+    learned: int
+    duplicates: int = 0
+    refused: list[str] = []
+
+
+class LineAnswer(Struct, omit_defaults=True, kw_only=True):
+    """What became of one line of a batch that may be learned in part."""
+
+    line: int
+    status: Literal["learned", "duplicate", "refused"]
+    detail: str = ""
+
+
+class Question(Struct, kw_only=True):
+    """A kept example whose label is asked for; it is the caller's until ``claimed_for`` seconds are over."""
+
+    id: str
+    x: Any
+    doubt: float
+    ask: bool | None
+    predicted: str | int
+    kept: float
+    claimed_for: float
+
+
+class Questions(Struct, kw_only=True):
+    """The most doubtful kept examples, and how many wait in all."""
+
+    questions: list[Question]
+    waiting: int
+
+
+class Bound(Struct, kw_only=True):
+    """A certificate: what was observed, the bound on it (null: none), and the condition under which it holds."""
+
+    name: str
+    observed: float
+    bound: float | None
+    holds_if: str
+
+
+class LearnerStatus(Struct, kw_only=True):
+    """Where a learner stands: ``t`` examples learned; ``lag`` examples of the journal are still before it."""
+
+    name: str
+    champion: bool
+    learner: str
+    params: dict[str, Any]
+    scale: Scale
+    first: int
+    t: int
+    lag: int
+    errors: int
+    mistakes: int
+    updates: int
+    windowed_error: float | None
+    snapshot: int | None
+    refused: int
+
+
+class ModelStatus(Struct, kw_only=True):
+    """A model: the counts of its champion, its certificates, its stream and all its learners."""
+
+    name: str
+    champion: str
+    t: int
+    errors: int
+    mistakes: int
+    updates: int
+    windowed_error: float | None
+    window: int
+    certificates: list[Bound]
+    classes: list[str | int]
+    features: int | None
+    bits: int | None
+    journal: int
+    oldest: int
+    snapshot: int | None
+    kept: int
+    learners: list[LearnerStatus]
+
+
+class Models(Struct, kw_only=True):
+    """The names of all models."""
+
+    models: list[str]
+
+
+class Seen(Struct, kw_only=True):
+    """Whether a key was seen, and the number of its example."""
+
+    key: str
+    t: int
+
+
+class ProblemDetails(Struct, omit_defaults=True, kw_only=True):
+    """An error (RFC 9457): ``detail`` says what is wrong and what to do, ``line`` which line of a batch it is."""
+
+    title: str
+    status: int
+    detail: str
+    type: str = "about:blank"
+    line: int | None = None
+
+
+ENCODE = msgspec.json.Encoder()
+
+
+def canonical(body: Struct) -> str:
+    """The same text for the same content."""
+    return msgspec.json.encode(body, order="deterministic").decode()

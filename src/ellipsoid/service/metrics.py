@@ -1,0 +1,91 @@
+"""Counts and times for Prometheus, at `/metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+_SECONDS = (0.00025, 0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1, 2, 4, 8)
+_MODELS = {
+    "journal_examples": "Examples in the stream of a model.",
+    "learned_examples": "Examples that the champion has learned.",
+    "lag_examples": "Examples that the champion has not learned yet.",
+    "errors": "Examples that were predicted wrongly before they were learned.",
+    "windowed_error": "The share of errors among the last 1000 examples.",
+    "mistakes": "Mistakes that the champion counts, ties included.",
+    "updates": "Examples that changed the champion.",
+    "snapshot_examples": "Examples in the newest snapshot.",
+    "kept_examples": "Examples that wait for a label.",
+}
+
+
+class Metrics:
+    """``requests`` by call and status, ``seconds`` by call, and what a store tells of its models."""
+
+    def __init__(self, store: Any) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter("ellipsoid_requests", "Requests answered.", ["call", "status"], registry=self.registry)
+        self.seconds = Histogram(
+            "ellipsoid_request_seconds",
+            "From a request's head to its answer.",
+            ["call"],
+            buckets=_SECONDS,
+            registry=self.registry,
+        )
+        self.commit_seconds = Histogram(
+            "ellipsoid_commit_seconds", "Commits of the journal.", buckets=_SECONDS, registry=self.registry
+        )
+        self.commit_works = Counter("ellipsoid_committed_works", "Requests in commits.", registry=self.registry)
+        self._children: dict[Any, Any] = {}
+        self.store = store
+        self.registry.register(self)
+        store.journal.observe = self._committed
+
+    def _committed(self, seconds: float, works: int) -> None:
+        self.commit_seconds.observe(seconds)
+        self.commit_works.inc(works)
+
+    def answered(self, call: str, status: int, seconds: float) -> None:
+        """A request was answered."""
+        key = (call, status)
+        if key not in self._children:
+            self._children[key] = self.requests.labels(call, str(status)), self.seconds.labels(call)
+        counter, histogram = self._children[key]
+        counter.inc()
+        histogram.observe(seconds)
+
+    def collect(self) -> Iterator[Metric]:
+        """The numbers of this moment."""
+        journal = self.store.journal
+        yield GaugeMetricFamily("ellipsoid_waiting_works", "Requests that wait to be written.", journal.waiting)
+        yield GaugeMetricFamily("ellipsoid_writable", "1 if the last write succeeded.", int(journal.fault is None))
+        families = {
+            name: GaugeMetricFamily(f"ellipsoid_{name}", told, labels=["model"]) for name, told in _MODELS.items()
+        }
+        for stream in list(self.store.models.values()):
+            best = stream.best
+            published = best.published
+            record = published.learner.record
+            values = {
+                "journal_examples": stream.tail.end,
+                "learned_examples": published.t,
+                "lag_examples": stream.tail.end - published.t,
+                "errors": record.errors,
+                "windowed_error": record.windowed_error,
+                "mistakes": published.counts[0],
+                "updates": published.counts[1],
+                "snapshot_examples": best.snapshot or 0,
+                "kept_examples": stream.kept,
+            }
+            for name, value in values.items():
+                if value is not None:
+                    families[name].add_metric([stream.name], value)
+        yield from families.values()
+
+    def text(self) -> tuple[bytes, str]:
+        """What Prometheus reads, and its type."""
+        return generate_latest(self.registry), CONTENT_TYPE_LATEST

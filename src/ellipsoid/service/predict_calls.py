@@ -1,0 +1,150 @@
+"""Calls that ask a model: predictions, and the questions that it asks itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from .database import opened
+from .lines import decoded, decoded_lines
+from .messages import ENCODE, ExampleToPredict, Prediction, Question, Questions
+from .problem import CallProblem
+from .published import Published
+from .stream import ModelStream, new_id
+from .tokens import Holder
+from .web import NDJSON, Service, flag, json_response, whole_number
+from .works import KeepWork
+
+# Rows that are predicted at once: others wait no longer than for these.
+PREDICTED_ROWS = 256
+# Kept examples that are looked at anew for the most doubtful ones.
+CANDIDATES = 256
+MOST_QUESTIONS = 100
+
+
+async def predict(service: Service, request: Request, holder: Holder) -> Response:
+    """Labels of examples; those to be kept are on disk before the answer."""
+    stream = service.store.stream(request.path_params["name"])
+    if not service.wants_lines(request):
+        asked = decoded(ExampleToPredict, await service.body(request))
+        published = _learned(stream)
+        answers, kept = _judged(stream, published, [(None, asked)])
+        await _keep(service, stream, kept, holder)
+        return json_response(answers[0])
+    batch: list[tuple[int | None, ExampleToPredict]] = []
+    async for line, text in service.pieces(request):
+        batch += await service.in_thread(decoded_lines, ExampleToPredict, text, line)
+    if not batch:
+        raise CallProblem(422, "the body holds no example")
+    published = _learned(stream)
+    lines: list[bytes] = []
+    kept = []
+    for start in range(0, len(batch), PREDICTED_ROWS):
+        answers, more = await service.in_thread(_judged, stream, published, batch[start : start + PREDICTED_ROWS])
+        lines.append(b"".join(ENCODE.encode(answer) + b"\n" for answer in answers))
+        kept += more
+    await _keep(service, stream, kept, holder)
+
+    async def written() -> AsyncIterator[bytes]:
+        for part in lines:
+            yield part
+
+    return StreamingResponse(written(), media_type=NDJSON)
+
+
+def _learned(stream: ModelStream) -> Published:
+    published = stream.best.published
+    if not published.learner.known:
+        if not stream.caught_up():
+            raise CallProblem(503, f"{stream.name} is being rebuilt from its journal; try again soon", retry_after=1)
+        raise CallProblem(
+            409, f"{stream.name} has learned nothing yet; send examples to /v1/models/{stream.name}/learn"
+        )
+    return published
+
+
+def _judged(
+    stream: ModelStream, published: Published, batch: list[tuple[int | None, ExampleToPredict]]
+) -> tuple[list[Prediction], list[tuple[Any, ...]]]:
+    """Predictions, and what is to be kept."""
+    try:
+        found = published.judge(stream.matrix_of([asked.x for _, asked in batch]))
+    except (ValueError, OverflowError, CallProblem) as error:
+        for each in batch if len(batch) > 1 else []:
+            _judged(stream, published, [each])
+        # Examples that fit by themselves must all be of one kind to be predicted at once.
+        status = error.status if isinstance(error, CallProblem) else 422
+        raise CallProblem(status, str(error), line=batch[0][0]) from None
+    answers, kept = [], []
+    for i, (_, asked) in enumerate(batch):
+        scores = None
+        if asked.scores:
+            scores = [float(found.scores[i])] if found.scores.ndim == 1 else found.scores[i].tolist()
+        answer = Prediction(
+            y=found.labels[i],
+            t=published.t,
+            scores=scores,
+            certain=None if found.certain is None else found.certain[i],
+            ask=None if found.ask is None else found.ask[i],
+        )
+        if asked.keep:
+            answer.id = asked.id or new_id()
+            x, predicted = msgspec.json.encode(asked.x), msgspec.json.encode(answer.y).decode()
+            kept.append((answer.id, x, predicted, found.doubt[i], answer.ask))
+        answers.append(answer)
+    return answers, kept
+
+
+async def _keep(service: Service, stream: ModelStream, kept: list[tuple[Any, ...]], holder: Holder) -> None:
+    if kept:
+        future, told = service.promise()
+        service.store.journal.submit(KeepWork(stream, kept, holder.name, told))
+        await future
+
+
+async def questions(service: Service, request: Request, holder: Holder) -> Response:
+    """Kept examples for which the model asks, most doubtful first; the caller has a few minutes for each."""
+    stream = service.store.stream(request.path_params["name"])
+    most = whole_number(request, "limit", 1, MOST_QUESTIONS) or 1
+    who = request.query_params.get("who", holder.name)[:200]
+    claims = flag(request, "claim", True)
+    return json_response(await service.in_thread(_questions, stream, most, who if claims else None))
+
+
+def _questions(stream: ModelStream, most: int, who: str | None) -> Questions:
+    connection = opened(stream.path)
+    try:
+        rows = connection.execute(
+            "SELECT id, x, time FROM kept WHERE model = ? ORDER BY doubt DESC LIMIT ?", (stream.id, CANDIDATES)
+        ).fetchall()
+    finally:
+        connection.close()
+    published = stream.best.published
+    if not rows or not published.learner.known:
+        return Questions(questions=[], waiting=stream.kept)
+    xs = [msgspec.json.decode(x) for _, x, _ in rows]
+    found = published.judge(stream.matrix_of(xs))
+    order = sorted(range(len(rows)), key=lambda i: -found.doubt[i])
+    if found.ask is not None:
+        order = [i for i in order if found.ask[i]]
+    ids = [rows[i][0] for i in order]
+    mine = dict.fromkeys(ids[:most], 0.0) if who is None else stream.claim(ids, who, most)
+    asked = [
+        Question(
+            id=rows[i][0],
+            x=xs[i],
+            doubt=found.doubt[i],
+            ask=None if found.ask is None else True,
+            predicted=found.labels[i],
+            kept=min(rows[i][2], time.time()),
+            claimed_for=mine[rows[i][0]],
+        )
+        for i in order
+        if rows[i][0] in mine
+    ]
+    return Questions(questions=asked, waiting=stream.kept)

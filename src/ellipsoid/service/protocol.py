@@ -1,0 +1,114 @@
+"""Connections that may not dawdle, and on which small requests go the short way.
+
+A request's head must come within some seconds, or the answer is 408. One that `short_request` takes is answered without
+the long way through parser, application and routes; the connection is then as if it had not been.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from .short_way import as_bytes, short_request
+
+# A connection that has sent nothing at all yet may wait longer: it costs a file, no more.
+FIRST_SECONDS = 60.0
+_BODY = b'{"title":"Request Timeout","status":408,"detail":"the head of the request came too slowly"}'
+_SLOW = b"\r\n".join(
+    [
+        b"HTTP/1.1 408 Request Timeout",
+        b"content-type: application/problem+json",
+        b"connection: close",
+        b"content-length: %d" % len(_BODY),
+        b"",
+        _BODY,
+    ]
+)
+
+
+def timed_protocol(head_seconds: float, short_calls: dict[str, Any]) -> type[Any]:
+    """uvicorn's protocol, the quicker one where httptools is installed, with limits of time and the short way."""
+    base: Any
+    if find_spec("httptools"):
+        from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as base
+    else:
+        from uvicorn.protocols.http.h11_impl import H11Protocol as base
+
+    class TimedProtocol(base):
+        """A connection with a timer for the head that is due."""
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.heads = 0
+            # A request on the short way, and what came behind it meanwhile.
+            self.short: Any = None
+            self.behind = b""
+            self.leaving = False
+            self.timer = self.loop.call_later(FIRST_SECONDS, self.too_slow)
+
+        def data_received(self, data: bytes) -> None:
+            if self.short is not None:
+                self.behind += data
+                if len(self.behind) > 1 << 16:
+                    self.transport.pause_reading()
+                return
+            idle = not self.heads and (self.cycle is None or self.cycle.response_complete)
+            request = short_request(data) if idle else None
+            if request is not None:
+                self._disarm()
+                self._unset_keepalive_if_required()
+                self.short = self.loop.create_task(self._answer(request))
+                self.tasks.add(self.short)
+                self.short.add_done_callback(self.tasks.discard)
+                return
+            before = self.cycle
+            super().data_received(data)
+            if self.cycle is not before:
+                self._disarm()
+            elif idle:
+                # Part of a head: the rest of it is due. Who sends byte by byte does not get more time.
+                self._disarm()
+                self.heads = 1
+                self.timer = self.loop.call_later(head_seconds, self.too_slow)
+
+        async def _answer(self, request: Any) -> None:
+            response = await short_calls[request.call](request)
+            self.server_state.total_requests += 1
+            if self.transport.is_closing():
+                return
+            self.transport.write(as_bytes(response, self.server_state.default_headers))
+            self.short = None
+            if self.leaving:
+                self.transport.close()
+                return
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+            if self.behind:
+                behind, self.behind = self.behind, b""
+                self.transport.resume_reading()
+                self.data_received(behind)
+
+        def shutdown(self) -> None:
+            """Stop when what is under way is answered."""
+            if self.short is None:
+                super().shutdown()
+            self.leaving = True
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._disarm()
+            super().connection_lost(exc)
+
+        def _disarm(self) -> None:
+            self.heads = 0
+            if self.timer is not None:
+                self.timer.cancel()
+                self.timer = None
+
+        def too_slow(self) -> None:
+            """Answer 408 and close."""
+            if not self.transport.is_closing():
+                self.transport.write(_SLOW)
+                self.transport.close()
+
+    return TimedProtocol

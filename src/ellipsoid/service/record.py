@@ -1,0 +1,99 @@
+"""How a learner does on its stream: errors of what it predicted before it learned, in all and of the last examples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.evaluate.prequential import wrong_rows
+
+ERROR_WINDOW = 1000
+PAIRS = 10_000
+MOST_POINTS = 512
+# More are put together, so that single examples do not cost more and more.
+MOST_PIECES = 256
+
+
+class RunRecord:
+    """``rows`` learned so far, of which ``errors`` were predicted wrongly. The arrays are replaced, never changed, so
+    that a copy is cheap.
+    """
+
+    def __init__(self) -> None:
+        self.rows = self.errors = 0
+        self.recent = np.zeros(0, dtype=bool)
+        # The last labels and what was predicted for them, in pieces.
+        self.pairs: tuple[tuple[Any, Any], ...] = ()
+        self.paired = 0
+        # (examples, error in all, error of the window) at ever wider steps.
+        self.curve: tuple[tuple[int, float, float], ...] = ()
+
+    @property
+    def windowed_error(self) -> float | None:
+        """The share of the last examples that was predicted wrongly; None before the first."""
+        return float(self.recent.mean()) if len(self.recent) else None
+
+    def add(self, predicted: Any, y: Any) -> None:
+        """Count examples that were predicted and then learned."""
+        wrong = wrong_rows(predicted, y)
+        self.rows += len(y)
+        self.errors += int(wrong.sum())
+        self.recent = np.concatenate([self.recent, wrong])[-ERROR_WINDOW:]
+        pairs, self.paired = (*self.pairs, (y, predicted)), self.paired + len(y)
+        while len(pairs) > 1 and self.paired - len(pairs[0][0]) >= PAIRS:
+            self.paired -= len(pairs[0][0])
+            pairs = pairs[1:]
+        if len(pairs) > MOST_PIECES:
+            pairs = (_together(pairs),)
+            self.paired = len(pairs[0][0])
+        self.pairs = pairs
+
+    def mark(self) -> None:
+        """Add a point to the curve; of too many, every second goes."""
+        if not self.rows or (self.curve and self.curve[-1][0] == self.rows):
+            return
+        step = 1 if len(self.curve) < 2 else self.curve[-1][0] - self.curve[-2][0]
+        if self.curve and len(self.curve) > MOST_POINTS // 2 and self.rows - self.curve[-1][0] < step // 2:
+            return
+        self.curve = (*self.curve, (self.rows, self.errors / self.rows, self.windowed_error or 0.0))
+        if len(self.curve) > MOST_POINTS:
+            self.curve = self.curve[::2]
+
+    def confusion(self) -> list[tuple[Any, Any, int]]:
+        """Of the last examples: label, prediction (None: there was none yet), how often."""
+        counts: Counter[tuple[Any, Any]] = Counter()
+        for labels, predicted in self.pairs:
+            counts.update(zip(np.asarray(labels).tolist(), np.asarray(predicted).tolist(), strict=True))
+        return [(label, told, often) for (label, told), often in counts.items()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON; `from_dict` reads it back."""
+        labels, predicted = _together(self.pairs) if self.pairs else ((), ())
+        return {
+            "rows": self.rows,
+            "errors": self.errors,
+            "recent": "".join("01"[int(wrong)] for wrong in self.recent),
+            "labels": np.asarray(labels).tolist()[-PAIRS:],
+            "predicted": np.asarray(predicted).tolist()[-PAIRS:],
+            "curve": self.curve,
+        }
+
+    @classmethod
+    def from_dict(cls, told: dict[str, Any]) -> RunRecord:
+        """The record that was written."""
+        record = cls()
+        record.rows, record.errors = int(told["rows"]), int(told["errors"])
+        record.recent = np.array([letter == "1" for letter in told["recent"]], dtype=bool)
+        if told["labels"]:
+            record.pairs = ((np.array(told["labels"]), np.array(told["predicted"], dtype=object)),)
+            record.paired = len(told["labels"])
+        record.curve = tuple((int(rows), float(error), float(last)) for rows, error, last in told["curve"])
+        return record
+
+
+def _together(pairs: tuple[tuple[Any, Any], ...]) -> tuple[Any, Any]:
+    labels = np.concatenate([np.asarray(y, dtype=object) for y, _ in pairs])
+    predicted = np.concatenate([np.asarray(told, dtype=object) for _, told in pairs])
+    return labels[-PAIRS:], predicted[-PAIRS:]

@@ -1,0 +1,86 @@
+"""A file of any format to a service: in batches, exactly once, and resumed where it stopped.
+
+The key of an example is the digest of its file and the number of its row, so that whoever sends a file again sends
+nothing twice. Where it stopped the service knows: batches are learned as a whole and in order.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from ellipsoid.streams.stream import Stream
+
+from .client import Client, batches
+
+
+def file_digest(path: Path) -> str:
+    """What tells this content of a file from every other."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+
+
+def row_key(digest: str, row: int) -> str:
+    """The key of a row; its digits keep the order of the rows."""
+    return f"{digest}-{row:012d}"
+
+
+def first_unsent(client: Client, name: str, digest: str) -> int:
+    """The first row that the service has not got."""
+    if not client.has_key(name, row_key(digest, 0)):
+        return 0
+    low, high = 0, 1
+    while client.has_key(name, row_key(digest, high)):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if client.has_key(name, row_key(digest, middle)) else (low, middle)
+    return high
+
+
+def examples_of(stream: Stream, start: int) -> Iterator[tuple[int, Any, Any]]:
+    """Rows as the service takes them, with their numbers, from number ``start`` on."""
+    for chunk in stream:
+        if chunk.y is None:
+            raise ValueError(f"{stream.name} has no labels to learn from")
+        labels = chunk.y.tolist()
+        for i in range(max(0, start - chunk.offset), len(labels)):
+            yield chunk.offset + i, _example(chunk.X, i, stream), labels[i]
+
+
+def _example(X: Any, i: int, stream: Stream) -> Any:
+    if isinstance(X, list):
+        return X[i]
+    if not hasattr(X, "indptr"):
+        return X[i].tolist()
+    # Features without names are called by the numbers that their file has for them.
+    shift = 0 if stream.zero_based or stream.bits is not None else 1
+    span = slice(X.indptr[i], X.indptr[i + 1])
+    return {
+        str(column + shift): value
+        for column, value in zip(X.indices[span].tolist(), X.data[span].tolist(), strict=True)
+    }
+
+
+def send(
+    client: Client,
+    name: str,
+    stream: Stream,
+    digest: str,
+    *,
+    rows: int = 1000,
+    tick: Callable[[int], None] | None = None,
+) -> dict[str, int]:
+    """Send the rows of a stream that the service has not got; returns how many were there, learned and duplicates."""
+    start = first_unsent(client, name, digest)
+    total = {"resumed": start, "learned": 0, "duplicates": 0}
+    for batch in batches(examples_of(stream, start), rows):
+        lines = [{"x": x, "y": y, "key": row_key(digest, row)} for row, x, y in batch]
+        answer = client.learn_many(name, lines)
+        for count in ("learned", "duplicates"):
+            total[count] += answer[count]
+        if tick is not None:
+            tick(start + total["learned"] + total["duplicates"])
+    return total

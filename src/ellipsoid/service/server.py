@@ -1,0 +1,122 @@
+"""A service in a process of its own: sockets, signals, and what happens at the beginning and at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from .app import application
+from .dense_lines import warm_up
+from .protocol import timed_protocol
+from .short_way import short_calls
+from .store import Store
+from .tokens import Tokens
+from .web import Service, WebOptions
+
+_log = logging.getLogger("ellipsoid.service")
+
+# In every answer. Nothing is loaded from elsewhere, nothing may frame a page, nothing guesses types.
+ANSWER_HEADERS = [
+    ("x-content-type-options", "nosniff"),
+    ("content-security-policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
+    ("referrer-policy", "no-referrer"),
+    ("cache-control", "no-store"),
+]
+# How long answers that are under way may take after a stop was asked for.
+GRACE_SECONDS = 3
+
+
+class ServiceServer(uvicorn.Server):
+    """A server that ends with exit code 0 after SIGTERM, and tells on which port it listens."""
+
+    def __init__(self, config: uvicorn.Config, listening: Callable[[str], None]) -> None:
+        super().__init__(config)
+        self.listening = listening
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        kinds = (signal.SIGINT, signal.SIGTERM)
+        before = {kind: signal.signal(kind, self.handle_exit) for kind in kinds}
+        try:
+            yield
+        finally:
+            for kind, handler in before.items():
+                signal.signal(kind, handler)
+
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        host, port = self.servers[0].sockets[0].getsockname()[:2]
+        scheme = "https" if self.config.ssl else "http"
+        self.listening(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
+
+
+def run_service(
+    store: Store,
+    tokens: Path | None,
+    options: WebOptions,
+    listening: Callable[[str], None],
+    **network: Any,
+) -> int:
+    """Serve until a signal comes; returns the exit code. ``network`` are options of uvicorn: host, port, TLS."""
+    _open_files()
+    # Threads of one process share Python: a prediction waits for at most so long until it is its turn.
+    sys.setswitchinterval(0.0005)
+    service = Service(store, None if tokens is None else Tokens(tokens), options)
+    app = application(service)
+    config = uvicorn.Config(
+        app,
+        http=timed_protocol(options.chunk_seconds, short_calls(app.routes)),
+        ws="none",
+        lifespan="off",
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        headers=ANSWER_HEADERS,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        backlog=2048,
+        **network,
+    )
+    server = ServiceServer(config, listening)
+    damage: list[str] = []
+
+    def damaged(what: str) -> None:
+        damage.append(what)
+        server.should_exit = True
+
+    store.damaged = damaged
+    store.start()
+    threading.Thread(target=warm_up, name="ellipsoid warm-up", daemon=True).start()
+    try:
+        with suppress(KeyboardInterrupt):
+            asyncio.run(server.serve())
+    finally:
+        service.threads.shutdown(wait=False, cancel_futures=True)
+        store.close()
+    if damage:
+        print(f"Error: {damage[0]}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _open_files() -> None:
+    """Allow as many connections as the system lets us."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 65536 if hard == resource.RLIM_INFINITY else min(hard, 65536)
+    if soft < wanted:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

@@ -1,0 +1,73 @@
+"""The newest blocks of a stream, kept in memory for its learners; one that is behind them reads the journal."""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_right
+
+from .database import JournalBlock
+
+# Of rows of numbers; of named features about as much.
+MOST_BYTES = 1 << 25
+
+
+class Tail:
+    """Blocks in order, up to example ``end``, which the journal holds too."""
+
+    def __init__(self, end: int) -> None:
+        self.end = end
+        self._blocks: list[JournalBlock] = []
+        self._firsts: list[int] = []
+        self._bytes = 0
+        self.grown = threading.Condition()
+
+    def add(self, blocks: list[JournalBlock]) -> None:
+        """Blocks that are on disk."""
+        with self.grown:
+            for block in blocks:
+                self._blocks.append(block)
+                self._firsts.append(block.first)
+                self._bytes += _size(block)
+                self.end = block.end
+            if self._bytes > MOST_BYTES:
+                self._drop(MOST_BYTES // 2)
+            self.grown.notify_all()
+
+    def _drop(self, most: int) -> None:
+        """Keep the newest blocks, of about so many bytes in all, and one at least."""
+        kept = len(self._blocks) - 1
+        size = _size(self._blocks[kept])
+        while kept > 0 and size + _size(self._blocks[kept - 1]) <= most:
+            kept -= 1
+            size += _size(self._blocks[kept])
+        self._blocks, self._firsts, self._bytes = self._blocks[kept:], self._firsts[kept:], size
+
+    def wait(self, row: int, seconds: float) -> bool:
+        """Wait for examples from number ``row`` on; False if none came."""
+        with self.grown:
+            return self.end > row or (self.grown.wait(seconds) and self.end > row)
+
+    def after(self, row: int, most: int) -> list[JournalBlock] | None:
+        """Blocks from example ``row`` on, about ``most`` rows; None where only the journal has them."""
+        with self.grown:
+            if not self._blocks or self._firsts[0] > row:
+                return None
+            found: list[JournalBlock] = []
+            rows = 0
+            for i in range(bisect_right(self._firsts, row) - 1, len(self._blocks)):
+                block = self._blocks[i]
+                if rows >= most:
+                    break
+                if block.end > row:
+                    found.append(block)
+                    rows += len(block.rows.y)
+            return found
+
+    def wake(self) -> None:
+        """Let whoever waits look around."""
+        with self.grown:
+            self.grown.notify_all()
+
+
+def _size(block: JournalBlock) -> int:
+    return int(getattr(block.rows.x, "nbytes", 500 * len(block.rows.y)))

@@ -1,0 +1,185 @@
+"""What the tests of the service share: a real server in a process of its own, and callers over real sockets."""
+
+import http.client
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import ClassVar
+from urllib.parse import urlsplit
+
+import pytest
+
+COMMAND = [sys.executable, "-c", "from ellipsoid.cli import main; main()"]
+NDJSON = "application/x-ndjson"
+
+
+class Nursery:
+    """Starts servers by forking a process that has imported everything; one for each way of running learners."""
+
+    known: ClassVar[dict] = {}
+
+    def __init__(self, compiled):
+        environment = {**os.environ, **({} if compiled else {"NUMBA_DISABLE_JIT": "1"})}
+        command = [sys.executable, str(Path(__file__).with_name("nursery.py"))]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+
+    @classmethod
+    def of(cls, compiled):
+        if compiled not in cls.known:
+            cls.known[compiled] = cls(compiled)
+        return cls.known[compiled]
+
+    def ask(self, **told):
+        self.process.stdin.write(json.dumps(told).encode() + b"\n")
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nurseries():
+    yield
+    while Nursery.known:
+        Nursery.known.popitem()[1].close()
+
+
+class Server:
+    """``ellipsoid serve`` over a folder. ``compiled`` False runs learners as Python; ``program`` is a command to be
+    started as a new program; ``largest`` is the size that a file may have.
+    """
+
+    def __init__(self, folder, *options, compiled=False, program=None, largest=0):
+        self.folder, self.options = Path(folder), [str(option) for option in options]
+        self.compiled, self.program, self.largest = compiled, program, largest
+        self.number, self.child, self.url = None, None, None
+
+    def start(self, wait=True):
+        argv = ["serve", str(self.folder), "--port", "0", *self.options]
+        self.out, self.err = self.folder.with_suffix(".out"), self.folder.with_suffix(".log")
+        self.out.write_bytes(b"")
+        if self.program is None:
+            told = {"argv": argv, "out": str(self.out), "err": str(self.err), "largest": self.largest}
+            self.number = Nursery.of(self.compiled).ask(**told)
+        else:
+            with open(self.out, "ab") as out, open(self.err, "ab") as err:
+                self.child = subprocess.Popen([*self.program, *argv], stdout=out, stderr=err)
+            self.number = self.child.pid
+        if wait:
+            self.wait_until_ready()
+        return self
+
+    def wait_until_ready(self):
+        deadline = time.monotonic() + 120
+        while not (line := self.out.read_text()).endswith("\n"):
+            assert self.wait(0) is None, self.log()
+            assert time.monotonic() < deadline, self.log()
+            time.sleep(0.01)
+        self.url = line.split(" on ")[-1].strip()
+        while self.call("GET", "/readyz")[0] != 200:
+            assert self.wait(0) is None, self.log()
+            assert time.monotonic() < deadline, self.log()
+            time.sleep(0.02)
+
+    def wait(self, seconds):
+        """The exit code, None while the server runs."""
+        if self.child is not None:
+            try:
+                code = self.child.wait(seconds)
+            except subprocess.TimeoutExpired:
+                return None
+            self.child = None
+        else:
+            code = Nursery.of(self.compiled).ask(wait=self.number, seconds=seconds)
+        if code is not None:
+            self.number = None
+        return code
+
+    def log(self):
+        return self.err.read_text("utf-8", "replace")[-3000:] if self.err.exists() else ""
+
+    def connect(self, timeout=60):
+        where = urlsplit(self.url)
+        return http.client.HTTPConnection(where.hostname, where.port, timeout=timeout)
+
+    def call(self, method, path, body=None, kind="application/json", headers=None):
+        """Status and decoded body of one request on a connection of its own."""
+        connection = self.connect()
+        try:
+            status, _, content = self.ask(connection, method, path, body, kind, headers)
+            return status, content
+        finally:
+            connection.close()
+
+    @staticmethod
+    def ask(connection, method, path, body=None, kind="application/json", headers=None):
+        """Status, headers and decoded body of one request."""
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+        given = {"content-type": kind, **(headers or {})} if body is not None else headers or {}
+        connection.request(method, path, body, given)
+        answer = connection.getresponse()
+        content = answer.read()
+        if (answer.headers.get("content-type") or "").endswith("json") and NDJSON not in answer.headers["content-type"]:
+            content = json.loads(content)
+        return answer.status, answer.headers, content
+
+    def batch(self, path, lines, **headers):
+        """Post lines; status and answer."""
+        return self.call("POST", path, "".join(json.dumps(line) + "\n" for line in lines).encode(), NDJSON, headers)
+
+    def kill(self):
+        os.kill(self.number, signal.SIGKILL)
+        assert self.wait(30) == -signal.SIGKILL
+
+    def stop(self):
+        """SIGTERM; returns the exit code and the seconds that it took."""
+        began = time.monotonic()
+        os.kill(self.number, signal.SIGTERM)
+        return self.wait(30), time.monotonic() - began
+
+    def close(self):
+        if self.number is not None:
+            self.kill()
+
+
+@contextmanager
+def serving(folder, *options, **more):
+    server = Server(folder, *options, **more)
+    try:
+        yield server.start()
+    finally:
+        server.close()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory):
+    """A server that tests of one module share, each with models of its own."""
+    with serving(tmp_path_factory.mktemp("service") / "store", "--max-body", 4_000_000, "--group-ms", 1) as server:
+        yield server
+
+
+@pytest.fixture
+def model(shared, request):
+    """A new model of the shared server: its address."""
+    name = request.node.name.replace("[", "-").replace("]", "")[:60]
+    name = "".join(letter if letter.isalnum() else "-" for letter in name)
+    status, told = shared.call("PUT", f"/v1/models/{name}", {"learner": "PassiveAggressive"})
+    assert status == 201, told
+    return f"/v1/models/{name}"
+
+
+def examples(n, start=0, width=3):
+    """Examples that two labels can tell apart; the first number counts them."""
+    return [
+        {"x": [i / 1000.0, i % 7 - 3.0, float(i % 5), *[1.0] * (width - 3)], "y": "big" if i % 7 > 3 else "small"}
+        for i in range(start, start + n)
+    ]

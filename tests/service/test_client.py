@@ -1,0 +1,109 @@
+"""The client, and the commands beside ``serve``: the same words and errors as a local model, and nothing sent twice."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ellipsoid import Client, ServiceError, load
+from ellipsoid.cli import main
+from ellipsoid.service.sending import file_digest, first_unsent
+
+from .conftest import examples
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output + repr(result.exception)
+    return result
+
+
+@pytest.fixture
+def client(shared):
+    with Client(shared.url) as opened:
+        yield opened
+
+
+def test_a_remote_model_is_called_as_a_local_one(client, tmp_path):
+    client.make("remote", "PassiveAggressive", classes=["big", "small"])
+    lines = examples(60)
+    X, y = np.array([line["x"] for line in lines]), np.array([line["y"] for line in lines])
+    model = client.model("remote").partial_fit(X[:50], y[:50]).learn_one(X[50], y[50])
+    assert model.t_ == 51
+    (tmp_path / "m").write_bytes(client.file("remote"))
+    local = load(tmp_path / "m")
+    assert model.predict(X) == local.predict(X).tolist()
+    assert model.predict_one(X[3]) == local.predict_one(X[3])
+    with pytest.raises(ValueError, match="3 numbers") as remote:
+        model.learn_one([1.0], "big")
+    assert (type(remote.value), remote.value.status) == (ServiceError, 422)
+    with pytest.raises(ValueError, match="none of the classes"):
+        model.partial_fit([[1.0, 2.0, 3.0]], ["huge"])
+    with pytest.raises(ServiceError, match="no model"):
+        client.predict("nobody", [1.0])
+    kept = client.predict("remote", X[52], keep=True)
+    assert [each["id"] for each in client.questions("remote")] == [kept["id"]]
+    assert client.label("remote", kept["id"], "big")["learned"] == 1
+    assert "remote" in client.models()
+
+
+def test_nobody_there_is_told_after_some_patience():
+    with (
+        Client("http://127.0.0.1:9", patience=0.2) as client,
+        pytest.raises(ConnectionError, match="cannot be reached"),
+    ):
+        client.models()
+
+
+def test_a_file_is_sent_once(shared, client, tmp_path):
+    client.make("sent", "PassiveAggressive")
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in examples(45)))
+    digest = file_digest(path)
+    assert first_unsent(client, "sent", digest) == 0
+    assert "45 rows learned" in run("send", shared.url, "sent", path, "--batch", 10).output
+    assert first_unsent(client, "sent", digest) == 45
+    again = run("send", shared.url, "sent", path, "--batch", 7).output
+    assert "45 rows were there already" in again
+    assert "0 rows learned" in again
+    assert client.show("sent")["t"] == 45
+
+
+def test_part_of_a_file_was_sent_before(client, tmp_path):
+    from ellipsoid.service.sending import row_key, send
+    from ellipsoid.streams.opening import open_stream
+
+    client.make("resumed", "PassiveAggressive")
+    path = tmp_path / "rows.svm"
+    path.write_text("".join(f"{i % 2} 1:{i % 5} {2 + i % 3}:1\n" for i in range(40)))
+    digest = file_digest(path)
+    first = [{"x": {"1": float(i % 5), str(2 + i % 3): 1.0}, "y": i % 2, "key": row_key(digest, i)} for i in range(13)]
+    client.learn_many("resumed", first)
+    total = send(client, "resumed", open_stream(path), digest, rows=8)
+    assert total == {"resumed": 13, "learned": 27, "duplicates": 0}
+    assert client.show("resumed")["features"] == 4
+
+
+def test_another_learner_on_the_same_stream(shared, client, tmp_path):
+    client.make("past", "PassiveAggressive")
+    client.learn_many("past", examples(50))
+    told = run("replay", shared.folder, "past", "--until", 30, "--learner", "Perceptron", "--save", tmp_path / "other")
+    assert "30 examples of 50" in told.output
+    assert "champion" in told.output
+    assert "Perceptron" in told.output
+    other = load(tmp_path / "other")
+    assert (type(other).__name__, other.t_) == ("Perceptron", 30)
+    run("replay", shared.folder, "past", "--until", 30, "--save", tmp_path / "then")
+    assert (tmp_path / "then").read_bytes() == client.file("past", t=30)
+    assert "no model 'future'" in run("replay", shared.folder, "future", code=1).output
+    assert "--until" in run("replay", shared.folder, "past", "--until", 51, code=1).output
+
+
+def test_tokens_are_shown_once(tmp_path):
+    path = tmp_path / "tokens"
+    token = run("tokens", path, "add", "ada", "--role", "label").output.strip()
+    assert token.startswith("ada.")
+    assert run("tokens", path, "list").output.split() == ["ada", "label"]
+    run("tokens", path, "remove", "ada")
+    assert run("tokens", path, "list").output == ""

@@ -1,0 +1,252 @@
+"""What disks, clocks and callers do: nothing half-learned, no crash, and a sentence where the service cannot go on."""
+
+import json
+import os
+import resource
+import socket
+import sqlite3
+import struct
+import subprocess
+import time
+from urllib.parse import urlsplit
+
+import pytest
+from click.testing import CliRunner
+
+from ellipsoid.cli import main
+
+from .conftest import COMMAND, Server, examples, serving
+
+PATH = "/v1/models/m"
+BODY = {"learner": "PassiveAggressive"}
+
+
+def made(server):
+    assert server.call("PUT", PATH, BODY)[0] in (200, 201)
+    return server
+
+
+def stands(server):
+    """The number of examples, and the model file."""
+    told = server.call("GET", PATH)[1]
+    assert told["t"] == told["journal"]
+    return told["t"], server.call("GET", f"{PATH}/file")[1]
+
+
+def from_scratch(folder, tmp_path):
+    """What the journal's examples make, without any snapshot."""
+    target = tmp_path / "scratch.model"
+    rows = CliRunner().invoke(main, ["replay", str(folder), "m", "--rows", str(tmp_path / "rows.jsonl")])
+    assert rows.exit_code == 0, rows.output
+    with open(tmp_path / "rows.jsonl") as lines:
+        subprocess.run(
+            [*COMMAND, "learn", "-", "--format", "jsonl", "--model", "PassiveAggressive", "--save", str(target)],
+            stdin=lines, stdout=subprocess.DEVNULL, env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True,
+        )  # fmt: skip
+    return target.read_bytes()
+
+
+def test_a_full_disk_is_survived(tmp_path):
+    with serving(tmp_path / "store", largest=400_000) as server:
+        made(server)
+        server.batch(f"{PATH}/learn", examples(20))
+        learned, start = 20, 20
+        for _ in range(100):
+            status, told = server.batch(f"{PATH}/learn", examples(200, start))
+            if status != 200:
+                break
+            learned, start = learned + 200, start + 200
+        assert (status, told["status"]) == (507, 507), told
+        assert server.call("GET", "/readyz")[0] == 503
+        assert server.call("POST", f"{PATH}/predict", {"x": [1, 2, 3]})[0] == 200
+        assert server.call("GET", PATH)[1]["t"] == learned
+        resource.prlimit(server.number, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert server.batch(f"{PATH}/learn", examples(200, start))[0] == 200
+        assert server.call("GET", "/readyz")[0] == 200
+        t, file = stands(server)
+        assert t == learned + 200
+        server.kill()
+        server.start()
+        assert stands(server) == (t, file)
+
+
+def test_a_truncated_journal_ends_earlier_and_is_whole(tmp_path):
+    folder = tmp_path / "store"
+    with serving(folder, "--snapshot-seconds", 1000) as server:
+        made(server)
+        for start in range(0, 400, 20):
+            server.batch(f"{PATH}/learn", examples(20, start))
+        server.kill()
+        wal = folder / "journal.sqlite-wal"
+        with open(wal, "r+b") as file:
+            file.truncate(wal.stat().st_size * 2 // 3)
+        server.start()
+        t, file = stands(server)
+        assert 0 < t < 400
+        assert t % 20 == 0
+        assert file == from_scratch(folder, tmp_path)
+        assert server.batch(f"{PATH}/learn", examples(20, 1000))[0] == 200
+
+
+def test_a_journal_behind_its_snapshot_is_not_gone_on_with(tmp_path):
+    folder = tmp_path / "store"
+    with serving(folder, "--snapshot-seconds", 1000) as server:
+        made(server)
+        server.batch(f"{PATH}/learn", examples(50))
+        assert server.stop()[0] == 0
+        connection = sqlite3.connect(folder / "journal.sqlite")
+        connection.execute("DELETE FROM blocks")
+        connection.execute("DELETE FROM keys")
+        connection.commit()
+        connection.close()
+        server.start(wait=False)
+        assert server.wait(60) == 1
+        assert "--accept-loss" in server.log()
+        server.options.append("--accept-loss")
+        server.start()
+        assert server.call("GET", PATH)[1]["journal"] == 0
+
+
+def test_a_damaged_snapshot_is_passed_over(tmp_path):
+    folder = tmp_path / "store"
+    with serving(folder, "--snapshot-seconds", 1) as server:
+        made(server)
+        for start in (0, 50):
+            server.batch(f"{PATH}/learn", examples(50, start))
+            while not (folder / "snapshots" / f"m-{start + 50}.model").exists():
+                time.sleep(0.05)
+        before = stands(server)
+        server.kill()
+        newest = folder / "snapshots" / "m-100.model"
+        content = bytearray(newest.read_bytes())
+        content[-9] ^= 1
+        newest.write_bytes(content)
+        (folder / "snapshots" / "m-50.record").write_text("{")
+        server.start()
+        assert stands(server) == before
+        assert "m-100.model is passed over" in server.log()
+
+
+def test_damage_of_the_journal_is_reported_with_what_remains(tmp_path):
+    folder = tmp_path / "store"
+    with serving(folder, "--snapshot-seconds", 1000) as server:
+        made(server)
+        for start in range(0, 100, 20):
+            server.batch(f"{PATH}/learn", examples(20, start))
+        server.kill()
+        connection = sqlite3.connect(folder / "journal.sqlite")
+        x = bytearray(connection.execute("SELECT x FROM blocks WHERE first = 60").fetchone()[0])
+        x[100] ^= 4
+        connection.execute("UPDATE blocks SET x = ? WHERE first = 60", (bytes(x),))
+        connection.commit()
+        connection.close()
+        server.start(wait=False)
+        assert server.wait(60) == 1
+        assert "The 60 examples before are whole" in server.log()
+        saved = CliRunner().invoke(main, ["replay", str(folder), "m", "--until", "60", "--rows", "-"])
+        assert saved.exit_code == 0
+        assert [json.loads(line) for line in saved.stdout.splitlines()] == examples(60)
+
+
+@pytest.mark.slow
+def test_a_clock_that_jumps_back_changes_nothing(tmp_path):
+    jump = (
+        "import time; real = time.time; begun = real(); "
+        "time.time = lambda: real() - (90000.0 if real() - begun > 4.0 else 0.0); "
+        "from ellipsoid.cli import main; main()"
+    )
+    program = [COMMAND[0], "-c", jump]
+    with serving(tmp_path / "store", "--keep-days", 1, "--snapshot-seconds", 1, program=program) as server:
+        made(server)
+        until, start = time.monotonic() + 5.0, 0
+        while time.monotonic() < until:
+            assert server.batch(f"{PATH}/learn", examples(10, start))[0] == 200
+            start += 10
+            time.sleep(0.2)
+        asked = {"x": [1, 2, 3], "keep": True, "id": "late"}
+        assert server.call("POST", f"{PATH}/predict", asked)[0] == 200
+        assert server.call("POST", f"{PATH}/labels", {"id": "late", "y": "big"})[1]["learned"] == 1
+        before = stands(server)
+        server.kill()
+        server.start()
+        assert stands(server) == before
+        assert before[0] == start + 1
+
+
+def test_a_caller_that_stops_in_the_middle_has_sent_nothing(tmp_path):
+    with serving(tmp_path / "store", "--slow-seconds", 0.5) as server:
+        made(server)
+        where = urlsplit(server.url)
+        head = b"POST /v1/models/m/learn HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-ndjson\r\n"
+        line = json.dumps(examples(1)[0]).encode() + b"\n"
+        for stall in (False, True):
+            caller = socket.create_connection((where.hostname, where.port))
+            caller.sendall(head + b"content-length: 100000\r\n\r\n" + 20 * line)
+            if stall:
+                assert b"408" in caller.recv(100)
+            else:
+                # An end that is no farewell: the connection is reset.
+                caller.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            caller.close()
+        caller = socket.create_connection((where.hostname, where.port))
+        caller.sendall(head)
+        assert b"408" in caller.recv(100)
+        caller.close()
+        caller = socket.create_connection((where.hostname, where.port))
+        caller.sendall(head + b"transfer-encoding: chunked\r\n\r\n%x\r\n" % len(line) + line + b"\r\nnonsense\r\n")
+        assert b" 400 " in caller.recv(100)
+        caller.close()
+        assert server.call("GET", PATH)[1]["journal"] == 0
+        assert server.batch(f"{PATH}/learn", examples(5))[0] == 200
+
+
+def test_a_thousand_idle_connections_are_no_burden(tmp_path):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 3000:
+        pytest.skip(f"this system allows {hard} open files only")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 3000), hard))
+    idle = []
+    try:
+        with serving(tmp_path / "store") as server:
+            made(server)
+            where = urlsplit(server.url)
+            for i in range(1000):
+                idle.append(socket.create_connection((where.hostname, where.port)))
+                if i % 2:
+                    idle[-1].sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n")
+            assert server.batch(f"{PATH}/learn", examples(20))[0] == 200
+            assert server.call("POST", f"{PATH}/predict", {"x": [1, 2, 3]})[0] == 200
+            code, seconds = server.stop()
+            assert (code, seconds < 10.0) == (0, True)
+    finally:
+        for each in idle:
+            each.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_stop_comes_to_its_end_and_leaves_a_snapshot(tmp_path):
+    folder = tmp_path / "store"
+    server = Server(folder, "--snapshot-seconds", 1000).start()
+    try:
+        made(server)
+        connection = server.connect()
+        acknowledged = 0
+        for start in range(0, 200, 10):
+            lines = "".join(json.dumps(line) + "\n" for line in examples(10, start)).encode()
+            status, *_ = Server.ask(connection, "POST", f"{PATH}/learn", lines, "application/x-ndjson")
+            acknowledged += 10 * (status == 200)
+        code, seconds = server.stop()
+        connection.close()
+        assert (code, seconds < 10.0) == (0, True)
+        assert (folder / "snapshots" / f"m-{acknowledged}.model").exists()
+        server.start()
+        assert stands(server)[0] == acknowledged == 200
+    finally:
+        server.close()
+
+
+def test_two_services_do_not_share_a_store(tmp_path):
+    with serving(tmp_path / "store") as server:
+        other = Server(tmp_path / "store").start(wait=False)
+        assert other.wait(60) == 1
+        assert "in use" in server.log()

@@ -1,0 +1,159 @@
+"""Who may do what, and how much: tokens and roles, names, types, sizes and queues."""
+
+import json
+import os
+import socket
+import stat
+import threading
+from urllib.parse import urlsplit
+
+import pytest
+
+from ellipsoid.service.tokens import ROLES, Tokens, add_token, listed_tokens, remove_token
+
+from .conftest import NDJSON, Server, examples, serving
+
+PATH = "/v1/models/m"
+
+# A call for each role that is the least for it.
+CALLS = {
+    "read": ("GET", PATH, None),
+    "predict": ("POST", f"{PATH}/predict", {"x": [1, 2, 3]}),
+    "label": ("GET", f"{PATH}/questions", None),
+    "learn": ("POST", f"{PATH}/learn", {"x": [1, 2, 3], "y": "big"}),
+    "admin": ("PUT", PATH, {"learner": "PassiveAggressive"}),
+}
+
+
+@pytest.fixture(scope="module")
+def guarded(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("guarded")
+    tokens = {role: add_token(folder / "tokens", role, role) for role in ROLES}
+    with serving(folder / "store", "--tokens", folder / "tokens") as server:
+        server.tokens = tokens
+        yield server
+
+
+def headed(token):
+    return {"authorization": f"Bearer {token}"}
+
+
+def test_roles_are_steps_of_a_ladder(guarded):
+    method, path, body = CALLS["admin"]
+    assert guarded.call(method, path, body, headers=headed(guarded.tokens["admin"]))[0] == 201
+    lines = "".join(json.dumps(line) + "\n" for line in examples(10)).encode()
+    assert guarded.call("POST", f"{PATH}/learn", lines, NDJSON, headed(guarded.tokens["learn"]))[0] == 200
+    for step, role in enumerate(ROLES):
+        for needed, (method, path, body) in CALLS.items():
+            status = guarded.call(method, path, body, headers=headed(guarded.tokens[role]))[0]
+            assert status == (200 if ROLES.index(needed) <= step else 403), (role, needed)
+
+
+@pytest.mark.parametrize(
+    "header",
+    [None, "Bearer", "Bearer nobody.abc", "Basic YTpi", "Bearer " + "a" * 500, "Bearer admin.", "Bearer \xff\xfe"],
+)
+def test_without_a_token_nothing_is_told(guarded, header):
+    status, told = guarded.call("GET", PATH, headers={} if header is None else {"authorization": header})
+    assert (status, sorted(told)) == (401, ["detail", "status", "title"])
+    assert guarded.call("GET", "/healthz")[0] == 200
+
+
+def test_the_name_of_a_token_stands_beside_its_rows(guarded):
+    import sqlite3
+
+    guarded.call(*CALLS["admin"], headers=headed(guarded.tokens["admin"]))
+    guarded.call(*CALLS["learn"], headers=headed(guarded.tokens["learn"]))
+    connection = sqlite3.connect(guarded.folder / "journal.sqlite")
+    names = {name for (name,) in connection.execute("SELECT token FROM blocks")}
+    connection.close()
+    assert "learn" in names
+    assert names <= {"learn", "admin"}
+
+
+def test_a_token_that_is_removed_is_worthless_at_once(guarded):
+    path = guarded.folder.parent / "tokens"
+    token = add_token(path, "passing", "read")
+    assert guarded.call("GET", "/v1/models", headers=headed(token))[0] == 200
+    remove_token(path, "passing")
+    assert guarded.call("GET", "/v1/models", headers=headed(token))[0] == 401
+
+
+def test_a_file_of_tokens_holds_no_token(tmp_path):
+    path = tmp_path / "tokens"
+    token = add_token(path, "ada", "admin")
+    name, secret = token.split(".")
+    assert name == "ada"
+    assert len(secret) >= 43  # 256 bits
+    assert secret not in path.read_text()
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    tokens = Tokens(path)
+    assert tokens.check(token) == tokens.known(token) == listed_tokens(path)[0]
+    assert tokens.check(token + "x") is None
+    with pytest.raises(ValueError, match="already"):
+        add_token(path, "ada", "read")
+    with pytest.raises(ValueError, match="role"):
+        add_token(path, "bob", "king")
+    with pytest.raises(ValueError, match="name"):
+        add_token(path, "a.b", "read")
+
+
+def test_a_host_that_others_reach_needs_tokens(tmp_path):
+    server = Server(tmp_path / "store", "--host", "0.0.0.0").start(wait=False)
+    assert server.wait(60) == 2
+    assert "--tokens" in server.log()
+
+
+def test_a_page_of_another_site_cannot_reach_a_service_without_tokens(shared, model):
+    status, told = shared.call("GET", "/v1/models", headers={"host": "evil.example:8000"})
+    assert (status, told["status"]) == (421, 421)
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+        assert shared.call("POST", f"{model}/learn", examples(1)[0], kind)[0] == 415
+    connection = shared.connect()
+    status, headers, _ = shared.ask(connection, "GET", "/v1/models", headers={"origin": "https://evil.example"})
+    connection.close()
+    assert status == 200
+    assert [name for name in headers if name.lower().startswith("access-control")] == []
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "default-src 'self'" in headers["content-security-policy"]
+    assert "set-cookie" not in headers
+
+
+def test_a_long_body_is_refused(shared, model):
+    status, told = shared.call("POST", f"{model}/learn", b" " * 5_000_000, NDJSON)
+    assert (status, told["status"]) == (413, 413)
+    where = urlsplit(shared.url)
+    caller = socket.create_connection((where.hostname, where.port))
+    head = f"POST {model}/learn HTTP/1.1\r\nhost: localhost\r\ncontent-type: {NDJSON}\r\n"
+    caller.sendall(head.encode() + b"transfer-encoding: chunked\r\n\r\n")
+    piece = b"%x\r\n" % 100_000 + b"\n" * 100_000 + b"\r\n"
+    try:
+        for _ in range(60):
+            caller.sendall(piece)
+    except OSError:
+        pass  # it has heard enough
+    answer = caller.recv(1000)
+    caller.close()
+    assert b" 413 " in answer
+    assert shared.call("GET", model)[1]["journal"] == 0
+
+
+def test_a_full_queue_says_when_to_come_again(tmp_path):
+    with serving(tmp_path / "store", "--queue", 1, "--group-ms", 100) as server:
+        server.call("PUT", PATH, {"learner": "PassiveAggressive"})
+        answers = []
+
+        def learn(i):
+            connection = server.connect()
+            status, headers, _ = server.ask(connection, "POST", f"{PATH}/learn", examples(1, i)[0])
+            answers.append((status, headers.get("retry-after")))
+            connection.close()
+
+        threads = [threading.Thread(target=learn, args=(i,)) for i in range(30)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert {status for status, _ in answers} == {200, 429}
+        assert {later for status, later in answers if status == 429} == {"1"}
+        assert server.call("GET", PATH)[1]["t"] == sum(status == 200 for status, _ in answers)

@@ -1,0 +1,234 @@
+"""A store without HTTP: what it learns, what it keeps, and what it may forget."""
+
+import json
+import time
+from concurrent.futures import Future
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ellipsoid.cli import main
+from ellipsoid.service import dense_lines
+from ellipsoid.service.gate import LABEL_LIMIT, Gate
+from ellipsoid.service.housekeeping import keep_house
+from ellipsoid.service.lines import decoded_lines
+from ellipsoid.service.messages import LabelledExample, NewLearner, NewModel
+from ellipsoid.service.problem import CallProblem
+from ellipsoid.service.rows import Rows
+from ellipsoid.service.store import Store, StoreOptions
+from ellipsoid.service.works import Incoming, LearnWork
+
+from .conftest import examples
+
+pytestmark = pytest.mark.interpreted
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = Store(tmp_path / "store", StoreOptions(snapshot_seconds=1e9))
+    opened.start()
+    yield opened
+    opened.close()
+
+
+def learn(store, name, lines):
+    """Learn examples in one request; the answer."""
+    stream, done = store.stream(name), Future()
+    stream.check_learning()
+    rows = stream.rows_of([line["x"] for line in lines], [line["y"] for line in lines])
+    store.journal.submit(LearnWork(stream, [Incoming(rows, None, range(1, 1 + len(lines)))], "", done.set_result))
+    answer = done.result(60)
+    if isinstance(answer, BaseException):
+        raise answer
+    return answer
+
+
+def shapes(kind, n=60):
+    rng = np.random.default_rng(5)
+    xs = rng.normal(size=(n, 4)).round(3).tolist()
+    if kind != "dense":
+        words = ["red", "green", "blue"]
+        names = [f"name {i}" for i in range(9)]
+        xs = [
+            {**{names[(i + j) % 9]: value for j, value in enumerate(x)}, "colour": words[i % 3], "new": i % 2 == 0}
+            for i, x in enumerate(xs)
+        ]
+    return [{"x": x, "y": ["a", "b", "c"][i % 3]} for i, x in enumerate(xs)]
+
+
+@pytest.mark.parametrize("kind", ["dense", "named", "hashed"])
+@pytest.mark.parametrize(
+    ("learner", "scale", "classes"),
+    [
+        ("MIRA", "none", None),
+        pytest.param("PassiveAggressive", "standard", ["a", "b", "c"], marks=pytest.mark.slow),
+        pytest.param("Perceptron", "unit", None, marks=pytest.mark.slow),
+    ],
+)
+def test_however_it_is_cut_the_file_is_that_of_the_command_line(store, tmp_path, kind, learner, scale, classes):
+    bits = 6 if kind == "hashed" else None
+    store.make_model("m", NewModel(learner=learner, scale=scale, classes=classes, bits=bits))
+    lines = shapes(kind)
+    for start, stop in ((0, 1), (1, 2), (2, 30), (30, 33), (33, 60)):
+        learn(store, "m", lines[start:stop])
+    file = store.stream("m").best.published.file()
+    arguments = ["learn", "-", "--format", "jsonl", "--model", learner, "--scale", scale]
+    arguments += {"dense": [], "named": ["--keep-names"], "hashed": ["--bits", "6"]}[kind]
+    arguments += [] if classes is None else ["--classes", ",".join(classes)]
+    rows = CliRunner().invoke(main, ["replay", str(store.folder), "m", "--rows", "-"])
+    assert [json.loads(line) for line in rows.stdout.splitlines()] == lines
+    result = CliRunner().invoke(main, [*arguments, "--save", str(tmp_path / "learned")], input=rows.stdout)
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "learned").read_bytes() == file
+    replayed = CliRunner().invoke(main, ["replay", str(store.folder), "m", "--save", str(tmp_path / "replayed")])
+    assert replayed.exit_code == 0, replayed.output
+    assert (tmp_path / "replayed").read_bytes() == file
+    assert store.model_at("m", 60) == file
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({"learner": "CELLIP", "params": {"margin": 0.1}}, marks=pytest.mark.slow),
+        pytest.param({"learner": "EllipsoidClassifier"}, marks=pytest.mark.slow),
+        {"learner": "AROW"},
+        pytest.param({"learner": "PassiveAggressive", "params": {"average": True}}, marks=pytest.mark.slow),
+        pytest.param({"learner": "Perceptron", "params": {"kernel": "rbf", "gamma": 0.5}}, marks=pytest.mark.slow),
+    ],
+    ids=lambda body: body["learner"],
+)
+def test_a_snapshot_in_between_changes_no_byte(tmp_path, body):
+    lines = [{"x": line["x"], "y": line["y"] if line["y"] != "c" else "a"} for line in shapes("dense", 40)]
+    files = []
+    for stops in ((40,), (7, 20, 40)):
+        folder, start = tmp_path / str(len(stops)), 0
+        for stop in stops:
+            store = Store(folder)
+            store.start()
+            store.make_model("m", NewModel(**body))
+            while not store.ready():
+                time.sleep(0.01)
+            learn(store, "m", lines[start:stop])
+            store.stream("m").best.published.judge(np.zeros((1, 4)))
+            files.append(store.stream("m").best.published.file())
+            store.close()
+            start = stop
+    assert files[0] == files[-1]
+
+
+def test_examples_go_only_behind_two_good_snapshots(store):
+    object.__setattr__(store.options, "keep_rows", 10)
+    store.make_model("m", NewModel(learner="PassiveAggressive"))
+    stream = store.stream("m")
+    for start in range(0, 60, 20):
+        learn(store, "m", examples(20, start))
+        stream.best.write_snapshot()
+        keep_house(store)
+        assert stream.oldest == max(0, start)  # the newest but one holds so many
+    newest = stream.best.snapshots.all()[0]
+    newest.path.write_bytes(newest.path.read_bytes()[:-1])
+    learn(store, "m", examples(20, 60))
+    keep_house(store)
+    assert stream.oldest == 40
+    before = stream.best.published.file()
+    assert store.model_at("m", 80) == before
+    with pytest.raises(CallProblem, match="gone"):
+        store.model_at("m", 5)
+    store.make_challenger("m", "late", NewLearner(learner="Perceptron"))
+    while stream.learners["late"].lag:
+        time.sleep(0.01)
+    assert stream.learners["late"].published.learner.record.rows == 40
+
+
+def test_what_only_the_learner_can_refuse_is_passed_over(store, tmp_path):
+    """Winnow learns two labels, which no check before it knows."""
+    store.make_model("m", NewModel(learner="Winnow"))
+    lines = examples(20)
+    assert learn(store, "m", lines).refused == []
+    answer = learn(store, "m", [lines[0], {"x": [1.0, 1.0, 1.0], "y": "third"}, lines[1]])
+    assert len(answer.refused) == 1
+    stream = store.stream("m")
+    assert (stream.best.published.t, stream.best.published.learner.record.rows) == (23, 22)
+    again = learn(store, "m", lines[2:4])
+    assert (again.t, again.refused) == (25, [])
+    file = stream.best.published.file()
+    assert store.model_at("m", 25) == file
+    rows = CliRunner().invoke(main, ["replay", str(store.folder), "m", "--rows", "-"])
+    assert [json.loads(line) for line in rows.stdout.splitlines()] == [*lines, lines[0], lines[1], *lines[2:4]]
+
+
+def test_a_gate_takes_back_what_did_not_reach_the_disk():
+    gate = Gate(None)
+    gate.begin()
+    gate.admit(Rows(np.ones((2, 3)), ["a", "b"]))
+    gate.take_back()
+    assert (gate.rows, gate.form, gate.labels) == (0, None, set())
+    gate.begin()
+    gate.admit(Rows(np.ones((1, 3)), ["a"]))
+    gate.begin()
+    gate.admit(Rows(np.ones((1, 3)), ["z"]))
+    gate.take_back()
+    assert (gate.rows, gate.width, gate.labels) == (1, 3, {"a"})
+    assert gate.flaw(Rows(np.ones((2, 3)), ["a", 1]))[0] == 1
+    assert gate.flaw(Rows(np.ones((1, 2)), ["a"]))[0] == 0
+    many = [str(i) for i in range(LABEL_LIMIT + 1)]
+    assert gate.flaw(Rows(np.ones((len(many), 3)), many))[0] == LABEL_LIMIT - 1
+
+
+NUMERALS = [
+    "0",
+    "-0.0",
+    "1",
+    "-17",
+    "2.5",
+    "1e5",
+    "1E-7",
+    "-3.25e+10",
+    "0.0072113596587564995",
+    "1e-320",
+    "123456789012345678901",
+]
+
+
+def test_the_quick_reader_of_lines_is_the_ordinary_one():
+    rng = np.random.default_rng(1)
+    rows = [[NUMERALS[i] for i in rng.integers(len(NUMERALS), size=5)] for _ in range(40)]
+    labels = ["1", "-3", '"red"', '"a b"']
+    text = "".join(f'{{"x": [{", ".join(row)}], "y": {labels[i % 4]}}}\n' for i, row in enumerate(rows)).encode()
+    x, y = dense_lines._scan(text)
+    ordinary = [example for _, example in decoded_lines(LabelledExample, text, 1)]
+    assert y == [example.y for example in ordinary]
+    np.testing.assert_array_equal(x.view(np.int64), np.array([example.x for example in ordinary]).view(np.int64))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '{"x": [01], "y": 1}',
+        '{"x": [-0], "y": 1}',
+        '{"x": [1.], "y": 1}',
+        '{"x": [1.e5], "y": 1}',
+        '{"x": [+1], "y": 1}',
+        '{"x": [.5], "y": 1}',
+        '{"x": [1,], "y": 1}',
+        '{"x": [], "y": 1}',
+        '{"x": [1], "y": 1.5}',
+        '{"x": [1], "y": true}',
+        '{"x": [1], "y": "\\n"}',
+        '{"x": [1], "y": 1, "key": "k"}',
+        '{"y": 1, "x": [1]}',
+        '{"x": [NaN], "y": 1}',
+        '{"x": [1, 2], "y": 1}',
+        '{"x": [1]}',
+        '{"x": [1], "y": 1}}',
+        '{"x": [1], "y": 1} x',
+        "",
+        '{"x": [1], "y": "é"}',
+        '{"x": [1], "y": 9999999999999999}',
+    ],
+)
+def test_the_quick_reader_leaves_all_else_to_the_ordinary_one(line):
+    good = '{"x": [1], "y": 1}'
+    assert dense_lines._scan(f"{good}\n{good}\n".encode()) is not None
+    assert dense_lines._scan(f"{good}\n{line}\n{good}\n".encode()) is None
