@@ -115,8 +115,8 @@ class DevicePatterns:
         if hasattr(matrix, "toarray"):
             if matrix.shape[1] > WIDEST_ON_DEVICE:
                 raise ValueError(
-                    f'device="cuda" takes sparse rows of up to {WIDEST_ON_DEVICE} features, which it makes dense; these have '
-                    f'{matrix.shape[1]}: use device="cpu"'
+                    f'device="cuda" takes sparse rows of up to {WIDEST_ON_DEVICE} features, which it makes dense; these '
+                    f'have {matrix.shape[1]}: use device="cpu"'
                 )
             matrix = matrix.toarray()
         return self.arrays.asarray(matrix, dtype=self.kind)
