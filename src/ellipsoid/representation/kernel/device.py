@@ -115,7 +115,7 @@ class DevicePatterns:
         if hasattr(matrix, "toarray"):
             if matrix.shape[1] > WIDEST_ON_DEVICE:
                 raise ValueError(
-                    f'device="cuda" takes sparse rows of up to {WIDEST_ON_DEVICE} features, which it makes dense; these '
+                    f'device="cuda" takes sparse rows of up to {WIDEST_ON_DEVICE} features, made dense; these '
                     f'have {matrix.shape[1]}: use device="cpu"'
                 )
             matrix = matrix.toarray()
