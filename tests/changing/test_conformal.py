@@ -127,7 +127,7 @@ def test_intervals_of_a_regressor(scaled):
     y = X @ [1.0, -2.0, 0.5] + rng.standard_t(2, 400)
     learner = PassiveAggressiveRegressor(C=0.01)
     model, single = (Conformal(Scaled(learner) if scaled else learner, window=50) for _ in range(2))
-    told, low, high = model.learn_predict_interval(X, y)
+    _told, low, high = model.learn_predict_interval(X, y)
     for i in range(150):
         if i:
             assert single.predict_interval_one(X[i]) == (low[i], high[i])

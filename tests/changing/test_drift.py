@@ -173,7 +173,7 @@ def test_a_third_label_finds_the_two_before_as_sure_as_they_were():
     model = AROW(drift=0.01, fit_intercept=False, shape="dense").partial_fit(rows, labels)
     sure = model.confidence(rows)
     model._core.add_label(7)
-    lead, variance = model._leads(rows)
+    _lead, _variance = model._leads(rows)
     scores = np.sort(model.decision_function(rows), axis=1)
     two = np.abs(scores[:, 2] - scores[:, 0]) > 0
     assert two.any()

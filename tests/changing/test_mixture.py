@@ -1,6 +1,6 @@
 """Weights of learners: the golden run, the theorems on any losses, and that no cut changes a bit."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.interpreted
 def run(mixture, said, y, known=2, weights=NO_WEIGHTS, cuts=()):
     """Learn rows in pieces; returns what was foretold and the tally."""
     tally, told, ends = np.zeros(SIZE), [], [0, *cuts, len(y)]
-    for start, stop in zip(ends, ends[1:], strict=False):
+    for start, stop in pairwise(ends):
         own = weights[start:stop] if len(weights) else weights
         told += mixture.learn(np.ascontiguousarray(said[:, start:stop]), y[start:stop], known, own, tally)[0].tolist()
     return told, tally

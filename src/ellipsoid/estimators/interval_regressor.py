@@ -61,8 +61,8 @@ class SlabLearner(NumberLearner):
 class IntervalRegressor(OnlineRegressor):
     """Bounded-error regression: an ellipsoid with every function that fits all rows to within the noise.
 
-    Assumed: some u with ``|u|`` <= ``radius`` has ``|y - <u, x>|`` <= ``noise`` on every row; with a ``drift``, one that
-    moves by so much at the most from row to row. Then every interval of ``predict_interval`` holds its number: each of
+    Assumed: some u with ``|u|`` <= ``radius`` has ``|y - <u, x>|`` <= ``noise`` on every row; with a ``drift``, one
+    that moves by so much at the most from row to row. Then every interval of ``predict_interval`` holds its number: each of
     them, also of rows that an enemy has chosen. Where rows contradict the assumption, that is proved, see
     ``infeasible_round_`` and ``changes_``. Nothing is assumed of how rows or noise are distributed.
 
@@ -144,7 +144,7 @@ class IntervalRegressor(OnlineRegressor):
         """``partial_fit`` that returns what was said of each row before it was learned: number, low and high end."""
         halves: list[Floats] = []
 
-        def note(_learner: Any, told: Floats, _values: Floats) -> None:
+        def note(_learner: Any, told: Floats, _values: Any) -> None:
             halves.append(told[:, 1].copy())
 
         found = self._pass(X, y, None, watch=note, sample_weight=sample_weight)
