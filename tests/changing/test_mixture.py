@@ -68,7 +68,8 @@ def losses_of(said, y):
 
 @given(
     st.integers(1, 12), st.integers(1, 4), st.integers(2, 3), st.sampled_from(["votes", "margins"]),
-    st.integers(0, 999), st.sampled_from([0.0, 1e-3, 0.3, 1.0, DECREASING, ADAPTIVE]), st.sampled_from([0.01, 0.25, 5.0]),
+    st.integers(0, 999), st.sampled_from([0.0, 1e-3, 0.3, 1.0, DECREASING, ADAPTIVE]), st.sampled_from([0.01,
+    0.25, 5.0]),
 )  # fmt: skip
 def test_every_bound_holds_against_sequences_of_learners_found_by_trying_all(
     rows, members, labels, kind, seed, share, rate
