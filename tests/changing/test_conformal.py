@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from collections import deque
 
 import numpy as np
 import pytest
@@ -127,7 +128,7 @@ def test_intervals_of_a_regressor(scaled):
     y = X @ [1.0, -2.0, 0.5] + rng.standard_t(2, 400)
     learner = PassiveAggressiveRegressor(C=0.01)
     model, single = (Conformal(Scaled(learner) if scaled else learner, window=50) for _ in range(2))
-    told, low, high = model.learn_predict_interval(X, y)
+    _told, low, high = model.learn_predict_interval(X, y)
     for i in range(150):
         if i:
             assert single.predict_interval_one(X[i]) == (low[i], high[i])
@@ -175,7 +176,8 @@ def test_forged_files_are_refused(tmp_path):
     Conformal(PassiveAggressive(), window=15).partial_fit(X, y).save(tmp_path / "model")
     content = container.read(tmp_path / "model")
     for name, change in (
-        ("conformal_recent", lambda a: a[:3]), ("conformal_counts", lambda a: a - 10.0), ("conformal_counts", lambda a: a[:2]),
+        ("conformal_recent", lambda a: a[:3]), ("conformal_counts", lambda a: a - 10.0), ("conformal_counts",
+        lambda a: a[:2]),
     ):  # fmt: skip
         container.write(tmp_path / "forged", content.header, {**content.arrays, name: change(content.arrays[name])})
         with pytest.raises(DamagedModel):
@@ -189,8 +191,10 @@ def test_forged_files_are_refused(tmp_path):
 def test_what_it_cannot_wrap_is_refused_with_a_sentence():
     X, y = drifting(20)
     for model, sentence in (
-        (Conformal(Calibrated(MIRA())), "takes an online learner"), (Conformal(MIRA(), miscoverage=1.0), "between 0 and 1"),
-        (Conformal(MIRA(), miscoverage=0.0), "miscoverage must be positive"), (Conformal(MIRA(), rate=-1.0), "rate must be"),
+        (Conformal(Calibrated(MIRA())), "takes an online learner"), (Conformal(MIRA(), miscoverage=1.0),
+        "between 0 and 1"),
+        (Conformal(MIRA(), miscoverage=0.0), "miscoverage must be positive"), (Conformal(MIRA(), rate=-1.0),
+        "rate must be"),
         (Conformal(MIRA(), window=0), "window must be at least 1"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=sentence):
@@ -212,9 +216,9 @@ def test_a_call_that_breaks_off_leaves_learner_and_threshold_at_the_same_row():
     for kind in (PassiveAggressive, PassiveAggressiveRegressor):
         calls.clear()
         model = Conformal(kind(kernel=kernel), window=10)
+        parts = (slice(start, start + 5) for start in range(0, 60, 5))
         with pytest.raises(RuntimeError, match="enough"):
-            for start in range(0, 60, 5):
-                model.partial_fit(X[start : start + 5], y[start : start + 5])
+            deque((model.partial_fit(X[part], y[part]) for part in parts), maxlen=0)
         whole = Conformal(kind(kernel=lambda A, B: A @ B.T), window=10)
         for start in range(0, model.t_, 5):
             whole.partial_fit(X[start : start + 5], y[start : start + 5])

@@ -15,7 +15,8 @@ X = np.array([(1, 2), (2, -1), (-1, 1), (1, 1), (-2, 1), (1, -2)]) / 2.0
 Y = np.array([1, 1, 0, 0, 1, 1])
 GOLDEN = {
     0.0: ([0.0, 0.0, 2 / 9, -4 / 9, -0.6363636364, 0.0454545455], [0.2, -0.2], 0.5333333333, 5.6),
-    0.1: ([0.0, 0.0, 0.2362573099, -0.4418795060, -0.6508978587, 0.0034138943], [-0.02663998, -0.42984864], 1.1513020296,
+    0.1: ([0.0, 0.0, 0.2362573099, -0.4418795060, -0.6508978587, 0.0034138943], [-0.02663998, -0.42984864],
+          1.1513020296,
           4.9394977996),
 }  # fmt: skip
 
@@ -173,7 +174,7 @@ def test_a_third_label_finds_the_two_before_as_sure_as_they_were():
     model = AROW(drift=0.01, fit_intercept=False, shape="dense").partial_fit(rows, labels)
     sure = model.confidence(rows)
     model._core.add_label(7)
-    lead, variance = model._leads(rows)
+    _lead, _variance = model._leads(rows)
     scores = np.sort(model.decision_function(rows), axis=1)
     two = np.abs(scores[:, 2] - scores[:, 0]) > 0
     assert two.any()

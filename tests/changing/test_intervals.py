@@ -100,7 +100,7 @@ def test_a_cut_is_the_least_ellipsoid_around_what_is_left(seed, d):
     # circles in which the planes meet the ball, and with them (as its section is convex) what lies between.
 
     def volume(v):
-        c, a, b = v[0], *np.exp(v[1:])
+        _c, a, b = v[0], *np.exp(v[1:])
         return np.log(a) + (d - 1) * np.log(b)
 
     def room(v):

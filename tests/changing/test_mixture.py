@@ -1,6 +1,6 @@
 """Weights of learners: the golden run, the theorems on any losses, and that no cut changes a bit."""
 
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.interpreted
 def run(mixture, said, y, known=2, weights=NO_WEIGHTS, cuts=()):
     """Learn rows in pieces; returns what was foretold and the tally."""
     tally, told, ends = np.zeros(SIZE), [], [0, *cuts, len(y)]
-    for start, stop in zip(ends, ends[1:], strict=False):
+    for start, stop in pairwise(ends):
         own = weights[start:stop] if len(weights) else weights
         told += mixture.learn(np.ascontiguousarray(said[:, start:stop]), y[start:stop], known, own, tally)[0].tolist()
     return told, tally
@@ -68,7 +68,8 @@ def losses_of(said, y):
 
 @given(
     st.integers(1, 12), st.integers(1, 4), st.integers(2, 3), st.sampled_from(["votes", "margins"]),
-    st.integers(0, 999), st.sampled_from([0.0, 1e-3, 0.3, 1.0, DECREASING, ADAPTIVE]), st.sampled_from([0.01, 0.25, 5.0]),
+    st.integers(0, 999), st.sampled_from([0.0, 1e-3, 0.3, 1.0, DECREASING, ADAPTIVE]), st.sampled_from([0.01,
+    0.25, 5.0]),
 )  # fmt: skip
 def test_every_bound_holds_against_sequences_of_learners_found_by_trying_all(
     rows, members, labels, kind, seed, share, rate

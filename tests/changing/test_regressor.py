@@ -17,7 +17,8 @@ Y, WEIGHTS = np.array([1.0, 0.5, -0.25, 2.0, -1.0]), np.array([1.0, 2.0, 1.0, 0.
 GOLDEN = {
     "hard": ([0.0, 0.0, -0.06, 0.62, -1.175], [1.99, 1.78], 3.84, 5.985),
     "I": ([0.0, 0.0, -0.115, 0.455, -0.515], [1.038, 0.276], 1.448, 1.4855),
-    "II": ([0.0, 0.0, -0.0714285714, 0.3571428571, -0.4792857143], [1.0290476190, 0.4352380952], 1.5638095238, 2.0273809524),
+    "II": ([0.0, 0.0, -0.0714285714, 0.3571428571, -0.4792857143], [1.0290476190, 0.4352380952],
+          1.5638095238, 2.0273809524),
 }  # fmt: skip
 
 
@@ -162,7 +163,8 @@ def test_what_is_refused_changes_nothing():
     model = PassiveAggressiveRegressor().partial_fit(rows, y)
     before = known(model)
     for values, sentence in (
-        ([np.nan] * 20, "row 0 of y holds nan"), (y * 1e80, "below"), (["a"] * 20, "y must hold numbers"), (y[:5], "5 numbers"),
+        ([np.nan] * 20, "row 0 of y holds nan"), (y * 1e80, "below"), (["a"] * 20, "y must hold numbers"),
+        (y[:5], "5 numbers"),
         (np.ones((20, 2)), "y must be 1-D"), (None, "target y is None"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=sentence):

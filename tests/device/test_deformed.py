@@ -51,8 +51,8 @@ def test_pixels_move_as_far_as_is_said():
     fields = waves @ amplitudes[:, 0] @ waves.T
     assert fields.std() == pytest.approx(deformed.DISPLACEMENT, rel=0.02)
     shifts = affine[:, :, 2]
-    assert np.abs(shifts).max() <= deformed.SHIFT
-    assert shifts.std() == pytest.approx(deformed.SHIFT / np.sqrt(3.0), rel=0.03)
+    assert np.abs(shifts).max() <= deformed.LARGEST_SHIFT
+    assert shifts.std() == pytest.approx(deformed.LARGEST_SHIFT / np.sqrt(3.0), rel=0.03)
     # Neighbours move together: the correlation of a field smoothed by a Gaussian of 4.5 pixels.
     together = np.corrcoef(fields[:, 14, 14], fields[:, 14, 17])[0, 1]
     assert together == pytest.approx(np.exp(-(3.0**2) / (4 * 4.5**2)), abs=0.05)

@@ -95,7 +95,7 @@ def test_sparse_rows_are_made_dense_up_to_a_width(on_device, monkeypatch):
     here, there = MIRA(**RBF).partial_fit(rows, y), on(MIRA(**RBF)).partial_fit(rows, y)
     assert here.updates_ == there.updates_
     np.testing.assert_allclose(there.decision_function(rows), here.decision_function(rows), atol=1e-9)
-    monkeypatch.setattr(device, "WIDEST", 5)
+    monkeypatch.setattr(device, "WIDEST_ON_DEVICE", 5)
     with pytest.raises(ValueError, match="sparse rows of up to 5 features"):
         on(MIRA(**RBF)).partial_fit(rows, y)
 

@@ -1,5 +1,7 @@
 """Streams that are made: they begin alike, change where they say, and are as separable and as noisy as they promise."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -31,7 +33,7 @@ def test_between_changes_a_hyperplane_separates_with_the_margin(name, margin):
     made = datasets.stream(name, seed=3)
     X, y = made
     ends = [0, *made.changes, len(y)]
-    for start, stop in list(zip(ends, ends[1:], strict=False))[:3]:
+    for start, stop in list(itertools.pairwise(ends))[:3]:
         rows, signs = X[start:stop], np.where(y[start:stop] == 1, 1.0, -1.0)
         # The Perceptron with a margin ends on separable rows, and what it ends with proves that they are.
         w = np.zeros(X.shape[1])

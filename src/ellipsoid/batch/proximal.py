@@ -157,7 +157,7 @@ class _Working:
 
 
 def solve_kernel(
-    kernel: Matrix,
+    kernel: Matrix | DeviceKernel,
     problem: Problem,
     options: SolverOptions,
     start: tuple[Vector, Vector] | None = None,
@@ -175,7 +175,7 @@ def solve_kernel(
 
 
 def _solve(
-    kernel: Matrix,
+    kernel: Matrix | DeviceKernel,
     problem: Problem,
     options: SolverOptions,
     start: tuple[Vector, Vector] | None,

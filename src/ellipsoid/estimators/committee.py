@@ -1,5 +1,6 @@
 """A committee of learners, weighed by what they have said so far, for streams that change."""
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -355,7 +356,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 # What a committee has learned, by the name of the attribute.
-LEARNED = {
+LEARNED: dict[str, Callable[[Council], Any]] = {
     "classes_": lambda council: council.labels.array(),
     "learners_": lambda council: council.members,
     "weights_": lambda council: council.mixture.weights.copy(),

@@ -1,8 +1,8 @@
 """How odd a row must look before its set leaves it out: a threshold that follows its own misses.
 
 Every row has a nonconformity: of a label, by how much another scored higher; of a number, how far the prediction was
-off. The threshold q is the k-th smallest of the last m of them, k = ceil((1 - a)(m + 1)); none (infinite) where k > m or
-a <= 0, and lower than all where a >= 1. After each row
+off. The threshold q is the k-th smallest of the last m of them, k = ceil((1 - a)(m + 1)); none (infinite) where k > m
+or a <= 0, and lower than all where a >= 1. After each row
 
     a <- a + rate (miscoverage - miss),     miss = 1 where the row's nonconformity was above q.
 
@@ -30,18 +30,18 @@ LARGEST = 1e300
 
 
 @helper()
-def quantile(ordered, held, level):
+def quantile(ordered: Any, held: int, level: float) -> float:
     """The threshold for so many values in order, at a level."""
     if level >= 1.0:
         return -inf
     if level <= 0.0 or held == 0:
         return inf
     k = ceil((1.0 - level) * (held + 1))
-    return ordered[max(k, 1) - 1] if k <= held else inf
+    return float(ordered[max(k, 1) - 1]) if k <= held else inf
 
 
 @compiled
-def conform(odd, miscoverage, rate, recent, ordered, numbers, thresholds):
+def conform(odd: Any, miscoverage: float, rate: float, recent: Any, ordered: Any, numbers: Any, thresholds: Any) -> Any:
     """Judge the rows one after the other; ``thresholds`` takes what each was held against."""
     size = recent.shape[0]
     for t in range(odd.shape[0]):

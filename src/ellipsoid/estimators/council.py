@@ -42,6 +42,8 @@ class Ballot:
         """The rows of a range in which so many labels were known."""
         if not known:
             return np.zeros((stop - start, 0))
+        if len(self.parts) == 1:
+            return self.parts[0][start:stop]
         found, at = np.empty((stop - start, known)), 0
         for part in self.parts:
             low, high = max(start, at), min(stop, at + len(part))
@@ -69,7 +71,10 @@ def opinions(scores: Floats, known: int, votes: bool) -> Floats:
             with np.errstate(invalid="ignore"):
                 other = np.maximum(0.0, 1.0 - np.abs(lead))
             return np.stack([np.where(high, other, 1.0), np.where(high, 1.0, other)], axis=1)
-        return np.stack([~high, high], axis=1).astype(np.float64)
+        found = np.empty((len(lead), 2))
+        found[:, 1] = high
+        found[:, 0] = 1.0 - found[:, 1]
+        return found
     if not votes:
         with np.errstate(invalid="ignore", over="ignore"):
             return np.maximum(0.0, 1.0 + (scores - scores.max(axis=1, keepdims=True)))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.ellipsoids.kernel_table import KernelTable
-from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, entry, inspect, learn
+from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, entry, learn
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
 from ellipsoid.representation.kernel.budget import BudgetTable
 from ellipsoid.representation.kernel.device import DevicePatterns, cuda_arrays
@@ -16,7 +16,7 @@ from ellipsoid.representation.kernel.hindsight import Hindsight
 from ellipsoid.representation.kernel.history import History
 from ellipsoid.representation.kernel.lookahead import PENDING, Lookahead
 from ellipsoid.representation.kernel.patterns import Block, DensePatterns, SparsePatterns
-from ellipsoid.representation.kernel.prefetch import prefetch, prefetch_pays
+from ellipsoid.representation.kernel.prefetch import prefetch_of, prefetch_pays
 from ellipsoid.representation.kernel.score_cache import ScoreCache
 from ellipsoid.representation.table_protocol import Floats
 
@@ -173,7 +173,7 @@ class ExpansionLearner(Learner):
             if end == stop:
                 return None
             block = self.table.block(rows, picks_of(end, min(stop, end + size)))
-            return prefetch(self.table, block, self.scores, base_round(self.rounds + end - begin), coming, spare)
+            return prefetch_of(self.table, block, self.scores, base_round(self.rounds + end - begin), coming, spare)
 
         while begin < stop:
             mark = self.mark(block=True)
@@ -319,6 +319,8 @@ class ExpansionLearner(Learner):
 
     def fast_row(self) -> Any:
         """The prepared call for single dense rows."""
+        from .one_kernel_row import OneKernelRow
+
         if self.fast is None:
             self.fast = OneKernelRow(self)
         return self.fast
@@ -365,45 +367,3 @@ class ExpansionLearner(Learner):
         self.table.restore(arrays)
         self.tally[:] = arrays["tally"]
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
-
-
-class OneKernelRow:
-    """Learning and prediction of one dense float64 row, without the checks that only strangers need."""
-
-    def __init__(self, learner: ExpansionLearner) -> None:
-        self.learner = learner
-        self.index, self.values = learner.labels.index, learner.labels.values
-        row, self.ledger = np.zeros((1, learner.width)), np.zeros((1, 1), dtype=np.int64)
-        self.row, self.code, self.rows = row[0], self.ledger[0], Dense(row, learner.constant)
-        self.kernel = learner.table.make_kernel()
-        # No row has this shape where every row must take the long way.
-        self.shape = self.row.shape if learner.learns_single_rows and not isinstance(self.kernel, Function) else (-1,)
-        self.learn_args = self.decide_args = ()
-
-    def flaw(self) -> int:
-        """What is wrong with the row in the buffer."""
-        if isinstance(self.kernel, Poly):
-            check_powers(self.kernel, np.array([self.row @ self.row]), 0)
-        return int(entry(inspect, self.rows)(self.rows)[1])
-
-    def learn(self) -> int:
-        """Learn the row in the buffer; returns 1, or ``-1 - flaw`` for a bad row."""
-        found = self.flaw()
-        if not found:
-            self.learner.run(self.rows, self.ledger, PLAIN, 0, 1)
-        return -1 - found if found else 1
-
-    def decide(self) -> int:
-        """Index of the label predicted for the row in the buffer, or ``-1 - flaw``."""
-        found, learner = self.flaw(), self.learner
-        if found:
-            return -1 - found
-        if len(self.values) == 1:
-            return 0
-        table = learner.table.reading()
-        coef = table.coefficients(learner.scores, learner.rounds)
-        return learner.predicted_index(learner.block_scores(table, table.block(self.rows, slice(0, 1)), coef)[0])
-
-    def predict_averaged(self, learner: ExpansionLearner) -> int:
-        """The same: coefficients are averaged where they are read."""
-        return self.decide()

@@ -61,12 +61,12 @@ class SlabLearner(NumberLearner):
 class IntervalRegressor(OnlineRegressor):
     """Bounded-error regression: an ellipsoid with every function that fits all rows to within the noise.
 
-    Assumed: some u with ``|u|`` <= ``radius`` has ``|y - <u, x>|`` <= ``noise`` on every row; with a ``drift``, one that
-    moves by so much at the most from row to row. Then every interval of ``predict_interval`` holds its number: each of
-    them, also of rows that an enemy has chosen. Where rows contradict the assumption, that is proved, see
+    Assumed: some u with ``|u|`` <= ``radius`` has ``|y - <u, x>|`` <= ``noise`` on every row; with a ``drift``, one
+    that moves by so much at the most from row to row. Then every interval of ``predict_interval`` holds its number: each
+    of them, also of rows that an enemy has chosen. Where rows contradict the assumption, that is proved, see
     ``infeasible_round_`` and ``changes_``. Nothing is assumed of how rows or noise are distributed.
 
-    Intervals widen with the number of features: with ten they are half as wide again as they must be, with twenty three
+    Intervals widen with the number of features: with ten they may be twice as wide as the noise, with twenty three
     times. It is for sensors with a data sheet, for tolerances and budgets; ``Conformal`` is for the rest.
 
     Parameters
@@ -144,7 +144,7 @@ class IntervalRegressor(OnlineRegressor):
         """``partial_fit`` that returns what was said of each row before it was learned: number, low and high end."""
         halves: list[Floats] = []
 
-        def note(_learner: Any, told: Floats, _values: Floats) -> None:
+        def note(_learner: Any, told: Floats, _values: Any) -> None:
             halves.append(told[:, 1].copy())
 
         found = self._pass(X, y, None, watch=note, sample_weight=sample_weight)

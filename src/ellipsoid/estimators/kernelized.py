@@ -75,7 +75,7 @@ class KernelClassifier(KernelParameters, InterceptParameters, OnlineClassifier):
     def _begin(self) -> Learner:
         learner = super()._begin()
         self._place(self._kernel_spec(), getattr(learner, "budget", None))
-        return self._placed(learner)  # type: ignore[no-any-return]
+        return self._placed(learner)
 
     def _place(self, kernel: KernelSpec, budget: int | None) -> tuple[str, str]:
         """Where kernel values are made and how, or the sentence that says why that cannot be."""

@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine import NO_WEIGHTS, compiled, entry
+from ellipsoid.engine import compiled, entry
+from ellipsoid.engine.generic import MAXIMUM
 from ellipsoid.engine.tally import EXCESS, MISTAKES, ROUNDS, WEIGHED
 from ellipsoid.representation.table_protocol import Floats
 
@@ -43,7 +44,7 @@ Codes = NDArray[np.int64]
 
 
 @compiled
-def shares(said, p, known, out):
+def shares(said: Any, p: Any, known: int, out: Any) -> Any:
     """What the committee gives to each of the labels that are known, for rows of which each learner has said what."""
     for t in range(out.shape[0]):
         for k in range(known):
@@ -54,12 +55,19 @@ def shares(said, p, known, out):
     return np.int64(0)
 
 
-@compiled
-def mix(said, codes, known, weights, share, rate, p, sums, best, numbers, tally, foretold, scores):
+@compiled(fastmath=set(MAXIMUM))
+def mix(
+    said: Any, codes: Any, known: int, weights: Any, share: float, rate: float, p: Any, sums: Any, best: Any,
+    numbers: Any, tally: Any, foretold: Any, scores: Any,
+) -> Any:  # fmt: skip
     """Learn the rows one after the other; ``foretold`` takes the committee's label of each, ``scores`` its numbers."""
     members, levels = p.shape[0], best.shape[0]
     losses = np.empty(members)
     least = np.empty(levels)
+    for k in range(levels):
+        least[k] = inf
+        for i in range(members):
+            least[k] = min(least[k], best[k, i])
     for t in range(codes.shape[0]):
         y, weight = codes[t], 1.0
         if weights.shape[0] > 0:
@@ -104,20 +112,18 @@ def mix(said, codes, known, weights, share, rate, p, sums, best, numbers, tally,
         numbers[MEAN_LOSS] += lowest + mean
         before = numbers[COUNTED]
         numbers[COUNTED] += 1.0
-        # The table of switches.
+        # The table of switches, from the most down: each level needs what the one below it was before this row.
         if alike and numbers[AT_REST] == 1.0:
             numbers[OFFSET] += losses[0]
         else:
-            for k in range(levels):
-                least[k] = inf
+            for k in range(levels - 1, -1, -1):
+                below, low = least[k - 1] if k > 0 else inf, inf
                 for i in range(members):
-                    least[k] = min(least[k], best[k, i])
-            for k in range(levels):
-                for i in range(members):
-                    held = best[k, i]
-                    if k > 0:
-                        held = min(held, least[k - 1])
-                    best[k, i] = held if alike else held + losses[i]
+                    held = min(best[k, i], below)
+                    held = held if alike else held + losses[i]
+                    best[k, i] = held
+                    low = min(low, held)
+                least[k] = low
             if alike:
                 numbers[OFFSET] += losses[0]
             numbers[AT_REST] = 1.0 if alike else 0.0
@@ -160,7 +166,7 @@ def mix(said, codes, known, weights, share, rate, p, sums, best, numbers, tally,
 
 
 @compiled
-def hedge(sums, least, gap, p):
+def hedge(sums: Any, least: float, gap: float, p: Any) -> None:
     """Weights of AdaHedge; where nothing was lost by mixing yet, those that lead share alike."""
     members = p.shape[0]
     eta, total = log(np.float64(members)) / gap if gap > 0.0 else inf, 0.0
@@ -196,8 +202,9 @@ class Mixture:
 
     def scores(self, said: Floats) -> Floats:
         """What rows are given, of which learner i has said ``said[i]``."""
-        out = np.empty(said.shape[1:])
-        args = (said, self.weights, out.shape[1], out)
+        _, rows, known = said.shape
+        out = np.empty((rows, known))
+        args = (said, self.weights, known, out)
         entry(shares, *args)(*args)
         return out
 
@@ -250,6 +257,3 @@ class Mixture:
         for name, own in other.state().items():
             own[...] = self.state()[name]
         return other
-
-
-__all__ = ["ADAPTIVE", "DECREASING", "NO_WEIGHTS", "SWITCHES", "Mixture"]

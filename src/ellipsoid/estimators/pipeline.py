@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from ellipsoid.engine import NO_WEIGHTS
+from ellipsoid.engine.rows import HUGE
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK, refuse_masked
 
@@ -169,7 +170,11 @@ class Scaled(Wrapper):
             return None
         core = self.learner_._core
         fast = core.named or core.named_row()
-        return fast if fast is not None and fast.fill(x) else None
+        if fast is None or not fast.fill(x):
+            return None
+        # Rows are refused by their size before they are scaled: the long way does it.
+        values = fast.data[: fast.ends[1]]
+        return fast if values @ values < HUGE else None
 
     def _pass(self, X: Any, learn: Any, growing: bool = False, watch: bool = False) -> Any:
         """Scale and learn; rows that the learner has not learned the scaler has not seen either."""

@@ -105,8 +105,6 @@ class NumberLearner(Learner):
         shown: RowSource | None = None, weights: Floats = NO_WEIGHTS,
     ) -> None:  # fmt: skip
         """One pass in the given order over examples already checked."""
-        if isinstance(self, ExpansionLearner):
-            self.passes = 1
         self.open(source.width, by_class=self.by_class(source))
         witness, self.witness = self.witness, self.witness or _nobody
         try:
@@ -131,7 +129,8 @@ class NumberLearner(Learner):
         """Show what was predicted of the rows that were learned."""
         learned = self.rounds - before
         if learned:
-            witness(self, np.ascontiguousarray(told[:, :learned].T), values[:learned])
+            numbers: Any = values[:learned]
+            witness(self, np.ascontiguousarray(told[:, :learned].T), numbers)
 
     def _watched(
         self, source: RowSource, shown: RowSource | None, start: int, stop: int, values: Floats
@@ -149,6 +148,11 @@ class NumberLearner(Learner):
 
 class NumberExpansionLearner(NumberLearner, ExpansionLearner):
     """The same in the feature space of a kernel."""
+
+    def learn(self, *args: Any, **options: Any) -> None:
+        """One pass over a stream: nothing of it is expected to come again."""
+        self.passes = 1
+        NumberLearner.learn(self, *args, **options)
 
 
 def _nobody(*_args: Any) -> None:
@@ -215,7 +219,7 @@ class OnlineRegressor(OnlineClassifier):
 
     def _tidied(self, predictions: Labelled) -> Labelled:
         if predictions.dtype == object:  # a row of weight 0 may come before all others
-            predictions = np.where(np.equal(predictions, None), 0.0, predictions)
+            predictions = np.array([0.0 if value is None else value for value in predictions])
         return predictions.astype(np.float64)
 
     def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Floats, watch: bool) -> tuple[Any, ...]:
@@ -259,7 +263,7 @@ class OnlineRegressor(OnlineClassifier):
     # -- prediction --------------------------------------------------------------------------------------------
 
     @property
-    def decision_function(self) -> Any:  # type: ignore[override]
+    def decision_function(self) -> Any:
         """A regressor has none: ``predict`` gives its numbers."""
         raise AttributeError(f"{type(self).__name__!r} object has no attribute 'decision_function'; see predict")
 

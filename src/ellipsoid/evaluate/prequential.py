@@ -315,7 +315,9 @@ def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any, Any], classes: A
     X, y, weight = rows
     began = perf_counter()
     try:
-        learn_predict = recorder.late.learn_predict if recorder.late is not None else partial(_learn_predict, model)
+        learn_predict: Any = (
+            recorder.late.learn_predict if recorder.late is not None else partial(_learn_predict, model)
+        )
         if recorder.sets is not None and recorder.late is None and not isinstance(X, list):
             learn_predict = recorder.with_sets
         predicted = learn_predict(X, y, classes, weight)

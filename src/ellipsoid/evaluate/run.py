@@ -34,8 +34,8 @@ class Prequential:
     are those of two rules that learn nothing: repeat the last label, say the label met most often so far. Of streams
     with several labels a row they are empty, and the measures made of them NaN. All these count rows;
     ``total_weight`` and ``weighted_errors`` are the weights of all rows and of those in ``errors``, None without
-    weights. ``covered_rows``, ``answered_rows`` and ``answered_errors`` count rows whose label set held their label, was
-    one label, and was one that differed from it; None for a learner without sets.
+    weights. ``covered_rows``, ``answered_rows`` and ``answered_errors`` count rows whose label set held their label,
+    was one label, and was one that differed from it; None for a learner without sets.
     """
 
     rows: int

@@ -167,7 +167,7 @@ def refuted(rule, state, rounds):
 
 
 @helper()
-def cut_slab(rule, task, rep, t, centre, size, length, rounds):
+def cut_slab(rule, task, rep, t, centre, size, length, rounds):  # noqa: PLR0913 (all that is known of a row)
     """Let the ellipsoid know what row t says; True if it changed."""
     state, dim = rep.state, rep.state[DIM]
     if rule.policy == FREEZE and state[EMPTY_COUNT] > 0.0:
@@ -193,7 +193,7 @@ def cut_slab(rule, task, rep, t, centre, size, length, rounds):
 
 
 @compiled
-def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):
+def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):  # noqa: PLR0913 (the engine's own)
     """The loop over rows, see `learn` of the engine: predict where it is asked, then cut."""
     if count(rows) == 1:
         found = flaw(rows, 0)

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from ellipsoid.engine import compiled, entry
 
 SIDE, PIXELS = 28, 28 * 28
-ROTATION, STRETCH, SHIFT = np.deg2rad(12.0), 0.125, 2.0
+LARGEST_ROTATION, LARGEST_STRETCH, LARGEST_SHIFT = np.deg2rad(12.0), 0.125, 2.0
 SMOOTHNESS, DISPLACEMENT = 4.5, 0.6  # standard deviations of the smoothing and of the displacement, in pixels
 WAVES = 8  # eigenvectors of the smoothing: the next would move a pixel by less than a thousandth of the others
 ROWS_AT_ONCE = 4096
 
 # Numbers of one row: rotation, two scales, shear, two shifts; then two fields of normal numbers, two draws for each.
-AFFINE, FIELDS = 6, 2 * WAVES * WAVES
+AFFINE_NUMBERS, FIELD_NUMBERS = 6, 2 * WAVES * WAVES
 CENTRE = (SIDE - 1) / 2.0
 
 
@@ -61,20 +61,20 @@ def drawn(arrays: Any, seed: int, rows: Any, count: int) -> Any:
 
 def deformations(arrays: Any, seed: int, rows: Any) -> tuple[Any, Any]:
     """For each row an affine map of coordinates about the centre (2 x 3), and the amplitudes of two fields."""
-    found = drawn(arrays, seed, rows, AFFINE + 2 * FIELDS)
-    either = 2.0 * found[:, :AFFINE] - 1.0
-    angle, shear = ROTATION * either[:, 0], STRETCH * either[:, 3]
-    tall, wide = 1.0 + STRETCH * either[:, 1], 1.0 + STRETCH * either[:, 2]
+    found = drawn(arrays, seed, rows, AFFINE_NUMBERS + 2 * FIELD_NUMBERS)
+    either = 2.0 * found[:, :AFFINE_NUMBERS] - 1.0
+    angle, shear = LARGEST_ROTATION * either[:, 0], LARGEST_STRETCH * either[:, 3]
+    tall, wide = 1.0 + LARGEST_STRETCH * either[:, 1], 1.0 + LARGEST_STRETCH * either[:, 2]
     cos, sin = arrays.cos(angle), arrays.sin(angle)
-    shifts = SHIFT * either[:, 4:6]
+    shifts = LARGEST_SHIFT * either[:, 4:6]
     affine = arrays.stack([cos * tall, shear - sin, shifts[:, 0], sin + shear, cos * wide, shifts[:, 1]], axis=1)
-    size = arrays.sqrt(-2.0 * arrays.log1p(-found[:, AFFINE : AFFINE + FIELDS]))
-    normal = DISPLACEMENT * size * arrays.cos(2.0 * np.pi * found[:, AFFINE + FIELDS :])
+    size = arrays.sqrt(-2.0 * arrays.log1p(-found[:, AFFINE_NUMBERS : AFFINE_NUMBERS + FIELD_NUMBERS]))
+    normal = DISPLACEMENT * size * arrays.cos(2.0 * np.pi * found[:, AFFINE_NUMBERS + FIELD_NUMBERS :])
     return affine.reshape(-1, 2, 3), normal.reshape(-1, 2, WAVES, WAVES)
 
 
 @compiled(nogil=True)
-def _bend(images, picks, affine, waves, amplitudes, out):
+def _bend(images: Any, picks: Any, affine: Any, waves: Any, amplitudes: Any, out: Any) -> None:
     """Write the deformed digits: each pixel is read, between four others, where its map and its field point."""
     half = np.empty((SIDE, WAVES))
     fields = np.empty((2, SIDE, SIDE))
@@ -176,7 +176,7 @@ class DeformedDigits:
         amplitudes[plain] = 0.0
         affine[plain] = arrays.asarray([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
         if arrays is np:
-            out = np.empty((len(numbers), PIXELS))
+            out: Any = np.empty((len(numbers), PIXELS))
             args = (self.images, picks, affine, self.waves, amplitudes, out)
             entry(_bend, *args)(*args)
         else:

@@ -25,9 +25,9 @@ PRECISIONS = {"double": np.float64, "single": np.float32}
 PIECE_VALUES = 1 << 26
 
 # Sparse rows are made dense, block by block, up to this width.
-WIDEST = WIDEST_LAYOUT
+WIDEST_ON_DEVICE = WIDEST_LAYOUT
 
-POWER = """
+POWERS_OF_PRODUCTS = """
     T base = (T)gamma * product + (T)coef0, power = degree & 1 ? base : (T)1;
     for (int left = degree >> 1; left > 0; left >>= 1) {
         base *= base;
@@ -35,7 +35,7 @@ POWER = """
     }
     value = (double)power + constant;
 """
-GAUSSIAN = """
+EXPONENTIALS_OF_DISTANCES = """
     T distance = left + right - (T)2 * product;
     value = (double)exp(-(T)gamma * (distance > (T)0 ? distance : (T)0)) + constant;
 """
@@ -113,10 +113,10 @@ class DevicePatterns:
     def down(self, matrix: Any) -> Any:
         """Rows, dense or sparse, on the device."""
         if hasattr(matrix, "toarray"):
-            if matrix.shape[1] > WIDEST:
+            if matrix.shape[1] > WIDEST_ON_DEVICE:
                 raise ValueError(
-                    f'device="cuda" takes sparse rows of up to {WIDEST} features, which it makes dense; these have '
-                    f'{matrix.shape[1]}: use device="cpu"'
+                    f'device="cuda" takes sparse rows of up to {WIDEST_ON_DEVICE} features, made dense; these '
+                    f'have {matrix.shape[1]}: use device="cpu"'
                 )
             matrix = matrix.toarray()
         return self.arrays.asarray(matrix, dtype=self.kind)
@@ -223,12 +223,12 @@ class DevicePatterns:
         if not hasattr(self.arrays, "ElementwiseKernel"):
             return self._values_by_steps(kernel, products, rows[1], others[1], constant2)
         if isinstance(kernel, RBF):
-            return fused(self.arrays, "T product, T left, T right, float64 gamma", GAUSSIAN)(
+            return fused(self.arrays, "T product, T left, T right, float64 gamma", EXPONENTIALS_OF_DISTANCES)(
                 products, rows[1][:, None], others[1][None, :], kernel.gamma, constant2
             )
         degree = int(kernel.degree) if isinstance(kernel, Poly) else 1
         gamma, coef0 = (kernel.gamma, kernel.coef0) if isinstance(kernel, Poly) else (1.0, 0.0)
-        power = fused(self.arrays, "T product, float64 gamma, float64 coef0, int32 degree", POWER)
+        power = fused(self.arrays, "T product, float64 gamma, float64 coef0, int32 degree", POWERS_OF_PRODUCTS)
         return power(products, gamma, coef0, degree, constant2)
 
     def _values_by_steps(self, kernel: Any, products: Any, left: Any, right: Any, constant2: float) -> Any:

@@ -19,7 +19,7 @@ from .threads import aside, threads_for
 from .tiles import Picked
 
 
-def prefetch(
+def prefetch_of(
     table: ExpansionTable, block: Block, scores: int, upto: int, before: Any = None, gram: Floats | None = None
 ) -> "BlockPrefetch | DevicePrefetch | None":
     """The work on a block that can be done while the one before is learned; None where there is none."""

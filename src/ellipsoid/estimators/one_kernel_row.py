@@ -1,0 +1,51 @@
+"""Single dense rows for a kernel expansion."""
+
+import numpy as np
+
+from ellipsoid.engine import Dense, entry, inspect
+from ellipsoid.engine.tasks import PLAIN
+from ellipsoid.representation.kernel.functions import Function, Poly
+
+from .expansion import ExpansionLearner, check_powers
+
+
+class OneKernelRow:
+    """Learning and prediction of one dense float64 row, without the checks that only strangers need."""
+
+    def __init__(self, learner: ExpansionLearner) -> None:
+        self.learner = learner
+        self.index, self.values = learner.labels.index, learner.labels.values
+        row, self.ledger = np.zeros((1, learner.width)), np.zeros((1, 1), dtype=np.int64)
+        self.row, self.code, self.rows = row[0], self.ledger[0], Dense(row, learner.constant)
+        self.kernel = learner.table.make_kernel()
+        # No row has this shape where every row must take the long way.
+        self.shape = self.row.shape if learner.learns_single_rows and not isinstance(self.kernel, Function) else (-1,)
+        self.learn_args = self.decide_args = ()
+
+    def flaw(self) -> int:
+        """What is wrong with the row in the buffer."""
+        if isinstance(self.kernel, Poly):
+            check_powers(self.kernel, np.array([self.row @ self.row]), 0)
+        return int(entry(inspect, self.rows)(self.rows)[1])
+
+    def learn(self) -> int:
+        """Learn the row in the buffer; returns 1, or ``-1 - flaw`` for a bad row."""
+        found = self.flaw()
+        if not found:
+            self.learner.run(self.rows, self.ledger, PLAIN, 0, 1)
+        return -1 - found if found else 1
+
+    def decide(self) -> int:
+        """Index of the label predicted for the row in the buffer, or ``-1 - flaw``."""
+        found, learner = self.flaw(), self.learner
+        if found:
+            return -1 - found
+        if len(self.values) == 1:
+            return 0
+        table = learner.table.reading()
+        coef = table.coefficients(learner.scores, learner.rounds)
+        return learner.predicted_index(learner.block_scores(table, table.block(self.rows, slice(0, 1)), coef)[0])
+
+    def predict_averaged(self, learner: ExpansionLearner) -> int:
+        """The same: coefficients are averaged where they are read."""
+        return self.decide()
