@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.engine.tally import MISTAKES, SIZE
-from ellipsoid.estimators.mixture import ADAPTIVE, DECREASING, GAP, LOSS, MEAN_LOSS, SWITCHES, Mixture
+from ellipsoid.estimators.mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
 
 SCORES = np.array([
     [[0.2, 0.0], [0.0, 0.6], [0.1, 0.3]], [[0.5, 0.0], [0.9, 0.0], [0.0, 0.2]],
@@ -32,18 +32,18 @@ def run(mixture, said, y, known=2, weights=NO_WEIGHTS, cuts=()):
 def test_the_golden_run_of_fixed_share():
     mixture = Mixture(3, 0.05, 0.5)
     assert run(mixture, SAID, Y)[0] == [1, 0, 0, 1]
-    assert mixture.numbers[LOSS] == pytest.approx(4.3212222925, abs=1e-10)
+    assert mixture.numbers[OWN_LOSS] == pytest.approx(4.3212222925, abs=1e-10)
     assert mixture.numbers[GAP] == pytest.approx(0.2426862167, abs=1e-10)
     assert mixture.switching_losses()[:3] == pytest.approx([3.3, 3.1, 1.9])
     assert mixture.weights == pytest.approx([0.30398868, 0.47155730, 0.22445401], abs=1e-8)
 
 
 def test_the_golden_run_of_adahedge():
-    mixture = Mixture(3, ADAPTIVE, 1.0)
+    mixture = Mixture(3, HEDGED, 1.0)
     run(mixture, SAID[:, :3], Y[:3])
     assert mixture.weights == pytest.approx([0.4879807, 0.37725616, 0.13476314], abs=1e-8)
     run(mixture, SAID[:, 3:], Y[3:])
-    assert mixture.numbers[LOSS] == pytest.approx(4.53800322, abs=1e-8)
+    assert mixture.numbers[OWN_LOSS] == pytest.approx(4.53800322, abs=1e-8)
     assert mixture.numbers[GAP] == pytest.approx(1.0580619842, abs=1e-10)
 
 
@@ -68,7 +68,7 @@ def losses_of(said, y):
 
 @given(
     st.integers(1, 12), st.integers(1, 4), st.integers(2, 3), st.sampled_from(["votes", "margins"]),
-    st.integers(0, 999), st.sampled_from([0.0, 1e-3, 0.3, 1.0, DECREASING, ADAPTIVE]), st.sampled_from([0.01,
+    st.integers(0, 999), st.sampled_from([0.0, 1e-3, 0.3, 1.0, DECREASING, HEDGED]), st.sampled_from([0.01,
     0.25, 5.0]),
 )  # fmt: skip
 def test_every_bound_holds_against_sequences_of_learners_found_by_trying_all(
@@ -88,12 +88,12 @@ def test_every_bound_holds_against_sequences_of_learners_found_by_trying_all(
         )
         assert best[k] == pytest.approx(least)
         assert mixture.numbers[MEAN_LOSS] <= bounds[k]
-    assert tally[MISTAKES] <= mixture.numbers[LOSS] + 1e-9 <= mixture.numbers[MEAN_LOSS] + 2e-9
+    assert tally[MISTAKES] <= mixture.numbers[OWN_LOSS] + 1e-9 <= mixture.numbers[MEAN_LOSS] + 2e-9
     assert (np.diff(best) <= 0.0).all()
     assert mixture.weights.sum() == pytest.approx(1.0)
 
 
-@given(st.integers(0, 999), st.sampled_from([1e-3, DECREASING, ADAPTIVE]), st.lists(st.integers(1, 19), max_size=4))
+@given(st.integers(0, 999), st.sampled_from([1e-3, DECREASING, HEDGED]), st.lists(st.integers(1, 19), max_size=4))
 def test_no_cut_changes_a_bit(seed, share, cuts):
     said, y = drawn(20, 3, 2, "votes", seed)
     weights = np.random.default_rng(seed).choice([0.5, 1.0, 3.0], 20)
@@ -103,7 +103,7 @@ def test_no_cut_changes_a_bit(seed, share, cuts):
         assert array.tobytes() == other.state()[name].tobytes(), name
 
 
-@pytest.mark.parametrize("share", [0.0, 1e-3, DECREASING, ADAPTIVE])
+@pytest.mark.parametrize("share", [0.0, 1e-3, DECREASING, HEDGED])
 def test_equal_learners_never_change_their_weights(share):
     said = np.repeat(drawn(50, 1, 2, "votes", 3)[0], 4, axis=0)
     mixture = Mixture(4, share, 0.25)

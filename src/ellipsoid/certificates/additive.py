@@ -57,7 +57,7 @@ class Run(NamedTuple):
         """Rounds that changed the hypothesis; mixings round as so many would."""
         return int(self.tally[tallies.UPDATES] + (0.0 if self.mixed is None else self.mixed.operations))
 
-    def count(self, slot: int) -> Span:
+    def count_of(self, slot: int) -> Span:
         """A count, weighted as the shards are."""
         if self.mixed is None or self.mixed.kind != MIX:
             return Span.exactly(float(self.tally[slot]))
@@ -66,18 +66,18 @@ class Run(NamedTuple):
     @property
     def mistakes(self) -> float:
         """Rounds with margin <= 0."""
-        return int(self.tally[tallies.MISTAKES]) if self.mixed is None else self.count(tallies.MISTAKES).low
+        return int(self.tally[tallies.MISTAKES]) if self.mixed is None else self.count_of(tallies.MISTAKES).low
 
     def steps(self, slot: int = tallies.UPDATES) -> float:
         """The number of unit steps: of updates, or of parts; rounded up where shards have weights."""
-        return int(self.tally[slot]) if self.mixed is None else self.count(slot).high
+        return int(self.tally[slot]) if self.mixed is None else self.count_of(slot).high
 
     @property
     def farther(self) -> float:
         """How many times as far as the mixture one shard may have gone, 1 where there is but one."""
         if self.mixed is None:
             return 1.0
-        whole = [(float(self.tally[k]), self.count(k).low) for k in (tallies.UPDATES, tallies.PARTS)]
+        whole = [(float(self.tally[k]), self.count_of(k).low) for k in (tallies.UPDATES, tallies.PARTS)]
         whole += [
             (float(self.tally[k] + self.mixed.apart[k]), float(self.tally[k])) for k in (tallies.PUSH, tallies.PATH)
         ]
@@ -208,7 +208,7 @@ def perceptron(run: Run, margin: float, pushes: float, part: int = tallies.UPDAT
             bound = ((grown / float(pushes)).root() / average).square().high
     # The sum of the updates' rows is W but for what each update has rounded away.
     strayed = 4.0 * lost(3) * (run.updates * reach + run.way(2.0 * pushes * run.farther))
-    told = run.push.low if run.weighed else pushes if run.mixed is None else run.count(part).low
+    told = run.push.low if run.weighed else pushes if run.mixed is None else run.count_of(part).low
     return [
         Certificate("weighted updates" if run.weighed else "updates", told, bound if pushes else 0.0, CONDITION),
         Certificate(MISTAKES_TOLD[run.weighed], run.weighted_mistakes, run.on_mistakes(bound) if pushes else spotless,

@@ -110,7 +110,7 @@ def describe_mixed(mixed: Mixed) -> dict[str, Any]:
 
 def restore_mixed(told: Any, apart: NDArray[Any]) -> Mixed:
     """What a model file says, or ``ValueError`` where nothing can have been mixed so."""
-    numbers = {name: inf if value == "inf" else value for name, value in told.items()}
+    numbers: dict[str, Any] = {name: inf if value == "inf" else value for name, value in told.items()}
     mixed = Mixed(**numbers, apart=np.array(apart))
     sound = (
         mixed.kind in WAYS and isinstance(mixed.shards, int) and mixed.shards >= 1

@@ -8,9 +8,9 @@ from uuid import uuid4
 
 from sklearn.base import clone
 
+from .blocks import rows_of_block
 from .engine import engine_of
 from .fitting import ShardedRun
-from .shard import rows_of_block
 from .start import announced
 
 

@@ -207,7 +207,8 @@ class ShardedRun:
         """The plan of the rows that are not learned."""
         told = {} if self.plan.format is None else {**self.options, "format": self.plan.format}
         plan = make_plan(validate, self.block_bytes, told, self.label)
-        known = {k: self.reading.options[k] for k in ("zero_based", "n_features") if k in self.reading.options}
+        settled: dict[str, Any] = self.reading.options
+        known = {name: value for name, value in settled.items() if name in ("zero_based", "n_features")}
         reading = replace(plan.reading, options={**plan.reading.options, **known}, scaler=self.scaler)
         if "n_features" in known:
             reading = replace(reading, options={**reading.options, "extra": "drop"})

@@ -4,7 +4,7 @@ from .compile import clear_cache, compiled, entry
 from .generic import generic
 from .loop import NO_WEIGHTS, decide, inspect, learn, scores_of
 from .rows import CSR, Dense
-from .tasks import Binary, Multiclass, MultiLabel, Numbers, OneVsRest
+from .tasks import Binary, Multiclass, MultiLabel, OneVsRest, Regression
 
 __all__ = [
     "CSR",
@@ -13,8 +13,8 @@ __all__ = [
     "Dense",
     "MultiLabel",
     "Multiclass",
-    "Numbers",
     "OneVsRest",
+    "Regression",
     "clear_cache",
     "compiled",
     "decide",

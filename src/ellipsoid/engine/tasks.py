@@ -73,7 +73,7 @@ class MultiLabel(NamedTuple):
     Y: np.ndarray
 
 
-class Numbers(NamedTuple):
+class Regression(NamedTuple):
     """A number for each row, to be met to within ``tube``; its loss is what the score is off by beyond that."""
 
     ledger: np.ndarray
@@ -91,7 +91,7 @@ def note_scores(ledger, t, n, scores, first):
 
 
 @width.register(Binary)
-@width.register(Numbers)
+@width.register(Regression)
 def _(task):
     return 1
 
@@ -127,12 +127,12 @@ def _(task, t, scores):
     return low - high
 
 
-@margin_of.register(Numbers)
+@margin_of.register(Regression)
 def _(task, t, scores):
     return task.tube - abs(task.ledger.view(np.float64)[CODES, t] - scores[0])
 
 
-@winner.register(Numbers)
+@winner.register(Regression)
 def _(task, scores):
     return 0
 
@@ -241,7 +241,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     return moves, size
 
 
-@request_step.register(Numbers)
+@request_step.register(Regression)
 def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     # The rule is one that wants a margin of 0.
     if margin >= 0.0:

@@ -22,7 +22,7 @@ from .examples import are_named, one_row, rows_of
 from .interruption import add_progress_note, without_interrupts
 from .labels import tidy
 from .learned_attributes import missing
-from .mixture import ADAPTIVE, DECREASING, GAP, LOSS, MEAN_LOSS, SWITCHES, Mixture
+from .mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
 from .parameters import one_of, positive
 from .predict_then_learn import Witness
 from .predictions import FLOAT64
@@ -255,7 +255,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             one_of("rate", self.rate, {"adaptive": None})
             if isinstance(self.share, str) or self.share != 0.0:
                 raise ValueError(f'rate="adaptive" needs share=0, got share={self.share!r}')
-            return ADAPTIVE, 1.0
+            return HEDGED, 1.0
         rate = positive("rate", self.rate)
         if isinstance(self.share, str):
             return one_of("share", self.share, {"decreasing": DECREASING}), rate
@@ -341,7 +341,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         which = "member" if switches == 0 else f"sequence of members with {switches} switches"
         told = f"always: the best {which} lost {losses[switches]:.6g}"
         weighed = council.tally[tallies.MISTAKES] + council.tally[tallies.EXCESS]
-        loss = Certificate("loss of the committee", float(mixture.numbers[LOSS]), bound, told)
+        loss = Certificate("loss of the committee", float(mixture.numbers[OWN_LOSS]), bound, told)
         return [Certificate("mistakes", float(weighed), bound, told), loss]
 
     def save(self, path: Any) -> None:
@@ -363,7 +363,7 @@ LEARNED: dict[str, Callable[[Council], Any]] = {
     "losses_": lambda council: council.mixture.sums.copy(),
     "best_": lambda council: int(council.mixture.sums.argmin()),
     "gap_": lambda council: float(council.mixture.numbers[GAP]),
-    "loss_": lambda council: float(council.mixture.numbers[LOSS]),
+    "loss_": lambda council: float(council.mixture.numbers[OWN_LOSS]),
     "mean_loss_": lambda council: float(council.mixture.numbers[MEAN_LOSS]),
     "switching_losses_": lambda council: council.mixture.switching_losses(),
     "switching_bounds_": lambda council: council.mixture.switching_bounds(),

@@ -26,7 +26,7 @@ from ellipsoid.representation.table_protocol import Floats
 # The level a, misses, rows that were judged.
 LEVEL, MISSES, JUDGED = range(3)
 # Scores beyond this are as large as it: a file holds no infinite number.
-LARGEST = 1e300
+LARGEST_ODDITY = 1e300
 
 
 @helper()
@@ -129,7 +129,7 @@ def oddities(scores: Floats, known: int) -> Floats:
     """
     if known < 2:
         return np.full((len(scores), known), -inf)
-    scores = np.clip(scores, -LARGEST, LARGEST)
+    scores = np.clip(scores, -LARGEST_ODDITY, LARGEST_ODDITY)
     if known == 2:
         lead = scores.reshape(-1, 1)
         return np.hstack([lead, -lead])

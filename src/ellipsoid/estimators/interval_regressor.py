@@ -22,8 +22,6 @@ from .regression import NumberLearner, OnlineRegressor
 from .slab_widths import half_widths
 
 POLICIES = {"skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE}
-# Beyond every distance: each row is looked at.
-ALWAYS = inf
 
 
 class SlabLearner(NumberLearner):
@@ -62,8 +60,8 @@ class IntervalRegressor(OnlineRegressor):
     """Bounded-error regression: an ellipsoid with every function that fits all rows to within the noise.
 
     Assumed: some u with ``|u|`` <= ``radius`` has ``|y - <u, x>|`` <= ``noise`` on every row; with a ``drift``, one
-    that moves by so much at the most from row to row. Then every interval of ``predict_interval`` holds its number: each
-    of them, also of rows that an enemy has chosen. Where rows contradict the assumption, that is proved, see
+    that moves by so much at the most from row to row. Then every interval of ``predict_interval`` holds its number:
+    each of them, also of rows that an enemy has chosen. Where rows contradict the assumption, that is proved, see
     ``infeasible_round_`` and ``changes_``. Nothing is assumed of how rows or noise are distributed.
 
     Intervals widen with the number of features: with ten they may be twice as wide as the noise, with twenty three
@@ -108,7 +106,7 @@ class IntervalRegressor(OnlineRegressor):
             raise ValueError("average must be False: the mean of centres need not lie in the ellipsoid")
         noise, drift = positive("noise", self.noise, zero=True), positive("drift", self.drift, zero=True)
         policy = one_of("on_infeasible", self.on_infeasible, POLICIES)
-        rule = SlabRule(ALWAYS, noise, drift, positive("radius", self.radius), policy)
+        rule = SlabRule(inf, noise, drift, positive("radius", self.radius), policy)
         learner = SlabLearner(rule, intercept=self._constant, average=False)
         learner.tube = noise
         return learner

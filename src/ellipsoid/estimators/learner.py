@@ -52,8 +52,7 @@ class Learner:
     """
 
     loop = staticmethod(learn)
-    # Does it learn numbers in place of labels?
-    numbers = False
+    numbers = False  # in place of labels
 
     def __init__(self, rule: Any, *, intercept: float, average: bool, one_vs_rest: bool = False, half: float = 1.0):
         self.rule = rule

@@ -31,16 +31,16 @@ from ellipsoid.engine.generic import MAXIMUM
 from ellipsoid.engine.tally import EXCESS, MISTAKES, ROUNDS, WEIGHED
 from ellipsoid.representation.table_protocol import Floats
 
+from .labels import Codes
+
 # The most switches whose losses are known.
 SWITCHES = 60
 # Numbers of a run: the sum of <p, l> - m, the loss of the committee, that of its members on average, rows that cost
 # something, what is to be added to all of B, and 1 where B has taken in the last row's switches.
-GAP, LOSS, MEAN_LOSS, COUNTED, OFFSET, AT_REST = range(6)
+GAP, OWN_LOSS, MEAN_LOSS, COUNTED, OFFSET, AT_REST = range(6)
 NUMBERS = 6
 # How the share is chosen, in the place of a number.
-DECREASING, ADAPTIVE = -1.0, -2.0
-
-Codes = NDArray[np.int64]
+DECREASING, HEDGED = -1.0, -2.0
 
 
 @compiled
@@ -93,7 +93,7 @@ def mix(
         if own <= rival:
             tally[MISTAKES] += 1.0
             tally[EXCESS] += weight - 1.0
-        numbers[LOSS] += weight * (1.0 - (own - rival))
+        numbers[OWN_LOSS] += weight * (1.0 - (own - rival))
         lowest, alike = inf, True
         for i in range(members):
             right, wrong = 0.0, 0.0
@@ -128,7 +128,7 @@ def mix(
                 numbers[OFFSET] += losses[0]
             numbers[AT_REST] = 1.0 if alike else 0.0
         # The weights.
-        if share == ADAPTIVE:
+        if share == HEDGED:
             old = inf
             for i in range(members):
                 old = min(old, sums[i])
@@ -221,7 +221,7 @@ class Mixture:
         least, switches = self.switching_losses(), np.arange(1.0 + SWITCHES)
         # Each row adds to the gap a difference of sums of so many terms, and is rounded by some units of each.
         slack = 64.0 * members * np.finfo(float).eps * (float(self.sums.max()) + gap + rows)
-        if self.share == ADAPTIVE:
+        if self.share == HEDGED:
             found = np.full(1 + SWITCHES, inf)
             found[0] = least[0] + 2.0 * gap + slack
             return found

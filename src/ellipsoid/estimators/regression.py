@@ -10,7 +10,7 @@ from sklearn.utils import RegressorTags, check_random_state
 from sklearn.utils.validation import column_or_1d
 
 from ellipsoid.certificates import Certificate
-from ellipsoid.engine import NO_WEIGHTS, Numbers
+from ellipsoid.engine import NO_WEIGHTS, Regression
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import SCORES
 from ellipsoid.engine.rows import HUGE
@@ -85,7 +85,7 @@ class NumberLearner(Learner):
 
     def task(self, ledger: Any, mode: int = PLAIN, Y: Any = NO_LABELS) -> Any:
         """How the numbers of a ledger meet the scores."""
-        return Numbers(ledger, mode, self.tube)
+        return Regression(ledger, mode, self.tube)
 
     def predicted_index(self, scores: Floats) -> int:
         """There are no labels to choose from."""

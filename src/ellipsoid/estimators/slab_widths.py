@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ellipsoid.representation.table_protocol import Floats
-from ellipsoid.rules.slab import EPSILON
+from ellipsoid.rules.slab import SPACING
 
 from .inputs import RowSource
 
@@ -22,6 +22,6 @@ def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: flo
     wide[:, 0], wide[:, 1 : 1 + dense.shape[1]] = source.constant, dense
     square = np.maximum(0.0, np.einsum("ni,ij,nj->n", wide, table.B, wide))
     lengths2 = (wide**2).sum(axis=1)
-    share, centre = 8.0 * EPSILON * (wide.shape[1] + 4.0), float(np.linalg.norm(table.weights(1, 0)))
+    share, centre = 8.0 * SPACING * (wide.shape[1] + 4.0), float(np.linalg.norm(table.weights(1, 0)))
     spread = np.sqrt(square + share * lengths2 * np.trace(table.B))
     return np.asarray(spread + (drift + share * centre) * np.sqrt(lengths2))

@@ -15,8 +15,9 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.speeds import copies as slots
 from ellipsoid.representation.speeds.copies import weight_of_past
 from ellipsoid.representation.speeds.metric import FEATURE_SIZE, SQUARES
+from ellipsoid.representation.table_protocol import Floats
 
-from .parts import Floats, Part
+from .parts import Part
 
 SUMMED = [slots.ROWS, slots.LENGTH, slots.ENERGY, slots.SHAPED]
 COUNTED = [slots.COPY_MISTAKES, slots.UNANSWERED, slots.COPY_STEPS, slots.COPY_GAIN, slots.PRICE]

@@ -21,9 +21,10 @@ from ellipsoid.ellipsoids.forms.vector_forms import FullForm
 from ellipsoid.ellipsoids.gaussian_table import GaussianTable
 from ellipsoid.engine import tally as tallies
 from ellipsoid.estimators.second_order import GaussianLearner
+from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.rules.gaussian import ADAPTIVE
 
-from .parts import Floats, Part
+from .parts import Part
 
 # Numbers of a run that add up.
 ADDED = [

@@ -8,9 +8,10 @@ import numpy as np
 from ellipsoid.certificates import drift
 from ellipsoid.certificates.mixed import COUNTS, LARGEST_SLOTS, MIX, SUMS, Mixed, sums_of_all
 from ellipsoid.engine import tally as tallies
+from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.representation.window.table import WindowTable
 
-from .parts import Floats, Part
+from .parts import Part
 
 # Roundings of a merge beside one for each shard.
 MERGE_ROUNDINGS = 8.0

@@ -14,11 +14,12 @@ from ellipsoid.representation.kernel.lookahead import NORM2, SCALE_SUM, SINCE
 from ellipsoid.representation.scaled.powers import fold_powers, rescale
 from ellipsoid.representation.scaled.tables import PowerTable, ScaledTable
 from ellipsoid.representation.scaled.weights import FLUSHED, GOAL, NORM2_SUMMED, ROW_WEIGHT, SKIPPED
+from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.representation.window.linear import SQUARE
 from ellipsoid.representation.window.table import WindowTable
 
-from .parts import Floats, Part
+from .parts import Part
 
 Taken = tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]
 

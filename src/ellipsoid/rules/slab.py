@@ -37,11 +37,11 @@ from ellipsoid.engine.native.memory import borrowed
 from ellipsoid.engine.protocol import SCORES, margin_of, score, winner
 from ellipsoid.engine.rows import CSR, Dense, count, flaw
 from ellipsoid.engine.tally import HEAVY, MISTAKES, RADIUS2, ROUNDS, STEPS, UPDATES
-from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, ORDERED, PAIRED, WATCHED, Binary, Numbers
+from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, ORDERED, PAIRED, WATCHED, Binary, Regression
 
 from .cellip import FREEZE, RESTART
 
-EPSILON = 2.0**-52
+SPACING = 2.0**-52
 # An ellipsoid flatter than this along a row, beside its length, is as flat as rounding.
 FLAT = 1e-13
 
@@ -80,10 +80,10 @@ def ends(task: Any, rule: Any, t: int, centre: float, error: float) -> tuple[flo
     """Task: between what <u - w, x> must lie, and the sign of the row; ``error`` bounds the rounding of the score."""
 
 
-@ends.register(Numbers)
+@ends.register(Regression)
 def _(task, rule, t, centre, error):
     off = task.ledger.view(np.float64)[CODES, t] - centre
-    noise = rule.reach + error + 4.0 * EPSILON * (abs(off) + abs(centre))
+    noise = rule.reach + error + 4.0 * SPACING * (abs(off) + abs(centre))
     return off - noise, off + noise, 1.0
 
 
@@ -94,7 +94,7 @@ def _(task, rule, t, centre, error):
 
 
 @helper()
-def widen(P, drift, dim):
+def make_room(P, drift, dim):
     """Make room for a move of the truth by so much."""
     trace = 0.0
     for i in range(P.shape[0]):
@@ -173,7 +173,7 @@ def cut_slab(rule, task, rep, t, centre, size, length, rounds):  # noqa: PLR0913
     if rule.policy == FREEZE and state[EMPTY_COUNT] > 0.0:
         return False
     square, trace = measured(rep)
-    rounding = 8.0 * EPSILON * (dim + 4.0)
+    rounding = 8.0 * SPACING * (dim + 4.0)
     low, high, sign = ends(task, rule, t, centre, rounding * size * length)
     g = sqrt(max(0.0, square) + rounding * length * length * trace)
     if low > g or high < -g:
@@ -187,7 +187,7 @@ def cut_slab(rule, task, rep, t, centre, size, length, rounds):  # noqa: PLR0913
     reach = 0.0
     for j in range(rep.P.shape[0]):
         reach += rep.P[j, j]
-    widen(rep.P, rounding * (size + sqrt(reach)), dim)
+    make_room(rep.P, rounding * (size + sqrt(reach)), dim)
     state[CUTS] += 1.0
     return True
 
@@ -214,9 +214,9 @@ def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):  # no
         size, length = sqrt(size), sqrt(length)
         only = task.mode == PAIRED and t % 2 == 0
         square, trace = measured(rep)
-        half = sqrt(max(0.0, square) + 8.0 * EPSILON * (x.shape[0] + 4.0) * length * length * trace)
+        half = sqrt(max(0.0, square) + 8.0 * SPACING * (x.shape[0] + 4.0) * length * length * trace)
         # What a score is rounded by is not known of the truth either.
-        half += rule.drift * length + 8.0 * EPSILON * (x.shape[0] + 4.0) * size * length
+        half += rule.drift * length + 8.0 * SPACING * (x.shape[0] + 4.0) * size * length
         if task.mode == WATCHED or only:
             task.ledger[ASIDE, t] = winner(task, work[SCORES])
             if task.ledger.shape[0] > FORETOLD:
@@ -228,11 +228,11 @@ def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):  # no
         margin = margin_of(task, t, work[SCORES])
         if margin <= 0.0:
             tally[MISTAKES] += 1.0
-        if -margin > half * (1.0 + 1e-12) + 8.0 * EPSILON * (abs(centre) + abs(margin) + rule.reach):
+        if -margin > half * (1.0 + 1e-12) + 8.0 * SPACING * (abs(centre) + abs(margin) + rule.reach):
             # Of a number: further off than the noise and the width together.
             state[OUTSIDE] += 1.0
         state[ASKED] += 1.0
-        widen(rep.P, rule.drift, state[DIM])
+        make_room(rep.P, rule.drift, state[DIM])
         if margin <= rule.margin and cut_slab(rule, task, rep, t, centre, size, length, tally[ROUNDS]):
             tally[UPDATES] += 1.0
             tally[STEPS] += 1.0

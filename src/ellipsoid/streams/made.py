@@ -29,13 +29,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+_Floats = NDArray[np.float64]
 
 
 class Rows(NamedTuple):
     """Rows, their labels or numbers, and the rows before which something changed (none where it never stands still)."""
 
-    X: Floats
+    X: _Floats
     y: NDArray[Any]
     changes: NDArray[np.int64]
 
@@ -78,17 +78,17 @@ def _flipped(labels: NDArray[np.bool_], share: float, noise: np.random.Generator
     return np.asarray(labels ^ (noise.random(len(labels)) < share), dtype=np.int64)
 
 
-def _unit(vectors: Floats) -> Floats:
+def _unit(vectors: _Floats) -> _Floats:
     return np.asarray(vectors / np.linalg.norm(vectors, axis=-1, keepdims=True))
 
 
-def _plane(truth: np.random.Generator, width: int) -> tuple[Floats, Floats]:
+def _plane(truth: np.random.Generator, width: int) -> tuple[_Floats, _Floats]:
     """Two random directions at a right angle."""
     first, other = _unit(truth.normal(size=(2, width)))
     return first, _unit(other - (first @ other) * first)
 
 
-def _pushed(X: Floats, truths: Floats, margin: float) -> tuple[Floats, NDArray[np.bool_]]:
+def _pushed(X: _Floats, truths: _Floats, margin: float) -> tuple[_Floats, NDArray[np.bool_]]:
     """Rows moved away from the hyperplanes with these unit normals until none is nearer than ``margin``; the sides."""
     scores = np.einsum("ij,ij->i", X, truths)
     sides = np.where(scores > 0.0, 1.0, -1.0)
@@ -117,7 +117,7 @@ def _abrupt(rows: int, seed: int, share: float = 0.0) -> Rows:
     return Rows(X, _flipped(labels, share, noise), _every(5000, rows))
 
 
-def _turned(truth: np.random.Generator, rows: int, angle: float) -> Floats:
+def _turned(truth: np.random.Generator, rows: int, angle: float) -> _Floats:
     """The truth of every row: one direction for 2000 of them, then another at this angle to it."""
     first, other = _plane(truth, 3)
     late = (np.arange(rows) >= 2000)[:, None]

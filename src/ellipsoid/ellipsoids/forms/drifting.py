@@ -102,7 +102,7 @@ def inflate(B, drift, ceiling, rounds, state):
 
 
 @helper(SUM)
-def product(B, i, moves, work, x):
+def entry_of_product(B, i, moves, work, x):
     """The entry i of Bz."""
     total, columns = 0.0, x.shape[0]
     for m in range(moves):
@@ -119,7 +119,7 @@ def _(rep, rows, t, moves, work, length):
     unpack_row(rows, t, rep.x)
     columns, quadratic = rep.x.shape[0], 0.0
     for i in range(rep.B.shape[0]):
-        rep.Bz[i] = product(rep.B, i, moves, work, rep.x)
+        rep.Bz[i] = entry_of_product(rep.B, i, moves, work, rep.x)
     for m in range(moves):
         first, part = int(work[WHO, m]) * columns, 0.0
         for j in range(columns):
