@@ -150,6 +150,9 @@ def test_labels_of_a_batch_are_all_or_nothing(shared, model):
     shared.batch(f"{model}/learn", examples(20))
     asked = [{"x": each["x"], "keep": True, "id": f"id{i}"} for i, each in enumerate(examples(3, 20))]
     assert shared.batch(f"{model}/predict", asked)[0] == 200
+    assert shared.batch(f"{model}/predict", [{**asked[0], "id": "new"}, {**asked[1], "id": "new"}])[0] == 409
+    assert shared.call("GET", model)[1]["kept"] == 3
+    assert shared.call("POST", f"{model}/labels", {"id": "new", "y": "big"})[0] == 404
     truths = [{"id": "id0", "y": "big"}, {"id": "id1", "y": "small"}]
     status, told = shared.batch(f"{model}/labels", [*truths, {"id": "nobody", "y": "big"}])
     assert (status, told["line"]) == (404, 3)

@@ -180,13 +180,12 @@ class KeepWork(Written):
         for key, *_ in self.examples:
             if self._known(connection, key):
                 raise CallProblem(409, f"an example is kept, or was labelled, under the id {key!r} already")
-        try:
-            connection.executemany(
-                "INSERT INTO kept (model, id, x, predicted, doubt, ask, time, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [(self.stream.id, *example, now, self.token) for example in self.examples],
-            )
-        except sqlite3.IntegrityError:
-            raise CallProblem(409, "an id is given twice in one batch") from None
+        if len({key for key, *_ in self.examples}) < len(self.examples):
+            raise CallProblem(409, "an id is given twice in one batch")
+        connection.executemany(
+            "INSERT INTO kept (model, id, x, predicted, doubt, ask, time, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            [(self.stream.id, *example, now, self.token) for example in self.examples],
+        )
         return len(self.examples)
 
     def _known(self, connection: sqlite3.Connection, key: str) -> bool:
