@@ -228,7 +228,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
                 learner.add_label(label)
             learner.closed |= bool(known) or classes is not None
             learner.name(names)
-            learner.witness = None if isinstance(watch, bool) else watch
+            learner.witness = watch if callable(watch) else None
             learner.learn(source, labels, predictions=predictions, shown=seen, weights=weight)
             self._install(learner)
             if predictions is not None and first is not None:

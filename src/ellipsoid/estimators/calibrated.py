@@ -283,12 +283,14 @@ class _Pupil:
         if self.calibration.expected is not None:
             self.foretold.append(self.calibration.settle().argmax(axis=1))
 
-    def new_label(self, learner: Learner, scores: NDArray[np.float64]) -> None:
-        """Foretell a row by the labels that are known."""
+    def __call__(self, learner: Any, scores: NDArray[np.float64], codes: Codes) -> None:
+        """Learn rows that were learned; foretell one that is about to bring a label by those that are known."""
         known = len(learner.labels)
         self.calibration.reserve(known)
-        foretold = self.calibration.logits(scores, learner.half).argmax(axis=1) if known > 1 else [known - 1]
-        self.foretold.append(np.asarray(foretold))
+        if known < 2:
+            self.foretold.append(np.full(len(scores), known - 1))
+        else:
+            self.foretold.append(self.calibration.learn(scores, codes, learner.half).argmax(axis=1))
 
 
 class _WatchedRow(NamedTuple):

@@ -6,8 +6,9 @@ are predicted as they looked before they were taken into account, by a scaler sa
 loop then gets both, in pairs. A learner's ``witness`` is shown the scores that were predicted by.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,20 +17,32 @@ from ellipsoid.engine import CSR, Dense
 from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, PAIRED, PLAIN, WATCHED
 
 from .inputs import RowSource, writable
+from .interruption import without_interrupts
 from .labels import Codes
 
+# Is told which learner it is, the scores of some rows as they were before each was learned, and the indices of their
+# labels; none for a row that is about to bring a new label. One that has ``expect`` and ``settle``, as `ShownRows`, is
+# told before the rows are learned where their scores will stand, and can make up for a call that was broken off.
+Witness = Callable[[Any, NDArray[np.float64], Codes], Any]
 
-class Witness(Protocol):
-    """Who is shown the scores that rows had before they were learned."""
+
+class ShownRows:
+    """Rows that are about to be learned, and shown thereafter: as many as were learned."""
+
+    def __init__(self, witness: Witness) -> None:
+        self.witness = witness
 
     def expect(self, learner: Any, scores: NDArray[np.float64], codes: Codes) -> None:
-        """Rows are about to be learned: their scores will stand in the columns, the indices of their labels do."""
+        """Their scores will stand in the columns, the indices of their labels do."""
+        self.rows = learner, learner.rounds, scores, codes
 
     def settle(self) -> None:
-        """They were learned, or the first of them: the learner's ``rounds`` tell how many."""
-
-    def new_label(self, learner: Any, scores: NDArray[np.float64]) -> None:
-        """A row of these scores is about to bring a label that is not known yet."""
+        """Show them."""
+        learner, seen, scores, codes = self.rows
+        count = learner.rounds - seen
+        without_interrupts(
+            lambda: self.witness(learner, np.ascontiguousarray(scores[:, :count].T), codes[:count].copy())
+        )
 
 
 class WatchedBlock(NamedTuple):
@@ -81,17 +94,19 @@ class WatchedBlock(NamedTuple):
         if learner.witness is None:
             self.run(begin, end)
             return
+        witness = learner.witness if hasattr(learner.witness, "expect") else ShownRows(learner.witness)
         scores = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.scores, ::step][:, begin:end]
-        learner.witness.expect(learner, scores, self.ledger[CODES, step - 1 :: step][begin:end])
+        witness.expect(learner, scores, self.ledger[CODES, step - 1 :: step][begin:end])
         try:
             self.run(begin, end)
         finally:
-            learner.witness.settle()
+            witness.settle()
 
     def show_new_label(self, i: int) -> None:
         """Show the scores of row i, which is about to bring a new label."""
         if self.learner.witness is not None:
-            self.learner.witness.new_label(self.learner, np.ascontiguousarray(self.scores_before(i)[np.newaxis]))
+            scores = np.ascontiguousarray(self.scores_before(i)[np.newaxis])
+            self.learner.witness(self.learner, scores, np.zeros(0, dtype=np.int64))
 
     def predict_before(self, i: int) -> Any:
         """The label that ``predict`` gives to row i of the block; None while no label is known."""
