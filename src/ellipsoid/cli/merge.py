@@ -29,8 +29,8 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     from ellipsoid.report.table import bound_in_words, number
     from ellipsoid.streams.atomic import check_folder
 
-    from .learn import error_on
     from .reading import Inputs
+    from .summary import error_on
     from .terminal import show_table
 
     check_folder(target)
