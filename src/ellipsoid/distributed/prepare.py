@@ -13,7 +13,7 @@ from ellipsoid.streams.stream import Chunk
 
 from .blocks import BlockReading, rows_of_block
 from .plan import Plan
-from .survey import Settled, joined, machine, settle, survey_blocks
+from .survey import Settled, joined_surveys, machine, settle, survey_blocks
 
 # Rows that compiled code is tried on.
 TRIED_ROWS = 8
@@ -74,7 +74,7 @@ def _look(run: Any, classes: Any, n_features: int | None, svmlight: bool, standa
     run.engine.forget()
     total = surveyed[0]
     for other in surveyed[1:]:
-        total = joined(total, other)
+        total = joined_surveys(total, other)
     found = settle(total, plan.reading, classes, n_features, options.get("zero_based"))
     if standard:
         moments = total.moments

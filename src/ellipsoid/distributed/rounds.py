@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, NamedTuple
 
-from ellipsoid.merging.merge import WEIGHTS, put_together, shares
+from ellipsoid.merging.merge import WEIGHTS, put_together, shares_of
 from ellipsoid.merging.parts import Part, add_two, in_pairs
 
 from .engine import Engine, LostWorkers
@@ -38,7 +38,7 @@ class Round(NamedTuple):
         if len(self.jobs) == 1:
             return self.engine.result(leaves[0]).model
         made = [float(count[2 if self.weights == "mistakes" else 3]) for count in counts]
-        owned = shares(made) if self.weights in WEIGHTS else [1.0] * len(made)
+        owned = shares_of(made) if self.weights in WEIGHTS else [1.0] * len(made)
         part = self._added(leaves, owned)
         return put_together(part, start, start, self.weights, self.cap)
 

@@ -13,7 +13,7 @@ from ellipsoid.rules import dual_ascent
 
 INFORMED = ("AROW", "SecondOrderPerceptron", "EllipsoidClassifier")
 # Learners of multipliers, of which those of a mixture are a share.
-CAPPED = ("PassiveAggressive", "QuasiAdditive", "OnlineSVM")
+WITH_A_CAP = ("PassiveAggressive", "QuasiAdditive", "OnlineSVM")
 
 
 def announced(learner: Any, classes: list[Any], rows: Any, width: int) -> Any:
@@ -74,7 +74,7 @@ def _check_dual(name: str, params: dict[str, Any]) -> None:
 
 def cap_factor(learner: Any, way: str, shards: int) -> float:
     """What the cap of a step is multiplied by on a shard, so that the multipliers of the mixture are within the cap."""
-    if way != MIX or type(learner).__name__ not in CAPPED:
+    if way != MIX or type(learner).__name__ not in WITH_A_CAP:
         return 1.0
     rule = learner._start().rule
     return 1.0 if getattr(rule, "step_kind", None) == dual_ascent.FIXED_STEP else float(shards)

@@ -42,11 +42,11 @@ def survey_blocks(blocks: list[Any], reading: BlockReading, moments: bool) -> Su
             zero = bool(sparse.issparse(X) and X.nnz and (X.indices == 0).any())
             labels = [] if y is None else np.unique(y).tolist()
             own = _moments(X) if moments else None
-            found = joined(found, Surveyed(count, labels, X.shape[1], zero, own))
+            found = joined_surveys(found, Surveyed(count, labels, X.shape[1], zero, own))
     return found
 
 
-def joined(one: Surveyed, other: Surveyed) -> Surveyed:
+def joined_surveys(one: Surveyed, other: Surveyed) -> Surveyed:
     """What is in both."""
     labels = {*one.labels, *other.labels}
     return Surveyed(

@@ -206,14 +206,9 @@ class Learner:
     # -- learning ----------------------------------------------------------------------------------------------
 
     def learn(
-        self,
-        source: RowSource,
-        y: NDArray[Any],
-        *,
-        predictions: NDArray[Any] | None = None,
-        shown: RowSource | None = None,
-        weights: NDArray[np.float64] = NO_WEIGHTS,
-    ) -> None:
+        self, source: RowSource, y: NDArray[Any], *, predictions: NDArray[Any] | None = None,
+        shown: RowSource | None = None, weights: NDArray[np.float64] = NO_WEIGHTS,
+    ) -> None:  # fmt: skip
         """One pass in the given order over examples already checked.
 
         ``predictions`` is the place for what ``predict`` would have said of each row, or of the same row of ``shown``.

@@ -20,8 +20,8 @@ from ellipsoid.representation.table_protocol import Floats
 from .parts import Part
 
 SUMMED = [slots.ROWS, slots.LENGTH, slots.ENERGY, slots.SHAPED]
-COUNTED = [slots.COPY_MISTAKES, slots.UNANSWERED, slots.COPY_STEPS, slots.COPY_GAIN, slots.PRICE]
-JUDGED = [slots.BAD_LAST, slots.BAD_AVERAGE]
+COPY_SUMS = [slots.COPY_MISTAKES, slots.UNANSWERED, slots.COPY_STEPS, slots.COPY_GAIN, slots.PRICE]
+COPY_MEANS = [slots.BAD_LAST, slots.BAD_AVERAGE]
 
 
 def take_copies(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]:
@@ -37,7 +37,7 @@ def take_copies(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Flo
         far, near = weight_of_past(float(core.rounds)), weight_of_past(float(start.rounds))
         if far > near:
             heads[:, 1] = (far * heads[:, 1] - near * _heads(start.table, start.scores)[:, 1]) / (far - near)
-    weighted = {"heads": heads, "judged": table.own[:, JUDGED].copy()}
+    weighted = {"heads": heads, "judged": table.own[:, COPY_MEANS].copy()}
     return weighted, own, {"sizes": _sizes(table)}
 
 
@@ -57,7 +57,7 @@ def put_copies(core: Any, part: Part, start: Any) -> None:
     table.W[:columns, -FEATURE_SIZE], table.W[:columns, -SQUARES] = sizes, squares
     table.shared[SUMMED], table.shared[slots.MET] = total["shared"], float(met.sum())
     table.shared[slots.COPY_ROUNDS] = core.rounds
-    table.own[:, COUNTED], table.own[:, JUDGED] = total["own"], part.mean("judged")
+    table.own[:, COPY_SUMS], table.own[:, COPY_MEANS] = total["own"], part.mean("judged")
     if table.full:
         table.P[:] = _shape(total, part, met)
     last, average = np.moveaxis(part.mean("heads"), 1, 0)
@@ -88,7 +88,7 @@ def _additive(table: Any) -> dict[str, Floats]:
     sizes = _sizes(table)
     met = sizes > 0.0
     squares = table.W[: 1 + table.width, -SQUARES] * sizes**2
-    found = {"shared": table.shared[SUMMED].copy(), "own": table.own[:, COUNTED].copy(), "squares": squares}
+    found = {"shared": table.shared[SUMMED].copy(), "own": table.own[:, COPY_SUMS].copy(), "squares": squares}
     if table.full:
         inverse = np.zeros_like(table.P)
         inverse[np.ix_(met, met)] = np.linalg.inv(table.P[np.ix_(met, met)])

@@ -87,13 +87,13 @@ def coefficients(cores: list[Any], start: Any, weights: str) -> list[float]:
         return [1.0] * len(cores)
     slot = WEIGHTS[weights]
     before = 0.0 if start is None else float(start.tally[slot])
-    return shares([float(core.tally[slot]) - before for core in cores])
+    return shares_of([float(core.tally[slot]) - before for core in cores])
 
 
-def shares(counts: list[float]) -> list[float]:
+def shares_of(counts: list[float]) -> list[float]:
     """Weights in proportion to counts, equal ones where nothing was counted.
 
-    >>> shares([3.0, 0.0]), shares([0.0, 0.0])
+    >>> shares_of([3.0, 0.0]), shares_of([0.0, 0.0])
     ([3.0, 0.0], [1.0, 1.0])
     """
     return counts if any(counts) else [1.0] * len(counts)

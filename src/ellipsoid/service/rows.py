@@ -18,7 +18,7 @@ from ellipsoid.streams.examples import hashed
 
 DENSE, NAMED = "dense", "named"
 # Squares of what is no larger, and sums of these, are finite in every learner.
-LARGEST_NUMBER = 1e130
+LARGEST_FEATURE = 1e130
 WHOLE_LABEL = 2**53
 
 _WORD = re.compile(r"\w+")
@@ -72,18 +72,18 @@ def features_of(x: dict[str, Any], bits: int | None) -> dict[str, Any]:
     if bits is not None and len(x) == 1 and isinstance(x.get("text"), str):
         return dict(Counter(_WORD.findall(x["text"].lower())))
     for name, value in x.items():
-        if value is not None and not isinstance(value, str) and not abs(value) <= LARGEST_NUMBER:
+        if value is not None and not isinstance(value, str) and not abs(value) <= LARGEST_FEATURE:
             raise ValueError(
-                f"feature {name!r} is {value!r}: numbers must be finite, and no larger than {LARGEST_NUMBER:g}"
+                f"feature {name!r} is {value!r}: numbers must be finite, and no larger than {LARGEST_FEATURE:g}"
             )
     return {name: value for name, value in x.items() if value is not None} if None in x.values() else x
 
 
 def check_numbers(x: Any) -> None:
     """Raise ``ValueError`` for rows of numbers that no learner could take."""
-    wrong = ~(np.abs(x) <= LARGEST_NUMBER).all(axis=1)
+    wrong = ~(np.abs(x) <= LARGEST_FEATURE).all(axis=1)
     if wrong.any():
-        raise ValueError(f"numbers must be finite, and no larger than {LARGEST_NUMBER:g}")
+        raise ValueError(f"numbers must be finite, and no larger than {LARGEST_FEATURE:g}")
 
 
 def label_of(y: Any) -> str | int:

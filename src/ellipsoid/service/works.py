@@ -32,7 +32,7 @@ Gates = Callable[[Any], Gate]
 Told = Callable[[Any], None]
 
 # Rows of one block: small enough to be read and learned without holding others up.
-BLOCK_ROWS = 2048
+ROWS_LEARNED_AT_ONCE = 2048
 LARGEST_BLOCK = 1 << 21
 
 
@@ -110,7 +110,7 @@ class LearnWork(Written):
                 continue
             if len(kept) < len(rows.y):
                 rows = rows.only(kept)
-            step = max(1, min(BLOCK_ROWS, LARGEST_BLOCK * len(rows.y) // max(1, part.size)))
+            step = max(1, min(ROWS_LEARNED_AT_ONCE, LARGEST_BLOCK * len(rows.y) // max(1, part.size)))
             for start in range(0, len(rows.y), step):
                 piece = rows.part(start, start + step)
                 block = JournalBlock(gate.admit(piece), piece, now, self.token)

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 _Floats = NDArray[np.float64]
 
 
-class Rows(NamedTuple):
+class MadeRows(NamedTuple):
     """Rows, their labels or numbers, and the rows before which something changed (none where it never stands still)."""
 
     X: _Floats
@@ -43,12 +43,12 @@ class Rows(NamedTuple):
 class Recipe(NamedTuple):
     """How a stream is made, of how many rows where nobody says, and whether it has numbers in place of labels."""
 
-    make: Callable[[int, int], Rows]
+    make: Callable[[int, int], MadeRows]
     rows: int
     numbers: bool = False
 
 
-def draw(name: str, rows: int | None, seed: int) -> Rows:
+def draw(name: str, rows: int | None, seed: int) -> MadeRows:
     """The first rows of a stream.
 
     >>> X, y, changes = draw("sea", 20_000, seed=0)
@@ -95,26 +95,26 @@ def _pushed(X: _Floats, truths: _Floats, margin: float) -> tuple[_Floats, NDArra
     return X + truths * (sides * np.maximum(0.0, margin - sides * scores))[:, None], sides > 0.0
 
 
-def _sea(rows: int, seed: int) -> Rows:
+def _sea(rows: int, seed: int) -> MadeRows:
     source, noise, _ = _sources(seed)
     X = 10.0 * source.random((rows, 3))
     thresholds = np.array([8.0, 9.0, 7.0, 9.5])[np.arange(rows) // 15_000 % 4]
-    return Rows(X, _flipped(X[:, 0] + X[:, 1] <= thresholds, 0.1, noise), _every(15_000, rows))
+    return MadeRows(X, _flipped(X[:, 0] + X[:, 1] <= thresholds, 0.1, noise), _every(15_000, rows))
 
 
-def _rotating(rows: int, seed: int) -> Rows:
+def _rotating(rows: int, seed: int) -> MadeRows:
     source, noise, truth = _sources(seed)
     first, other = _plane(truth, 10)
     X, angles = source.normal(size=(rows, 10)), 2.0 * pi * np.arange(rows) / 40_000
     scores = np.cos(angles) * (X @ first) + np.sin(angles) * (X @ other)
-    return Rows(X, _flipped(scores > 0.0, 0.05, noise), np.zeros(0, dtype=np.int64))
+    return MadeRows(X, _flipped(scores > 0.0, 0.05, noise), np.zeros(0, dtype=np.int64))
 
 
-def _abrupt(rows: int, seed: int, share: float = 0.0) -> Rows:
+def _abrupt(rows: int, seed: int, share: float = 0.0) -> MadeRows:
     source, noise, truth = _sources(seed)
     concepts = _unit(truth.normal(size=(ceil(rows / 5000), 5)))
     X, labels = _pushed(source.normal(size=(rows, 5)), concepts[np.arange(rows) // 5000], 0.1)
-    return Rows(X, _flipped(labels, share, noise), _every(5000, rows))
+    return MadeRows(X, _flipped(labels, share, noise), _every(5000, rows))
 
 
 def _turned(truth: np.random.Generator, rows: int, angle: float) -> _Floats:
@@ -124,22 +124,22 @@ def _turned(truth: np.random.Generator, rows: int, angle: float) -> _Floats:
     return np.where(late, cos(angle) * first + sin(angle) * other, first)
 
 
-def _turn(rows: int, seed: int) -> Rows:
+def _turn(rows: int, seed: int) -> MadeRows:
     source, _, truth = _sources(seed)
     truths = _turned(truth, rows, 1.0)
     X, labels = _pushed(_unit(source.normal(size=(rows, 3))), truths, 0.06)
     # To length 1 again: what was pushed grew by less than it takes to come nearer than 0.05.
-    return Rows(_unit(X), labels.astype(np.int64), _every(2000, min(rows, 4000)))
+    return MadeRows(_unit(X), labels.astype(np.int64), _every(2000, min(rows, 4000)))
 
 
-def _jump(rows: int, seed: int) -> Rows:
+def _jump(rows: int, seed: int) -> MadeRows:
     source, noise, truth = _sources(seed)
     X, truths = source.normal(size=(rows, 3)), _turned(truth, rows, 0.3)
     y = np.einsum("ij,ij->i", X, 0.9 * truths) + noise.uniform(-0.1, 0.1, rows)
-    return Rows(X, y, _every(2000, min(rows, 4000)))
+    return MadeRows(X, y, _every(2000, min(rows, 4000)))
 
 
-def _walk(rows: int, seed: int) -> Rows:
+def _walk(rows: int, seed: int) -> MadeRows:
     source, noise, truth = _sources(seed)
     X, place = source.normal(size=(rows, 3)), 0.5 * _unit(truth.normal(size=3))
     places = np.empty((rows, 3))
@@ -148,7 +148,7 @@ def _walk(rows: int, seed: int) -> Rows:
         # A step that would lead out of the ball of radius 0.9 is made the other way.
         place = place + 0.005 * (step if np.linalg.norm(place + 0.005 * step) < 0.9 else -_unit(place))
     y = np.einsum("ij,ij->i", X, places) + noise.uniform(-0.1, 0.1, rows)
-    return Rows(X, y, np.zeros(0, dtype=np.int64))
+    return MadeRows(X, y, np.zeros(0, dtype=np.int64))
 
 
 RECIPES = {
