@@ -82,6 +82,8 @@ class Family:
             found["ceiling"] = 2.0 if found["random_state"] % 5 == 0 else 10.0
         if self.learner == "CELLIP":
             found["drift"] = 0.0
+        if self.learner in ("Perceptron", "PassiveAggressive", "MIRA", "ROMMA", "ALMA", "OnlineSVM"):
+            found |= {"device": "cpu", "precision": "double"}
         return found
 
     def weighs(self, found):

@@ -30,7 +30,7 @@ def begun(monkeypatch):
             super().__init__(table, block, *args)
 
     monkeypatch.setattr(blocks, "SCORED_AHEAD", 40)
-    monkeypatch.setattr(blocks, "BlockPrefetch", Counted)
+    monkeypatch.setattr(forerun, "BlockPrefetch", Counted)
     for module in (threads, forerun):
         monkeypatch.setattr(module, "threads_for", lambda count, effort: 3)
     return noted
@@ -114,12 +114,12 @@ def test_a_model_that_is_asked_while_it_learns_learns_the_same(begun, monkeypatc
     plain.partial_fit(X[40:], Y[40:])
     asked = []
 
-    class Asked(blocks.BlockPrefetch):
-        def finish(self):
+    class Asked(forerun.BlockPrefetch):
+        def finish(self, following):
             asked.append(found.decision_function(X[:3]))
-            return super().finish()
+            return super().finish(following)
 
-    monkeypatch.setattr(blocks, "BlockPrefetch", Asked)
+    monkeypatch.setattr(forerun, "BlockPrefetch", Asked)
     found.partial_fit(X[40:], Y[40:])
     assert len(asked) == 7
     assert np.array_equal(found.dual_coef_, plain.dual_coef_)

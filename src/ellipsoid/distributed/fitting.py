@@ -11,7 +11,7 @@ from uuid import uuid4
 from sklearn.base import clone
 
 from ellipsoid.certificates.mixed import DUAL, REPLAY
-from ellipsoid.merging.merge import WEIGHTS
+from ellipsoid.merging.merger import WEIGHTS
 
 from .blocks import BlockReading
 from .checkpoint import Checkpoint, digest_of, position_of
@@ -65,7 +65,7 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     >>> from ellipsoid import MIRA, distributed
     >>> X, y = load_digits(return_X_y=True)
     >>> path = os.path.join(tempfile.mkdtemp(), "digits.svm")
-    >>> dump_svmlight_file(X, y, path)
+    >>> dump_svmlight_file(X, y, path, zero_based=False)
     >>> model = distributed.fit(MIRA(average=True), path, client="here", shards=4, rounds=2, block_bytes=1 << 16)
     >>> model.t_ == 2 * len(y), model.shards_, bool(model.score(X, y) > 0.93)
     (True, 4, True)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from itertools import count
 from typing import Any, NamedTuple
 
-from ellipsoid.merging.merge import WEIGHTS, put_together, shares_of
+from ellipsoid.merging.merger import WEIGHTS, put_together, shares_of
 from ellipsoid.merging.parts import Part, add_two, in_pairs
 
 from .engine import Engine, LostWorkers

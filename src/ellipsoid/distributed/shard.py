@@ -10,7 +10,7 @@ import numpy as np
 
 from ellipsoid.engine import tally as tallies
 from ellipsoid.evaluate.prequential import wrong_rows
-from ellipsoid.merging.merge import contribution
+from ellipsoid.merging.merger import contribution
 from ellipsoid.merging.parts import Part
 
 from .blocks import BlockReading, rows_of_block

@@ -1,5 +1,5 @@
 """Models that were learned apart, from parts of one stream of data, put together to one."""
 
-from .merge import merge
+from .merger import merge
 
 __all__ = ["merge"]
