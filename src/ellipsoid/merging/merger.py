@@ -39,7 +39,8 @@ def merge(models: Sequence[Any], *, weights: str = "uniform", start: Any = None)
     >>> X, y = load_digits(return_X_y=True)
     >>> models = [MIRA().partial_fit(X[i:1500:4], y[i:1500:4], classes=range(10)) for i in range(4)]
     >>> model = merge(models)
-    >>> model.t_, model.shards_, model.score(X[1500:], y[1500:]) > 0.85
+    >>> mean = sum(each.score(X[1500:], y[1500:]) for each in models) / 4
+    >>> model.t_, model.shards_, model.score(X[1500:], y[1500:]) > mean
     (1500, 4, True)
     >>> all(c.observed <= c.bound for c in model.certificates())
     True
