@@ -8,7 +8,7 @@ ROWS = (("dense",), ("csr",), ("dict",))
 ALSO_SINGLE = (*ROWS, ("float32",))
 SCALES_INTERCEPT = (
     "Perceptron", "PassiveAggressive", "MIRA", "ROMMA", "ALMA", "OnlineSVM", "QuasiAdditive", "AROW", "SCW", "NHERD",
-    "SecondOrderPerceptron", "ConfidenceWeighted",
+    "SecondOrderPerceptron", "ConfidenceWeighted", "PassiveAggressiveRegressor",
 )  # fmt: skip
 DENSE_AND_SPARSE = (("dense",), ("csr",))
 
@@ -43,6 +43,7 @@ class Family:
 
     ``closed``: three labels must be announced. ``given``: rows are values of a precomputed kernel. ``gentle``: rows of
     usual size only, because kernel values of others are refused. ``around``: what the learner is wrapped in.
+    ``numbers``: it learns numbers. ``two``: labels are two at the most.
     """
 
     name: str
@@ -56,6 +57,8 @@ class Family:
     gentle: bool = False
     around: str | None = None
     grows: bool = True
+    numbers: bool = False
+    two: bool = False
 
     def parameters(self, pick):
         common = {
@@ -81,8 +84,10 @@ class Family:
             found["drift"] = (0.0, 1e-6, 1e-3, 0.1)[found["random_state"] % 4] if walks else 0.0
             found["ceiling"] = 2.0 if found["random_state"] % 5 == 0 else 10.0
         if self.learner == "CELLIP":
-            found["drift"] = 0.0
-        if self.learner in ("Perceptron", "PassiveAggressive", "MIRA", "ROMMA", "ALMA", "OnlineSVM"):
+            found.setdefault("drift", 0.0)
+        if self.learner in (
+            "Perceptron", "PassiveAggressive", "MIRA", "ROMMA", "ALMA", "OnlineSVM", "PassiveAggressiveRegressor",
+        ):  # fmt: skip
             found |= {"device": "cpu", "precision": "double"}
         return found
 
@@ -115,6 +120,12 @@ def averaged(pick):
     how = pick.one("budget", "vote", "average", "plain")
     return {"budget": pick.one(1, 2, 5) if how == "budget" else None,
             "average": "vote" if how == "vote" else how == "average"}  # fmt: skip
+
+
+def budgeted(pick):
+    """A budget or an average."""
+    how = pick.one("budget", "average", "plain")
+    return {"budget": pick.one(1, 2, 5) if how == "budget" else None, "average": how == "average"}
 
 
 def perceptron(pick):
@@ -175,6 +186,23 @@ def cellip(pick, *shapes):
             "trigger": pick.one("mistake", "margin", "always"),
             "on_infeasible": pick.one("skip", "freeze", "restart", "raise"),
             "selective": pick.maybe(0.3), "shape": pick.one(*shapes)}  # fmt: skip
+
+
+def moving(pick):
+    """A version space of classifiers that move."""
+    return {**cellip(pick, "auto"), "cut": "minvol", "selective": False, "average": False,
+            "drift": pick.one(0.001, pick.size(-6, 0))}  # fmt: skip
+
+
+def tube(pick):
+    return {"variant": pick.one("hard", "I", "II"), "C": pick.one(1.0, np.inf, pick.size(-6, 6)),
+            "tube": pick.one(0.1, 0.0, pick.size(-6, 6))}  # fmt: skip
+
+
+def slab(pick):
+    return {"noise": pick.one(0.1, 0.0, pick.size(-6, 6)), "radius": pick.one(1.0, pick.size(-3, 6)),
+            "drift": pick.one(0.0, 0.0, pick.size(-6, 0)), "average": False,
+            "on_infeasible": pick.one("skip", "freeze", "restart", "raise")}  # fmt: skip
 
 
 def iellip(pick, *shapes):
@@ -310,6 +338,28 @@ def families():
         found.append(Family(f"{name}, calibrated", name, draw, ROWS, 60, around="Calibrated({}, forget=0.99)"))
     around = "Calibrated(Scaled({}, scaler=StandardStream()))"
     found.append(Family("Perceptron, scaled and calibrated", "Perceptron", perceptron, ROWS, 40, around=around))
+    found.append(Family("CELLIP, moving", "CELLIP", moving, ROWS, 160, closed=True, two=True))
+    for name, draw in (("PassiveAggressiveRegressor", tube), ("IntervalRegressor", slab)):
+        found.append(Family(name, name, draw, ROWS, 200, numbers=True))
+        around = "Scaled({}, scaler=StandardStream())"
+        found.append(Family(f"{name}, scaled", name, draw, ROWS, 60, around=around, numbers=True))
+        around = "Conformal({}, window=7, rate=0.1)"
+        found.append(Family(f"{name}, conformal", name, draw, ROWS, 60, around=around, numbers=True))
+    name, draw = "PassiveAggressiveRegressor", both(kernel, budgeted, tube)
+    found.append(Family(f"{name}, kernels", name, draw, ROWS, 80, gentle=True, numbers=True))
+    for name, draw in (("PassiveAggressive", passive_aggressive), ("MIRA", mira), ("AROW", shaped(arow, "diagonal"))):
+        around = "Conformal({}, window=5, miscoverage=0.3, rate=0.1)"
+        found.append(Family(f"{name}, conformal", name, draw, ROWS, 60, around=around))
+    for name, draw in (("Perceptron", perceptron), ("PassiveAggressive", passive_aggressive), ("MIRA", mira),
+                       ("AROW", shaped(arow, "diagonal"))):  # fmt: skip
+        for number, options in enumerate(
+            ("share=0.1", "share='decreasing', mix='margins'", "share=0, rate='adaptive'")
+        ):
+            around = f"Committee([{{}}, PassiveAggressive(C=0.01), AROW(drift=0.001)], {options}, random_state=0)"
+            found.append(Family(f"{name}, committee {number}", name, draw, ROWS, 40, around=around, grows=False))
+    around = "Conformal(Scaled(Committee([{}, MIRA(random_state=0)]), scaler=StandardStream()), window=9)"
+    label = "PassiveAggressive, committee, scaled and conformal"
+    found.append(Family(label, "PassiveAggressive", passive_aggressive, ROWS, 40, around=around, grows=False))
     return found
 
 

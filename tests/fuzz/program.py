@@ -75,7 +75,7 @@ def program(seed):
             parameters["grow_features"] = True
     if options["flavour"] == "planted" and family.learner == "CELLIP":
         parameters |= {"margin": pick.one(0.1, 0.03, 0.01), "radius": pick.one(None, 1.0, 2.0)}
-    if options["kinds"] == ("dict",) or options["sets"]:
+    if options["kinds"] == ("dict",) or options["sets"] or options["numbers"]:
         classes = None
     elif family.closed and options["labels"] > 2:
         classes = NAMES[options["names"]][: options["labels"]]
@@ -89,7 +89,7 @@ def stream_of(family, pick, seed):
     flavour = "gram" if family.given else pick.one(*FLAVOURS)
     n = pick.one(5, 12, 25, 40, 60)
     labels = 2 if flavour == "planted" else pick.one(1, 2, 2, 3, 4)
-    if family.closed and kinds == ("dict",):
+    if family.two or (family.closed and kinds == ("dict",)):
         labels = min(labels, 2)
     if family.sets:
         labels = max(labels, 2)
@@ -104,8 +104,8 @@ def stream_of(family, pick, seed):
         "names": pick.one(*(name for name in NAMES if labels <= len(NAMES[name]))), "flavour": flavour,
         "scale": scale, "zeros": pick.one(0.0, 0.0, 0.1, 0.5), "holes": pick.one(0.0, 0.3, 0.8),
         "repeats": pick.one(0.0, 0.0, 0.3, 0.9), "late": pick.maybe(0.3), "kinds": kinds,
-        "grows": not family.given and kinds in (("dense",), ("csr",)) and pick.maybe(0.2),
-        "sets": family.sets,
+        "grows": not family.given and kinds in (("dense",), ("csr",)) and pick.maybe(0.2) and family.grows,
+        "sets": family.sets, "numbers": family.numbers,
     }  # fmt: skip
 
 
@@ -141,7 +141,7 @@ def between(family, pick, options):
             what = pick.one("rows", "rows", "labels", "classes", "one")
             tables = {
                 "rows": spoil.DICTS if "dict" in options["kinds"] else spoil.ROWS,
-                "labels": spoil.SETS if options["sets"] else spoil.LABELS,
+                "labels": spoil.SETS if options["sets"] else spoil.NUMBERS if options["numbers"] else spoil.LABELS,
                 "classes": spoil.CLASSES,
                 "one": ("matrix", "word", "number", "name", "labels", "no label", "half a label", "nan label"),
             }

@@ -94,6 +94,15 @@ LABELS = {
     "unheard of": (lambda y: np.append(y[:-1], ["zzz" if y.dtype.kind == "U" else 99]), "closed"),
 }
 
+NUMBERS = {
+    name: LABELS[name]
+    for name in ("nan", "inf", "None", "dates", "no date", "masked", "one too few", "one too many", "none at all",
+                 "a number", "a cube")
+}  # fmt: skip
+NUMBERS["words"] = (lambda y: np.full(len(y), "red"), "always")
+NUMBERS["huge"] = (lambda y: np.append(y[:-1], [1e100]), "always")
+NUMBERS["complex"] = (lambda y: y + 1j, "always")
+
 SETS = {
     "a two": (lambda y: np.vstack([y[:-1], np.full((1, y.shape[1]), 2)]), "always"),
     "another width": (lambda y: np.hstack([y, y[:, :1]]), "known"),

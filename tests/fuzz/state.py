@@ -11,11 +11,15 @@ def started(model):
 
 
 def unwrapped(model):
-    """The learner that has learned, without what is around it."""
+    """The learner that has learned, without what is around it; of a committee, its first member."""
+    if "learners" in vars(model):
+        return unwrapped(model.learners_[0])
     return unwrapped(model.learner_) if "learner" in vars(model) else model
 
 
 def everything(model):
+    if "learners" in vars(model):
+        return committee(model) if started(model) else None
     if "learner" not in vars(model):
         return learned(model)
     if not started(model):
@@ -23,10 +27,26 @@ def everything(model):
     if "calibration_" in vars(model):
         found = model.calibration_
         scalars, arrays = {"forget": found.forget}, {"table": found.table, "spread": found.spread}
+    elif "conformity_" in vars(model):
+        found = model.conformity_
+        scalars, arrays = {"threshold": found.threshold}, found.state()
     else:
         scalars, arrays = model.scaler_.state()
     own = scalars, {name: bits(array) for name, array in arrays.items()}
     return {**everything(model.learner_), type(model).__name__: own}
+
+
+def committee(model):
+    """The members, their weights and the counts of all together."""
+    members = [everything(member) for member in model.learners_]
+    names = [member.pop("features") for member in members]
+    council = model._core
+    arrays = {"tally": council.tally, **council.mixture.state()}
+    return {
+        "features": names[0],
+        "members": dict(enumerate(members)),
+        "own": {name: bits(array) for name, array in arrays.items()},
+    }
 
 
 def content(model):

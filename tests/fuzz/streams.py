@@ -37,6 +37,7 @@ class Stream:
     kinds: tuple[str, ...] = ("dense",)  # "dense", "float32", "csr" or "dict"; several take turns
     grows: bool = False  # features come one after another
     sets: bool = False  # y is a matrix, one column per label
+    numbers: bool = False  # y are numbers, for a regressor
     X: np.ndarray = field(init=False, repr=False)
     y: np.ndarray = field(init=False, repr=False)
 
@@ -64,7 +65,7 @@ class Stream:
         if self.flavour == "planted":
             codes = (X @ self.planted > 0).astype(int)
         self.X = X
-        self.y = self._sets(rng) if self.sets else self._named(codes)
+        self.y = self._sets(rng) if self.sets else self._numbers(rng, codes) if self.numbers else self._named(codes)
         self.turns = [self.kinds[int(rng.integers(len(self.kinds)))] for _ in range(1 + self.n // 6)]
 
     # -- how it is made ----------------------------------------------------------------------------------------
@@ -122,6 +123,15 @@ class Stream:
 
     def _sets(self, rng):
         return (rng.random((self.n, self.labels)) < 0.5).astype(np.int64)
+
+    def _numbers(self, rng, codes):
+        """About a linear function of the rows, with steps; as large as the rows, or of another scale."""
+        size = np.abs(self.X).max() if self.scale not in ("rows", "columns") else 1.0
+        X = self.X / (size or 1.0)
+        told = X @ rng.normal(size=self.width) + 0.5 * codes + 0.1 * rng.normal(size=self.n)
+        told = np.clip(told, -1e6, 1e6) * (1.0, 1.0, 1e-12, 1e6, size or 1.0)[int(rng.integers(5))]
+        told = np.clip(told, -1e70, 1e70)
+        return np.round(told) if self.flavour == "ties" else told
 
     # -- how it is handed over ---------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ stream and random calls. Each family of estimators that share compiled code runs
 
 import pytest
 
-from ellipsoid.estimators import HOMES, expansion, inputs, learner_named
+from ellipsoid.estimators import FURTHER, HOMES, expansion, inputs, learner_named
 from ellipsoid.estimators.learner import Learner
 
 from .campaign import failures, report
@@ -39,6 +39,8 @@ GROUPS = {
     "second order": together("AROW", "SecondOrderPerceptron", "ConfidenceWeighted", "SCW", "NHERD")
     + together("AROW", "SecondOrderPerceptron", kernels=True),
     "kernels": together(*ADDITIVE, "ROMMA", "ALMA", kernels=True),
+    "numbers": together("PassiveAggressiveRegressor", "IntervalRegressor")
+    + together("PassiveAggressiveRegressor", kernels=True),
     "wrapped": [[family.name for family in FAMILIES if family.around == around] for around in WRAPPERS],
 }
 
@@ -105,6 +107,13 @@ class TestKernels:
 
 
 @pytest.mark.slow
+class TestNumbers:
+    @blocks("numbers")
+    def test_programs(self, group):
+        run(group)
+
+
+@pytest.mark.slow
 class TestWrapped:
     @blocks("wrapped")
     def test_programs(self, group):
@@ -135,15 +144,22 @@ def test_every_learner_meets_every_parameter_option_and_kind_of_rows(programs):
         for name, value in one.parameters.items():
             values.setdefault(name, set()).add(getattr(value, "__name__", value))
         values.setdefault("rows", set()).update(one.options["kinds"])
-    assert set(met) == set(HOMES)
+    assert set(met) == {*HOMES, *FURTHER} - {"Committee"}
     for learner, values in met.items():
         missing = set(learner_named(learner)().get_params()) - set(values)
         assert not missing, f"{learner} is never given {missing}"
         assert {"dense", "csr", "dict"} <= values["rows"], learner
-        for name in ("fit_intercept", "average", "shuffle"):
+        for name in (
+            ("fit_intercept", "shuffle") if learner == "IntervalRegressor" else ("fit_intercept", "average", "shuffle")
+        ):
             assert {True, False} <= values[name], (learner, name)
         # Ellipsoids in the space of a kernel are made of kernels that are known by name.
-        if "kernel" in values and learner not in ("IELLIP", "AROW", "SecondOrderPerceptron"):
+        if "kernel" in values and learner not in (
+            "IELLIP",
+            "AROW",
+            "SecondOrderPerceptron",
+            "PassiveAggressiveRegressor",
+        ):
             assert {"rbf", "poly", "precomputed", "measured"} <= values["kernel"], learner
     assert met["Perceptron"]["multiclass"] == {"uniform", "max", "proportional", "ovr"}
     assert met["PassiveAggressive"]["variant"] == {"hard", "I", "II"}

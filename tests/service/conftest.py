@@ -3,6 +3,7 @@
 import http.client
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -37,11 +38,16 @@ class Nursery:
     def ask(self, **told):
         self.process.stdin.write(json.dumps(told).encode() + b"\n")
         self.process.stdin.flush()
+        assert select.select([self.process.stdout], [], [], 120)[0], "the process that starts servers does not answer"
         return json.loads(self.process.stdout.readline())
 
     def close(self):
         self.process.stdin.close()
-        self.process.wait()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
         self.process.stdout.close()
 
 

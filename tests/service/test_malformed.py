@@ -98,7 +98,7 @@ def heads_with_changed_bytes(server, count, seed):
     good = f"POST {PATH}/learn HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: "
     for _ in range(count):
         head = good.encode() + str(len(LINE)).encode() + b"\r\n\r\n"
-        with socket.create_connection((where.hostname, where.port), timeout=30) as caller:
+        with socket.create_connection((where.hostname, where.port), timeout=3) as caller:
             caller.sendall(changed(chance, head) + LINE)
             caller.shutdown(socket.SHUT_WR)
             try:

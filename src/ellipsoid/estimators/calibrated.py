@@ -18,7 +18,7 @@ from .labels import Codes, tidy
 from .learner import NO_LABELS, Learner
 from .predictions import FLOAT64
 from .weights import around_zeros, if_any, present, present_some, weights_of
-from .wrapper import Wrapper
+from .wrapper import Wrapper, seed_of
 
 
 class Calibrated(Wrapper):
@@ -72,7 +72,7 @@ class Calibrated(Wrapper):
         learner.fit(X, labels, **if_any(weight))
         order = np.arange(len(labels))
         if getattr(getattr(learner, "learner", learner), "shuffle", True):
-            order = check_random_state(_seed(self)).permutation(len(labels))
+            order = check_random_state(seed_of(self)).permutation(len(labels))
         trial._learn_watched(
             _safe_indexing(_indexable(X), order), labels[order], learner.classes_, _Pupil(calibration),
             **if_any(weight[order] if len(weight) else weight),
@@ -315,12 +315,6 @@ class _WatchedRow(NamedTuple):
         args = calibration.arguments(scores.reshape(1, -1), ledger[CODES], core.half)
         learn_args = (rule, task, *others)
         return cls(core, fast, calibration.table, ledger, scores, learn_args, entry(calibrate, *args), args)
-
-
-def _seed(model: Any) -> Any:
-    """The seed of a model, or else of the learner in it."""
-    inner = getattr(model, "learner", None)
-    return model.random_state if model.random_state is not None or inner is None else _seed(inner)
 
 
 def _core(learner: Any) -> Learner:

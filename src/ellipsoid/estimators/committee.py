@@ -27,6 +27,7 @@ from .parameters import one_of, positive
 from .predict_then_learn import Witness
 from .predictions import FLOAT64
 from .weights import around_zeros, if_any, present, present_some, weights_of
+from .wrapper import seed_of
 
 
 def default_family() -> list[Any]:
@@ -106,7 +107,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             X_, y_, weight = present_some(member, X, y, sample_weight)
             member.fit(X_, y_, **if_any(weight))
         labels = labels_of(y_, len(weight) or _count(X_), sets=False)
-        order = check_random_state(self.random_state).permutation(len(labels))
+        order = check_random_state(seed_of(self)).permutation(len(labels))
         own = weight[order] if len(weight) else weight
         self._learn_rows(trial, _safe_indexing(X_, order), labels[order], council.members[0].classes_, own)
         council.mixture, council.tally = trial.mixture, trial.tally

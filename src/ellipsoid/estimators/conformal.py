@@ -14,8 +14,9 @@ from ellipsoid.representation.table_protocol import Floats
 from .conformity import JUDGED, MISSES, Conformity, oddities
 from .labels import tidy
 from .parameters import positive, whole
+from .predict_then_learn import ShownRows
 from .weights import around_zeros, if_any, present, present_some, weights_of
-from .wrapper import Wrapper
+from .wrapper import Wrapper, seed_of
 
 
 class Conformal(Wrapper):
@@ -76,7 +77,7 @@ class Conformal(Wrapper):
         learner.fit(X, y, **if_any(weight))
         X = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "columns") else np.asarray(X)
         values = np.asarray(y)
-        order = check_random_state(self.random_state).permutation(len(values))
+        order = check_random_state(seed_of(self)).permutation(len(values))
         classes = None if is_regressor(learner) else learner.classes_
         own = if_any(weight[order] if len(weight) else weight)
         trial._learn_watched(_safe_indexing(X, order), values[order], classes, _Judge(conformity), **own)
@@ -146,6 +147,7 @@ class Conformal(Wrapper):
         try:
             learn(learner, judge)
         finally:
+            judge.settle()
             if learner.__sklearn_is_fitted__():
                 self._keep(learner, judge.conformity)
         return judge
@@ -256,10 +258,11 @@ class Conformal(Wrapper):
         return tags
 
 
-class _Judge:
+class _Judge(ShownRows):
     """A conformity that is shown what a learner scores, and notes what it made of each row."""
 
     def __init__(self, conformity: Conformity) -> None:
+        super().__init__(self)
         self.conformity = conformity
         self.predicted: list[NDArray[Any]] = []
         self.thresholds: list[Floats] = []

@@ -19,7 +19,7 @@ from .declaration import declared
 from .inputs import RowSource
 from .parameters import one_of, positive
 from .regression import NumberLearner, OnlineRegressor
-from .slab_widths import half_widths
+from .slab_widths import half_widths, interval
 
 POLICIES = {"skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE}
 
@@ -132,8 +132,8 @@ class IntervalRegressor(OnlineRegressor):
         out = np.empty((len(centre), 2))
         source = self._source(X, core, learning=False)
         for start, stop in source.blocks():
-            wide = half_widths(table, source, start, stop, core.rule.drift) + noise
-            out[start:stop, 0], out[start:stop, 1] = centre[start:stop] - wide, centre[start:stop] + wide
+            half = half_widths(table, source, start, stop, core.rule.drift)
+            out[start:stop, 0], out[start:stop, 1] = interval(centre[start:stop], half, noise)
         return out
 
     def learn_predict_interval(
@@ -147,8 +147,8 @@ class IntervalRegressor(OnlineRegressor):
 
         found = self._pass(X, y, None, watch=note, sample_weight=sample_weight)
         told = self._tidied(found)
-        wide = np.concatenate(halves) + self._core.rule.reach
-        return told, told - wide, told + wide
+        low, high = interval(told, np.concatenate(halves), self._core.rule.reach)
+        return told, low, high
 
     # -- what was learned --------------------------------------------------------------------------------------
 

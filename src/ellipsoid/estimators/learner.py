@@ -268,6 +268,10 @@ class Learner:
         """Index of the label that scores predict; ties go to the smallest."""
         return int(scores[0] > 0.0) if len(self.labels) == 2 else int(scores.argmax())
 
+    def answer(self, code: int) -> Any:
+        """What a prepared call has predicted, by the index of its label."""
+        return self.labels.values[code]
+
     def run(
         self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS,
         rule: Any = None,

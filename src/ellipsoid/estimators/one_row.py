@@ -28,10 +28,9 @@ class _Prepared:
 
     def __init__(self, learner: Any, rows: Dense | CSR) -> None:
         self.index = learner.labels.index
-        self.values = learner.labels.values
         ledger = np.zeros((1, 1), dtype=np.int64)
         self.code = ledger[0]
-        task = learner.task(ledger, PLAIN, np.zeros((1, len(self.values)), dtype=np.uint8))
+        task = learner.task(ledger, PLAIN, np.zeros((1, len(learner.labels.values)), dtype=np.uint8))
         table, work = learner.table, learner.work
         self.learn_args = (learner.rule, task, table.rep, rows, learner.tally, work, 0, 1, NO_WEIGHTS)
         self.learn = entry(learner.loop, *self.learn_args)

@@ -65,7 +65,8 @@ def read_committee(
     )
     council.tally[:] = arrays["tally"]
     for member in members:
-        same = member.classes_.tolist() == members[0].classes_.tolist() and member.t_ == council.rounds
+        # Not the same number of rows: each has made its own passes in ``fit``.
+        same = member.classes_.tolist() == members[0].classes_.tolist()
         if not same or member.n_features_in_ != members[0].n_features_in_:
             raise ValueError("the members of its committee have not learned the same rows")
     model._keep(council)

@@ -252,7 +252,7 @@ class Scaled(Wrapper):
             core = learner._core
             code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
             if code >= 0:
-                return fast.values[code]
+                return core.answer(code)
         if isinstance(x, dict):
             known = self._met(x)
             row, columns = self._named(known)

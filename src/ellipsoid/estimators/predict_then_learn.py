@@ -27,22 +27,32 @@ Witness = Callable[[Any, NDArray[np.float64], Codes], Any]
 
 
 class ShownRows:
-    """Rows that are about to be learned, and shown thereafter: as many as were learned."""
+    """Rows that are about to be learned, and shown thereafter: as many as were learned, and each of them once."""
 
     def __init__(self, witness: Witness) -> None:
         self.witness = witness
+        self.waiting: tuple[Any, int, NDArray[np.float64], Any] | None = None
 
-    def expect(self, learner: Any, scores: NDArray[np.float64], codes: Codes) -> None:
+    def expect(self, learner: Any, scores: NDArray[np.float64], codes: Any) -> None:
         """Their scores will stand in the columns, the indices of their labels do."""
-        self.rows = learner, learner.rounds, scores, codes
+        self.waiting = learner, learner.rounds, scores, codes
 
     def settle(self) -> None:
-        """Show them."""
-        learner, seen, scores, codes = self.rows
-        count = learner.rounds - seen
-        without_interrupts(
-            lambda: self.witness(learner, np.ascontiguousarray(scores[:, :count].T), codes[:count].copy())
-        )
+        """Show them, unless they were shown: whoever finds a call broken off may ask for it again."""
+        without_interrupts(self._show)
+
+    def _show(self) -> None:
+        if self.waiting is None:
+            return
+        learner, seen, scores, codes = self.waiting
+        if count := learner.rounds - seen:
+            self.witness(learner, np.ascontiguousarray(scores[:, :count].T), codes[:count].copy())
+        self.waiting = None
+
+
+def settled(witness: Any) -> Any:
+    """A witness that can be told before the rows are learned where their scores will stand."""
+    return witness if hasattr(witness, "expect") else ShownRows(witness)
 
 
 class WatchedBlock(NamedTuple):
@@ -94,7 +104,7 @@ class WatchedBlock(NamedTuple):
         if learner.witness is None:
             self.run(begin, end)
             return
-        witness = learner.witness if hasattr(learner.witness, "expect") else ShownRows(learner.witness)
+        witness = settled(learner.witness)
         scores = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.scores, ::step][:, begin:end]
         witness.expect(learner, scores, self.ledger[CODES, step - 1 :: step][begin:end])
         try:

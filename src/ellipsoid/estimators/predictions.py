@@ -35,7 +35,7 @@ class Predictions:
             code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
             if code < 0:
                 raise ValueError(flaw_message(0, -1 - code))
-            return fast.values[code]
+            return core.answer(code)
         row = self._one_row(x)[0]
         if core.multilabel:
             return self.predict(row)[0]

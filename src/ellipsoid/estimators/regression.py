@@ -1,6 +1,5 @@
 """One scikit-learn shell for learners of numbers: that of the classifiers, with numbers in the place of labels."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,9 @@ from .early_stopping import HeldOut
 from .examples import are_named, rows_of
 from .expansion import ExpansionLearner
 from .inputs import RowSource, check_memory, flaw_message
-from .interruption import without_interrupts
 from .learner import NO_LABELS, Learner
 from .parameters import comparator_rows
-from .predict_then_learn import WatchedBlock, Witness, in_turn
+from .predict_then_learn import WatchedBlock, in_turn, settled
 from .predictions import FLOAT64, Predictions
 
 # Numbers that are larger than this could overflow a sum of squares.
@@ -51,6 +49,8 @@ def numbers_of(y: Any, rows: int) -> Floats:
     refuse_masked(y, "y")
     try:
         values = np.asarray(y)
+        if values.dtype.kind in "cmM":
+            raise ValueError(f"{values.dtype} is no type of real numbers")
         values = column_or_1d(values, warn=True) if values.ndim == 2 and values.shape[1] == 1 else values
         values = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -91,6 +91,10 @@ class NumberLearner(Learner):
         """There are no labels to choose from."""
         return 0
 
+    def answer(self, code: int) -> float:
+        """What a prepared call has predicted."""
+        return float(self.work[SCORES, 0])
+
     def scores_before(self, source: RowSource, row: int) -> Floats:
         """What is predicted of one row."""
         found: Floats = self.decision(source.only(row))[0]
@@ -114,23 +118,16 @@ class NumberLearner(Learner):
                 if predictions is None:
                     self.run(source.rows(start, stop), values.view(np.int64)[np.newaxis], PLAIN, 0, stop - start)
                     continue
-                block, before = self._watched(source, shown, start, stop, values), self.rounds
+                block, shows = self._watched(source, shown, start, stop, values), settled(self.witness)
                 told = block.ledger.view(np.float64)[FORETOLD:, :: 2 if block.pairs else 1]
+                shows.expect(self, told, values)
                 try:
                     block.run(0, stop - start)
                 finally:
-                    if witness is not None:
-                        without_interrupts(partial(self._show, witness, told, values, before))
+                    shows.settle()
                 predictions[start:stop] = told[0]
         finally:
             self.witness = witness
-
-    def _show(self, witness: Witness, told: Floats, values: Floats, before: int) -> None:
-        """Show what was predicted of the rows that were learned."""
-        learned = self.rounds - before
-        if learned:
-            numbers: Any = values[:learned]
-            witness(self, np.ascontiguousarray(told[:, :learned].T), numbers)
 
     def _watched(
         self, source: RowSource, shown: RowSource | None, start: int, stop: int, values: Floats
@@ -296,7 +293,7 @@ class OnlineRegressor(OnlineClassifier):
         code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
         if code < 0:
             raise ValueError(flaw_message(0, -1 - code))
-        return float(core.work[SCORES, 0])
+        return core.answer(code)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination, R squared."""

@@ -23,5 +23,12 @@ def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: flo
     square = np.maximum(0.0, np.einsum("ni,ij,nj->n", wide, table.B, wide))
     lengths2 = (wide**2).sum(axis=1)
     share, centre = 8.0 * SPACING * (wide.shape[1] + 4.0), float(np.linalg.norm(table.weights(1, 0)))
-    spread = np.sqrt(square + share * lengths2 * np.trace(table.B))
-    return np.asarray(spread + (drift + share * centre) * np.sqrt(lengths2))
+    lengths = np.sqrt(lengths2)
+    spread = (np.sqrt(square + share * lengths2 * np.trace(table.B)) + drift * lengths) * (1.0 + 1e-12)
+    return np.asarray(spread + share * centre * lengths)
+
+
+def interval(told: Floats, half: Floats, noise: float) -> tuple[Floats, Floats]:
+    """The ends of the intervals around what is told, rounded outwards."""
+    wide = (half + noise) * (1.0 + 8.0 * SPACING) + 8.0 * SPACING * np.abs(told)
+    return told - wide, told + wide

@@ -12,6 +12,12 @@ from . import persist
 from .learned_attributes import missing
 
 
+def seed_of(model: Any) -> Any:
+    """The seed of a model, or else of the learner in it, of several of the first."""
+    inner = getattr(model, "learner", None) or next(iter(getattr(model, "learners", None) or ()), None)
+    return model.random_state if model.random_state is not None or inner is None else seed_of(inner)
+
+
 class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """An estimator whose ``learner_``, a clone of ``learner``, does the learning."""
 

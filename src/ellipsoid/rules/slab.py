@@ -167,8 +167,8 @@ def refuted(rule, state, rounds):
 
 
 @helper()
-def cut_slab(rule, task, rep, t, centre, size, length, rounds):  # noqa: PLR0913 (all that is known of a row)
-    """Let the ellipsoid know what row t says; True if it changed."""
+def cut_slab(rule, task, rep, t, centre, size, length, half, rounds):  # noqa: PLR0913 (all that is known of a row)
+    """Let the ellipsoid know what row t says; True if it changed. ``half`` is how far a truth in it may be off."""
     state, dim = rep.state, rep.state[DIM]
     if rule.policy == FREEZE and state[EMPTY_COUNT] > 0.0:
         return False
@@ -176,7 +176,9 @@ def cut_slab(rule, task, rep, t, centre, size, length, rounds):  # noqa: PLR0913
     rounding = 8.0 * SPACING * (dim + 4.0)
     low, high, sign = ends(task, rule, t, centre, rounding * size * length)
     g = sqrt(max(0.0, square) + rounding * length * length * trace)
-    if low > g or high < -g:
+    # Within ``half``, a truth that has moved lies in an ellipsoid and a ball; the ellipsoid around both is larger.
+    if low > half or high < -half:
+        state[OUTSIDE] += 1.0
         refuted(rule, state, rounds)
         return False
     if not square > FLAT * length * length * trace:
@@ -214,26 +216,23 @@ def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):  # no
         size, length = sqrt(size), sqrt(length)
         only = task.mode == PAIRED and t % 2 == 0
         square, trace = measured(rep)
-        half = sqrt(max(0.0, square) + 8.0 * SPACING * (x.shape[0] + 4.0) * length * length * trace)
-        # What a score is rounded by is not known of the truth either.
-        half += rule.drift * length + 8.0 * SPACING * (x.shape[0] + 4.0) * size * length
+        rounding = 8.0 * SPACING * (x.shape[0] + 4.0)
+        half = (sqrt(max(0.0, square) + rounding * length * length * trace) + rule.drift * length) * (1.0 + 1e-12)
         if task.mode == WATCHED or only:
             task.ledger[ASIDE, t] = winner(task, work[SCORES])
             if task.ledger.shape[0] > FORETOLD:
                 task.ledger.view(np.float64)[FORETOLD, t] = centre
             if task.ledger.shape[0] > FORETOLD + 1:
-                task.ledger.view(np.float64)[FORETOLD + 1, t] = half
+                # What a score is rounded by is not known of the truth either.
+                task.ledger.view(np.float64)[FORETOLD + 1, t] = half + rounding * size * length
         if only:
             continue
         margin = margin_of(task, t, work[SCORES])
         if margin <= 0.0:
             tally[MISTAKES] += 1.0
-        if -margin > half * (1.0 + 1e-12) + 8.0 * SPACING * (abs(centre) + abs(margin) + rule.reach):
-            # Of a number: further off than the noise and the width together.
-            state[OUTSIDE] += 1.0
         state[ASKED] += 1.0
         make_room(rep.P, rule.drift, state[DIM])
-        if margin <= rule.margin and cut_slab(rule, task, rep, t, centre, size, length, tally[ROUNDS]):
+        if margin <= rule.margin and cut_slab(rule, task, rep, t, centre, size, length, half, tally[ROUNDS]):
             tally[UPDATES] += 1.0
             tally[STEPS] += 1.0
             tally[RADIUS2] = tally[HEAVY] = max(tally[RADIUS2], length * length)
