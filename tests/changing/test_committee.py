@@ -285,3 +285,13 @@ def test_scikit_learn_finds_nothing(monkeypatch):
     )
     assert {r["check_name"]: r["exception"] for r in results if r["status"] not in ("passed", "xfail")} == {}
     assert len(results) > 40
+
+
+@pytest.mark.interpreted
+def test_what_fit_has_learned_can_be_saved_and_is_the_same_for_a_seed(tmp_path):
+    X, y = drifting(40)
+    models = [Committee([PassiveAggressive(C=0.1, random_state=0), MIRA(random_state=1)]).fit(X, y) for _ in range(2)]
+    assert known(models[0]) == known(models[1])
+    models[0].save(tmp_path / "model")
+    again = load(tmp_path / "model").partial_fit(X, y)
+    assert known(again) == known(models[1].partial_fit(X, y))

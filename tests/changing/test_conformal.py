@@ -240,3 +240,33 @@ def test_sets_follow_a_learner_that_forgets():
     X, y = drifting(200)
     model = Conformal(AROW(drift=0.01), window=40).partial_fit(X, y)
     assert model.certificates()[1].name == "least cost of a moving classifier"
+
+
+def test_a_seeded_learner_makes_the_same_sets_after_fit():
+    X, y = drifting(60)
+    one, other = (Conformal(MIRA(random_state=3), window=7).fit(X, y) for _ in range(2))
+    assert one.conformity_.numbers.tolist() == other.conformity_.numbers.tolist()
+    assert one.conformity_.recent.tolist() == other.conformity_.recent.tolist()
+
+
+def test_rows_that_were_learned_are_judged_once_though_the_showing_was_broken_off(monkeypatch):
+    """An interrupt just behind the loop: the sets have seen what the learner has learned."""
+    from ellipsoid.estimators.predict_then_learn import ShownRows
+
+    X, y = drifting(60)
+    model, whole = (Conformal(MIRA(), window=7).partial_fit(X[:30], y[:30]) for _ in range(2))
+    settle, calls = ShownRows.settle, []
+
+    def interrupted(self):
+        calls.append(None)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        settle(self)
+
+    monkeypatch.setattr(ShownRows, "settle", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[30:], y[30:])
+    whole.partial_fit(X[30:], y[30:])
+    assert len(calls) > 2
+    assert model.t_ == 60
+    assert model.conformity_.numbers.tolist() == whole.conformity_.numbers.tolist()

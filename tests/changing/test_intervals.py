@@ -259,3 +259,20 @@ def test_a_million_rows_leave_an_ellipsoid(drift):
     assert model.version_space_.contains(np.r_[0.0, truth][None]).all()
     assert model.infeasible_ == 0
     assert model._core.table.numbers[7] == 0.0
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("seed", range(20))
+def test_a_number_outside_its_interval_is_a_proof(seed):
+    """Also where the truth moves: the ellipsoid after a move is larger than what intervals are made of."""
+    rng = np.random.default_rng(seed)
+    rows = rng.normal(size=(12, 2))
+    y = rows @ rng.normal(size=2) + rng.normal(size=12)
+    model = IntervalRegressor(noise=0.5, drift=0.4, radius=3.0, fit_intercept=False)
+    outside = 0
+    for row, number in zip(rows, y, strict=True):
+        _, low, high = model.learn_predict_interval(row[np.newaxis], [number])
+        outside += int(not low[0] <= number <= high[0])
+        certificate = model.certificates()[0]
+        assert outside <= model.infeasible_
+        assert certificate.observed <= certificate.bound

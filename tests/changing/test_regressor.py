@@ -254,3 +254,21 @@ def test_the_steps_are_those_of_scikit_learn_without_an_intercept():
     for start in range(0, 200, 50):
         theirs.partial_fit(rows[start : start + 50], y[start : start + 50])
     assert ours.coef_ == pytest.approx(theirs.coef_, abs=1e-9)
+
+
+@pytest.mark.interpreted
+def test_single_examples_behind_a_scaler_are_predicted_as_numbers():
+    rows, y = stream(20)
+    named = [{f"f{j}": value for j, value in enumerate(row)} for row in rows]
+    model = Scaled(PassiveAggressiveRegressor())
+    for x, number in zip(named, y.tolist(), strict=True):
+        model.learn_one(x, number)
+    for x, row in zip(named, rows, strict=True):
+        assert model.predict_one(x) == model.predict(row[np.newaxis])[0]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("y", [[1.0 + 1.0j], np.array(["2001-02-03"], dtype="datetime64[D]"), np.array([3], "m8[s]")])
+def test_what_is_no_real_number_is_refused(y):
+    with pytest.raises(ValueError, match="no type of real numbers"):
+        PassiveAggressiveRegressor().partial_fit([[1.0]], y)

@@ -111,6 +111,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         own = weight[order] if len(weight) else weight
         self._learn_rows(trial, _safe_indexing(X_, order), labels[order], council.members[0].classes_, own)
         council.mixture, council.tally = trial.mixture, trial.tally
+        council.ahead[:] = [member.t_ - council.rounds for member in council.members]
         self._keep(council)
         return self
 

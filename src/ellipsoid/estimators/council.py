@@ -95,6 +95,8 @@ class Council:
     def __init__(self, members: list[Any], mixture: Mixture, votes: bool) -> None:
         self.members, self.mixture, self.votes = members, mixture, votes
         self.tally = np.zeros(tallies.SIZE)
+        # Rows that a member has learned beyond those of the committee: in the passes of ``fit``.
+        self.ahead = np.zeros(len(members), dtype=np.int64)
         self.started: dict[str, Any] = {}
         self.plain = all(isinstance(member, OnlineClassifier) for member in members)
         self.risky = any(map(_may_fail, members))

@@ -21,6 +21,8 @@ def describe_committee(
         headers.append(header)
         arrays |= {f"{number}.{name}": array for name, array in parts.items()}
     arrays |= {f"committee_{name}": array.copy() for name, array in council.mixture.state().items()}
+    if council.ahead.any():
+        arrays["ahead"] = council.ahead.copy()
     own, started = params(model.get_params(deep=False)), params(council.started)
     header = {
         "class": "Committee",
@@ -64,9 +66,9 @@ def read_committee(
         {name.removeprefix("committee_"): array for name, array in arrays.items() if name.startswith("committee_")}
     )
     council.tally[:] = arrays["tally"]
-    for member in members:
-        # Not the same number of rows: each has made its own passes in ``fit``.
-        same = member.classes_.tolist() == members[0].classes_.tolist()
+    council.ahead[:] = arrays.get("ahead", 0)
+    for member, ahead in zip(members, council.ahead.tolist(), strict=True):
+        same = member.classes_.tolist() == members[0].classes_.tolist() and member.t_ == council.rounds + ahead
         if not same or member.n_features_in_ != members[0].n_features_in_:
             raise ValueError("the members of its committee have not learned the same rows")
     model._keep(council)

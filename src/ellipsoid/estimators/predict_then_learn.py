@@ -50,7 +50,7 @@ class ShownRows:
         self.waiting = None
 
 
-def settled(witness: Any) -> Any:
+def shown_rows(witness: Any) -> Any:
     """A witness that can be told before the rows are learned where their scores will stand."""
     return witness if hasattr(witness, "expect") else ShownRows(witness)
 
@@ -104,7 +104,7 @@ class WatchedBlock(NamedTuple):
         if learner.witness is None:
             self.run(begin, end)
             return
-        witness = settled(learner.witness)
+        witness = shown_rows(learner.witness)
         scores = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.scores, ::step][:, begin:end]
         witness.expect(learner, scores, self.ledger[CODES, step - 1 :: step][begin:end])
         try:

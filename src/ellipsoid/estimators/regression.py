@@ -27,7 +27,7 @@ from .expansion import ExpansionLearner
 from .inputs import RowSource, check_memory, flaw_message
 from .learner import NO_LABELS, Learner
 from .parameters import comparator_rows
-from .predict_then_learn import WatchedBlock, in_turn, settled
+from .predict_then_learn import WatchedBlock, in_turn, shown_rows
 from .predictions import FLOAT64, Predictions
 
 # Numbers that are larger than this could overflow a sum of squares.
@@ -118,7 +118,7 @@ class NumberLearner(Learner):
                 if predictions is None:
                     self.run(source.rows(start, stop), values.view(np.int64)[np.newaxis], PLAIN, 0, stop - start)
                     continue
-                block, shows = self._watched(source, shown, start, stop, values), settled(self.witness)
+                block, shows = self._watched(source, shown, start, stop, values), shown_rows(self.witness)
                 told = block.ledger.view(np.float64)[FORETOLD:, :: 2 if block.pairs else 1]
                 shows.expect(self, told, values)
                 try:
