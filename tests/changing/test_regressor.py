@@ -272,3 +272,21 @@ def test_single_examples_behind_a_scaler_are_predicted_as_numbers():
 def test_what_is_no_real_number_is_refused(y):
     with pytest.raises(ValueError, match="no type of real numbers"):
         PassiveAggressiveRegressor().partial_fit([[1.0]], y)
+
+
+@pytest.mark.data
+def test_half_hourly_demand_by_three_earlier_numbers(dataset):
+    demand = dataset("elec2").X[: 8000 + 48, 4]
+    lags, y = np.column_stack([demand[47:-1], demand[46:-2], demand[:-48]]), demand[48:]
+    told = PassiveAggressiveRegressor(C=1.0, tube=0.0).learn_predict(lags, y)
+    assert np.abs(told - y).mean() <= 0.0136
+
+
+def test_approval_polls_without_a_setting():
+    river = pytest.importorskip("river.datasets")
+    rows = list(river.TrumpApproval())
+    X = np.array([[x[name] for name in sorted(x)] for x, _ in rows])
+    y = np.array([number for _, number in rows])
+    for C in (0.01, 0.1, 1.0):
+        told = PassiveAggressiveRegressor(C=C, tube=0.0).learn_predict(X, y)
+        assert np.abs(told - y).mean() <= 0.21
