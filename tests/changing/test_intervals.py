@@ -276,3 +276,19 @@ def test_a_number_outside_its_interval_is_a_proof(seed):
         certificate = model.certificates()[0]
         assert outside <= model.infeasible_
         assert certificate.observed <= certificate.bound
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("size", [1e-140, 1e-150, 1e-160, 1e-200, 1e-300])
+def test_rows_whose_squares_vanish_prove_nothing_and_are_held(size):
+    """No function of norm 1 gives more than the length of a row, and every one less is still possible."""
+    rng = np.random.default_rng(0)
+    rows = size * rng.normal(size=(20, 3))
+    u = np.array([0.5, -0.5, 0.5])
+    model = IntervalRegressor(noise=0.0, fit_intercept=False)
+    _, low, high = model.learn_predict_interval(rows, rows @ u)
+    assert ((low <= rows @ u) & (rows @ u <= high)).all()
+    assert model.infeasible_ == 0
+    assert model.version_space_.contains(np.append(np.zeros(model.version_space_.dim - 3), u))
+    outside = model.partial_fit([[size, 0.0, 0.0]], [10.0 * size])
+    assert outside.infeasible_ == 1

@@ -24,8 +24,8 @@ COUNT, MEAN, SQUARE_SUM = range(3)
 # A deviation below this share of the mean is rounding: the feature is taken for constant.
 EQUAL = 1e-14
 
-# What a row may have in deviations of the rows before it, where the row itself is not refused.
-UNLIKELY = 1e100
+# What a row may have in deviations of the rows before it, where the row itself is not refused: as much as any row.
+UNLIKELY = 1e144
 
 
 @compiled

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ellipsoid.engine.rows import TINY
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.rules.slab import SPACING
 
@@ -21,10 +22,14 @@ def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: flo
     wide = np.zeros((stop - start, 1 + table.width))
     wide[:, 0], wide[:, 1 : 1 + dense.shape[1]] = source.constant, dense
     square = np.maximum(0.0, np.einsum("ni,ij,nj->n", wide, table.B, wide))
-    lengths2 = (wide**2).sum(axis=1)
+    largest = np.abs(wide).max(axis=1)
+    lengths = largest * np.sqrt(((wide / np.where(largest > 0.0, largest, 1.0)[:, np.newaxis]) ** 2).sum(axis=1))
     share, centre = 8.0 * SPACING * (wide.shape[1] + 4.0), float(np.linalg.norm(table.weights(1, 0)))
-    lengths = np.sqrt(lengths2)
-    spread = (np.sqrt(square + share * lengths2 * np.trace(table.B)) + drift * lengths) * (1.0 + 1e-12)
+    trace = float(np.trace(table.B))
+    spread = np.sqrt(square + share * lengths**2 * trace)
+    vanished = np.minimum(square, lengths**2) < TINY
+    spread[vanished] = np.sqrt(trace) * lengths[vanished]
+    spread = (spread + drift * lengths) * (1.0 + 1e-12)
     return np.asarray(spread + share * centre * lengths)
 
 

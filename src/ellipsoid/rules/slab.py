@@ -35,7 +35,7 @@ from ellipsoid.engine import compiled
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.native.memory import borrowed
 from ellipsoid.engine.protocol import SCORES, margin_of, score, winner
-from ellipsoid.engine.rows import CSR, Dense, count, flaw
+from ellipsoid.engine.rows import CSR, TINY, Dense, count, flaw
 from ellipsoid.engine.tally import HEAVY, MISTAKES, RADIUS2, ROUNDS, STEPS, UPDATES
 from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, ORDERED, PAIRED, WATCHED, Binary, Regression
 
@@ -129,6 +129,19 @@ def measured(rep):
 
 
 @helper()
+def length_of(x):
+    """|x|, also of numbers whose squares are not."""
+    largest, total = 0.0, 0.0
+    for j in range(x.shape[0]):
+        largest = max(largest, abs(x[j]))
+    if largest == 0.0:
+        return 0.0
+    for j in range(x.shape[0]):
+        total += (x[j] / largest) * (x[j] / largest)
+    return largest * sqrt(total)
+
+
+@helper()
 def shrink_between(rep, dim, lo, hi, g, sign):
     """The least ellipsoid around what lies between two planes; False where that is the one there is."""
     P, Px, W = rep.P, rep.Px, rep.base.W
@@ -181,7 +194,7 @@ def cut_slab(rule, task, rep, t, centre, size, length, half, rounds):  # noqa: P
         state[OUTSIDE] += 1.0
         refuted(rule, state, rounds)
         return False
-    if not square > FLAT * length * length * trace:
+    if min(square, length * length) < TINY or not square > FLAT * length * length * trace:
         return False
     lo, hi = max(-1.0, low / g), min(1.0, high / g)
     if not shrink_between(rep, dim, lo, hi, g, sign):
@@ -209,15 +222,14 @@ def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):  # no
             return i
         unpack_row(rows, t, x)
         score(rep, rows, t, 1, work[SCORES])
-        centre, size, length = work[SCORES, 0], 0.0, 0.0
-        for j in range(x.shape[0]):
-            size += W[0, j] * W[0, j]
-            length += x[j] * x[j]
-        size, length = sqrt(size), sqrt(length)
+        centre, size, length = work[SCORES, 0], length_of(W[0]), length_of(x)
         only = task.mode == PAIRED and t % 2 == 0
         square, trace = measured(rep)
         rounding = 8.0 * SPACING * (x.shape[0] + 4.0)
-        half = (sqrt(max(0.0, square) + rounding * length * length * trace) + rule.drift * length) * (1.0 + 1e-12)
+        half = sqrt(max(0.0, square) + rounding * length * length * trace)
+        if min(square, length * length) < TINY:
+            half = sqrt(trace) * length
+        half = (half + rule.drift * length) * (1.0 + 1e-12)
         if task.mode == WATCHED or only:
             task.ledger[ASIDE, t] = winner(task, work[SCORES])
             if task.ledger.shape[0] > FORETOLD:
