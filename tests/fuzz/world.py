@@ -264,7 +264,7 @@ class World(Refusals):
     def _comparators(self, seed):
         yield None
         core = self.learner._core
-        if "learners_" in dir(self.model):
+        if hasattr(self.model, "learners_"):
             yield from (0, 1, 60)
         if not hasattr(self.model, "coef_") or type(self.learner).__name__ == "IntervalRegressor":
             return

@@ -151,7 +151,11 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     @property
     def shape_(self) -> Any:
         """The matrix B, the constant feature (if any) first; one a class if there are more than two."""
-        shapes = [machine.shape() for machine in self._fitted("shape_").table.machines]
+        machines = self._fitted("shape_").table.machines
+        try:
+            shapes = [machine.shape() for machine in machines]
+        except ValueError as error:
+            raise AttributeError(str(error)) from error
         return shapes[0] if len(shapes) == 1 else np.array(shapes)
 
     def certified_gap(self, X: Any, y: ArrayLike) -> Any:
