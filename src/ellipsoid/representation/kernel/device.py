@@ -59,6 +59,13 @@ def cuda_arrays() -> Any:
     return cupy
 
 
+def arrays_on(device: str) -> Any:
+    """The array module of a device: NumPy, or CuPy for "cuda", and for "auto" where there is a GPU."""
+    if device not in ("cpu", "cuda", "auto"):
+        raise ValueError(f"device must be one of 'cpu', 'cuda', 'auto', got {device!r}")
+    return np if device == "cpu" or (device == "auto" and not cuda_present()) else cuda_arrays()
+
+
 def cuda_present() -> bool:
     """Is there a GPU, and what it takes to use it?"""
     try:
