@@ -102,8 +102,8 @@ def _report(results: Results) -> Report:
         lead=f"One pass of MIRA with the kernel (x·z)⁹ over {points[-1]:,} deformed digits{part}: test error and time.",
         verdicts=[
             f"After {points[-1]:,} digits{part}: {100 * errors[-1]:.2f} % of the test digits are wrong, after "
-            f"{seconds[-1]:,.0f} s on {device}. The paper's {WHOLE:,} are remembered with {PRINTED_ERROR} % after about "
-            f"{PRINTED_DAYS} days on one processor of its time.",
+            f"{seconds[-1]:,.0f} s on {device}. The paper's {WHOLE:,} are remembered with {PRINTED_ERROR} % after "
+            f"about {PRINTED_DAYS} days on one processor of its time.",
             f"An error of {100 * errors[-1]:.2f} % of {setting['test_rows']:,} digits has a standard deviation of "
             f"{spread:.2f} points.",
         ],
