@@ -17,7 +17,9 @@ class LostWorkers(RuntimeError):
 
 
 class Engine(Protocol):
-    """What a run asks of whoever runs its tasks."""
+    """What a run asks of whoever runs its tasks. ``folder``: where large models may be left for workers to read."""
+
+    folder: Any
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
         """Begin a task; what comes back stands for its result."""
@@ -58,6 +60,8 @@ class LocalTask:
 
 class InProcess:
     """Every task is run here, when its result is wanted."""
+
+    folder: Any = None
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
         """Note it."""

@@ -189,10 +189,10 @@ def stream(data: str | Dataset, *, rows: int | None = None, seed: int | None = N
     return (X, y) if rows is None else (X[:rows], y[:rows])
 
 
-def written(name: str) -> tuple[str, dict[str, int]]:
+def parts_of_name(name: str) -> tuple[str, dict[str, int]]:
     """The name of a data set and what is said of its stream behind it, as in ``sea:rows=20000:seed=3``.
 
-    >>> written("sea:rows=20000:seed=3"), written("digits")
+    >>> parts_of_name("sea:rows=20000:seed=3"), parts_of_name("digits")
     (('sea', {'rows': 20000, 'seed': 3}), ('digits', {}))
     """
     name, *settings = name.split(":")

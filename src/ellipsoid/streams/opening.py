@@ -25,7 +25,7 @@ from typing import Any
 from . import arrays
 from .arrays import ArrayRows
 from .blocks import SUFFIXES, Origin, stem
-from .datasets import DEFORMED, RECIPES, Dataset, load, names, stream, written
+from .datasets import DEFORMED, RECIPES, Dataset, load, names, parts_of_name, stream
 from .examples import Examples
 from .options import FORMATS, Options
 from .stream import Format, Stream
@@ -102,7 +102,7 @@ def _named(name: str, options: Options) -> Stream:
 
 
 def _dataset_named(text: str, options: Options) -> Stream:
-    name, said = written(text) if text.partition(":")[0] in names() else (text, {})
+    name, said = parts_of_name(text) if text.partition(":")[0] in names() else (text, {})
     if name == DEFORMED:
         return _deformed(stream(name, device=options.device, **said), options)
     if not said:
