@@ -78,7 +78,7 @@ class Dask:
         """Futures as they are done, well or badly."""
         from distributed import as_completed
 
-        yield from as_completed(futures)
+        yield from as_completed(futures, loop=self.client.loop)
 
     def forget(self) -> None:
         """Let workers drop what they hold, at once: results of a round that is over would fill their memory."""
@@ -103,7 +103,8 @@ class Dask:
             for name in names
         }
         while pending := [future for future in futures.values() if future.status == "pending"]:
-            wait(pending, timeout=None, return_when="FIRST_COMPLETED")
+            with self.client.as_current():
+                wait(pending, timeout=None, return_when="FIRST_COMPLETED")
         return {name: future.result() for name, future in futures.items() if future.status == "finished"}
 
     def close(self) -> None:
