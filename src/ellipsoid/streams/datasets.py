@@ -189,14 +189,14 @@ def stream(data: str | Dataset, *, rows: int | None = None, seed: int | None = N
     return (X, y) if rows is None else (X[:rows], y[:rows])
 
 
-def parts_of_name(name: str) -> tuple[str, dict[str, int]]:
+def parts_of_name(name: str) -> tuple[str, dict[str, Any]]:
     """The name of a data set and what is said of its stream behind it, as in ``sea:rows=20000:seed=3``.
 
     >>> parts_of_name("sea:rows=20000:seed=3"), parts_of_name("digits")
     (('sea', {'rows': 20000, 'seed': 3}), ('digits', {}))
     """
     name, *settings = name.split(":")
-    said: dict[str, int] = {}
+    said: dict[str, Any] = {}
     for setting in settings:
         key, _, value = setting.partition("=")
         if key not in ("rows", "seed") or not value.isdecimal():

@@ -25,8 +25,9 @@ from typing import Any
 from . import arrays
 from .arrays import ArrayRows
 from .blocks import SUFFIXES, Origin, stem
-from .datasets import DEFORMED, RECIPES, Dataset, load, names, parts_of_name, stream
+from .datasets import DEFORMED, Dataset, load, names, parts_of_name, stream
 from .examples import Examples
+from .made import RECIPES
 from .options import FORMATS, Options
 from .stream import Format, Stream
 
@@ -109,7 +110,8 @@ def _dataset_named(text: str, options: Options) -> Stream:
         return _dataset(load(name), options)
     _refuse_columns(name, options)
     test = None if name in RECIPES else load(name, seed=said.get("seed")).test
-    return Stream(name, ArrayRows(*stream(name, **said), "a data set"), options, test=test)
+    X, y = stream(name, **said)
+    return Stream(name, ArrayRows(X, y, "a data set"), options, test=test)
 
 
 def _deformed(digits: Any, options: Options) -> Stream:
