@@ -158,7 +158,7 @@ def left_in(folder):
 
 
 def test_a_large_model_is_left_in_a_file_for_the_workers(client, table, expected, tmp_path, monkeypatch):
-    monkeypatch.setattr(parcel, "LARGE", 0)
+    monkeypatch.setattr(parcel, "LARGE_MODEL", 0)
     written, wrap = [], parcel.wrap
     monkeypatch.setattr(engine_dask, "wrap", lambda *args: written.append(wrap(*args)) or written[-1])
     kept = tmp_path / "run.ckpt"

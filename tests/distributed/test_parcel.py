@@ -45,7 +45,7 @@ def test_processes_are_sent_a_file(tmp_path, monkeypatch):
     engine = Loky(1)
     engine.folder = tmp_path
     assert engine.send([1, 2], key="small") == [1, 2]
-    monkeypatch.setattr(parcel, "LARGE", 0)
+    monkeypatch.setattr(parcel, "LARGE_MODEL", 0)
     sent = engine.send([1, 2, 3], key="large")
     assert isinstance(sent, Parcel)
     assert engine.result(engine.submit(sum, sent, key="sum")) == 6

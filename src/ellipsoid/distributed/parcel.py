@@ -19,7 +19,7 @@ from typing import IO, Any
 from ellipsoid.streams.atomic import atomic_write
 
 # Bytes up to which a model travels inside its tasks.
-LARGE = 32 << 20
+LARGE_MODEL = 32 << 20
 
 _reading = threading.Lock()
 _last: dict[str, Any] = {}
@@ -66,10 +66,10 @@ class _Hashed:
 
 
 def is_large(value: Any) -> bool:
-    """Would a value make a task of more than `LARGE` bytes? Its arrays are not copied for the question."""
+    """Would a value make a task of more than `LARGE_MODEL` bytes? Its arrays are not copied for the question."""
     arrays: list[Any] = []
     rest = pickle.dumps(value, protocol=5, buffer_callback=arrays.append)
-    return len(rest) + sum(array.raw().nbytes for array in arrays) > LARGE
+    return len(rest) + sum(array.raw().nbytes for array in arrays) > LARGE_MODEL
 
 
 def wrap(value: Any, folder: Any, key: str) -> Parcel:
