@@ -136,7 +136,7 @@ def run(quick: bool, effort: Effort) -> Iterator[dict[str, Any]]:
     middle = {key: {what: median(each[what] for each in runs) for what in runs[0]} for key, runs in found.items()}
     shard = middle["one"]["wall"] / SHARDS
     setting = f"{rows:,} rows of svmlight text ({megabytes:.0f} MB), {SHARDS} shards, {shard:.2f} s a shard"
-    both = {"one": middle["one"]["wall"], "two": middle["two"]["wall"], "runs": found}
+    both = {"one": middle["one"]["wall"], "two": middle["two"]["wall"]}
     ratio = middle["two"]["wall"] / middle["one"]["wall"]
     yield figure(f"wall time, {name}", setting, ratio, "", Target(0.6, False), **both)
     cpu = middle["two"]["workers"] / median(loops)
