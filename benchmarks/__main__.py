@@ -27,6 +27,7 @@ GROUPS = (
     "streams",
     "streams_large",
     "service",
+    "distributed",
 )
 
 

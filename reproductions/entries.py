@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import crammer2003, momma2010, momma2010_exact, momma2010_small, shalev2006, yang2009
+from . import crammer2003, loosli2007, momma2010, momma2010_exact, momma2010_small, shalev2006, yang2009
 from .entry import Entry
 
 ENTRIES: tuple[Entry, ...] = (
@@ -12,6 +12,7 @@ ENTRIES: tuple[Entry, ...] = (
     *momma2010_exact.ENTRIES,
     *momma2010_small.ENTRIES,
     *momma2010.ENTRIES,
+    *loosli2007.ENTRIES,
 )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from ellipsoid.evaluate.compare import Protocol
+    from ellipsoid.evaluate.prequential import Progress
     from ellipsoid.streams.datasets import Dataset
 
     from .report import Report
@@ -58,7 +59,11 @@ class Missing(NamedTuple):
 
 @dataclass(frozen=True)
 class Entry:
-    """A table or figure of a paper. ``missing`` names the sets of the paper that this library cannot get at all."""
+    """A table or figure of a paper. ``missing`` names the sets of the paper that this library cannot get at all.
+
+    ``measure``: a run that no comparison makes; told whether it is quick, and whom to tell how far it is, it returns
+    the records of its experiments and of their times. ``experiments`` then only says what they look like.
+    """
 
     name: str
     title: str
@@ -67,3 +72,4 @@ class Entry:
     report: Callable[[Results], Report]
     quick: Quick = QUICK
     missing: tuple[Missing, ...] = ()
+    measure: Callable[[bool, Progress | None], tuple[list[dict[str, Any]], list[dict[str, Any]]]] | None = None

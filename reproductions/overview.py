@@ -16,7 +16,7 @@ from .results import FILE, Results
 
 LEAD = """# Reproductions
 
-The tables and figures of four papers, computed again. What a paper printed stands beside what this library measures,
+The tables and figures of five papers, computed again. What a paper printed stands beside what this library measures,
 as mean and standard deviation in brackets, with a verdict in words; `ellipsoid reproduce NAME` runs one of them. This
 page is generated from the raw results of every order in the folder `reproductions`, see
 [the command](command-line.md#reproducing-the-papers).

@@ -42,11 +42,16 @@ def reproduce(
     called with rows done and rows in all.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    ready, missing = _ready(entry, quick)
-    total = sum(part.rows for part in ready)
-    done = 0
     records: list[dict[str, Any]] = []
     times: list[dict[str, Any]] = []
+    ready: list[_Ready] = []
+    missing: list[tuple[str, str]] = []
+    if entry.measure is None:
+        ready, missing = _ready(entry, quick)
+    else:
+        records, times = entry.measure(quick, progress)
+    total = sum(part.rows for part in ready)
+    done = 0
     for part in ready:
         experiment = part.experiment
         found = compare(

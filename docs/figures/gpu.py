@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from style import BLUE, ORANGE, save, use
 
-import ellipsoid
-from ellipsoid.streams.deformed import SIDE, DeformedDigits
+from ellipsoid import datasets
+from ellipsoid.streams.deformed import SIDE
 
 RESULTS = Path(__file__).parent.parent.parent / "benchmarks" / "results" / "gpu.json"
 
@@ -33,8 +33,7 @@ def curves():
 
 
 def digits():
-    X, y = ellipsoid.datasets.load("mnist").train
-    rows, _ = DeformedDigits(X, y, rows=60_100).rows(60_000, 60_100)
+    rows, _ = datasets.stream("mnist-deformed", rows=60_100).rows(60_000, 60_100)
     sheet = rows.reshape(5, 20, SIDE, SIDE).transpose(0, 2, 1, 3).reshape(5 * SIDE, 20 * SIDE)
     figure = plt.figure(figsize=(20 * SIDE / 100, 5 * SIDE / 100))
     axes = figure.add_axes((0, 0, 1, 1))

@@ -81,7 +81,7 @@ def test_learning_over_shards_saves_and_resumes(halves, tmp_path):
     told = run(*words, "--rounds", "3", "--resume", kept)
     assert told.exit_code == 0, told.output
     assert load(saved).rounds_ == 3
-    assert run("predict", names[0], "--model", saved).exit_code == 0
+    assert run("predict", saved, names[0]).exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
+from ellipsoid import Perceptron, datasets
+from ellipsoid.evaluate.prequential import prequential
+from ellipsoid.representation.kernel import device
 from ellipsoid.streams import deformed
 from ellipsoid.streams.deformed import DeformedDigits
+from ellipsoid.streams.opening import open_stream
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, size=(50, deformed.PIXELS)).astype(np.uint8)
@@ -77,3 +81,63 @@ def test_a_device_makes_the_same_rows_to_rounding(where):
 def test_bad_numbers_are_refused(bad):
     with pytest.raises(ValueError, match="must be a"):
         DeformedDigits(IMAGES, LABELS, **bad)
+
+
+@pytest.fixture
+def few_digits(monkeypatch):
+    """A data set of 50 digits in the place of MNIST."""
+    found = datasets.Dataset("mnist", X_train=IMAGES, y_train=LABELS, X_test=IMAGES[:7], y_test=LABELS[:7])
+    monkeypatch.setattr(datasets, "load", lambda name: found)
+
+
+@pytest.mark.usefixtures("few_digits")
+class TestByName:
+    def test_it_is_a_stream_like_any_other(self):
+        digits = datasets.stream("mnist-deformed", rows=130, seed=4)
+        whole, labels = DeformedDigits(IMAGES, LABELS, rows=130, seed=4).rows(0, 130)
+        for found in (open_stream(digits), open_stream("mnist-deformed:rows=130:seed=4")):
+            assert (found.n_rows, found.n_features, found.lies_in_memory) == (130, 784, False)
+            assert found.classes.tolist() == np.unique(LABELS).tolist()
+            assert len(found.test[1]) == 7
+            X, y = found.in_memory().arrays()
+            assert np.array_equal(X, whole)
+            assert np.array_equal(y, labels)
+        skipped = open_stream("mnist-deformed:rows=130:seed=4", skip=100, chunk_rows=9)
+        assert skipped.n_rows == 30
+        assert np.array_equal(np.concatenate([chunk.X for chunk in skipped]), whole[100:])
+
+    @pytest.mark.interpreted
+    def test_it_can_be_learned_test_then_train(self):
+        digits = datasets.stream("mnist-deformed", rows=60)
+        assert prequential(Perceptron(), digits, classes=range(10)).rows == 60
+
+    def test_it_has_a_million_rows_where_nobody_says(self):
+        assert open_stream("mnist-deformed").n_rows == 1_000_000
+
+    def test_rows_are_made_where_they_are_wanted(self, monkeypatch):
+        monkeypatch.setattr(device, "cuda_arrays", lambda: np)
+        assert datasets.stream("mnist-deformed", device="cuda").arrays is np
+        assert open_stream("mnist-deformed", device="auto").n_rows == 1_000_000
+        with pytest.raises(ValueError, match="device must be one of 'cpu', 'cuda', 'auto', got 'gpu'"):
+            datasets.stream("mnist-deformed", device="gpu")
+
+
+def test_what_is_no_such_stream_is_said():
+    with pytest.raises(ValueError, match="only 'mnist-deformed' is made on one"):
+        datasets.stream("sea", device="cpu")
+    with pytest.raises(ValueError, match="too long to be loaded"):
+        datasets.load("mnist-deformed")
+    with pytest.raises(ValueError, match="a whole number, got 'rows=many'"):
+        open_stream("sea:rows=many")
+    with pytest.raises(ValueError, match="no data set 'lake:rows=5'"):
+        open_stream("lake:rows=5")
+
+
+def test_a_name_can_say_how_many_rows_and_from_which_seed():
+    X, y = datasets.stream("abrupt", rows=70, seed=5)
+    found = open_stream("abrupt:rows=70:seed=5").arrays()
+    assert np.array_equal(found[0], X)
+    assert np.array_equal(found[1], y)
+    board = open_stream("chess-board:rows=30:seed=2")
+    assert board.n_rows == 30
+    assert np.array_equal(board.test[0], datasets.load("chess-board", seed=2).X_test)

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from ellipsoid import MIRA, distributed
+from ellipsoid.distributed import engine_dask, parcel
 from ellipsoid.distributed.engine_dask import Dask
+from ellipsoid.distributed.parcel import is_large
 from ellipsoid.distributed.progress import RunProgress
 
 from .cluster import kill_after, local_client, worker_pids
@@ -129,15 +131,18 @@ def test_three_workers_and_a_soak_of_kills_give_one_digest(table, monkeypatch):
         )
 
 
-@pytest.mark.slow
-def test_dask_ml_learns_blocks_one_after_another(digits):
-    wrappers = pytest.importorskip("dask_ml.wrappers")
-    import dask.array
+def test_an_address_is_as_good_as_a_client(client, table, expected, monkeypatch):
+    """Nobody else's client may be found: there is none in a process that was given an address."""
+    from contextvars import ContextVar
 
-    X, y = (dask.array.from_array(part, chunks=(300, *part.shape[1:])) for part in digits)
-    model = wrappers.Incremental(MIRA()).fit(X, y, classes=list(range(10)))
-    alone = MIRA().partial_fit(*digits, classes=list(range(10)))
-    assert np.array_equal(model.estimator_.coef_, alone.coef_)
+    from distributed import client as clients
+
+    monkeypatch.setattr(clients, "_global_clients", {})
+    monkeypatch.setattr(clients, "_current_client", ContextVar("none", default=None))
+    address = client.scheduler.address
+    assert digest(distributed.fit(LEARNER, table, client=address, **SHARED)) == expected
+    found = distributed.predict(distributed.fit(LEARNER, table, client="here", **SHARED), table[0], client=address)
+    assert len(found) == 900
 
 
 def test_a_client_is_an_engine(client):
@@ -146,3 +151,49 @@ def test_a_client_is_an_engine(client):
     total = engine.submit(sum, value, key="sum-of-a-test")
     assert [engine.result(done) for done in engine.as_done([total])] == [3]
     engine.forget()
+
+
+def left_in(folder):
+    return [path.name for path in folder.iterdir() if path.name.endswith(".parcel")]
+
+
+def test_a_large_model_is_left_in_a_file_for_the_workers(client, table, expected, tmp_path, monkeypatch):
+    monkeypatch.setattr(parcel, "LARGE_MODEL", 0)
+    written, wrap = [], parcel.wrap
+    monkeypatch.setattr(engine_dask, "wrap", lambda *args: written.append(wrap(*args)) or written[-1])
+    kept = tmp_path / "run.ckpt"
+    assert digest(distributed.fit(LEARNER, table, client=client, checkpoint=kept, **SHARED)) == expected
+    # The model that code is tried with, and that of each round.
+    assert len(written) == 1 + SHARED["rounds"]
+    assert left_in(tmp_path) == []
+    short = {**SHARED, "shards": 2, "rounds": 1, "classes": range(10)}
+    with pytest.warns(UserWarning, match="no checkpoint"):
+        distributed.fit(LEARNER, table[:1], client=client, **short)
+    monkeypatch.setattr(engine_dask, "can_read", lambda path: False)
+    with pytest.warns(UserWarning, match="not every worker sees the folder"):
+        distributed.fit(LEARNER, table[:1], client=client, checkpoint=kept, **short)
+
+
+@pytest.mark.slow
+def test_a_wide_model_travels_by_file(client, tmp_path):
+    """Weights of 2^22 features and their averages, 67 MB."""
+    width, rng = 1 << 22, np.random.default_rng(0)
+    lines = (
+        f"{label} " + " ".join(f"{place}:1" for place in np.sort(rng.choice(width, 12, replace=False))) + "\n"
+        for label in rng.integers(0, 2, 120)
+    )
+    path = tmp_path / "wide.svm"
+    path.write_text("".join(lines))
+    told = {
+        "shards": 3,
+        "rounds": 2,
+        "block_bytes": 1 << 12,
+        "n_features": width,
+        "zero_based": True,
+        "classes": [0, 1],
+    }
+    expected = distributed.fit(LEARNER, str(path), client="here", **told)
+    assert is_large(expected)
+    kept = tmp_path / "run.ckpt"
+    assert digest(distributed.fit(LEARNER, str(path), client=client, checkpoint=kept, **told)) == digest(expected)
+    assert left_in(tmp_path) == []

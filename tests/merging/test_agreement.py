@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from ellipsoid import (
     AROW,
     CELLIP,
     MIRA,
     NHERD,
+    ROMMA,
     Calibrated,
     OnlineEllipsoidalSVC,
     PassiveAggressive,
@@ -41,7 +43,13 @@ REFUSED = {
         lambda: [fitted(MIRA()), MIRA().partial_fit(X, np.eye(2, dtype=int)[y])], "same labels",
     ),
     "width": (lambda: [fitted(MIRA()), fitted(MIRA(), X[:, :3])], "same number of features"),
-    "kernel": (lambda: [fitted(MIRA(kernel="rbf")), fitted(MIRA(kernel="rbf"))], "models with a kernel"),
+    "budget": (lambda: [fitted(MIRA(kernel="rbf", budget=3))] * 2, "a budget has given patterns up"),
+    "votes": (lambda: [fitted(Perceptron(kernel="rbf", average="vote"))] * 2, "vote are not mixed"),
+    "a scale": (lambda: [fitted(ROMMA(kernel="rbf"))] * 2, "ROMMA rescales"),
+    "covariance": (lambda: [fitted(AROW(kernel="rbf"))] * 2, "AROW models with a kernel"),
+    "kinds of patterns": (
+        lambda: [fitted(MIRA(kernel="rbf")), fitted(MIRA(kernel="rbf"), sp.csr_matrix(X))], "dense rows, the other",
+    ),
     "version space": (lambda: [fitted(CELLIP()), fitted(CELLIP())], "replay the rows that cut"),
     "no proof": (lambda: [fitted(NHERD()), fitted(NHERD())], "NHERD models cannot be merged"),
     "no dual": (lambda: [fitted(OnlineEllipsoidalSVC()), fitted(OnlineEllipsoidalSVC())], "share of the rows"),

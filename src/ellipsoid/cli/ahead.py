@@ -26,7 +26,10 @@ def compile_ahead(model: Any, path: str, options: dict[str, Any]) -> None:
     from ellipsoid.engine.native.compile_server import compile_server
 
     learner = getattr(model, "learner", model)
-    parameters = {key: value for key, value in learner.get_params(deep=False).items() if _plain(value)}
+    # The loop is the CPU's wherever kernel values are made.
+    parameters = {
+        key: value for key, value in learner.get_params(deep=False).items() if _plain(value) and key != "device"
+    }
     told = {key: value for key, value in options.items() if value is not None and _plain(value)}
     path = os.path.abspath(path)
     compile_server.ahead_of = "ellipsoid.streams."

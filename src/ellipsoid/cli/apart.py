@@ -8,7 +8,15 @@ from typing import Any
 import click
 
 # Options of a run over one stream that say nothing of shards.
-ALONE = {"epochs": 1, "shuffle": False, "save_every": None, "plot": None, "curve": False, "weights": None}
+ALONE = {
+    "epochs": 1,
+    "shuffle": False,
+    "save_every": None,
+    "plot": None,
+    "curve": False,
+    "weights": None,
+    "device": None,
+}
 
 
 def apart_options(command: Callable[..., Any]) -> Callable[..., Any]:

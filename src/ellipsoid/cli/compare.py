@@ -8,6 +8,9 @@ from typing import Any
 
 import click
 
+from .device import device_option, place_some
+from .reading import in_options
+
 
 @click.command(name="compare")
 @click.argument("data")
@@ -30,6 +33,7 @@ import click
     help="Share of the rows, the last ones, kept for testing where the data has no test part.",
 )  # fmt: skip
 @click.option("--label", metavar="COLUMN", help="The label's column of a table, or member of JSON lines.")
+@device_option
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes to share the work.")
 @click.option(
     "--output", type=click.Path(file_okay=False, path_type=Path),
@@ -37,6 +41,7 @@ import click
     help="Folder for curves.png, report.html and results.json.",
 )  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Write the files, print nothing.")
+@in_options
 def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
     """Run several learners over DATA, row by row in the same order, and show how they did.
 
@@ -52,8 +57,9 @@ def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
     from .terminal import progress_bar, show_table
 
     need_matplotlib()
-    source = open_stream(data, label=options["label"]).in_memory()
+    source = open_stream(data, label=options["label"], device=options["device"] or "cpu").in_memory()
     models = _models(options["models"], source.arrays()[1])
+    place_some(models, options["device"])
     protocol = Protocol(
         passes=options["passes"],
         seeds=_seeds(options["seed"], options["shuffles"]),

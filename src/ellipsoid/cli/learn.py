@@ -9,9 +9,10 @@ import click
 
 from .ahead import compile_ahead
 from .apart import apart_options, is_apart, learn_apart
+from .device import device_option, place
 from .reading import KEPT, Inputs, keeping_names, named_set, reading_options, with_kept
 from .startup import import_libraries
-from .summary import parameter_of, show
+from .summary import parameter_of, show, support_patterns
 
 
 @click.command(name="learn")
@@ -42,6 +43,7 @@ from .summary import parameter_of, show
 @click.option("--resume", type=click.Path(exists=True, dir_okay=False), help="Go on with the model in this file.")
 @click.option("--test-then-train", "curve", is_flag=True, help="Show the error of the predictions on the way.")
 @click.option("--validate", metavar="DATA", help="Show the error on these rows after learning.")
+@device_option
 @click.option("--progress", is_flag=True, help="Say on stderr how far it is, also where that is no terminal.")
 @apart_options
 def command(**options: Any) -> None:
@@ -69,6 +71,7 @@ def command(**options: Any) -> None:
         learn_apart(options)
         return
     model, record = _model(options)
+    place(model, options["device"])
     _check_task(model, options["task"])
     run = _Run(model, options, _position(options, record), every)
     compile_ahead(model, options["data"][0], run.inputs.options)
@@ -223,7 +226,9 @@ class _Run:
                     position.advance(len(y))
                     position.errors = before + recorder.errors
                     if tick is not None:
-                        tick(position.rows, position.errors, self.inputs.done())
+                        tick(
+                            position.rows, position.errors, self.inputs.done(position.row), support_patterns(self.model)
+                        )
                     if self._due(saved):
                         self.save()
                         saved = self._now()

@@ -8,6 +8,7 @@ from typing import IO, Any
 
 import click
 
+from .device import device_option, place
 from .reading import Inputs, keeping_names, named_set, reading_options, with_kept
 from .startup import import_libraries
 
@@ -18,6 +19,7 @@ from .startup import import_libraries
 @click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the labels to this file, not to stdout.")
 @reading_options
 @click.option("--weights", metavar="COLUMN", help="A column of weights, which is no feature.")
+@device_option
 @click.option("--no-label", is_flag=True, help="DATA has no labels: every column of a table is a feature.")
 def command(model: str, data: tuple[str, ...], output: str | None, no_label: bool, **options: Any) -> None:
     """Label every row of DATA by the saved MODEL, one label per line, as the rows are read.
@@ -32,6 +34,7 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
     from ellipsoid.streams.atomic import atomic_write
 
     learner, content = open_model(model)
+    place(learner, options["device"])
     record = content.header["stream"]
     kept = Position([], []) if record is None else Position.read(record)
     dataset = named_set(data)

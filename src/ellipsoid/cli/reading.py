@@ -22,13 +22,17 @@ IN_OPTIONS = {
     "without classes=": "without --classes",
     "pass classes=": "give --classes",
     "classes=[": "--classes [",
+    'device="cuda"': "--device cuda",
+    'device="cpu"': "--device cpu",
+    'precision="single"': "--param precision=single",
+    "budget=None": "--param budget=none",
     "grow_features=True": "a model learned with --param grow_features=true",
 }
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """The options of every command that reads streams, in which its errors speak."""
-    command = _speaking(command)
+    command = in_options(command)
     for option in reversed(
         (
             click.option("--format", metavar="NAME",
@@ -51,16 +55,18 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _speaking(command: Callable[..., Any]) -> Callable[..., Any]:
+def in_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command, with errors that advise options where the library advises arguments."""
+
     @wraps(command)
     def spoken(*args: Any, **options: Any) -> Any:
         try:
             return command(*args, **options)
-        except ValueError as error:
+        except (ValueError, MemoryError) as error:
             sentence = str(error)
             for argument, option in IN_OPTIONS.items():
                 sentence = sentence.replace(argument, option)
-            raise ValueError(sentence) from error
+            raise (ValueError if isinstance(error, ValueError) else MemoryError)(sentence) from error
 
     return spoken
 
@@ -73,7 +79,7 @@ def stream_options(options: dict[str, Any]) -> dict[str, Any]:
     """The keywords of ``open_stream`` that the options stand for."""
     given = {
         name: options[name]
-        for name in ("format", "label", "weights", "header", "bits", "missing")
+        for name in ("format", "label", "weights", "header", "bits", "missing", "device")
         if options.get(name) is not None
     }
     if options.get("keep_names"):
@@ -182,10 +188,10 @@ class Inputs:
                 )
             )
 
-    def done(self) -> tuple[int, int | None]:
-        """Bytes read and bytes in all, None where nobody knows."""
+    def done(self, rows: int) -> tuple[int, int | None]:
+        """Bytes read and bytes in all, or rows and rows in all of what is no file; None where nobody knows."""
         if self.reader is None or self.reader.bytes_total is None:
-            return 0, None
+            return rows, None if self.reader is None or len(self.names) > 1 else self.reader.n_rows
         return self._behind + self.reader.bytes_read, _sizes(self.names)
 
 

@@ -14,6 +14,12 @@ def parameter_of(model: Any, name: str) -> Any:
     return getattr(model, "learner", model).get_params(deep=False).get(name)
 
 
+def support_patterns(model: Any) -> int | None:
+    """How many patterns a kernel model has so far; None of any other."""
+    core = getattr(getattr(model, "learner_", model), "_core", None)
+    return getattr(getattr(core, "table", None), "used", None)
+
+
 def error_on(model: Any, chunks: Any) -> tuple[int, int]:
     """Wrongly labelled rows, and rows, of a stream."""
     from ellipsoid.evaluate.prequential import wrong_rows

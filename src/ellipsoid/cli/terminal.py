@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from time import monotonic
 
 COMPILING = "compiling, once on this machine"
 
@@ -63,12 +64,13 @@ def some(things: Sequence[str], most: int = 12) -> str:
     return ", ".join(things[:most]) + (f", … ({len(things):,} in all)" if len(things) > most else "")
 
 
-Tick = Callable[[int, int, tuple[int, int | None]], None]
+Tick = Callable[[int, int, tuple[int, int | None], int | None], None]
 
 
 @contextmanager
 def stream_progress(description: str, *, lines: bool = False) -> Iterator[Tick | None]:
-    """Progress over a stream, on stderr: given rows, errors so far, and bytes done and in all (None: unknown).
+    """Progress over a stream, on stderr: given rows, errors so far, what is done and what there is in all (None:
+    unknown), and the support patterns of a kernel learner. It tells rows a second, of those after the first ones.
 
     A bar on a terminal; elsewhere nothing, or a line each time that the rows have doubled if ``lines``.
     """
@@ -82,24 +84,44 @@ def stream_progress(description: str, *, lines: bool = False) -> Iterator[Tick |
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=None, told="")
         _tell_of_compiling(lambda: bar.update(task, told=COMPILING))
-        yield lambda rows, errors, done: bar.update(task, completed=done[0], total=done[1], told=_told(rows, errors))
+        speed = _Speed()
+
+        def tick(rows: int, errors: int, done: tuple[int, int | None], patterns: int | None = None) -> None:
+            bar.update(task, completed=done[0], total=done[1], told=_told(rows, errors, speed.at(rows), patterns))
+
+        yield tick
+
+
+class _Speed:
+    """Rows a second since the first call, which comes when everything is compiled."""
+
+    begun: tuple[int, float] | None = None
+
+    def at(self, rows: int) -> float | None:
+        now = monotonic()
+        if self.begun is None:
+            self.begun = rows, now
+        return (rows - self.begun[0]) / (now - self.begun[1]) if rows > self.begun[0] and now > self.begun[1] else None
 
 
 def _doubling(description: str) -> Tick:
-    due = 1024
+    due, speed = 1024, _Speed()
 
-    def tick(rows: int, errors: int, done: tuple[int, int | None]) -> None:
+    def tick(rows: int, errors: int, done: tuple[int, int | None], patterns: int | None = None) -> None:
         nonlocal due
+        rate = speed.at(rows)
         if rows >= due:
-            print(f"{description}: {_told(rows, errors)}", file=sys.stderr, flush=True)
+            print(f"{description}: {_told(rows, errors, rate, patterns)}", file=sys.stderr, flush=True)
             while due <= rows:
                 due *= 2
 
     return tick
 
 
-def _told(rows: int, errors: int) -> str:
-    return f"{rows:,} rows, {100 * errors / rows:.2f} % wrong"
+def _told(rows: int, errors: int, rate: float | None, patterns: int | None) -> str:
+    told = f"{rows:,} rows, {100 * errors / rows:.2f} % wrong"
+    told += "" if patterns is None else f", {patterns:,} support patterns"
+    return told + ("" if rate is None else f", {rate:,.0f} rows/s")
 
 
 def show_table(

@@ -17,7 +17,9 @@ class LostWorkers(RuntimeError):
 
 
 class Engine(Protocol):
-    """What a run asks of whoever runs its tasks."""
+    """What a run asks of whoever runs its tasks. ``folder``: where large models may be left for workers to read."""
+
+    folder: Any
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
         """Begin a task; what comes back stands for its result."""
@@ -59,6 +61,8 @@ class LocalTask:
 class InProcess:
     """Every task is run here, when its result is wanted."""
 
+    folder: Any = None
+
     def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
         """Note it."""
         return LocalTask(function, args)
@@ -87,11 +91,15 @@ class InProcess:
 
 
 def engine_of(client: Any, workers: int | None = None) -> Engine:
-    """The engine for a Dask client, the word "here", or None: the current client of Dask, else processes here."""
-    if isinstance(client, str):
-        if client != "here":
-            raise ValueError(f"client must be a Dask client, None or 'here', got {client!r}")
+    """The engine for a Dask client or the address of a scheduler, the word "here", or None: the current client of Dask,
+    else processes here.
+    """
+    if isinstance(client, str) and client == "here":
         return InProcess()
+    if isinstance(client, str) and "://" not in client:
+        raise ValueError(
+            f"client must be a Dask client, an address such as tcp://head:8786, 'here' or None, got {client!r}"
+        )
     if client is None and workers is None:
         client = _current_client()
     if client is None:

@@ -1,7 +1,7 @@
 """The workers of a Dask cluster: native futures, no scattered data, no collective communication.
 
 Arguments travel inside the tasks, so that the scheduler can run any task again, whoever has died: scattered data would
-die with their worker.
+die with their worker. A large model travels as a file, where the run has a folder for it that all workers see.
 """
 
 from __future__ import annotations
@@ -11,10 +11,13 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from .engine import LostWorkers, need_dask
+from .parcel import Parcel, can_read, is_large, with_parcels, wrap
 
 
 class Dask:
     """An engine around a client, which stays open."""
+
+    folder: Any = None
 
     def __init__(self, client: Any) -> None:
         need_dask()
@@ -23,9 +26,12 @@ class Dask:
         self._own = isinstance(client, str)
         self.client = Client(client, set_as_default=False) if self._own else client
         self._held: list[Any] = []
+        self._parcels: list[Parcel] = []
+        self._told = False
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
         """Hand a task to the scheduler."""
+        function, args = with_parcels(function, args)
         with warnings.catch_warnings():
             # The model is meant to be in the task: from there the scheduler sends it again after a loss.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
@@ -34,8 +40,24 @@ class Dask:
         return future
 
     def send(self, value: Any, key: str) -> Any:
-        """A task that returns it: the scheduler has it in the task, and can send it on whoever dies."""
+        """A task that returns it: the scheduler has it in the task, and can send it on whoever dies. A large one is
+        left in the folder, if all workers see it there.
+        """
+        if is_large(value) and self.folder is not None:
+            parcel = wrap(value, self.folder, key)
+            self._parcels.append(parcel)
+            if all(self.everywhere(can_read, parcel.path).values()):
+                return parcel
+            self._tell(f"not every worker sees the folder {self.folder} of the checkpoint")
+        elif is_large(value):
+            self._tell("the run has no checkpoint, in whose folder it could be left for them")
         return self.submit(hold, value, key=key)
+
+    def _tell(self, why: str) -> None:
+        """Say once why a large model takes the slow way."""
+        if not self._told:
+            self._told = True
+            warnings.warn(f"a model of more than 32 MB is sent to workers through the scheduler: {why}", stacklevel=2)
 
     def result(self, future: Any) -> Any:
         """Wait for a result."""
@@ -56,18 +78,22 @@ class Dask:
         """Futures as they are done, well or badly."""
         from distributed import as_completed
 
-        yield from as_completed(futures)
+        yield from as_completed(futures, loop=self.client.loop)
 
     def forget(self) -> None:
         """Let workers drop what they hold, at once: results of a round that is over would fill their memory."""
         held, self._held = self._held, []
         for future in held:
             future.release()
+        parcels, self._parcels = self._parcels, []
+        for parcel in parcels:
+            parcel.discard()
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
         """Ask every worker that is there now, by a task each; one that dies on it is not asked again."""
         from distributed import wait
 
+        function, args = with_parcels(function, args)
         names = list(self.client.scheduler_info(n_workers=-1)["workers"])
         if not names:
             self.client.wait_for_workers(1, timeout=60)
@@ -77,7 +103,8 @@ class Dask:
             for name in names
         }
         while pending := [future for future in futures.values() if future.status == "pending"]:
-            wait(pending, timeout=None, return_when="FIRST_COMPLETED")
+            with self.client.as_current():
+                wait(pending, timeout=None, return_when="FIRST_COMPLETED")
         return {name: future.result() for name, future in futures.items() if future.status == "finished"}
 
     def close(self) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .engine import LostWorkers
+from .parcel import Parcel, is_large, with_parcels, wrap
 
 
 class Joined(NamedTuple):
@@ -19,11 +21,14 @@ class Joined(NamedTuple):
 class Loky:
     """An engine of ``workers`` processes; by default as many as this process may use processors."""
 
+    folder: Any = None
+
     def __init__(self, workers: int | None = None) -> None:
         usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         self.workers = usable if workers is None else workers
         if self.workers < 1:
             raise ValueError(f"there must be a worker at least, got {workers}")
+        self._parcels: list[Parcel] = []
 
     def _executor(self) -> Any:
         from joblib.externals.loky import get_reusable_executor
@@ -35,11 +40,16 @@ class Loky:
         """Hand a task to a process, unless it waits for others."""
         if any(self._stands_for(arg) for arg in args):
             return Joined(function, args)
+        function, args = with_parcels(function, args)
         return self._executor().submit(function, *args)
 
     def send(self, value: Any, key: str) -> Any:
-        """It travels with every task."""
-        return value
+        """It travels with every task, a large one as a file."""
+        if not is_large(value):
+            return value
+        parcel = wrap(value, self.folder or tempfile.gettempdir(), key)
+        self._parcels.append(parcel)
+        return parcel
 
     @staticmethod
     def _stands_for(arg: Any) -> bool:
@@ -70,10 +80,14 @@ class Loky:
         return self._below(future.args[0]) if isinstance(future, Joined) else future
 
     def forget(self) -> None:
-        """Results lie here, and go with who asked for them."""
+        """Results lie here, and go with who asked for them; files do not."""
+        parcels, self._parcels = self._parcels, []
+        for parcel in parcels:
+            parcel.discard()
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
         """All processes are like one another."""
+        function, args = with_parcels(function, args)
         return {"a process of this machine": self._executor().submit(function, *args).result()}
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -124,6 +125,8 @@ class ShardedRun:
 
     def fit(self, wishes: Wishes) -> Any:
         """Survey, rounds, and the model."""
+        if wishes.checkpoint is not None:
+            self.engine.folder = Path(wishes.checkpoint).absolute().parent
         way = way_to_merge(self.learner, wishes.merge)
         rounds = wishes.rounds or (1 if adds_up(self.learner) else USUAL_ROUNDS)
         self.prepare(wishes.classes, wishes.n_features)

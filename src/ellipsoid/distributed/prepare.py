@@ -6,6 +6,7 @@ import warnings
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
@@ -108,7 +109,8 @@ def _columns(plan: Plan, reading: BlockReading) -> Any:
 
 def warm_workers(engine: Any, start: Any, block: Any, reading: BlockReading) -> None:
     """Let every worker compile, or load, what it will run, before shards are sent: it looks like a hang otherwise."""
-    engine.everywhere(try_out, start, block, reading)
+    engine.everywhere(try_out, engine.send(start, key=f"try-{uuid4().hex[:8]}"), block, reading)
+    engine.forget()
 
 
 def try_out(start: Any, block: Any, reading: BlockReading) -> bool:

@@ -119,6 +119,11 @@ class KernelTable(Table):
         self.numbers[MARGIN_WEIGHT] /= 2.0
         self._bind()
 
+    @property
+    def used(self) -> int:
+        """Number of support patterns."""
+        return int(self.numbers[CUTS])
+
     def patterns(self) -> Floats:
         """Support patterns as rows, without the constant feature."""
         return self.arrays["SV"][: int(self.numbers[CUTS]), 1 : 1 + self.width].copy()

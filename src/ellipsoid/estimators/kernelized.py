@@ -153,7 +153,8 @@ class KernelClassifier(KernelParameters, InterceptParameters, OnlineClassifier):
             raise ValueError("a kernel model has no coordinates to compare with; comparator must be None")
         if core.budget is not None:
             return []  # each pattern that is given up changes the hypothesis in a way that no bound counts
-        return self._bounds(core, core.table.weights(core.scores, 0))
+        found = self._bounds(core, core.table.weights(core.scores, 0))
+        return found if core.mixed is None else core.mixed.tell(found, core.tally)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -96,7 +96,7 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
         stream = open_stream(stream, dicts="keep", chunk_rows=chunk_size)
     n_rows = stream.n_rows
     numbers = is_regressor(model)
-    if n_rows is not None and not numbers:  # what is no label is refused before anything is learned
+    if stream.lies_in_memory and not numbers:  # what is no label is refused before anything is learned
         label_array(stream.arrays()[1])
     if window is None:
         window = 1000 if n_rows is None else min(max(100, n_rows // 20), 10_000)

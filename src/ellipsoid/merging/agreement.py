@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.estimators.expansion import ExpansionLearner
-from ellipsoid.estimators.kernelized import KernelClassifier
+from ellipsoid.representation.kernel.expansion import ExpansionTable
 
 # Parameters of `fit` that leave no trace in what was learned.
 PASSING = {
@@ -36,11 +36,26 @@ def check_kind(model: Any) -> None:
     core = model._core
     kernel = getattr(core, "started", {}).get("kernel", "linear")
     linear = isinstance(kernel, str) and kernel == "linear"
-    if isinstance(core, ExpansionLearner) or (isinstance(model, KernelClassifier) and not linear) or not linear:
+    if isinstance(core, ExpansionLearner):
+        _check_expansion(name, core)
+    elif not linear:
         raise ValueError(
-            "models with a kernel cannot be merged: the result would hold the support patterns of all of them; "
-            "approximate the kernel by features, by sklearn.kernel_approximation, say"
+            f"{name} models with a kernel cannot be merged: their covariances are kept over patterns of their own; "
+            "Perceptron, PassiveAggressive and MIRA with a kernel can be"
         )
+
+
+def _check_expansion(name: str, core: Any) -> None:
+    """Refuse a kernel expansion whose coefficients cannot be mixed."""
+    if type(core.table) is ExpansionTable and core.kernel[0] != "precomputed" and not core.vote:
+        return
+    why = (
+        "a budget has given patterns up" if core.budget is not None
+        else "hypotheses that vote are not mixed" if core.vote
+        else "columns of a given kernel matrix are rows of one stream" if core.kernel[0] == "precomputed"
+        else f"a {name} rescales or goes on changing its coefficients"
+    )  # fmt: skip
+    raise ValueError(f"this {name} with a kernel cannot be merged: {why}")
 
 
 def check_agreement(models: list[Any]) -> None:
@@ -63,6 +78,9 @@ def check_agreement(models: list[Any]) -> None:
         named = [None if each is None else list(each) for each in names]
         if one.features != other.features or named[0] != named[1]:
             raise ValueError(f"models 1 and {number} know their features by different names, or in another order")
+        kinds = [getattr(getattr(each.table, "patterns", None), "sparse", None) for each in (one, other)]
+        if kinds[0] != kinds[1]:
+            raise ValueError(f"of models 1 and {number} one has learned dense rows, the other sparse ones")
         if one.width != other.width:
             raise ValueError(
                 f"models must have the same number of features; model 1 has {one.width}, model {number} {other.width}; "

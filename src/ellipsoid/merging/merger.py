@@ -9,8 +9,9 @@ import numpy as np
 from ellipsoid.engine import tally as tallies
 from ellipsoid.estimators.ellipsoid_classifier import CopiesLearner
 from ellipsoid.estimators.ellipsoidal import EllipsoidLearner
+from ellipsoid.estimators.expansion import ExpansionLearner
 
-from . import copies, gaussian, sums, tables
+from . import copies, expansions, gaussian, sums, tables
 from .agreement import check_agreement, check_kind, check_scalers
 from .parts import Part, add_two, in_pairs
 
@@ -22,8 +23,9 @@ def merge(models: Sequence[Any], *, weights: str = "uniform", start: Any = None)
 
     The hypotheses are mixed in the space in which the learner adds up examples, so that its certificates go on holding,
     with sums weighted as the models are; AROW and the second-order Perceptron add up what they know, exactly. Models
-    must be of one class, with the same parameters, labels, and features; those with a kernel, and those that no way is
-    known for, are refused. The result learns on, is saved and merged again like any other model.
+    must be of one class, with the same parameters, labels, and features; those that no way is known for are refused. A
+    mixture of kernel models holds the support patterns of all. The result learns on, is saved and merged again like any
+    other model.
 
     Parameters
     ----------
@@ -62,6 +64,9 @@ def merge(models: Sequence[Any], *, weights: str = "uniform", start: Any = None)
     check_agreement(models if start is None else [start, *models])
     if len(models) == 1:
         return deepcopy(models[0])
+    if isinstance(models[0]._core, ExpansionLearner):
+        alike = expansions.same_patterns(models if start is None else [start, *models])
+        start, models = (None, alike) if start is None else (alike[0], alike[1:])
     parts = [contribution(model, start) for model in models]
     shares = coefficients([model._core for model in models], None if start is None else start._core, weights)
     weighted = [part if share == 1.0 else part.times(share) for part, share in zip(parts, shares, strict=True)]
@@ -113,6 +118,8 @@ def _ways(core: Any) -> tuple[Any, Any]:
     """How a learner of this kind gives what it contributes, and takes what all have contributed."""
     if isinstance(core, CopiesLearner):
         return copies.take_copies, copies.put_copies
+    if isinstance(core, ExpansionLearner):
+        return expansions.take_expansions, expansions.put_expansions
     if isinstance(core, EllipsoidLearner):
         return gaussian.take_gaussian, gaussian.put_gaussian
     return tables.take_tables, tables.put_tables

@@ -2,7 +2,7 @@
 
 1. embedded, always there offline: ``digits`` (scikit-learn's 8 x 8 digits, values and order as they are),
    ``chess-board`` (drawn from a seed; Crammer & Singer, JMLR 2003, experiments), and the streams that `made` draws
-   from a seed, which change at known rows;
+   from a seed, which change at known rows; ``mnist-deformed``, a stream of any length, needs MNIST's digits;
 2. the folder named by the environment variable ``ELLIPSOID_DATA``, which brings its own reader, a file
    ``load.py`` with ``load(name)`` (a dict of arrays) and ``names()``. **That file is executed**: point the
    variable only to a folder you trust;
@@ -93,10 +93,11 @@ OPENML = {
 }
 
 EMBEDDED = ("digits", "chess-board", *RECIPES)
+DEFORMED, DEFORMED_ROWS = "mnist-deformed", 1_000_000
 
 
 def names() -> dict[str, str]:
-    """Every name that `load` takes, with the place it would come from.
+    """Every name that `load` or `stream` takes, with the place it would come from.
 
     >>> names()["digits"]
     'embedded'
@@ -107,7 +108,7 @@ def names() -> dict[str, str]:
         places.setdefault(name, "ELLIPSOID_DATA")
     for name in OPENML:
         places.setdefault(name, "OpenML (fetched on first use)")
-    return places
+    return places | {DEFORMED: "made from mnist (a stream)"}
 
 
 def load(name: str, *, seed: int | None = None) -> Dataset:
@@ -125,6 +126,8 @@ def load(name: str, *, seed: int | None = None) -> Dataset:
         return _chess_board(0 if seed is None else seed)
     if name in RECIPES:
         return Dataset(name, **draw(name, None, 0 if seed is None else seed)._asdict())
+    if name == DEFORMED:
+        raise ValueError(f"{DEFORMED!r} is too long to be loaded; datasets.stream gives its rows block by block")
     if seed is not None:
         drawn = ", ".join(["'chess-board'", *RECIPES])
         raise ValueError(f"seed must be left out for {name!r}: only {drawn} are drawn at random")
@@ -154,12 +157,16 @@ class Changing(tuple[Any, Any]):
     changes: Any
 
 
-def stream(data: str | Dataset, *, rows: int | None = None, seed: int | None = None) -> Pair:
+def stream(data: str | Dataset, *, rows: int | None = None, seed: int | None = None, device: str | None = None) -> Any:
     """The rows to learn from as one stream ``X, y``: the training part where the set is split
     (`Dataset.test` has the rest), otherwise every row; ``rows`` are the first of them.
 
     A stream that `made` draws, such as ``"sea"``, has as many rows as are asked for, drawn from ``seed`` (default 0),
     and knows its ``changes``.
+
+    ``"mnist-deformed"`` may be longer than memory (default: a million rows): its rows come in blocks, as an iterable of
+    pairs ``X, y`` that `open_stream`, `prequential` and the others take. They are made on ``device``, "cpu" (the
+    default), "cuda" or "auto", from the seed and their number alone; ``test`` has MNIST's own test digits.
 
     >>> X, y = stream("chess-board")
     >>> len(y)
@@ -167,6 +174,10 @@ def stream(data: str | Dataset, *, rows: int | None = None, seed: int | None = N
     >>> stream("abrupt", rows=12_000).changes
     array([ 5000, 10000])
     """
+    if isinstance(data, str) and data == DEFORMED:
+        return _deformed(DEFORMED_ROWS if rows is None else rows, 0 if seed is None else seed, device or "cpu")
+    if device is not None:
+        raise ValueError(f"device must be left out for {data!r}: only {DEFORMED!r} is made on one")
     if isinstance(data, str) and data in RECIPES:
         drawn = draw(data, rows, 0 if seed is None else seed)
         made = Changing((drawn.X, drawn.y))
@@ -176,6 +187,31 @@ def stream(data: str | Dataset, *, rows: int | None = None, seed: int | None = N
     if rows is not None and not 0 < rows <= len(y):
         raise ValueError(f"rows must be from 1 to {len(y)}, as many as there are, got {rows!r}")
     return (X, y) if rows is None else (X[:rows], y[:rows])
+
+
+def parts_of_name(name: str) -> tuple[str, dict[str, Any]]:
+    """The name of a data set and what is said of its stream behind it, as in ``sea:rows=20000:seed=3``.
+
+    >>> parts_of_name("sea:rows=20000:seed=3"), parts_of_name("digits")
+    (('sea', {'rows': 20000, 'seed': 3}), ('digits', {}))
+    """
+    name, *settings = name.split(":")
+    said: dict[str, Any] = {}
+    for setting in settings:
+        key, _, value = setting.partition("=")
+        if key not in ("rows", "seed") or not value.isdecimal():
+            raise ValueError(f"behind a data set's name stands rows=N or seed=N, a whole number, got {setting!r}")
+        said[key] = int(value)
+    return name, said
+
+
+def _deformed(rows: int, seed: int, device: str) -> Any:
+    from ellipsoid.representation.kernel.device import arrays_on
+
+    from .deformed import DeformedDigits
+
+    digits = load("mnist")
+    return DeformedDigits(*digits.train, rows=rows, seed=seed, arrays=arrays_on(device), test=digits.test)
 
 
 def plain_labels(y: Any) -> Any:

@@ -137,20 +137,34 @@ class DeformedDigits:
     """The stream: an iterable of pairs ``X, y`` of whole-number labels and pixels from 0 to 255.
 
     ``arrays`` is NumPy or CuPy: where the rows are made. They are handed out as NumPy's in either case. ``unit`` makes
-    rows of length one, as kernels like them.
+    rows of length one, as kernels like them. ``test`` are other digits, not deformed, to test on.
     """
 
+    n_features: int | None = PIXELS
+    description = "digits, deformed from the second 60,000 on"
+
     def __init__(
-        self, images: Any, labels: Any, *, rows: int, seed: int = 0, unit: bool = False, arrays: Any = np
-    ) -> None:
+        self, images: Any, labels: Any, *, rows: int, seed: int = 0, unit: bool = False, arrays: Any = np,
+        test: tuple[Any, Any] | None = None,
+    ) -> None:  # fmt: skip
         if not isinstance(rows, int | np.integer) or rows < 1:
             raise ValueError(f"rows must be a positive whole number, got {rows!r}")
         if not isinstance(seed, int | np.integer) or seed < 0:
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}")
         self.labels, self.n_rows, self.seed = np.asarray(labels), int(rows), int(seed)
         self.unit, self.arrays = unit, arrays
+        self.test = None if test is None else (self._scaled(np, np.asarray(test[0], dtype=np.float64)), test[1])
         self.images = arrays.asarray(images, dtype=np.float64)
         self.waves = arrays.asarray(smoothing_waves())
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The labels."""
+        return np.unique(self.labels)
+
+    def pairs(self) -> Iterator[tuple[Any, ...]]:
+        """Rows and labels, as every format of a stream gives them."""
+        return iter(self)
 
     def __iter__(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
         """Blocks of rows in turn; the next ones are made while one is learned."""
@@ -181,9 +195,11 @@ class DeformedDigits:
             entry(_bend, *args)(*args)
         else:
             out = bend_on(arrays, self.images, arrays.asarray(picks), affine, self.waves, amplitudes)
-        if self.unit:
-            out /= arrays.sqrt((out * out).sum(axis=1, keepdims=True))
+        out = self._scaled(arrays, out)
         return out if arrays is np else out.get(), self.labels[picks].astype(np.int64)
+
+    def _scaled(self, arrays: Any, rows: Any) -> Any:
+        return rows / arrays.sqrt((rows * rows).sum(axis=1, keepdims=True)) if self.unit else rows
 
     def digits(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
         """Which digit each row is made of."""

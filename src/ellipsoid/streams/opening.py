@@ -6,7 +6,8 @@ a path                                by its name: ``.svm .libsvm .svmlight .txt
                                       ``.jsonl .ndjson``, ``.parquet .pq``, ``.arrow .feather .ipc``,
                                       ``.npy``, ``.npz``; text of these may be compressed
                                       (``.gz .bz2 .xz .zst``); other names as ``"-"``
-the name of a data set, a `Dataset`   its training part; ``test`` has the other
+the name of a data set, a `Dataset`   its training part; ``test`` has the other; behind the name may stand how
+                                      many rows, and the seed of what is drawn: ``sea:rows=20000:seed=3``
 a pair ``(X, y)`` of arrays           as it is
 any other iterable                    examples ``(x, y)``, with dicts or rows, or chunks ``(X, y)``
 a `Stream` that is open               itself
@@ -24,8 +25,9 @@ from typing import Any
 from . import arrays
 from .arrays import ArrayRows
 from .blocks import SUFFIXES, Origin, stem
-from .datasets import Dataset, load, names
+from .datasets import DEFORMED, Dataset, load, names, parts_of_name, stream
 from .examples import Examples
+from .made import RECIPES
 from .options import FORMATS, Options
 from .stream import Format, Stream
 
@@ -77,6 +79,10 @@ def open_stream(source: Any, **options: Any) -> Stream:
         _refuse_columns("arrays", asked)
         return Stream("arrays", ArrayRows(*source), asked)
     if isinstance(source, Iterable):
+        from .deformed import DeformedDigits
+
+        if isinstance(source, DeformedDigits):
+            return _deformed(source, asked)
         return Stream("stream", Examples(source, asked), asked)
     raise TypeError(
         "a stream must be a path, '-', an open binary file, a data set or its name, a pair (X, y), or an iterable of "
@@ -91,9 +97,26 @@ def _named(name: str, options: Options) -> Stream:
     format = options.format or SUFFIX.get(Path(stem(path.name)).suffix)
     if not path.exists():
         if format is None and not path.suffix:
-            return _dataset(load(name), options)
+            return _dataset_named(name, options)
         raise FileNotFoundError(f"no file {name!r}, and no data set of that name (there are {', '.join(names())})")
     return _bytes(Origin(path), options, format)
+
+
+def _dataset_named(text: str, options: Options) -> Stream:
+    name, said = parts_of_name(text) if text.partition(":")[0] in names() else (text, {})
+    if name == DEFORMED:
+        return _deformed(stream(name, device=options.device, **said), options)
+    if not said:
+        return _dataset(load(name), options)
+    _refuse_columns(name, options)
+    test = None if name in RECIPES else load(name, seed=said.get("seed")).test
+    X, y = stream(name, **said)
+    return Stream(name, ArrayRows(X, y, "a data set"), options, test=test)
+
+
+def _deformed(digits: Any, options: Options) -> Stream:
+    _refuse_columns(DEFORMED, options)
+    return Stream(DEFORMED, digits, options, test=digits.test)
 
 
 def _dataset(data: Dataset, options: Options) -> Stream:

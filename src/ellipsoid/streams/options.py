@@ -38,6 +38,8 @@ class Options:
         whether the features of svmlight text count from 0; None: the first block tells;
     ``missing``
         what to do with an empty cell, or None: ``"error"`` or ``"zero"`` (no value, no one-hot column);
+    ``device``
+        where the rows of ``mnist-deformed`` are made, as for `datasets.stream`; other streams are read;
     ``skip``
         rows to leave out at the beginning; they are read, and counted;
     ``chunk_rows``
@@ -63,6 +65,7 @@ class Options:
     dicts: str = "hash"
     zero_based: bool | None = None
     missing: str = "error"
+    device: str = "cpu"
     skip: int = 0
     chunk_rows: int | None = None
     threads: int | None = None

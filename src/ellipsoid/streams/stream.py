@@ -97,14 +97,24 @@ class Stream:
 
     @property
     def n_rows(self) -> int | None:
-        """The number of rows of arrays and data sets, None where only reading tells."""
-        whole = self._whole
-        return None if whole is None else whole[0].shape[0]
+        """The number of rows of arrays, data sets and streams that are made, None where only reading tells."""
+        if self._whole is not None:
+            rows: int = self._whole[0].shape[0]
+            return rows
+        made: int | None = getattr(self._format, "n_rows", None)
+        return None if made is None else max(0, made - self.options.skip)
+
+    @property
+    def lies_in_memory(self) -> bool:
+        """Are all rows at hand?"""
+        return self._whole is not None
 
     @property
     def classes(self) -> Any:
         """The labels of arrays and data sets, None where only reading tells, and of several labels a row."""
-        y = None if self._whole is None else self._whole[1]
+        if self._whole is None:
+            return getattr(self._format, "classes", None)
+        y = self._whole[1]
         return None if y is None or y.ndim > 1 else np.unique(y)
 
     @property

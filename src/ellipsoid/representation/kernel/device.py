@@ -8,7 +8,8 @@ it runs on NumPy as well.
 Sums are made in another order than on the CPU: scores agree to rounding, not to the bit.
 """
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, wraps
 from importlib.util import find_spec
 from typing import Any
 
@@ -59,6 +60,13 @@ def cuda_arrays() -> Any:
     return cupy
 
 
+def arrays_on(device: str) -> Any:
+    """The array module of a device: NumPy, or CuPy for "cuda", and for "auto" where there is a GPU."""
+    if device not in ("cpu", "cuda", "auto"):
+        raise ValueError(f"device must be one of 'cpu', 'cuda', 'auto', got {device!r}")
+    return np if device == "cpu" or (device == "auto" and not cuda_present()) else cuda_arrays()
+
+
 def cuda_present() -> bool:
     """Is there a GPU, and what it takes to use it?"""
     try:
@@ -72,6 +80,25 @@ def cuda_present() -> bool:
 def fused(arrays: Any, inputs: str, code: str) -> Any:
     """A function of every product of a matrix, compiled on the device once."""
     return arrays.ElementwiseKernel(f"{inputs}, float64 constant", "float64 value", code)
+
+
+class DeviceFull(MemoryError):
+    """There is no memory left on the device."""
+
+
+def within_memory(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of `DevicePatterns` that says in a sentence where the memory of the device was too small."""
+
+    @wraps(method)
+    def told(self: "DevicePatterns", *args: Any, **options: Any) -> Any:
+        try:
+            return method(self, *args, **options)
+        except DeviceFull:
+            raise
+        except MemoryError as error:
+            raise DeviceFull(self.full()) from error
+
+    return told
 
 
 class DevicePatterns:
@@ -110,6 +137,7 @@ class DevicePatterns:
 
     # -- what is there -----------------------------------------------------------------------------------------
 
+    @within_memory
     def down(self, matrix: Any) -> Any:
         """Rows, dense or sparse, on the device."""
         if hasattr(matrix, "toarray"):
@@ -125,6 +153,7 @@ class DevicePatterns:
         """The rows of a block on the device, and their squared norms."""
         return self.down(block.matrix), self.arrays.asarray(block.norms, dtype=self.kind)
 
+    @within_memory
     def read_patterns(self, patterns: Patterns) -> None:
         """Take the patterns that are new."""
         count = patterns.used
@@ -132,10 +161,7 @@ class DevicePatterns:
             self.used, self.rows = 0, self.arrays.zeros((0, patterns.width), self.kind)
         if self.used == count:
             return
-        try:
-            self.rows, self.norms = self._room(self.rows, count), self._room(self.norms, count)
-        except MemoryError as error:
-            raise MemoryError(self._full(patterns.width, count)) from error
+        self.rows, self.norms = self._room(self.rows, count), self._room(self.norms, count)
         step = max(1, PIECE_VALUES // max(1, patterns.width))
         for begin in range(self.used, count, step):
             part = slice(begin, min(count, begin + step))
@@ -151,14 +177,17 @@ class DevicePatterns:
         wider[: self.used] = array[: self.used]
         return wider
 
-    def _full(self, width: int, count: int) -> str:
-        free = getattr(getattr(self.arrays, "cuda", None), "runtime", None)
-        room = "" if free is None else f"{free.memGetInfo()[0] // (8 * (width + 1)):,} more would fit"
+    def full(self) -> str:
+        """The sentence for who asked for more than the device has."""
+        width, free = self.rows.shape[1], getattr(getattr(self.arrays, "cuda", None), "runtime", None)
+        size = np.dtype(self.kind).itemsize * (width + 1)
+        room = "" if free is None else f", and {free.memGetInfo()[0] // size:,} more would fit"
         return (
-            f"the device has no memory left for {count:,} support patterns of {width} features (they are kept in "
-            f'slabs that double; {room or "fewer would fit"}): use precision="single", a budget, or device="cpu"'
+            f"the device has no memory left for more than {self.used:,} support patterns of {width} features (they are "
+            f'kept in slabs that double{room}): use precision="single", a budget, or device="cpu"'
         )
 
+    @within_memory
     def read_coefficients(self, coef: Floats, used: int) -> tuple[Any, Any]:
         """Take the coefficients that changed; returns their patterns, and by how much."""
         if self.coef.shape[1:] != coef.shape[1:]:
@@ -207,6 +236,7 @@ class DevicePatterns:
         host: Floats = array.get() if hasattr(array, "get") else array
         return host
 
+    @within_memory
     def sums_of(self, kernel: Any, rows: tuple[Any, Any], coef: Any, constant2: float, places: Any = None) -> Any:
         """``sum_i coef[i, r] (K(x_i, x) + constant2)``, one row for each row x; over some patterns, or the first."""
         total = self.arrays.zeros((len(rows[0]), coef.shape[1]))
@@ -217,6 +247,7 @@ class DevicePatterns:
             total += self.values(kernel, rows, (self.rows[picked], self.norms[picked]), constant2) @ coef[part]
         return total
 
+    @within_memory
     def values(self, kernel: Any, rows: tuple[Any, Any], others: tuple[Any, Any], constant2: float) -> Any:
         """K + constant2 of rows with others, each a matrix and its squared norms."""
         products = rows[0] @ others[0].T
@@ -240,6 +271,7 @@ class DevicePatterns:
             products = (kernel.gamma * products + kernel.coef0) ** int(kernel.degree)
         return products.astype(np.float64) + constant2
 
+    @within_memory
     def gram(self, kernel: Any, rows: tuple[Any, Any], constant2: float) -> Any:
         """K + constant2 of the rows of a block with each other."""
         found = self.values(kernel, rows, rows, constant2)

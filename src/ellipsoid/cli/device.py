@@ -1,0 +1,50 @@
+"""``--device``: where the commands that learn make kernel values, and the sentence where there are none to make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+device_option: Callable[..., Any] = click.option(
+    "--device", type=click.Choice(["cpu", "cuda", "auto"]),
+    help="Where kernel values are made: cuda is a GPU of NVIDIA's, auto that if there is one [default: cpu].",
+)  # fmt: skip
+
+
+def place(model: Any, device: str | None) -> None:
+    """Have a learner, new or read from a file, make its kernel values on a device."""
+    if device is None:
+        return
+    for learner in {id(part): part for part in _parts(model)}.values():
+        if "device" not in learner.get_params(deep=False):
+            raise click.UsageError(
+                f"{type(learner).__name__} takes no device: it makes no blocks of kernel values. Leave --device out."
+            )
+        learner.set_params(device=device)
+
+
+def place_some(models: dict[str, Any], device: str | None) -> None:
+    """The same for those of several learners that have a kernel; the others are named."""
+    if device is None:
+        return
+    left = [name for name, model in models.items() if not _has_values(model)]
+    if len(left) == len(models):
+        raise click.UsageError("--device is for learners with a kernel, such as MIRA:kernel=rbf; there is none here.")
+    for name, model in models.items():
+        if name not in left:
+            place(model, device)
+    if left and device == "cuda":
+        click.echo(f"Note: on the CPU, having no kernel values to make on a device: {', '.join(left)}.", err=True)
+
+
+def _parts(model: Any) -> list[Any]:
+    """The learner itself: of one inside another, the one to be copied and the copy that learns."""
+    inner = [getattr(model, name) for name in ("learner", "learner_") if name in model.__dict__]
+    return [part for each in inner for part in _parts(each)] or [model]
+
+
+def _has_values(model: Any) -> bool:
+    parameters = _parts(model)[0].get_params(deep=False)
+    return "device" in parameters and parameters.get("kernel") in ("rbf", "poly") and not parameters.get("budget")

@@ -1,0 +1,114 @@
+"""``--device`` on the command line, and what is said where there is no device to use; the device is NumPy here."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from ellipsoid import load
+from ellipsoid.cli import main
+from ellipsoid.estimators import expansion, kernelized
+from ellipsoid.representation.kernel import device
+from ellipsoid.representation.kernel.device import DevicePatterns
+
+RBF = ("--model", "MIRA", "--param", "kernel=rbf", "--param", "gamma=0.001")
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == code, result.output + repr(result.exception)
+    return result
+
+
+def put(monkeypatch, arrays):
+    for module in (device, expansion, kernelized):
+        monkeypatch.setattr(module, "cuda_arrays", lambda: arrays)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """NumPy as the device, and how many blocks of kernel values it was asked for."""
+    put(monkeypatch, np)
+    calls = []
+
+    def counted(self, *args, real=DevicePatterns.values):
+        calls.append(1)
+        return real(self, *args)
+
+    monkeypatch.setattr(DevicePatterns, "values", counted)
+    return calls
+
+
+def test_learning_predicting_and_going_on(asked, tmp_path):
+    here, there = tmp_path / "here", tmp_path / "there"
+    run("learn", "digits", *RBF, "--save", here)
+    assert not asked
+    shown = run("learn", "digits", *RBF, "--device", "cuda", "--progress", "--save", there)
+    assert asked
+    assert "support patterns" in shown.stderr
+    assert load(here).updates_ == load(there).updates_
+    assert load(there).device == "cpu"
+    asked.clear()
+    labels = run("predict", there, "digits", "--device", "cuda").stdout
+    assert asked
+    assert labels == run("predict", here, "digits").stdout
+    asked.clear()
+    run("learn", "digits", "--resume", there, "--device", "cuda", "--scale", "none")
+    assert asked
+
+
+def test_a_scaled_learner_is_placed_too(asked):
+    run("learn", "digits", *RBF, "--scale", "unit", "--device", "cuda")
+    assert asked
+
+
+def test_comparing_places_what_has_a_kernel(asked, tmp_path):
+    pytest.importorskip("matplotlib")
+    told = ("--output", tmp_path, "--quiet", "--device", "cuda")
+    found = run("compare", "digits:rows=300", "--models", "MIRA:kernel=rbf:gamma=0.001,MIRA", *told)
+    assert asked
+    assert "on the CPU, having no kernel values to make on a device: MIRA." in found.stderr
+    refused = run("compare", "digits:rows=300", "--models", "MIRA,Perceptron", *told, code=2)
+    assert "--device is for learners with a kernel" in refused.stderr
+
+
+class Full:
+    """NumPy with little memory."""
+
+    def __getattr__(self, name):
+        return getattr(np, name)
+
+    @staticmethod
+    def zeros(shape, dtype=float):
+        if np.prod(shape) > 1500:
+            raise MemoryError
+        return np.zeros(shape, dtype)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ((*RBF,), 1, 'Error: --device cuda needs CuPy, which is not installed: pip install "ellipsoid[cuda12]"'),
+        (("--model", "MIRA"), 1, "--device cuda makes kernel values, and a linear learner has none; use --device cpu"),
+        ((*RBF, "--param", "budget=9"), 1, "use --device cpu, or --param budget=none"),
+        (("--model", "IELLIP", "--param", "kernel=rbf"), 2, "IELLIP takes no device"),
+        ((*RBF, "--workers", 2), 2, "--device is not for a run over shards"),
+    ],
+)
+def test_what_cannot_be_is_one_sentence(arguments, code, told, monkeypatch):
+    monkeypatch.setattr(device, "find_spec", lambda name: None)
+    assert told in run("learn", "digits", *arguments, "--device", "cuda", code=code).stderr
+
+
+def test_no_device_and_no_memory_are_one_sentence(monkeypatch):
+    def none():
+        raise ValueError('device="cuda" finds no GPU; use device="cpu"')
+
+    for module in (device, kernelized):
+        monkeypatch.setattr(module, "cuda_arrays", none)
+    assert run("learn", "digits", *RBF, "--device", "cuda", code=1).stderr == (
+        "Error: --device cuda finds no GPU; use --device cpu\n"
+    )
+    put(monkeypatch, Full())
+    told = run("learn", "digits", *RBF, "--device", "cuda", code=1).stderr
+    assert told.startswith("Error: not enough memory: the device has no memory left for more than")
+    assert told.endswith("use --param precision=single, a budget, or --device cpu\n")
