@@ -129,7 +129,7 @@ def measured(rep):
 
 
 @helper()
-def length_of(x):
+def euclidean_length(x):
     """|x|, also of numbers whose squares are not."""
     largest, total = 0.0, 0.0
     for j in range(x.shape[0]):
@@ -222,7 +222,7 @@ def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):  # no
             return i
         unpack_row(rows, t, x)
         score(rep, rows, t, 1, work[SCORES])
-        centre, size, length = work[SCORES, 0], length_of(W[0]), length_of(x)
+        centre, size, length = work[SCORES, 0], euclidean_length(W[0]), euclidean_length(x)
         only = task.mode == PAIRED and t % 2 == 0
         square, trace = measured(rep)
         rounding = 8.0 * SPACING * (x.shape[0] + 4.0)
