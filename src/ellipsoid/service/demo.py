@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import threading
 import time
@@ -79,6 +80,7 @@ class DemoStore(Store):
     def close(self) -> None:
         self._halt.set()
         super().close()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _digits() -> tuple[list[Any], list[int], list[Any]]:
@@ -92,5 +94,5 @@ def _digits() -> tuple[list[Any], list[int], list[Any]]:
 
 
 def demo_store(options: StoreOptions) -> DemoStore:
-    """A new store in a temporary folder."""
+    """A new store in a temporary folder, which goes when it is closed."""
     return DemoStore(Path(tempfile.mkdtemp(prefix="ellipsoid-demo-")), options)

@@ -154,7 +154,7 @@ def _learner(store: Any, stream: Any, name: str, curves: bool) -> LearnerGlance:
         mistakes=published.counts[0],
         updates=published.counts[1],
         error=record.windowed_error,
-        bound=None if measured is None else measured.bound,
+        last=None if measured is None else measured.point,
         failure=trainee.failure,
         curve=curve,
     )

@@ -40,16 +40,11 @@ class HistoryPoint(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What takes longer to find out than to count, of a learner after ``t`` examples."""
+    """What takes longer to find out than to count, with the counts of the same moment."""
 
-    t: int
+    point: HistoryPoint
     bounds: list[Bound]
     shadow: Shadow | None
-
-    @property
-    def bound(self) -> float | None:
-        """The bound on mistakes."""
-        return next((found.bound for found in self.bounds if found.name == "mistakes"), None)
 
 
 class History:
@@ -73,11 +68,11 @@ class History:
         known, now = self.measured.get(key), time.monotonic()
         if not published.learner.known:
             return None
-        if known is None or (published.t != known.t and now >= self._again_at.get(key, 0.0)):
+        if known is None or (published.t != known.point.t and now >= self._again_at.get(key, 0.0)):
             # On a copy: predictions of the published one do not wait.
             with published.lock:
                 twin = published.learner.twin()
-            known = self.measured[key] = Measured(twin.t, bounds_of(twin.model), _shadow(stream, twin))
+            known = self.measured[key] = _measured(stream, twin)
             self._again_at[key] = time.monotonic() + (time.monotonic() - now) * (1.0 / MEASURED_SHARE - 1.0)
         return known
 
@@ -86,10 +81,10 @@ class History:
         fresh: list[tuple[Any, ...]] = []
         gone: list[tuple[Any, ...]] = []
         for stream in list(store.models.values()):
-            for name, trainee in list(stream.learners.items()):
+            for name in list(stream.learners):
                 measured = self.measure(stream, name)
                 if measured is not None:
-                    self.add(stream.id, name, point_of(trainee.published, measured), fresh, gone)
+                    self.add(stream.id, name, measured.point, fresh, gone)
         if fresh:
             store.submit_change(lambda connection: write_points(connection, fresh, gone))
 
@@ -116,14 +111,16 @@ def write_points(connection: Any, fresh: list[tuple[Any, ...]], gone: list[tuple
     connection.executemany("DELETE FROM history WHERE model = ? AND learner = ? AND t = ?", gone)
 
 
-def point_of(published: Any, measured: Measured) -> HistoryPoint:
-    """Where a learner stands."""
-    record = published.learner.record
-    longest, second = (None, None) if measured.shadow is None else measured.shadow.half_lengths
-    return HistoryPoint(
-        published.t, time.time(), record.errors, record.windowed_error or 0.0, *published.counts, measured.bound,
+def _measured(stream: Any, learner: Any) -> Measured:
+    record, model = learner.record, learner.model
+    bounds, shadow = bounds_of(model), _shadow(stream, learner)
+    bound = next((found.bound for found in bounds if found.name == "mistakes"), None)
+    longest, second = (None, None) if shadow is None else shadow.half_lengths
+    point = HistoryPoint(
+        learner.t, time.time(), record.errors, record.windowed_error or 0.0, model.mistakes_, model.updates_, bound,
         longest, second,
     )  # fmt: skip
+    return Measured(point, bounds, shadow)
 
 
 def recent_rows(stream: Any, bits: int | None, most: int = MEASURED_ROWS) -> Any:

@@ -1,4 +1,4 @@
-"""What a store does beside learning, once a second: points of the history, snapshots that are due, and examples that may go."""
+"""What a store does beside learning, once a second: history, snapshots that are due, examples that may go."""
 
 from __future__ import annotations
 

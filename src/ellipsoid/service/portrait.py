@@ -91,7 +91,7 @@ def _weights(published: Any, inner: Any, names: list[str] | None, recent: Any) -
     if not found.size or len(found) not in (1, len(labels)):
         return []
     side = isqrt(found.shape[1])
-    square = found.shape[1] == side * side and 4 <= side and found.shape[1] <= LARGEST_SQUARE and names[0] == "0"
+    square = found.shape[1] == side * side and side >= 4 and found.shape[1] <= LARGEST_SQUARE and names[0] == "0"
     told = []
     for label, row in list(zip(labels[-len(found) :], found, strict=True))[:MOST_SHOWN]:
         order = np.argsort(-np.abs(row), kind="stable")[:HEAVIEST]

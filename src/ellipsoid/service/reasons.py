@@ -1,7 +1,7 @@
 """Why a prediction came out as it did: what each feature does for the label, and against it.
 
-A feature's push is what the lead of the predicted label over its first rival loses when the feature is taken away. For a
-linear model that is its part of the lead; for others it is what it does at this example.
+A feature's push is what the lead of the predicted label over its first rival loses when the feature is taken away. For
+a linear model that is its part of the lead; for others it is what it does at this example.
 """
 
 from __future__ import annotations

@@ -39,9 +39,7 @@ GRACE_SECONDS = 3
 class ServiceServer(uvicorn.Server):
     """A server that ends with exit code 0 after SIGTERM, and tells on which port it listens."""
 
-    def __init__(
-        self, config: uvicorn.Config, listening: Callable[[str], None], ending: Callable[[], None]
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, listening: Callable[[str], None], ending: Callable[[], None]) -> None:
         super().__init__(config)
         self.listening, self.ending = listening, ending
 

@@ -77,7 +77,7 @@ def shadow_of(model: Any, X: Any) -> Shadow | None:
 
 
 def _leads(rows: Any, scores: Any) -> Any:
-    """What the labels of the rows hang on: a row itself, or with several scores its two highest, one against the other."""
+    """What the labels of the rows hang on: a row itself, or of several scores the highest against the second."""
     if scores.ndim == 1:
         return rows
     every = np.arange(len(rows))

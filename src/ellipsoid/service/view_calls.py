@@ -34,5 +34,7 @@ async def portrait(service: Service, request: Request, holder: Holder) -> Respon
     stream = service.store.stream(request.path_params["name"])
     learner = request.query_params.get("of", stream.champion)
     if learner not in stream.learners:
-        raise CallProblem(404, f"{stream.name!r} has no learner {learner[:100]!r}; there are {', '.join(stream.learners)}")
+        raise CallProblem(
+            404, f"{stream.name!r} has no learner {learner[:100]!r}; there are {', '.join(stream.learners)}"
+        )
     return json_response(await service.in_thread(portrait_of, service.store.history, stream, learner))

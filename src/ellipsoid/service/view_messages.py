@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from .history import HistoryPoint
 from .messages import Bound
 
 
@@ -15,7 +16,7 @@ class Curve(Struct, kw_only=True):
 
 
 class LearnerGlance(Struct, kw_only=True, omit_defaults=True):
-    """Counts of a learner; ``bound`` is that on its mistakes, ``curve`` is there at the beginning of a stream."""
+    """Counts of a learner; ``last`` is the newest point of its history, ``curve`` is there at the beginning."""
 
     name: str
     learner: str
@@ -25,14 +26,13 @@ class LearnerGlance(Struct, kw_only=True, omit_defaults=True):
     mistakes: int
     updates: int
     error: float | None
-    bound: float | None
+    last: HistoryPoint | None
     failure: str | None = None
     curve: Curve | None = None
 
 
 class ModelGlance(Struct, kw_only=True):
-    """A model at a glance: ``saved`` labels were not needed, ``asked`` were, ``answered`` have come.
-    """
+    """A model at a glance: ``saved`` labels were not needed, ``asked`` were, ``answered`` have come."""
 
     name: str
     champion: str

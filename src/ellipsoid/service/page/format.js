@@ -11,7 +11,7 @@ export const brief = (n) => (n === null || n === undefined ? "–" : short.forma
 
 /** A share as per cent: 2.3 %. */
 export const percent = (share) =>
-  share === null || share === undefined ? "–" : `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %`;
+  share === null || share === undefined ? "–" : `${(100 * share).toFixed(share < 0.0995 && share > 0 ? 1 : 0)}\u00a0%`;
 
 /** A number with three figures. */
 export function figure(n) {

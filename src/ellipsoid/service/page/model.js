@@ -6,12 +6,11 @@ import { el, fill, say } from "./dom.js";
 import { count, figure, percent, rate } from "./format.js";
 import { address, call } from "./service.js";
 import { ShadowPicture } from "./shadow.js";
-import { champion, speed, state } from "./state.js";
+import { COLUMNS, behind, champion, last, speed, state } from "./state.js";
 import { weights } from "./weights.js";
 
 const PORTRAIT_EVERY = 2000;
 const MOST_POINTS = 1000;
-const COLUMNS = ["t", "time", "errors", "windowed", "mistakes", "updates", "bound", "longest", "second"];
 
 export class Model {
   constructor(name) {
@@ -26,7 +25,7 @@ export class Model {
     this.closes = el("p", { class: "note" });
     this.shadow = new ShadowPicture();
     this.bound = new Chart({
-      height: 260,
+      height: 300,
       values: percent,
       series: [{ label: "mistakes", colour: "curve-0", width: 2.2 }, { label: "at most, by the certificate", colour: "curve-1", width: 2, dash: [6, 3] }],
       bands: [[2, 1]],
@@ -82,7 +81,7 @@ export class Model {
     const points = this.history.get(told.of);
     if (told.shadow) {
       const trail = (points?.t ?? []).map((t, i) => ({ t, longest: points.longest[i], second: points.second[i] }));
-      this.shadow.show(told.shadow, [...trail, { t: told.t, longest: told.shadow.longest, second: told.shadow.second }]);
+      this.shadow.show(told.shadow, [...trail, { ...told.shadow, t: told.t }]);
       fill(this.places.axes, el("p", { class: "note" }, `The two axes hold ${percent(told.shadow.share)} of all doubt.`));
     }
     this.shadowPanel.hidden = !told.shadow;
@@ -131,7 +130,7 @@ export class Model {
       this.chooser.hidden = names.length < 2;
     }
     const best = champion(model);
-    say(this.head, `${count(best.t)} examples, ${rate(speed(model))}, error ${percent(best.error)}, ${best.lag ? `${count(best.lag)} behind the journal` : "up to date"}`);
+    say(this.head, `${count(best.t)} examples, ${rate(speed(model))}, error ${percent(best.error)}, ${behind(model, best) ? `${count(best.lag)} behind the journal` : "up to date"}`);
     if (!this.history) return;
     for (const learner of model.learners) this.append(learner);
     this.draw();
@@ -145,11 +144,8 @@ export class Model {
       this.history.set(learner.name, { name: learner.name, learner: learner.learner, ...points });
       points = this.history.get(learner.name);
     }
-    if (learner.error === null || learner.t <= (points.t.at(-1) ?? 0)) return;
-    const now = { ...learner, time: Date.now() / 1000, windowed: learner.error };
-    const shadow = this.portrait?.of === learner.name ? this.portrait.shadow : null;
-    Object.assign(now, { longest: shadow?.longest ?? null, second: shadow?.second ?? null });
-    for (const column of COLUMNS) points[column].push(now[column] ?? null);
+    if (!(last(learner, "t") > (points.t.at(-1) ?? 0))) return;
+    for (const column of COLUMNS) points[column].push(last(learner, column));
     if (points.t.length > MOST_POINTS) for (const column of COLUMNS) points[column] = points[column].filter((_, i) => i % 2 === 0);
   }
 
@@ -177,7 +173,12 @@ export class Model {
       });
       fill(this.places.error, this.error.element);
     }
-    this.error.show(aligned(all.map((each) => ({ t: each.t, y: each.windowed }))));
+    const learners = state.models.get(this.name)?.learners ?? [];
+    this.error.show(aligned(all.map((each) => {
+      const now = learners.find((one) => one.name === each.name);
+      const later = now && now.error !== null && now.t > (each.t.at(-1) ?? 0);
+      return later ? { t: [...each.t, now.t], y: [...each.windowed, now.error] } : { t: each.t, y: each.windowed };
+    })));
   }
 
   redraw() {

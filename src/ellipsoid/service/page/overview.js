@@ -4,7 +4,7 @@ import { Chart, aligned } from "./chart.js";
 import { el, fill, say } from "./dom.js";
 import { brief, count, percent, rate } from "./format.js";
 import { Problem, address, call } from "./service.js";
-import { champion, may, speed, state } from "./state.js";
+import { behind, champion, last, may, speed, state } from "./state.js";
 
 export class Overview {
   constructor() {
@@ -50,7 +50,7 @@ export class Overview {
   export() {
     const header = ["model", "learner", "kind", "champion", "t", "lag", "errors", "windowed_error", "mistakes", "bound", "updates", "asked", "saved", "answered", "waiting"];
     const rows = [...state.models.values()].flatMap((m) => m.learners.map((l) =>
-      [m.name, l.name, l.learner, l.name === m.champion, l.t, l.lag, l.errors, l.error, l.mistakes, l.bound, l.updates, m.asked, m.saved, m.answered, m.waiting]));
+      [m.name, l.name, l.learner, l.name === m.champion, l.t, l.lag, l.errors, l.error, l.mistakes, last(l, "bound"), l.updates, m.asked, m.saved, m.answered, m.waiting]));
     const pictures = [...this.cards.entries()].map(([title, card]) => ({ title, canvas: card.chart?.canvas }));
     return { name: "overview", header, rows, pictures };
   }
@@ -88,9 +88,9 @@ class ModelCard {
     say(this.kind, best.learner);
     say(this.facts.error, percent(best.error));
     say(this.facts.speed, `${count(best.t)}, ${rate(speed(model))}`);
-    say(this.facts.mistakes, best.bound === null ? `${count(best.mistakes)}, no bound` : `${count(best.mistakes)} ≤ ${count(Math.floor(best.bound))}${best.bound >= best.t ? " (says nothing yet)" : ""}`);
+    say(this.facts.mistakes, last(best, "bound") === null ? `${count(best.mistakes)}, no bound` : `${count(last(best, "mistakes"))} ≤ ${count(Math.floor(last(best, "bound")))}${last(best, "bound") >= last(best, "t") ? " (says nothing yet)" : ""}`);
     say(this.facts.labels, `${brief(model.asked)} asked, ${brief(model.saved)} saved, ${brief(model.answered)} given`);
-    say(this.facts.lag, best.failure ? `stopped: ${best.failure}` : !model.ready ? `rebuilding, ${brief(best.lag)} to go` : best.lag ? `${count(best.lag)} behind` : "up to date");
+    say(this.facts.lag, best.failure ? `stopped: ${best.failure}` : !model.ready ? `rebuilding, ${brief(best.lag)} to go` : behind(model, best) ? `${count(best.lag)} behind` : "up to date");
     this.element.classList.toggle("trouble", Boolean(best.failure));
     this.challengers(model, learners.slice(1));
   }
@@ -124,7 +124,7 @@ class ModelCard {
         return el("li", {}, line, this.told[i], " ", button);
       }));
     }
-    rivals.forEach((each, i) => say(this.told[i], `${each.name} (${each.learner}) ${percent(each.error)}${each.lag ? `, ${brief(each.lag)} behind` : ""}`));
+    rivals.forEach((each, i) => say(this.told[i], `${each.name} (${each.learner}) ${percent(each.error)}${behind(model, each) ? `, ${brief(each.lag)} behind` : ""}`));
   }
 }
 

@@ -32,7 +32,7 @@ export class Questions {
     }
     this.answers = new Answers(name, () => this.show(), (error) => say(this.trouble, error ? error.message : ""));
     call("GET", address(name)).then((told) => {
-      this.labels = told.classes;
+      this.labels = [...told.classes].sort((a, b) => (typeof a === "number" ? a - b : a.localeCompare(b)));
       this.offer();
     }, (error) => say(this.trouble, error.message));
   }

@@ -11,7 +11,7 @@ export function reasons(predicted, why, x) {
   const rival = why.rival === null ? "" : String(why.rival);
   const sure = why.confidence === null
     ? `It leads ${rival} by ${figure(why.lead)}.`
-    : `It is ${percent(why.confidence)} sure of that against ${rival}, by a lead of ${figure(why.lead)}.`;
+    : `It is ${why.confidence > 0.99 ? "more than 99\u00a0%" : percent(why.confidence)} sure of that against ${rival}, by a lead of ${figure(why.lead)}.`;
   const heaviest = why.pushes.slice(0, SHOWN);
   const most = Math.max(...heaviest.map((each) => Math.abs(each.push)), 1e-300);
   const square = side(x);

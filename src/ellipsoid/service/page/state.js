@@ -11,6 +11,12 @@ const ROLES = ["read", "predict", "label", "learn", "admin"];
 /** May whoever looks do what needs this role? */
 export const may = (role) => ROLES.indexOf(state.role) >= ROLES.indexOf(role);
 
+// What a point of the history holds, in this order.
+export const COLUMNS = ["t", "time", "errors", "windowed", "mistakes", "updates", "bound", "longest", "second"];
+
+/** A number of the newest point of a learner's history: counts and bound of one moment. */
+export const last = (learner, column) => learner.last?.[COLUMNS.indexOf(column)] ?? null;
+
 /** The learner that answers. */
 export const champion = (model) => model.learners.find((each) => each.name === model.champion) ?? model.learners[0];
 
@@ -58,6 +64,9 @@ function mark(model, time) {
   model.trail = [...model.trail.filter((each) => time - each.time < RATE_SECONDS && each.t <= model.journal), { time, t: model.journal }];
   return model;
 }
+
+/** Is a learner further behind the journal than a second? */
+export const behind = (model, learner) => learner.lag > Math.max(5, speed(model));
 
 /** Examples a second, of the last seconds. */
 export function speed(model) {
