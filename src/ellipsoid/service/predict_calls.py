@@ -26,6 +26,7 @@ PREDICTED_ROWS = 256
 # Kept examples that are looked at anew for the most doubtful ones.
 CANDIDATES = 256
 MOST_QUESTIONS = 100
+SETTLE = "UPDATE kept SET doubt = ?, ask = 0 WHERE model = ? AND id = ?"
 
 
 async def predict(service: Service, request: Request, holder: Holder) -> Response:
@@ -119,24 +120,35 @@ async def questions(service: Service, request: Request, holder: Holder) -> Respo
     who = request.query_params.get("who", holder.name)[:200]
     skipped = request.query_params.getlist("skip")[:MOST_QUESTIONS]
     claims = flag(request, "claim", True)
-    return json_response(await service.in_thread(_questions, stream, most, who if claims else None, skipped))
+    found, settled = await service.in_thread(open_questions, stream, most, who if claims else None, skipped)
+    if settled and service.store.journal.fault is None:
+        # They make room for others, which the next call will look at.
+        service.store.submit_later(lambda connection: connection.executemany(SETTLE, settled) and None)
+    return json_response(found)
 
 
-def _questions(stream: ModelStream, most: int, who: str | None, skipped: list[str]) -> Questions:
+def open_questions(
+    stream: ModelStream, most: int, who: str | None, skipped: list[str]
+) -> tuple[Questions, list[tuple[Any, ...]]]:
+    """Questions for somebody, claimed if it is said for whom; and kept examples that need no label any more."""
     connection = opened(stream.path)
     try:
         rows = connection.execute(
-            "SELECT id, x, time FROM kept WHERE model = ? ORDER BY doubt DESC LIMIT ?", (stream.id, CANDIDATES)
+            "SELECT id, x, time, doubt FROM kept WHERE model = ? ORDER BY doubt DESC LIMIT ?", (stream.id, CANDIDATES)
         ).fetchall()
     finally:
         connection.close()
     published = stream.best.published
     if not rows or not published.learner.known:
-        return Questions(questions=[], waiting=stream.kept)
-    xs = [msgspec.json.decode(x) for _, x, _ in rows]
+        return Questions(questions=[], waiting=stream.kept), []
+    xs = [msgspec.json.decode(row[1]) for row in rows]
     found = published.judge(stream.matrix_of(xs))
     order = sorted(range(len(rows)), key=lambda i: -found.doubt[i])
+    settled: list[tuple[Any, ...]] = []
     if found.ask is not None:
+        settled = [
+            (found.doubt[i], stream.id, rows[i][0]) for i in order if not found.ask[i] and found.doubt[i] < rows[i][3]
+        ]
         order = [i for i in order if found.ask[i]]
     ids = [rows[i][0] for i in order]
     mine = dict.fromkeys(ids[:most], 0.0) if who is None else stream.claim(ids, who, most, skipped)
@@ -154,4 +166,4 @@ def _questions(stream: ModelStream, most: int, who: str | None, skipped: list[st
         for i in order
         if rows[i][0] in mine
     ]
-    return Questions(questions=asked, waiting=stream.kept)
+    return Questions(questions=asked, waiting=stream.kept), settled

@@ -250,6 +250,10 @@ class Store:
             except Exception:
                 _log.exception("housekeeping failed; it is tried again")
 
+    def submit_later(self, change: Callable[[sqlite3.Connection], Any]) -> None:
+        """Write something small that nobody waits for, and that is no loss where it fails."""
+        self.journal.submit(Change(lambda answer: None, change), urgent=True)
+
     def submit_change(self, change: Callable[[sqlite3.Connection], Any]) -> Any:
         """Write something small, and wait for it."""
         return self._submit(change).result()

@@ -112,7 +112,7 @@ export class Questions {
     const sent = this.answers.given.length;
     const saved = model.asked + model.saved;
     fill(this.facts, el("b", {}, count(sent)), " given here, ", el("b", {}, count(model.answered)), " in all; ",
-      el("b", { class: "saved" }, count(model.saved)), ` labels saved${saved ? `, ${percent(model.saved / saved)} of ${count(saved)} examples` : ""}; ${count(model.waiting)} wait; the model has learned `,
+      el("b", { class: "saved" }, count(model.saved)), ` labels saved${saved ? `, ${percent(model.saved / saved)} of ${count(saved)} examples` : ""}; ${count(model.waiting)} kept; the model has learned `,
       el("b", { class: "learned" }, count(champion(model).t)), " examples.");
   }
 
