@@ -143,7 +143,7 @@ def _learner(store: Any, stream: Any, name: str, curves: bool) -> LearnerGlance:
     curve = None
     if curves:
         points = store.history.of(stream, name)
-        points = points[:: max(1, len(points) // CURVE_POINTS)]
+        points = points[:: -max(1, len(points) // CURVE_POINTS)][::-1]
         curve = Curve(t=[p.t for p in points], error=[round(p.windowed, 5) for p in points])
     return LearnerGlance(
         name=name,
