@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ellipsoid import AROW
-from ellipsoid.service.history import MOST_POINTS, History, HistoryPoint
+from ellipsoid.service.history import HISTORY_POINTS, History, HistoryPoint
 from ellipsoid.service.shadow import shadow_of
 
 from .conftest import examples, serving
@@ -116,7 +116,7 @@ def test_a_history_is_thin_and_even():
             del written[old]
     points = history.points[1, "first"]
     steps = np.diff([point.t for point in points])
-    assert MOST_POINTS // 4 < len(points) <= MOST_POINTS
+    assert HISTORY_POINTS // 4 < len(points) <= HISTORY_POINTS
     assert points[0].t == 100
     assert points[-1].t > 990_000
     assert steps.max() <= 8 * np.median(steps)

@@ -64,8 +64,8 @@ def test_twenty_models_and_a_million_examples(tmp_path, capsys):
             page, times, costs = visitor.page, [], []
             drawn = (
                 "() => [...document.querySelectorAll('.card canvas')].length === 20 && "
-                "[...document.querySelectorAll('.card .unseen')].every((it) => /after 9..,...,/.test(it.textContent)) && "
-                "performance.now()"
+                "[...document.querySelectorAll('.card .unseen')].every((it) => /after 9..,...,/.test(it.textContent))"
+                " && performance.now()"
             )
             for _ in range(3):
                 page.goto("about:blank")
@@ -82,7 +82,7 @@ def test_twenty_models_and_a_million_examples(tmp_path, capsys):
             with capsys.disabled():
                 print(
                     f"\n20 models drawn after {min(times):.2f} to {max(times):.2f} s, a model after {opened:.2f} s; "
-                    f"{min(costs):.2f} s of a processor; {used:.0f} MB in the renderer, {heap:.1f} MB of them JavaScript's"
+                    f"{min(costs):.2f} s of a processor; {used:.0f} MB in the renderer, {heap:.1f} of them JavaScript's"
                 )
             # Of a processor: how long that takes on the clock is a matter of what else runs.
             assert min(costs) < 1.0

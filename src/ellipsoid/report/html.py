@@ -1,7 +1,7 @@
 """A comparison as one HTML file that needs nothing else: styles, drawing and numbers are inside it.
 
-It fetches nothing when opened, follows the reader's light or dark setting, and prints. Colours and type are those of the
-service's page.
+It fetches nothing when opened, follows the reader's light or dark setting, and prints. Colours and type are those of
+the service's page.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from .table import Table, bound_in_words, measures, number, setting_in_words, ta
 STYLE = """
 :root {
   color-scheme: light dark;
-  --paper: #fdfdfc; --sheet: #ffffff; --ink: #1d1f21; --soft: #565d64; --grid: #dfe2e5; --mark: #eef4f9; --best: #1f66ad;
+  --paper: #fdfdfc; --sheet: #ffffff; --ink: #1d1f21; --soft: #565d64; --grid: #dfe2e5; --mark: #eef4f9;
+  --best: #1f66ad;
 }
 @media (prefers-color-scheme: dark) {
   :root {
-    --paper: #16181b; --sheet: #1d2024; --ink: #e6e7e8; --soft: #a9b0b7; --grid: #33383e; --mark: #1f2a35; --best: #6db1f2;
+    --paper: #16181b; --sheet: #1d2024; --ink: #e6e7e8; --soft: #a9b0b7; --grid: #33383e; --mark: #1f2a35;
+    --best: #6db1f2;
   }
 }
 * { box-sizing: border-box; }

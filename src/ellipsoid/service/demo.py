@@ -25,10 +25,10 @@ FIRST_KEPT = 30
 ENOUGH_QUESTIONS = 40
 MOST_KEPT = 5000
 COUNT_SECONDS = 5.0
-DIGITS = 5
+DIGIT_LABELS = 5
 FIRST_ROWS = 20
 # Compiling takes a minute at the most, on a slow machine.
-FIRST_SECONDS = 120.0
+COMPILE_SECONDS = 120.0
 
 
 class DemoStore(Store):
@@ -40,7 +40,7 @@ class DemoStore(Store):
         self._halt = threading.Event()
         self._enough, self._count_again = False, 0.0
         if "digits" not in self.models:
-            classes: list[Any] = list(range(DIGITS))
+            classes: list[Any] = list(range(DIGIT_LABELS))
             params: dict[str, Any] = {"r": 1.0, "certainty": 0.95}
             self.make_model("digits", NewModel(learner="AROW", params=params, scale="unit", classes=classes))
             self.make_challenger("digits", "large-margin", NewLearner(learner="EllipsoidClassifier"))
@@ -57,7 +57,7 @@ class DemoStore(Store):
         feed.start()
 
     def _wait_for(self, stream: Any, t: int) -> None:
-        deadline = time.monotonic() + FIRST_SECONDS
+        deadline = time.monotonic() + COMPILE_SECONDS
         while time.monotonic() < deadline and any(each.published.t < t for each in stream.learners.values()):
             time.sleep(0.02)
 
@@ -102,7 +102,7 @@ def _digits() -> tuple[list[Any], list[int], list[Any]]:
     from ellipsoid.streams.datasets import load
 
     X, y = load("digits").train
-    few = np.flatnonzero(np.asarray(y) < DIGITS)
+    few = np.flatnonzero(np.asarray(y) < DIGIT_LABELS)
     asked, learned = few[::4], np.setdiff1d(few, few[::4])
     return X[learned].tolist(), [int(label) for label in y[learned]], X[asked].tolist()
 

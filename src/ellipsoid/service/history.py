@@ -17,7 +17,7 @@ from .published import bounds_of
 from .rows import as_predicted, joined
 from .shadow import MEASURED_ROWS, Shadow, shadow_of
 
-MOST_POINTS = 500
+HISTORY_POINTS = 500
 # Certificates and shadows may take so much of a processor for each learner, no more.
 MEASURED_SHARE = 0.1
 _COLUMNS = "t, time, errors, windowed, mistakes, updates, bound, longest, second"
@@ -95,18 +95,18 @@ class History:
     def add(self, model: int, learner: str, point: HistoryPoint, fresh: list[Any], gone: list[Any]) -> None:
         """A point, if it is far enough behind the last; what the database must learn and forget is added to lists."""
         points = self.points.get((model, learner), [])
-        if points and point.t - points[-1].t <= (_spacing(points) if len(points) > MOST_POINTS // 2 else 0.0):
+        if points and point.t - points[-1].t <= (_spacing(points) if len(points) > HISTORY_POINTS // 2 else 0.0):
             return
         points = [*points, point]
         fresh.append((model, learner, *point))
-        if len(points) > MOST_POINTS:
+        if len(points) > HISTORY_POINTS:
             gone += [(model, learner, old.t) for old in points[1:-1:2]]
             points = [points[0], *points[2:-1:2], points[-1]]
         self.points[model, learner] = points
 
 
 def _spacing(points: list[HistoryPoint]) -> float:
-    return (points[-1].t - points[0].t) / MOST_POINTS
+    return (points[-1].t - points[0].t) / HISTORY_POINTS
 
 
 def write_points(connection: Any, fresh: list[tuple[Any, ...]], gone: list[tuple[Any, ...]]) -> None:
