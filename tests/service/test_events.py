@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from ellipsoid import AROW
-from ellipsoid.service.history import HISTORY_POINTS, History, HistoryPoint
+from ellipsoid.service.history import HISTORY_POINTS, HistoryPoint, StoreHistory
 from ellipsoid.service.shadow import shadow_of
 
 from .conftest import examples, serving
@@ -105,7 +105,7 @@ def test_history_and_counts_survive_a_kill(tmp_path):
 
 
 def test_a_history_is_thin_and_even():
-    history = History.__new__(History)
+    history = StoreHistory.__new__(StoreHistory)
     history.points = {}
     written = {}
     for t in range(100, 1_000_001, 100):

@@ -47,7 +47,7 @@ class Measured(NamedTuple):
     shadow: Shadow | None
 
 
-class History:
+class StoreHistory:
     """The points of every learner, by (model, learner)."""
 
     def __init__(self, connection: Any) -> None:

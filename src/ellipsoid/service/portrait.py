@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .history import History, recent_rows
+from .history import StoreHistory, recent_rows
 from .rows import DENSE
 from .shadow import MOST_WEIGHTS, Shadow
 from .view_messages import Confused, HeavyFeature, Portrait, ScoreWeights, ShadowTold
@@ -20,7 +20,7 @@ MOST_SHOWN = 40
 MOST_NAMES = 400
 
 
-def portrait_of(history: History, stream: Any, learner: str) -> Portrait:
+def portrait_of(history: StoreHistory, stream: Any, learner: str) -> Portrait:
     """The learner as it predicts now."""
     published = stream.learners[learner].published
     known = published.learner.known

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .database import blocks_after, first_and_last, model_row, opened
-from .history import History
+from .history import StoreHistory
 from .housekeeping import keep_house
 from .journal import Journal
 from .learning import StreamLearner, new_model
@@ -68,7 +68,7 @@ class Store:
                 self.folder / JOURNAL, most_waiting=self.options.queue, group_seconds=self.options.group_seconds
             )
             self._load()
-            self.history = History(self.journal.connection)
+            self.history = StoreHistory(self.journal.connection)
         except BaseException:
             self._lock.close()
             raise
