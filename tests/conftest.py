@@ -1,7 +1,8 @@
 """What every test may rely on: the hypothesis profile, and the data sets where they are at hand.
 
 A test that takes the ``dataset`` fixture, or carries the ``data`` marker, needs the data sets. It is skipped,
-with the reason, when ELLIPSOID_DATA is not set; the summary counts those that ran, so that a gate can insist.
+with the reason, when ELLIPSOID_DATA is not set; the summary counts those that ran, so that a gate can insist. So it is
+with tests marked ``browser``, which drive a real one.
 """
 
 import os
@@ -27,6 +28,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 NEEDS_DATA = ("needs_data", True)
+NEEDS_BROWSER = ("needs_browser", True)
 
 
 # Learners of every kind of loop there is: one direction, many classes, a matrix, an ellipsoid, several copies at once.
@@ -52,6 +54,8 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
         if item.get_closest_marker("data"):
             # Properties, unlike markers, travel with the report from an xdist worker to the summary.
             item.user_properties.append(NEEDS_DATA)
+        if item.get_closest_marker("browser"):
+            item.user_properties.append(NEEDS_BROWSER)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -81,12 +85,13 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    def count(*outcomes: str) -> int:
+    def count(kind: tuple[str, bool], *outcomes: str) -> int:
         reports = (report for outcome in outcomes for report in terminalreporter.stats.get(outcome, ()))
-        return sum(NEEDS_DATA in map(tuple, getattr(report, "user_properties", ())) for report in reports)
+        return sum(kind in map(tuple, getattr(report, "user_properties", ())) for report in reports)
 
-    ran, skipped = count("passed", "failed", "error", "xfailed", "xpassed"), count("skipped")
-    terminalreporter.write_line(f"data tests: {ran} ran, {skipped} skipped")
+    for name, kind in (("data", NEEDS_DATA), ("browser", NEEDS_BROWSER)):
+        ran, skipped = count(kind, "passed", "failed", "error", "xfailed", "xpassed"), count(kind, "skipped")
+        terminalreporter.write_line(f"{name} tests: {ran} ran, {skipped} skipped")
 
 
 @pytest.fixture

@@ -13,7 +13,8 @@ import ellipsoid
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "ellipsoid"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-SOURCES = MODULES + sorted((ROOT / "tests").rglob("*.py"))
+SCRIPTS = [path for path in sorted(PACKAGE.rglob("*.[jc]s*")) if "vendor" not in path.parts]
+SOURCES = MODULES + SCRIPTS + sorted((ROOT / "tests").rglob("*.py"))
 PAGES = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md"))
 LONGEST_FILE = 400
 

@@ -67,9 +67,10 @@ class Server:
         self.folder, self.options = Path(folder), [str(option) for option in options]
         self.compiled, self.program, self.largest = compiled, program, largest
         self.number, self.child, self.url = None, None, None
+        self.place = [str(folder)]
 
     def start(self, wait=True):
-        argv = ["serve", str(self.folder), "--port", "0", *self.options]
+        argv = ["serve", *self.place, "--port", "0", *self.options]
         self.out, self.err = self.folder.with_suffix(".out"), self.folder.with_suffix(".log")
         self.out.write_bytes(b"")
         if self.program is None:

@@ -117,7 +117,8 @@ def drawn_by_schemathesis(server, count):
     document = Server.ask(connection, "GET", "/openapi.json")[2]
     connection.close()
     schema = schemathesis.openapi.from_dict(document)
-    operations = [found.ok() for found in schema.get_all_operations()]
+    # A stream of events has no end.
+    operations = [found.ok() for found in schema.get_all_operations() if found.ok().path != "/v1/events"]
     calls = 0
     for operation in operations:
         for mode in (GenerationMode.NEGATIVE, GenerationMode.POSITIVE):

@@ -1,6 +1,7 @@
 """A comparison as one HTML file that needs nothing else: styles, drawing and numbers are inside it.
 
-It fetches nothing when opened, follows the reader's light or dark setting, and prints.
+It fetches nothing when opened, follows the reader's light or dark setting, and prints. Colours and type are those of
+the service's page.
 """
 
 from __future__ import annotations
@@ -18,20 +19,28 @@ from .table import Table, bound_in_words, measures, number, setting_in_words, ta
 STYLE = """
 :root {
   color-scheme: light dark;
-  --paper: #fdfdfc; --ink: #1d1f21; --soft: #5f666d; --grid: #d9dce0; --mark: #eef4f9;
+  --paper: #fdfdfc; --sheet: #ffffff; --ink: #1d1f21; --soft: #565d64; --grid: #dfe2e5; --mark: #eef4f9;
+  --best: #1f66ad;
 }
 @media (prefers-color-scheme: dark) {
-  :root { --paper: #16181b; --ink: #e6e7e8; --soft: #a2a9b0; --grid: #3a3f45; --mark: #1f2a35; }
+  :root {
+    --paper: #16181b; --sheet: #1d2024; --ink: #e6e7e8; --soft: #a9b0b7; --grid: #33383e; --mark: #1f2a35;
+    --best: #6db1f2;
+  }
 }
 * { box-sizing: border-box; }
 body {
-  margin: 0 auto; padding: 2.5rem 1.5rem 4rem; max-width: 70rem;
+  margin: 0 auto; padding: 1.5rem 1.25rem 3rem; max-width: 74rem;
   background: var(--paper); color: var(--ink);
-  font: 16px/1.55 system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif;
+  font: 16px/1.5 system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif;
 }
-h1 { font-size: 1.8rem; line-height: 1.2; margin: 0 0 .4rem; }
-h2 { font-size: 1.2rem; margin: 2.6rem 0 .7rem; }
+h1 { font-size: 1.5rem; line-height: 1.25; margin: 0 0 .4rem; }
+h2 { font-size: 1.05rem; margin: 1.8rem 0 .5rem; }
 p { max-width: 46rem; }
+.panel {
+  margin: 1rem 0; padding: .9rem 1rem; background: var(--sheet); border: 1px solid var(--grid); border-radius: .6rem;
+}
+.panel > h2:first-child { margin-top: 0; }
 .lead, .note { color: var(--soft); }
 .note { font-size: .9rem; }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .25rem 1.5rem; margin: 0; }
@@ -51,7 +60,9 @@ th:first-child, td:first-child, th.words, td.words { text-align: left; }
 td { vertical-align: top; }
 td.words { white-space: normal; }
 td.condition { min-width: 18rem; font-size: .9rem; }
-td.best { font-weight: 700; background: var(--mark); }
+td.best { font-weight: 700; background: var(--mark); box-shadow: inset 0 -2px var(--best); }
+summary { cursor: pointer; padding: .2rem 0; }
+:focus-visible { outline: 2px solid var(--best); outline-offset: 2px; }
 svg { width: 100%; height: auto; display: block; }
 svg text { font-family: inherit !important; }
 @media print {
@@ -88,7 +99,7 @@ def render(comparison: Comparison) -> str:
         f"<h2>Learning curves</h2>\n{svg(comparison)}",
         _certificates(comparison),
     )
-    return page(title, LEAD, "\n".join(sections))
+    return page(title, LEAD, "\n".join(f'<section class="panel">\n{section}\n</section>' for section in sections))
 
 
 def page(title: str, lead: str, body: str) -> str:

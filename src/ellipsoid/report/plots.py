@@ -213,7 +213,7 @@ def _describe(ax: Any, panel: Panel, theme: Theme) -> None:
     ax.set_axisbelow(True)
     ax.spines[["top", "right", "left"]].set_visible(False)
     ax.spines["bottom"].set_color(theme.ink)
-    ax.tick_params(colors=theme.ink, labelsize=10.5, length=0, pad=5)
+    ax.tick_params(which="both", colors=theme.ink, labelsize=10.5, length=0, pad=5)
     ax.tick_params(axis="x", length=4)
     ax.xaxis.set_major_formatter("{x:,.0f}")
     ax.yaxis.set_major_formatter("{x:,.3g}" if "%" in panel.y else "{x:,.0f}")

@@ -12,6 +12,7 @@ from starlette.routing import Route
 from ellipsoid import __version__
 
 from .openapi import description
+from .page_files import front_page, page_file
 from .problem import CallProblem
 from .routes import CALLS
 from .tokens import Holder
@@ -31,12 +32,15 @@ def application(service: Service) -> Starlette:
     routes += [
         Route("/openapi.json", endpoint(service, "openapi", None, openapi), methods=["GET"]),
         Route("/", endpoint(service, "front_door", None, front_door), methods=["GET"]),
+        Route("/page/{file:path}", endpoint(service, "page_file", None, page_file), methods=["GET"]),
     ]
     return Starlette(routes=routes, exception_handlers={HTTPException: _not_routed})  # type: ignore[dict-item]
 
 
 async def front_door(service: Service, request: Request, holder: Holder) -> Response:
-    """What this is, and where to go from here."""
+    """The page for a browser; for a program what this is, and where to go from here."""
+    if "text/html" in request.headers.get("accept", ""):
+        return front_page()
     links = {"openapi": "/openapi.json", "models": "/v1/models", "health": "/healthz", "metrics": "/metrics"}
     return json_response({"service": "ellipsoid", "version": __version__, "links": links})
 

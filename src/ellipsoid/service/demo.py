@@ -2,51 +2,111 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import threading
+import time
 from itertools import count
 from pathlib import Path
+from typing import Any
 
-from .messages import NewLearner, NewModel
+import numpy as np
+
+from .messages import ExampleToPredict, NewLearner, NewModel
+from .predict_calls import SETTLE, judged, open_questions
 from .problem import CallProblem
 from .store import Store, StoreOptions
-from .works import Incoming, LearnWork
+from .works import Incoming, KeepWork, LearnWork
 
 ROWS_A_SECOND = 20.0
+# Of so many examples one is predicted and kept, until there are enough questions, or far too many examples.
+KEPT_EVERY = 5
+FIRST_KEPT = 30
+ENOUGH_QUESTIONS = 40
+MOST_KEPT = 5000
+COUNT_SECONDS = 5.0
+DIGIT_LABELS = 5
+FIRST_ROWS = 20
+# Compiling takes a minute at the most, on a slow machine.
+COMPILE_SECONDS = 120.0
 
 
 class DemoStore(Store):
-    """A store that feeds itself."""
+    """A store that feeds itself with handwritten digits from 0 to 4, to be told apart."""
 
     def start(self) -> None:
-        """Begin, with digits to be told apart."""
+        """Begin; returns when something is learned, so that whoever looks sees something move."""
         super().start()
-        if "digits" not in self.models:
-            self.make_model("digits", NewModel(learner="EllipsoidClassifier"))
-            self.make_challenger("digits", "mira", NewLearner(learner="MIRA"))
         self._halt = threading.Event()
-        threading.Thread(target=self._feed, name="ellipsoid demo", daemon=True).start()
-
-    def _feed(self) -> None:
-        from ellipsoid.streams.datasets import load
-
-        X, y = load("digits").train
+        self._enough, self._count_again = False, 0.0
+        if "digits" not in self.models:
+            classes: list[Any] = list(range(DIGIT_LABELS))
+            params: dict[str, Any] = {"r": 1.0, "certainty": 0.95}
+            self.make_model("digits", NewModel(learner="AROW", params=params, scale="unit", classes=classes))
+            self.make_challenger("digits", "large-margin", NewLearner(learner="EllipsoidClassifier"))
         stream = self.models["digits"]
-        for i in count():
+        rows, labels, unlabelled = _digits()
+        # Many examples at once and single ones are learned by machine code of their own.
+        for first, last in ((0, FIRST_ROWS - 1), (FIRST_ROWS - 1, FIRST_ROWS)):
+            self._learn(stream, rows[first:last], labels[first:last])
+            self._wait_for(stream, last)
+        self._keep(stream, unlabelled[:FIRST_KEPT])
+        feed = threading.Thread(
+            target=self._feed, args=(stream, rows, labels, unlabelled), name="ellipsoid demo", daemon=True
+        )
+        feed.start()
+
+    def _wait_for(self, stream: Any, t: int) -> None:
+        deadline = time.monotonic() + COMPILE_SECONDS
+        while time.monotonic() < deadline and any(each.published.t < t for each in stream.learners.values()):
+            time.sleep(0.02)
+
+    def _feed(self, stream: Any, rows: list[Any], labels: list[int], unlabelled: list[Any]) -> None:
+        for i in count(FIRST_ROWS):
             if self._halt.wait(1.0 / ROWS_A_SECOND):
                 return
-            rows = stream.rows_of([X[i % len(y)].tolist()], [int(y[i % len(y)])])
             try:
                 stream.check_learning()
-                self.journal.submit(LearnWork(stream, [Incoming(rows, None, range(1, 2))], "demo", lambda answer: None))
+                self._learn(stream, [rows[i % len(rows)]], [labels[i % len(rows)]])
+                if i % KEPT_EVERY == 0 and self._wants_more(stream):
+                    self._keep(stream, [unlabelled[i // KEPT_EVERY % len(unlabelled)]])
             except CallProblem:
                 continue
+
+    def _wants_more(self, stream: Any) -> bool:
+        now = time.monotonic()
+        if now > self._count_again:
+            found, settled = open_questions(stream, ENOUGH_QUESTIONS, None, [])
+            self.submit_later(lambda connection: connection.executemany(SETTLE, settled) and None)
+            self._enough = len(found.questions) >= ENOUGH_QUESTIONS or stream.kept > MOST_KEPT
+            self._count_again = now + COUNT_SECONDS
+        return not self._enough
+
+    def _learn(self, stream: Any, xs: list[Any], ys: list[int]) -> None:
+        rows = Incoming(stream.rows_of(xs, ys), None, range(1, len(ys) + 1))
+        self.journal.submit(LearnWork(stream, [rows], "demo", lambda answer: None))
+
+    def _keep(self, stream: Any, xs: list[Any]) -> None:
+        asked: list[tuple[int | None, ExampleToPredict]] = [(None, ExampleToPredict(x=x, keep=True)) for x in xs]
+        _, kept = judged(stream, stream.best.published, asked)
+        self.journal.submit(KeepWork(stream, kept, "demo", lambda answer: None))
 
     def close(self) -> None:
         self._halt.set()
         super().close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _digits() -> tuple[list[Any], list[int], list[Any]]:
+    """Rows with their labels, and others whose labels people are asked for."""
+    from ellipsoid.streams.datasets import load
+
+    X, y = load("digits").train
+    few = np.flatnonzero(np.asarray(y) < DIGIT_LABELS)
+    asked, learned = few[::4], np.setdiff1d(few, few[::4])
+    return X[learned].tolist(), [int(label) for label in y[learned]], X[asked].tolist()
 
 
 def demo_store(options: StoreOptions) -> DemoStore:
-    """A new store in a temporary folder."""
+    """A new store in a temporary folder, which goes when it is closed."""
     return DemoStore(Path(tempfile.mkdtemp(prefix="ellipsoid-demo-")), options)

@@ -1,4 +1,4 @@
-"""What a store does beside learning, once a second: snapshots that are due, and examples that may go."""
+"""What a store does beside learning, once a second: history, snapshots that are due, examples that may go."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ _log = logging.getLogger("ellipsoid.service")
 
 
 def keep_house(store: Any) -> None:
-    """Write the snapshots that are due, and forget what need not be kept."""
+    """Write down how learners do and the snapshots that are due, and forget what need not be kept."""
+    if store.journal.fault is None:
+        store.history.note(store)
     for stream in list(store.models.values()):
         for trainee in list(stream.learners.values()):
             if _due(trainee, store.options):

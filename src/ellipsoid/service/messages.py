@@ -48,10 +48,11 @@ class LabelledExample(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class ExampleToPredict(Struct, forbid_unknown_fields=True, kw_only=True):
-    """An example to label. With ``keep`` it waits, under ``id``, for its true label."""
+    """An example to label. With ``keep`` it waits, under ``id``, for its true label; ``why`` asks for reasons."""
 
     x: FeatureRow
     scores: bool = False
+    why: bool = False
     keep: bool = False
     id: Key | None = None
 
@@ -69,6 +70,25 @@ class Promotion(Struct, forbid_unknown_fields=True, kw_only=True):
     learner: Name
 
 
+class Push(Struct, kw_only=True):
+    """What the lead of the predicted label would lose without a feature; below 0 the feature speaks for the rival."""
+
+    feature: str
+    value: Value
+    push: float
+
+
+class Reasons(Struct, kw_only=True):
+    """Why a label was predicted: its ``lead`` over the first ``rival``, the probability that this lead is real where
+    the learner knows one, and what each feature does for it, heaviest first.
+    """
+
+    rival: str | int | None
+    lead: float | None
+    confidence: float | None
+    pushes: list[Push]
+
+
 class Prediction(Struct, omit_defaults=True, kw_only=True):
     """A label, made by the model of ``t`` examples. ``certain``: no model that agrees with the examples says otherwise;
     ``ask``: the true label is likely to teach something. Both are there where the learner knows.
@@ -80,6 +100,7 @@ class Prediction(Struct, omit_defaults=True, kw_only=True):
     certain: bool | None = None
     ask: bool | None = None
     id: str | None = None
+    why: Reasons | None = None
 
 
 class Learned(Struct, kw_only=True):
@@ -111,6 +132,7 @@ class Question(Struct, kw_only=True):
     predicted: str | int
     kept: float
     claimed_for: float
+    why: Reasons
 
 
 class Questions(Struct, kw_only=True):

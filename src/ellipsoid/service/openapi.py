@@ -8,7 +8,7 @@ import msgspec
 
 from ellipsoid import __version__
 
-from . import messages
+from . import messages, view_messages
 from .messages import NAME
 from .routes import CALLS, CallRow
 from .web import JSON, NDJSON, PROBLEM
@@ -27,6 +27,8 @@ _TYPES = (
     messages.ModelStatus,
     messages.Models,
     messages.Seen,
+    view_messages.ModelHistory,
+    view_messages.Portrait,
     messages.ProblemDetails,
 )
 # What every call may answer beside its own: who, how much, how fast, and what the disk says.
@@ -38,6 +40,8 @@ _PARAMETERS: dict[str, dict[str, Any]] = {
     "partial": {"in": "query", "schema": {"type": "string", "enum": ["true", "false"]}},
     "claim": {"in": "query", "schema": {"type": "string", "enum": ["true", "false"]}},
     "who": {"in": "query", "schema": {"type": "string"}},
+    "skip": {"in": "query", "schema": {"type": "array", "items": {"type": "string"}}},
+    "of": {"in": "query", "schema": {"type": "string", "pattern": NAME}},
     "limit": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 100}},
     "t": {"in": "query", "schema": {"type": "integer", "minimum": 1, "maximum": 2**53}},
 }

@@ -15,6 +15,7 @@ from .lines import decoded, decoded_lines
 from .messages import ENCODE, ExampleToPredict, Prediction, Question, Questions
 from .problem import CallProblem
 from .published import Published
+from .reasons import reasons_for
 from .stream import ModelStream, new_id
 from .tokens import Holder
 from .web import NDJSON, Service, flag, json_response, whole_number
@@ -25,6 +26,7 @@ PREDICTED_ROWS = 256
 # Kept examples that are looked at anew for the most doubtful ones.
 CANDIDATES = 256
 MOST_QUESTIONS = 100
+SETTLE = "UPDATE kept SET doubt = ?, ask = 0 WHERE model = ? AND id = ?"
 
 
 async def predict(service: Service, request: Request, holder: Holder) -> Response:
@@ -33,7 +35,7 @@ async def predict(service: Service, request: Request, holder: Holder) -> Respons
     if not service.wants_lines(request):
         asked = decoded(ExampleToPredict, await service.body(request))
         published = _learned(stream)
-        answers, kept = _judged(stream, published, [(None, asked)])
+        answers, kept = judged(stream, published, [(None, asked)])
         await _keep(service, stream, kept, holder)
         return json_response(answers[0])
     batch: list[tuple[int | None, ExampleToPredict]] = []
@@ -45,7 +47,7 @@ async def predict(service: Service, request: Request, holder: Holder) -> Respons
     lines: list[bytes] = []
     kept = []
     for start in range(0, len(batch), PREDICTED_ROWS):
-        answers, more = await service.in_thread(_judged, stream, published, batch[start : start + PREDICTED_ROWS])
+        answers, more = await service.in_thread(judged, stream, published, batch[start : start + PREDICTED_ROWS])
         lines.append(b"".join(ENCODE.encode(answer) + b"\n" for answer in answers))
         kept += more
     await _keep(service, stream, kept, holder)
@@ -68,7 +70,7 @@ def _learned(stream: ModelStream) -> Published:
     return published
 
 
-def _judged(
+def judged(
     stream: ModelStream, published: Published, batch: list[tuple[int | None, ExampleToPredict]]
 ) -> tuple[list[Prediction], list[tuple[Any, ...]]]:
     """Predictions, and what is to be kept."""
@@ -76,7 +78,7 @@ def _judged(
         found = published.judge(stream.matrix_of([asked.x for _, asked in batch]))
     except (ValueError, OverflowError, CallProblem) as error:
         for each in batch if len(batch) > 1 else []:
-            _judged(stream, published, [each])
+            judged(stream, published, [each])
         # Examples that fit by themselves must all be of one kind to be predicted at once.
         status = error.status if isinstance(error, CallProblem) else 422
         raise CallProblem(status, str(error), line=batch[0][0]) from None
@@ -92,6 +94,8 @@ def _judged(
             certain=None if found.certain is None else found.certain[i],
             ask=None if found.ask is None else found.ask[i],
         )
+        if asked.why:
+            answer.why = reasons_for(published, stream.matrix_of([asked.x]))
         if asked.keep:
             answer.id = asked.id or new_id()
             x, predicted = msgspec.json.encode(asked.x), msgspec.json.encode(answer.y).decode()
@@ -108,32 +112,46 @@ async def _keep(service: Service, stream: ModelStream, kept: list[tuple[Any, ...
 
 
 async def questions(service: Service, request: Request, holder: Holder) -> Response:
-    """Kept examples for which the model asks, most doubtful first; the caller has a few minutes for each."""
+    """Kept examples for which the model asks, most doubtful first; the caller has a few minutes for each, and gives
+    back what is skipped.
+    """
     stream = service.store.stream(request.path_params["name"])
     most = whole_number(request, "limit", 1, MOST_QUESTIONS) or 1
     who = request.query_params.get("who", holder.name)[:200]
+    skipped = request.query_params.getlist("skip")[:MOST_QUESTIONS]
     claims = flag(request, "claim", True)
-    return json_response(await service.in_thread(_questions, stream, most, who if claims else None))
+    found, settled = await service.in_thread(open_questions, stream, most, who if claims else None, skipped)
+    if settled and service.store.journal.fault is None:
+        # They make room for others, which the next call will look at.
+        service.store.submit_later(lambda connection: connection.executemany(SETTLE, settled) and None)
+    return json_response(found)
 
 
-def _questions(stream: ModelStream, most: int, who: str | None) -> Questions:
+def open_questions(
+    stream: ModelStream, most: int, who: str | None, skipped: list[str]
+) -> tuple[Questions, list[tuple[Any, ...]]]:
+    """Questions for somebody, claimed if it is said for whom; and kept examples that need no label any more."""
     connection = opened(stream.path)
     try:
         rows = connection.execute(
-            "SELECT id, x, time FROM kept WHERE model = ? ORDER BY doubt DESC LIMIT ?", (stream.id, CANDIDATES)
+            "SELECT id, x, time, doubt FROM kept WHERE model = ? ORDER BY doubt DESC LIMIT ?", (stream.id, CANDIDATES)
         ).fetchall()
     finally:
         connection.close()
     published = stream.best.published
     if not rows or not published.learner.known:
-        return Questions(questions=[], waiting=stream.kept)
-    xs = [msgspec.json.decode(x) for _, x, _ in rows]
+        return Questions(questions=[], waiting=stream.kept), []
+    xs = [msgspec.json.decode(row[1]) for row in rows]
     found = published.judge(stream.matrix_of(xs))
     order = sorted(range(len(rows)), key=lambda i: -found.doubt[i])
+    settled: list[tuple[Any, ...]] = []
     if found.ask is not None:
+        settled = [
+            (found.doubt[i], stream.id, rows[i][0]) for i in order if not found.ask[i] and found.doubt[i] < rows[i][3]
+        ]
         order = [i for i in order if found.ask[i]]
     ids = [rows[i][0] for i in order]
-    mine = dict.fromkeys(ids[:most], 0.0) if who is None else stream.claim(ids, who, most)
+    mine = dict.fromkeys(ids[:most], 0.0) if who is None else stream.claim(ids, who, most, skipped)
     asked = [
         Question(
             id=rows[i][0],
@@ -143,8 +161,9 @@ def _questions(stream: ModelStream, most: int, who: str | None) -> Questions:
             predicted=found.labels[i],
             kept=min(rows[i][2], time.time()),
             claimed_for=mine[rows[i][0]],
+            why=reasons_for(published, stream.matrix_of([xs[i]])),
         )
         for i in order
         if rows[i][0] in mine
     ]
-    return Questions(questions=asked, waiting=stream.kept)
+    return Questions(questions=asked, waiting=stream.kept), settled

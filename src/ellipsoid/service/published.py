@@ -51,16 +51,7 @@ class Published:
         """The certificates that hold for the run so far."""
         if self._bounds is None:
             with self.lock:
-                found = self.learner.model.certificates() if self.learner.known else []
-            self._bounds = [
-                Bound(
-                    name=c.name,
-                    observed=float(c.observed),
-                    bound=float(c.bound) if np.isfinite(c.bound) else None,
-                    holds_if=c.holds_if,
-                )
-                for c in found
-            ]
+                self._bounds = bounds_of(self.learner.model) if self.learner.known else []
         return self._bounds
 
     def file(self) -> bytes:
@@ -69,6 +60,19 @@ class Published:
             with self.lock:
                 self._file = self.learner.file()
         return self._file
+
+
+def bounds_of(model: Any) -> list[Bound]:
+    """The certificates of a model that has learned something."""
+    return [
+        Bound(
+            name=c.name,
+            observed=float(c.observed),
+            bound=float(c.bound) if np.isfinite(c.bound) else None,
+            holds_if=c.holds_if,
+        )
+        for c in model.certificates()
+    ]
 
 
 def _indices(scores: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import learn_calls, model_calls, predict_calls
+from . import learn_calls, model_calls, predict_calls, view_calls
 from .web import JSON, Call
 
 
@@ -44,7 +44,7 @@ CALLS = (
     CallRow("POST", f"{_MODEL}/labels", "label", learn_calls.labels, "TrueLabel", "Learned", lines=True),
     CallRow(
         "GET", f"{_MODEL}/questions", "label", predict_calls.questions, answer="Questions",
-        query=("limit", "claim", "who"),
+        query=("limit", "claim", "who", "skip"),
     ),
     CallRow("GET", f"{_MODEL}/keys/{{key:path}}", "learn", learn_calls.key_seen, answer="Seen"),
     CallRow(
@@ -52,6 +52,9 @@ CALLS = (
         statuses=(200, 201),
     ),
     CallRow("POST", f"{_MODEL}/promote", "admin", model_calls.promote, "Promotion", "ModelStatus"),
+    CallRow("GET", f"{_MODEL}/history", "read", view_calls.history, answer="ModelHistory"),
+    CallRow("GET", f"{_MODEL}/portrait", "read", view_calls.portrait, answer="Portrait", query=("of",)),
+    CallRow("GET", "/v1/events", "read", view_calls.events, media="text/event-stream"),
     CallRow("GET", "/healthz", None, model_calls.alive),
     CallRow("GET", "/readyz", None, model_calls.ready),
     CallRow("GET", "/metrics", "read", model_calls.metrics, media="text/plain"),

@@ -39,9 +39,9 @@ GRACE_SECONDS = 3
 class ServiceServer(uvicorn.Server):
     """A server that ends with exit code 0 after SIGTERM, and tells on which port it listens."""
 
-    def __init__(self, config: uvicorn.Config, listening: Callable[[str], None]) -> None:
+    def __init__(self, config: uvicorn.Config, listening: Callable[[str], None], ending: Callable[[], None]) -> None:
         super().__init__(config)
-        self.listening = listening
+        self.listening, self.ending = listening, ending
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -61,6 +61,10 @@ class ServiceServer(uvicorn.Server):
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         scheme = "https" if self.config.ssl else "http"
         self.listening(f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}")
+
+    async def shutdown(self, sockets: Any = None) -> None:
+        self.ending()
+        await super().shutdown(sockets)
 
 
 def run_service(
@@ -91,7 +95,7 @@ def run_service(
         backlog=2048,
         **network,
     )
-    server = ServiceServer(config, listening)
+    server = ServiceServer(config, listening, service.events.end)
     damage: list[str] = []
 
     def damaged(what: str) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from .database import blocks_after, first_and_last, model_row, opened
+from .history import StoreHistory
 from .housekeeping import keep_house
 from .journal import Journal
 from .learning import StreamLearner, new_model
@@ -67,6 +68,7 @@ class Store:
                 self.folder / JOURNAL, most_waiting=self.options.queue, group_seconds=self.options.group_seconds
             )
             self._load()
+            self.history = StoreHistory(self.journal.connection)
         except BaseException:
             self._lock.close()
             raise
@@ -247,6 +249,10 @@ class Store:
                 keep_house(self)
             except Exception:
                 _log.exception("housekeeping failed; it is tried again")
+
+    def submit_later(self, change: Callable[[sqlite3.Connection], Any]) -> None:
+        """Write something small that nobody waits for, and that is no loss where it fails."""
+        self.journal.submit(Change(lambda answer: None, change), urgent=True)
 
     def submit_change(self, change: Callable[[sqlite3.Connection], Any]) -> Any:
         """Write something small, and wait for it."""

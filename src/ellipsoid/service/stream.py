@@ -9,7 +9,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,19 @@ from .trainee import Trainee
 CLAIM_SECONDS = 300.0
 
 
+@dataclass
+class AskedCounts:
+    """Of the examples kept so far: how many the model asked for, how many it did not need, how many got a label."""
+
+    asked: int = 0
+    saved: int = 0
+    answered: int = 0
+
+    def add(self, asked: int, saved: int, answered: int) -> None:
+        """Count some more."""
+        self.asked, self.saved, self.answered = self.asked + asked, self.saved + saved, self.answered + answered
+
+
 class ModelStream:
     """``id`` is the model's number in the journal, ``path`` that of the journal."""
 
@@ -40,6 +54,7 @@ class ModelStream:
         self.tail = Tail(0)
         self.oldest = 0
         self.kept = 0
+        self.asked = AskedCounts()
         self._fresh: list[JournalBlock] = []
         self.forget_again_at = 0.0
         self.ready = False
@@ -66,6 +81,8 @@ class ModelStream:
             if last is not None:
                 self._like(last[0], None if last[0] == "named" else last[1] // 8 // last[2])
             self.kept = connection.execute("SELECT count(*) FROM kept WHERE model = ?", (self.id,)).fetchone()[0]
+            query = "SELECT asked, saved, answered FROM asked WHERE model = ?"
+            self.asked = AskedCounts(*(connection.execute(query, (self.id,)).fetchone() or ()))
         finally:
             connection.close()
 
@@ -119,10 +136,15 @@ class ModelStream:
         self.gate.check_form(rows.form, rows.width)
         return rows.x
 
-    def claim(self, ids: list[str], who: str, most: int) -> dict[str, float]:
-        """Ids, as many as may be, that nobody else has claimed, and the seconds for which they are the caller's."""
+    def claim(self, ids: list[str], who: str, most: int, skipped: Collection[str] = ()) -> dict[str, float]:
+        """Ids, as many as may be, that nobody else has claimed, and the seconds for which they are the caller's, who
+        gives back those that were ``skipped``.
+        """
         now = time.monotonic()
         with self.claims_lock:
+            for old in [each for each in skipped if self.claims.get(each, ("", 0.0))[0] == who]:
+                del self.claims[old]
+            ids = [each for each in ids if each not in skipped]
             for old in [each for each, (_, until) in self.claims.items() if until < now]:
                 del self.claims[old]
             mine = [each for each in ids if self.claims.get(each, (who, 0.0))[0] == who][:most]

@@ -19,6 +19,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from .events import Events
 from .lines import Pieces
 from .messages import ENCODE, ProblemDetails
 from .metrics import Metrics
@@ -54,6 +55,7 @@ class Service:
     def __init__(self, store: Store, tokens: Tokens | None, options: WebOptions) -> None:
         self.store, self.tokens, self.options = store, tokens, options
         self.metrics = Metrics(store)
+        self.events = Events(store)
         self.threads = ThreadPoolExecutor(max(1, options.workers), thread_name_prefix="ellipsoid worker")
         self.guards = ThreadPoolExecutor(1, thread_name_prefix="ellipsoid guard")
         self.held = 0

@@ -186,6 +186,8 @@ class KeepWork(Written):
             "INSERT INTO kept (model, id, x, predicted, doubt, ask, time, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [(self.stream.id, *example, now, self.token) for example in self.examples],
         )
+        saved = sum(ask is False for *_, ask in self.examples)
+        _count_asked(connection, self.stream.id, len(self.examples) - saved, saved, 0)
         return len(self.examples)
 
     def _known(self, connection: sqlite3.Connection, key: str) -> bool:
@@ -194,7 +196,9 @@ class KeepWork(Written):
         return kept is not None or _labelled(connection, model, key)
 
     def written(self, answer: int) -> None:
+        saved = sum(ask is False for *_, ask in self.examples)
         self.stream.kept += answer
+        self.stream.asked.add(answer - saved, saved, 0)
         self.told(answer)
 
 
@@ -224,11 +228,21 @@ class LabelWork(LearnWork):
         learned = super().apply(connection, gates)
         connection.executemany("DELETE FROM kept WHERE model = ? AND id = ?", [(model, key) for key in met])
         self.labelled = len(met)
+        _count_asked(connection, model, 0, 0, len(met))
         return Learned(t=learned.t, learned=learned.learned, duplicates=duplicates)
 
     def written(self, answer: Learned) -> None:
         self.stream.kept -= self.labelled
+        self.stream.asked.add(0, 0, self.labelled)
         super().written(answer)
+
+
+def _count_asked(connection: sqlite3.Connection, model: int, asked: int, saved: int, answered: int) -> None:
+    connection.execute(
+        "INSERT INTO asked VALUES (?1, ?2, ?3, ?4) ON CONFLICT (model) DO UPDATE SET asked = asked + ?2, "
+        "saved = saved + ?3, answered = answered + ?4",
+        (model, asked, saved, answered),
+    )
 
 
 def _labelled(connection: sqlite3.Connection, model: int, key: str) -> bool:

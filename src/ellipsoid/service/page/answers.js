@@ -1,0 +1,119 @@
+// Questions in hand and answers on their way: the next question is there before it is needed, and an answer is held back
+// for a few seconds, so that it can be taken back. The journal never forgets: what is sent stays learned.
+
+import { address, call, headers, who } from "./service.js";
+
+export const HELD_SECONDS = 4;
+const IN_HAND = 4;
+
+export class Answers {
+  /** `changed()` is told when there is something else to show, `failed(error)` of what went wrong. */
+  constructor(model, changed, failed) {
+    Object.assign(this, { model, changed, failed });
+    this.inHand = [];
+    this.held = [];
+    this.skipped = [];
+    this.done = new Set();
+    this.given = [];
+    this.waiting = null;
+    this.leave = () => this.sendAll(true);
+    addEventListener("pagehide", this.leave);
+    this.timer = setInterval(() => this.inHand.length || this.fetchMore(), 2000);
+    this.fetchMore();
+  }
+
+  get question() {
+    return this.inHand[0];
+  }
+
+  async fetchMore() {
+    if (this.fetching || this.closed) return;
+    this.fetching = true;
+    const query = new URLSearchParams({ limit: String(IN_HAND + this.held.length + this.inHand.length), who: who() });
+    for (const id of this.skipped.slice(-50)) query.append("skip", id);
+    try {
+      const told = await call("GET", `${address(this.model)}/questions?${query}`);
+      this.waiting = told.waiting;
+      const known = new Set([...this.inHand.map((each) => each.id), ...this.done, ...this.skipped]);
+      const was = this.question;
+      this.inHand.push(...told.questions.filter((each) => !known.has(each.id)));
+      this.failed(null);
+      if (this.question !== was || !was) this.changed();
+    } catch (error) {
+      this.failed(error);
+    }
+    this.fetching = false;
+  }
+
+  /** Give the answer to the question that is shown. */
+  answer(label) {
+    const question = this.inHand.shift();
+    if (!question) return;
+    const one = { question, label, time: new Date() };
+    this.done.add(question.id);
+    one.timer = setTimeout(() => this.send(one), 1000 * HELD_SECONDS);
+    this.held.push(one);
+    this.next();
+  }
+
+  skip() {
+    const question = this.inHand.shift();
+    if (!question) return;
+    this.skipped.push(question.id);
+    this.next();
+  }
+
+  /** Take the last answer back, if it is still here; returns it. */
+  undo() {
+    const one = this.held.pop();
+    if (!one) return null;
+    clearTimeout(one.timer);
+    this.done.delete(one.question.id);
+    this.inHand.unshift(one.question);
+    this.changed();
+    return one;
+  }
+
+  next() {
+    this.changed();
+    if (this.inHand.length < IN_HAND / 2) this.fetchMore();
+  }
+
+  async send(one, tries = 0) {
+    this.held = this.held.filter((each) => each !== one);
+    try {
+      await call("POST", `${address(this.model)}/labels`, { id: one.question.id, y: one.label });
+      this.given.push(one);
+      this.failed(null);
+      this.changed();
+    } catch (error) {
+      this.failed(error);
+      // A service that is away comes back; a refusal stays one.
+      if (error.status === 0 || error.status === 429 || error.status >= 500) {
+        if (!this.closed) one.timer = setTimeout(() => this.send(one, tries + 1), Math.min(10000, 1000 * 2 ** tries));
+      }
+    }
+  }
+
+  /** Let nothing be lost when the page is left. */
+  sendAll(leaving = false) {
+    for (const one of this.held.splice(0)) {
+      clearTimeout(one.timer);
+      if (leaving) {
+        fetch(`${address(this.model)}/labels`, {
+          method: "POST",
+          keepalive: true,
+          headers: headers({ "content-type": "application/json" }),
+          body: JSON.stringify({ id: one.question.id, y: one.label }),
+        });
+      } else this.send(one);
+    }
+  }
+
+  close() {
+    clearInterval(this.timer);
+    removeEventListener("pagehide", this.leave);
+    this.sendAll();
+    this.closed = true;
+  }
+}

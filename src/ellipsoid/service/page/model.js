@@ -1,0 +1,208 @@
+// A model: the certificate that closes in on the mistakes, the shadow of the ellipsoid that shrinks, and what else it knows.
+
+import { Chart, aligned } from "./chart.js";
+import { confusion } from "./confusion.js";
+import { el, fill, say } from "./dom.js";
+import { count, figure, percent, rate } from "./format.js";
+import { address, call } from "./service.js";
+import { ShadowPicture } from "./shadow.js";
+import { COLUMNS, behind, champion, last, speed, state } from "./state.js";
+import { weights } from "./weights.js";
+
+const PORTRAIT_EVERY = 2000;
+const MOST_POINTS = 1000;
+
+export class Model {
+  constructor(name) {
+    this.name = name;
+    this.title = name;
+    this.of = state.models.get(name)?.champion;
+    this.log = false;
+    this.head = el("p", { class: "tally" });
+    this.trouble = el("p", { class: "trouble", role: "alert" });
+    this.chooser = el("select", { "aria-label": "Learner", onchange: () => this.choose(this.chooser.value) });
+    this.logButton = el("button", { type: "button", class: "quiet", "aria-pressed": "false", "aria-keyshortcuts": "l", onclick: () => this.toggle() }, "log scale");
+    this.closes = el("p", { class: "note" });
+    this.shadow = new ShadowPicture();
+    this.bound = new Chart({
+      height: 300,
+      values: percent,
+      series: [{ label: "mistakes", colour: "curve-0", width: 2.2 }, { label: "at most, by the certificate", colour: "curve-1", width: 2, dash: [6, 3] }],
+      bands: [[2, 1]],
+      marks: () => this.portrait?.changes ?? [],
+      describe: ([xs, mistakes, bound]) => `Mistakes ${percent(mistakes.at(-1))} of ${count(xs.at(-1) ?? 0)} examples; by the certificate at most ${percent(bound.at(-1))}.`,
+    });
+    this.places = Object.fromEntries(["error", "confusion", "weights", "facts", "certificates", "axes"].map((key) => [key, el("div")]));
+    const panel = (title, ...inside) => el("section", { class: "panel" }, el("h2", {}, title), ...inside);
+    this.shadowPanel = panel("The ellipsoid", el("p", { class: "note" }, "Its shadow on the two longest axes, measured by the last examples: as wide as their labels are in doubt. Thin lines: what it was."), this.shadow.element, this.places.axes);
+    this.element = el("div", { class: "model" },
+      el("div", { class: "bar-of-view" }, el("h1", {}, name), this.chooser, this.logButton), this.head, this.trouble,
+      el("div", { class: "heart" }, panel("The certificate", this.closes, this.bound.element), this.shadowPanel),
+      panel("Error of the last 1,000 examples", this.places.error),
+      el("div", { class: "heart" }, panel("Confusion", this.places.confusion), panel("Heaviest features", this.places.weights)),
+      el("div", { class: "heart" }, panel("All certificates", this.places.certificates), panel("Parameters", this.places.facts)));
+    this.load();
+    this.timer = setInterval(() => this.look(), PORTRAIT_EVERY);
+  }
+
+  async load() {
+    try {
+      const told = await call("GET", `${address(this.name)}/history`);
+      this.of ??= told.champion;
+      this.history = new Map(told.learners.map((each) => [each.name, each]));
+      this.draw();
+      await this.look(true);
+    } catch (error) {
+      say(this.trouble, error.message);
+    }
+  }
+
+  async look(always = false) {
+    const now = this.learner();
+    if (document.hidden || this.looking || !this.history || (!always && this.portrait && this.portrait.of === this.of && this.portrait.t === now?.t)) return;
+    this.looking = true;
+    try {
+      const told = await call("GET", `${address(this.name)}/portrait?${new URLSearchParams({ of: this.of })}`);
+      if (told.of === this.of) this.show(told);
+      say(this.trouble, "");
+    } catch (error) {
+      say(this.trouble, error.message);
+    }
+    this.looking = false;
+  }
+
+  learner() {
+    return state.models.get(this.name)?.learners.find((each) => each.name === this.of);
+  }
+
+  /** The portrait's part of the view. */
+  show(told) {
+    this.portrait = told;
+    const points = this.history.get(told.of);
+    if (told.shadow) {
+      const trail = (points?.t ?? []).map((t, i) => ({ t, longest: points.longest[i], second: points.second[i] }));
+      this.shadow.show(told.shadow, [...trail, { ...told.shadow, t: told.t }]);
+      fill(this.places.axes, el("p", { class: "note" }, `The two axes hold ${percent(told.shadow.share)} of all doubt.`));
+    }
+    this.shadowPanel.hidden = !told.shadow;
+    this.shadowPanel.parentElement.classList.toggle("alone", !told.shadow);
+    fill(this.places.confusion, confusion(told.confusion));
+    const heavy = JSON.stringify(told.weights);
+    if (heavy !== this.heavy) fill(this.places.weights, weights(told.weights));
+    this.heavy = heavy;
+    fill(this.places.facts, el("dl", { class: "facts" }, Object.entries({ learner: told.learner, scale: told.scale, ...told.params, labels: told.classes.length, features: told.features, "change alarms": told.changes.length || "none" })
+      .map(([title, value]) => el("div", {}, el("dt", {}, title), el("dd", {}, String(value))))));
+    fill(this.places.certificates, told.certificates.length ? certificates(told.certificates, told.t) : el("p", { class: "note" }, "This learner gives none for this run."));
+  }
+
+  choose(name) {
+    this.of = name;
+    this.portrait = null;
+    this.draw();
+    this.look(true);
+  }
+
+  toggle() {
+    this.log = !this.log;
+    this.logButton.setAttribute("aria-pressed", String(this.log));
+    for (const chart of [this.bound, this.error]) chart?.redraw(this.log);
+  }
+
+  key(event) {
+    if (event.key !== "l") return false;
+    this.toggle();
+    return true;
+  }
+
+  update() {
+    const model = state.models.get(this.name);
+    if (!model) {
+      if (state.known) say(this.trouble, `There is no model ${this.name}.`);
+      return;
+    }
+    this.of ??= model.champion;
+    const names = model.learners.map((each) => each.name);
+    const offered = JSON.stringify([names, model.champion]);
+    if (offered !== this.offered) {
+      this.offered = offered;
+      fill(this.chooser, model.learners.map((each) => el("option", { value: each.name }, `${each.name}: ${each.learner}${each.name === model.champion ? ", the champion" : ""}`)));
+      this.chooser.value = this.of;
+      this.chooser.hidden = names.length < 2;
+    }
+    const best = champion(model);
+    say(this.head, `${count(best.t)} examples, ${rate(speed(model))}, error ${percent(best.error)}, ${behind(model, best) ? `${count(best.lag)} behind the journal` : "up to date"}`);
+    if (!this.history) return;
+    for (const learner of model.learners) this.append(learner);
+    this.draw();
+  }
+
+  /** The counters of now, behind those of the history. */
+  append(learner) {
+    let points = this.history.get(learner.name);
+    if (!points) {
+      points = Object.fromEntries(COLUMNS.map((column) => [column, []]));
+      this.history.set(learner.name, { name: learner.name, learner: learner.learner, ...points });
+      points = this.history.get(learner.name);
+    }
+    if (!(last(learner, "t") > (points.t.at(-1) ?? 0))) return;
+    for (const column of COLUMNS) points[column].push(last(learner, column));
+    if (points.t.length > MOST_POINTS) for (const column of COLUMNS) points[column] = points[column].filter((_, i) => i % 2 === 0);
+  }
+
+  draw() {
+    const points = this.history?.get(this.of);
+    if (!points) return;
+    const share = (counts) => counts.map((n, i) => (n === null ? null : Math.min(1, n / points.t[i])));
+    this.bound.show([points.t, share(points.mistakes), share(points.bound)]);
+    const [mistakes, bound, t] = [points.mistakes.at(-1), points.bound.at(-1), points.t.at(-1)];
+    say(this.closes, bound === null || bound === undefined ? "No bound is known for this learner and run."
+      : bound >= t ? `${count(mistakes)} mistakes so far; the bound is still above the number of examples.`
+        : `${count(mistakes)} mistakes; no more than ${count(Math.floor(bound))} were possible, ${percent(bound / t)} of all.`);
+    const all = [points, ...[...this.history.values()].filter((each) => each !== points)];
+    const key = all.map((each) => each.name).join(" ");
+    if (key !== this.key_) {
+      this.key_ = key;
+      this.error?.destroy();
+      this.error = new Chart({
+        height: 200,
+        values: percent,
+        log: this.log,
+        series: all.map((each, i) => ({ label: each.name, colour: i ? `curve-${1 + (i % 4)}` : "curve-0", width: i ? 1 : 2.2 })),
+        marks: () => this.portrait?.changes ?? [],
+        describe: ([xs, ys]) => `Error of the last examples: ${percent(ys.at(-1))} after ${count(xs.at(-1) ?? 0)}.`,
+      });
+      fill(this.places.error, this.error.element);
+    }
+    const learners = state.models.get(this.name)?.learners ?? [];
+    this.error.show(aligned(all.map((each) => {
+      const now = learners.find((one) => one.name === each.name);
+      const later = now && now.error !== null && now.t > (each.t.at(-1) ?? 0);
+      return later ? { t: [...each.t, now.t], y: [...each.windowed, now.error] } : { t: each.t, y: each.windowed };
+    })));
+  }
+
+  redraw() {
+    for (const chart of [this.bound, this.error]) chart?.redraw();
+    this.heavy = null;
+    if (this.portrait) this.show(this.portrait);
+  }
+
+  export() {
+    const rows = [...(this.history?.values() ?? [])].flatMap((each) => each.t.map((_, i) => [each.name, ...COLUMNS.map((column) => each[column][i])]));
+    const pictures = [{ title: `${this.name}: mistakes and their bound`, canvas: this.bound.canvas }, { title: "Error of the last 1,000 examples", canvas: this.error?.canvas }];
+    if (this.portrait?.shadow) pictures.splice(1, 0, { title: "Shadow of the ellipsoid", canvas: this.shadow.canvas });
+    return { name: this.name, header: ["learner", ...COLUMNS], rows, pictures };
+  }
+
+  destroy() {
+    clearInterval(this.timer);
+    for (const each of [this.bound, this.error, this.shadow]) each?.destroy();
+  }
+}
+
+function certificates(all, t) {
+  return el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Certificates" }, el("table", {},
+    el("thead", {}, el("tr", {}, ["of", "observed", "bound", "holds if"].map((title) => el("th", { scope: "col" }, title)))),
+    el("tbody", {}, all.map((each) => el("tr", {}, el("td", {}, each.name), el("td", { class: "number" }, figure(each.observed)),
+      el("td", { class: "number" }, each.bound === null ? "none" : each.name.startsWith("mistakes") && each.bound >= t ? "says nothing" : figure(each.bound)), el("td", { class: "words" }, each.holds_if))))));
+}

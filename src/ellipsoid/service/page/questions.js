@@ -1,0 +1,132 @@
+// The questions of a model, one at a time, for people who answer them all day: keys, no waiting, and a way back.
+
+import { Answers } from "./answers.js";
+import { announce, el, fill, say } from "./dom.js";
+import { example } from "./example.js";
+import { count, percent } from "./format.js";
+import { reasons } from "./reasons.js";
+import { address, call } from "./service.js";
+import { champion, may, state } from "./state.js";
+
+const KEYED = 9;
+
+export class Questions {
+  constructor(name) {
+    this.name = name;
+    this.title = `Questions of ${name}`;
+    this.labels = [];
+    this.facts = el("p", { class: "tally" });
+    this.trouble = el("p", { class: "trouble", role: "alert" });
+    this.stage = el("div", { class: "stage" }, el("p", { class: "note" }, "Looking for a question …"));
+    this.choices = el("div", { class: "choices", role: "group", "aria-label": "Labels" });
+    this.filter = el("input", { type: "search", placeholder: "other label", "aria-label": "Find or enter a label", oninput: () => this.offer(), onkeydown: (event) => this.enter(event) });
+    this.skipButton = el("button", { type: "button", "aria-keyshortcuts": "s", onclick: () => this.skip() }, el("kbd", {}, "s"), " skip");
+    this.undoButton = el("button", { type: "button", "aria-keyshortcuts": "u", onclick: () => this.undo() }, el("kbd", {}, "u"), " undo");
+    this.last = el("span", { class: "note" });
+    this.element = el("div", { class: "questions" }, el("h1", {}, "Questions of ", el("span", { class: "label" }, name)), this.facts, this.trouble,
+      this.stage, this.choices, el("div", { class: "actions" }, this.skipButton, this.undoButton, this.filter, this.last));
+    if (!may("label")) {
+      fill(this.stage, el("p", {}, "Your token may look, not label. Ask for one with the role label."));
+      this.choices.hidden = true;
+      return;
+    }
+    this.answers = new Answers(name, () => this.show(), (error) => say(this.trouble, error ? error.message : ""));
+    call("GET", address(name)).then((told) => {
+      this.labels = [...told.classes].sort((a, b) => (typeof a === "number" ? a - b : a.localeCompare(b)));
+      this.offer();
+    }, (error) => say(this.trouble, error.message));
+  }
+
+  /** Labels of one digit answer to that digit, others to their place. */
+  keyOf(label, place) {
+    const digits = this.labels.every((each) => /^\d$/.test(String(each)));
+    return digits ? String(label) : place < KEYED ? String(place + 1) : "";
+  }
+
+  offer() {
+    const wanted = this.filter.value.trim().toLowerCase();
+    const shown = this.labels.map((label, place) => ({ label, key: this.keyOf(label, place) }))
+      .filter((each) => !wanted || String(each.label).toLowerCase().includes(wanted));
+    this.shown = shown;
+    fill(this.choices, shown.slice(0, 60).map(({ label, key }) => el("button", { type: "button", class: "choice", "aria-keyshortcuts": key || null, onclick: () => this.give(label) },
+      key && key !== String(label) ? el("kbd", {}, key) : null, el("span", {}, String(label)))));
+  }
+
+  enter(event) {
+    if (event.key !== "Enter" || !this.answers?.question) return;
+    const typed = this.filter.value.trim();
+    const label = this.shown[0]?.label ?? (typeof this.labels[0] === "number" ? Number(typed) : typed);
+    if (typed === "" || Number.isNaN(label)) return;
+    this.filter.value = "";
+    this.give(label);
+    this.offer();
+    this.filter.blur();
+  }
+
+  key(event) {
+    if (!this.answers) return false;
+    const found = this.labels.findIndex((label, place) => this.keyOf(label, place) === event.key);
+    if (found >= 0) this.give(this.labels[found]);
+    else if (event.key === "s") this.skip();
+    else if (event.key === "u") this.undo();
+    else return false;
+    return true;
+  }
+
+  give(label) {
+    if (!this.answers.question) return;
+    say(this.last, `${label} is sent in a moment`);
+    if (!this.labels.some((each) => each === label)) this.labels.push(label);
+    this.answers.answer(label);
+  }
+
+  skip() {
+    if (this.answers.question) say(this.last, "skipped");
+    this.answers.skip();
+  }
+
+  undo() {
+    const one = this.answers.undo();
+    say(this.last, one ? `${one.label} was taken back` : "nothing to take back: it is learned already");
+  }
+
+  show() {
+    const question = this.answers.question;
+    this.update();
+    if (question === this.shownQuestion && question) return;
+    this.shownQuestion = question;
+    if (!question) {
+      fill(this.stage, el("p", { class: "note" }, "No question at the moment. The next one shows by itself."));
+      return;
+    }
+    fill(this.stage, el("div", { class: "exhibit" }, example(question.x)), reasons(question.predicted, question.why, question.x));
+    announce(`Question. The model says ${question.predicted}.`);
+  }
+
+  update() {
+    if (!this.answers) return;
+    const model = state.models.get(this.name);
+    this.undoButton.disabled = this.answers.held.length === 0;
+    this.skipButton.disabled = !this.answers.question;
+    if (!model) return;
+    const sent = this.answers.given.length;
+    const saved = model.asked + model.saved;
+    fill(this.facts, el("b", {}, count(sent)), " given here, ", el("b", {}, count(model.answered)), " in all; ",
+      el("b", { class: "saved" }, count(model.saved)), ` labels saved${saved ? `, ${percent(model.saved / saved)} of ${count(saved)} examples` : ""}; ${count(model.waiting)} kept; the model has learned `,
+      el("b", { class: "learned" }, count(champion(model).t)), " examples.");
+  }
+
+  redraw() {
+    this.shownQuestion = null;
+    if (this.answers) this.show();
+  }
+
+  export() {
+    const rows = (this.answers?.given ?? []).map((one) => [one.question.id, one.label, one.question.predicted, one.question.doubt, one.time.toISOString()]);
+    return { name: `${this.name}-answers`, header: ["id", "label", "predicted", "doubt", "time"], rows, pictures: [...this.stage.querySelectorAll("canvas")].map((canvas) => ({ title: canvas.getAttribute("aria-label"), canvas })) };
+  }
+
+  destroy() {
+    this.answers?.close();
+  }
+}

@@ -1,0 +1,45 @@
+// Why the model says what it says: how sure it is, and the heaviest features of its doubt.
+
+import { el } from "./dom.js";
+import { figure, percent } from "./format.js";
+import { picture, side } from "./picture.js";
+
+const SHOWN = 6;
+
+/** A prediction in words; `why` are the reasons of the service. */
+export function reasons(predicted, why, x) {
+  const rival = why.rival === null ? "" : String(why.rival);
+  const sure = why.confidence === null
+    ? `It leads ${rival} by ${figure(why.lead)}.`
+    : `It is ${why.confidence > 0.99 ? "more than 99\u00a0%" : percent(why.confidence)} sure of that against ${rival}, by a lead of ${figure(why.lead)}.`;
+  const heaviest = why.pushes.slice(0, SHOWN);
+  const most = Math.max(...heaviest.map((each) => Math.abs(each.push)), 1e-300);
+  const square = side(x);
+  const parts = [el("p", {}, "The model says ", el("b", { class: "label" }, String(predicted)), ". ", rival ? sure : "")];
+  if (square) {
+    const all = new Array(x.length).fill(0);
+    for (const each of why.pushes) all[Number(each.feature)] = each.push;
+    parts.push(el("figure", {}, picture(all, { size: 112, signed: true, label: `What speaks for ${predicted}, and what for ${rival}` }),
+      el("figcaption", {}, key("curve-0"), `speaks for ${predicted}`, el("br"), key("curve-1"), `speaks for ${rival}`)));
+  } else if (heaviest.length) {
+    parts.push(el("table", { class: "pushes" }, el("caption", {}, "Heaviest features"),
+      el("tbody", {}, heaviest.map((each) => {
+        const bar = el("span", { class: `bar ${each.push > 0 ? "for" : "against"}` });
+        bar.style.width = `${(100 * Math.abs(each.push)) / most}%`;
+        const side = each.push > 0 ? predicted : rival;
+        return el("tr", {}, el("th", { scope: "row" }, named(each)), el("td", { class: "barred" }, bar), el("td", {}, `for ${side}`));
+      }))));
+  }
+  return el("div", { class: "reasons" }, parts);
+}
+
+function key(name) {
+  const made = el("span", { class: "key" });
+  made.style.setProperty("--of", `var(--${name})`);
+  return made;
+}
+
+function named({ feature, value }) {
+  const name = /^\d+$/.test(feature) ? `number ${Number(feature) + 1}` : feature;
+  return value === 1 || value === true ? name : `${name} = ${typeof value === "number" ? figure(value) : value}`;
+}

@@ -1,0 +1,126 @@
+// Try it: an example to paste, edit or draw, and what the model makes of it at once.
+
+import { el, fill, say } from "./dom.js";
+import { figure } from "./format.js";
+import { paint, picture, side } from "./picture.js";
+import { reasons } from "./reasons.js";
+import { address, call } from "./service.js";
+
+const PAUSE = 150;
+
+export class TryIt {
+  constructor(name) {
+    this.name = name;
+    this.title = `Try ${name}`;
+    this.text = el("textarea", { id: "example", rows: "8", spellcheck: "false", oninput: () => this.typed() });
+    this.canvasBox = el("div", { class: "drawing" });
+    this.trouble = el("p", { class: "trouble", role: "alert" });
+    this.verdict = el("div", { class: "verdict", role: "status" });
+    this.element = el("div", { class: "try" }, el("h1", {}, "Try ", el("span", { class: "label" }, name)),
+      el("div", { class: "two" },
+        el("section", {}, el("label", { for: "example" }, "An example: a list of numbers, an object of named features, or {\"text\": …}"), this.text, this.trouble, this.canvasBox),
+        el("section", { "aria-label": "What the model says" }, this.verdict)));
+    call("GET", `${address(name)}/portrait`).then((told) => {
+      this.classes = told.classes;
+      if (told.sample && !this.text.value) {
+        this.text.value = JSON.stringify(told.sample);
+        this.typed();
+      } else if (!told.sample) say(this.trouble, `${name} has learned nothing yet.`);
+    }, (error) => say(this.trouble, error.message));
+  }
+
+  typed() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.ask(), PAUSE);
+  }
+
+  async ask() {
+    let x;
+    try {
+      x = JSON.parse(this.text.value);
+    } catch (error) {
+      say(this.trouble, `Not JSON yet: ${error.message}`);
+      return;
+    }
+    this.draw(x);
+    this.asked?.abort();
+    this.asked = new AbortController();
+    try {
+      const told = await call("POST", `${address(this.name)}/predict`, { x, scores: true, why: true }, { signal: this.asked.signal });
+      say(this.trouble, "");
+      this.show(told, x);
+    } catch (error) {
+      if (error.name !== "AbortError") say(this.trouble, error.message);
+    }
+  }
+
+  /** A square of numbers can be drawn on: the pointer adds ink, with the shift key it takes it away. */
+  draw(x) {
+    if (!side(x)) {
+      fill(this.canvasBox);
+      this.canvas = null;
+      return;
+    }
+    if (this.canvas) paint(this.canvas, x);
+    else {
+      this.canvas = picture(x, { size: 256, label: "The example as a picture, to draw on" });
+      this.canvas.addEventListener("pointerdown", (event) => this.ink(event));
+      this.canvas.addEventListener("pointermove", (event) => event.buttons && this.ink(event));
+      fill(this.canvasBox, this.canvas, el("p", { class: "note" }, "Draw on it; with Shift the pointer is a rubber. "),
+        el("button", { type: "button", class: "quiet", onclick: () => this.put(x.map(() => 0)) }, "blank sheet"));
+    }
+    this.x = x;
+  }
+
+  ink(event) {
+    const root = side(this.x);
+    const box = this.canvas.getBoundingClientRect();
+    const [column, row] = [event.clientX - box.left, event.clientY - box.top].map((at) => Math.floor((at / box.width) * root));
+    if (column < 0 || row < 0 || column >= root || row >= root) return;
+    this.most = Math.max(this.most ?? 1, ...this.x);
+    const fresh = [...this.x];
+    fresh[row * root + column] = event.shiftKey ? 0 : this.most;
+    this.put(fresh);
+  }
+
+  put(x) {
+    this.most = Math.max(this.most ?? 1, ...(this.x ?? [1]));
+    this.text.value = JSON.stringify(x);
+    paint(this.canvas, x);
+    this.x = x;
+    this.typed();
+  }
+
+  show(told, x) {
+    this.told = told;
+    const scores = told.scores.length === 1 ? [-told.scores[0], told.scores[0]] : told.scores;
+    const [low, high] = [Math.min(...scores), Math.max(...scores)];
+    this.rows = scores.map((score, i) => [this.classes?.[i] ?? i, score]);
+    const ordered = [...this.rows].sort((a, b) => b[1] - a[1]).slice(0, 12);
+    const notes = [];
+    if (told.certain !== undefined) notes.push(told.certain ? "No classifier that agrees with the examples says otherwise." : "Classifiers that agree with all examples disagree here.");
+    if (told.ask !== undefined) notes.push(told.ask ? "It would ask for this label." : "It would not ask for this label.");
+    fill(this.verdict, reasons(told.y, told.why, x), notes.length ? el("p", {}, notes.join(" ")) : null,
+      el("table", { class: "pushes" }, el("caption", {}, "Scores"), el("tbody", {}, ordered.map(([label, score]) => {
+        const bar = el("span", { class: `bar ${label === told.y ? "for" : "rest"}` });
+        bar.style.width = `${high > low ? Math.max(1, (100 * (score - low)) / (high - low)) : 100}%`;
+        return el("tr", {}, el("th", { scope: "row" }, String(label)), el("td", { class: "barred" }, bar), el("td", { class: "number" }, figure(score)));
+      }))),
+      el("p", { class: "note" }, `After ${told.t.toLocaleString("en")} examples.`));
+  }
+
+  update() {}
+
+  redraw() {
+    if (this.canvas) paint(this.canvas, this.x);
+    if (this.told) this.show(this.told, this.x ?? JSON.parse(this.text.value));
+  }
+
+  export() {
+    return { name: `${this.name}-scores`, header: ["label", "score"], rows: this.rows ?? [], pictures: [...this.element.querySelectorAll("canvas")].map((canvas) => ({ title: canvas.getAttribute("aria-label"), canvas })) };
+  }
+
+  destroy() {
+    clearTimeout(this.timer);
+  }
+}

@@ -1,0 +1,106 @@
+"""A real Chromium for the tests of the page, and what it noted: requests, errors, what the console said."""
+
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+AXE = Path(__file__).parent / "vendor" / "axe.min.js"
+WAIT = 15_000
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--enable-precise-memory-info",
+]
+
+
+def program():
+    """Where the browser is, None if there is none."""
+    names = (os.environ.get("ELLIPSOID_BROWSER"), "chromium", "chromium-browser", "google-chrome")
+    return next((found for name in names if name and (found := shutil.which(name))), None)
+
+
+@contextmanager
+def started():
+    """A browser without a past; skips where there is none."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if program() is None:
+        pytest.skip("no Chromium is installed")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=program(), headless=True, args=FLAGS)
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Visitor:
+    """Somebody with a browser of their own, who looks at a server; ``noted`` is what went wrong in the browser."""
+
+    def __init__(self, browser, server, width=1300, scheme="light"):
+        self.server = server
+        height = 900 if width > 600 else 800
+        self.context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True
+        )
+        self.context.set_default_timeout(WAIT)
+        self.page = self.context.new_page()
+        self.requested, self.noted, self.answers = [], [], []
+        self.page.on("request", lambda request: self.requested.append(request.url))
+        self.page.on("pageerror", lambda error: self.noted.append(str(error)))
+        self.page.on("console", self._console)
+
+    def _console(self, message):
+        if message.type in ("error", "warning"):
+            self.noted.append(message.text)
+
+    def go(self, view=""):
+        self.page.goto(f"{self.server.url}/#/{view}")
+        self.page.wait_for_selector("#view h1")
+        return self.page
+
+    def text(self, selector):
+        return self.page.locator(selector).first.inner_text()
+
+    def until(self, expression, argument=None):
+        """Wait until an expression of the page is true."""
+        return self.page.wait_for_function(expression, arg=argument, timeout=WAIT).json_value()
+
+    def strangers(self):
+        """Requests to anywhere else."""
+        here = urlsplit(self.server.url).netloc
+        return [url for url in self.requested if not url.startswith("blob:") and urlsplit(url).netloc != here]
+
+    def violations(self):
+        """What axe finds that is serious."""
+        # The page allows no script but its own; a test may bring one past that, as an extension does.
+        self.page.evaluate(AXE.read_text("utf-8"))
+        found = self.page.evaluate("() => axe.run(document, {resultTypes: ['violations']})")
+        return [
+            (each["id"], each["help"], [node["html"][:200] for node in each["nodes"]])
+            for each in found["violations"]
+            if each["impact"] in ("serious", "critical")
+        ]
+
+    def close(self):
+        self.context.close()
+
+
+@contextmanager
+def visiting(browser, server, *, forgiven=(), **how):
+    """A visitor whose browser must have nothing to complain of, and must have gone nowhere else."""
+    visitor = Visitor(browser, server, **how)
+    try:
+        yield visitor
+        assert visitor.strangers() == []
+        assert [each for each in visitor.noted if not any(words in each for words in forgiven)] == []
+    finally:
+        visitor.close()
