@@ -4,8 +4,10 @@ A program is a number (``python -m tests.fuzz.program NUMBER`` prints it): an es
 stream and random calls. Each family of estimators that share compiled code runs in a process of its own.
 """
 
+import numpy as np
 import pytest
 
+from ellipsoid import AROW
 from ellipsoid.estimators import FURTHER, HOMES, expansion, inputs, learner_named
 from ellipsoid.estimators.learner import Learner
 
@@ -273,3 +275,12 @@ def test_a_covariance_that_cancels_has_bounds_that_hold():
     world.learn(13, "partial_fit", "plain")
     world.certificates()
     assert world.checks > 0
+
+
+def test_what_a_model_has_can_be_listed_where_its_covariance_cancels():
+    """`dir` asks for every attribute, and once met an ellipsoid that was none."""
+    rows = np.outer(np.ones(12), [1e3, 1e3, 1e3]) + np.eye(12, 3)
+    model = AROW(shape="gram", r=1e-6, fit_intercept=False).partial_fit(rows, np.arange(12) % 2)
+    with pytest.raises(AttributeError, match="nearly equal numbers"):
+        _ = model.ellipsoid_
+    assert "predict" in dir(model)

@@ -166,7 +166,11 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
         table = self._table_now("ellipsoid_")
         if isinstance(table, KernelTable):
             raise AttributeError("the Gaussian of a kernel model has no coordinates")
-        return table.ellipsoid()
+        try:
+            return table.ellipsoid()
+        except ValueError as error:
+            told = "the covariance is a difference of nearly equal numbers here, which is not positive any more"
+            raise AttributeError(f"{told}; shape='dense' keeps one that is") from error
 
     @property
     def log_volume_(self) -> float:
