@@ -61,10 +61,12 @@ class PastStream:
         """Examples from number ``start`` on, in pieces, without those of some numbers."""
         gathered: list[Rows] = []
         for block in blocks_after(self.connection, self.id, start, self.until):
-            numbers = range(max(start, block.first), min(block.end, self.until))
-            kept = [number - block.first for number in numbers if number not in without]
-            if kept:
-                gathered.append(block.rows if len(kept) == len(block.rows.y) else block.rows.only(kept))
+            begin, end = max(start, block.first), min(block.end, self.until)
+            rows = block.rows.part(begin - block.first, end - block.first)
+            if without and not without.isdisjoint(range(begin, end)):
+                rows = rows.only([number - begin for number in range(begin, end) if number not in without])
+            if len(rows.y):
+                gathered.append(rows)
             if sum(len(rows.y) for rows in gathered) >= LEARNED_ROWS:
                 yield joined(gathered)
                 gathered = []
