@@ -88,7 +88,8 @@ def walking(seed, drift, n=120, width=3):
         truths.append(place)
         step = rng.normal(size=width)
         moved = place + drift * step / np.linalg.norm(step)
-        place = moved if np.linalg.norm(moved) <= 1.0 else place
+        # Not so near to zero that no row has the margin any more.
+        place = moved if 0.5 <= np.linalg.norm(moved) <= 1.0 else place
     X, U = np.array(rows), np.array(truths)
     return X, (np.einsum("ij,ij->i", X, U) > 0).astype(int), U
 
