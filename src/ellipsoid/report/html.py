@@ -30,7 +30,7 @@ STYLE = """
 }
 * { box-sizing: border-box; }
 body {
-  margin: 0 auto; padding: 1.5rem 1.25rem 3rem; max-width: 74rem;
+  margin: 0 auto; padding: 1.5rem 1.25rem 3rem; max-width: 92rem;
   background: var(--paper); color: var(--ink);
   font: 16px/1.5 system-ui, -apple-system, "Segoe UI", "Noto Sans", "DejaVu Sans", sans-serif;
 }
@@ -52,6 +52,7 @@ th, td {
   padding: .45rem .7rem; border-bottom: 1px solid var(--grid);
   text-align: right; white-space: nowrap;
 }
+td:last-child { white-space: normal; min-width: 9rem; }
 th {
   color: var(--soft); font-weight: 600; white-space: normal; line-height: 1.3;
   border-bottom-width: 2px; vertical-align: bottom;
