@@ -180,12 +180,15 @@ def refuted(rule, state, rounds):
 
 
 @helper()
-def cut_slab(rule, task, rep, t, centre, size, length, half, rounds):  # noqa: PLR0913 (all that is known of a row)
-    """Let the ellipsoid know what row t says; True if it changed. ``half`` is how far a truth in it may be off."""
+def cut_slab(rule, task, rep, t, centre, size, length, half, square, trace, rounds):  # noqa: PLR0913
+    """Let the ellipsoid know what row t says; True if it changed. ``half`` is how far a truth in it may be off, and
+    ``square`` and ``trace`` were measured before it made room for a drift.
+    """
     state, dim = rep.state, rep.state[DIM]
     if rule.policy == FREEZE and state[EMPTY_COUNT] > 0.0:
         return False
-    square, trace = measured(rep)
+    if rule.drift > 0.0:
+        square, trace = measured(rep)
     rounding = 8.0 * SPACING * (dim + 4.0)
     low, high, sign = ends(task, rule, t, centre, rounding * size * length)
     g = sqrt(max(0.0, square) + rounding * length * length * trace)
@@ -244,7 +247,9 @@ def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):  # no
             tally[MISTAKES] += 1.0
         state[ASKED] += 1.0
         make_room(rep.P, rule.drift, state[DIM])
-        if margin <= rule.margin and cut_slab(rule, task, rep, t, centre, size, length, half, tally[ROUNDS]):
+        if margin <= rule.margin and cut_slab(
+            rule, task, rep, t, centre, size, length, half, square, trace, tally[ROUNDS]
+        ):
             tally[UPDATES] += 1.0
             tally[STEPS] += 1.0
             tally[RADIUS2] = tally[HEAVY] = max(tally[RADIUS2], length * length)
