@@ -1,8 +1,8 @@
 """Kernel learners on a GPU: ``python -m benchmarks.gpu [PART ...]`` measures, and adds to benchmarks/results/gpu.json.
 
-Parts: digits (MNIST in its published order), million and millions (of deformed digits), products (how much of the time
-is the matrix products' own), sets (Letter and covtype), cores (200,000 deformed digits on the CPU), machine (the
-ellipsoidal SVM).
+Parts: digits (MNIST in its published order), million and millions (of deformed digits), seeds (millions again, deformed
+otherwise), products (how much of the time is the matrix products' own), sets (Letter and covtype), cores (200,000
+deformed digits on the CPU), machine (the ellipsoidal SVM).
 """
 
 import argparse
@@ -60,11 +60,11 @@ def digits():
                "updates": model.updates_, "test_error": error}  # fmt: skip
 
 
-def deformed(rows, *, device="cuda", precision="double"):
+def deformed(rows, *, device="cuda", precision="double", seed=0):
     """A pass over deformed digits, the making of them counted; the error on the way is not."""
     X, y, X_test, y_test = mnist()
     model, arrays = warmed(device=device, precision=precision), cuda_arrays() if device == "cuda" else np
-    stream = DeformedDigits(X, y, rows=rows, unit=True, arrays=arrays)
+    stream = DeformedDigits(X, y, rows=rows, seed=seed, unit=True, arrays=arrays)
     stream.rows(0, 10)
     seconds = learning = done = 0.0
     curve, begun = [], time.perf_counter()
@@ -80,8 +80,8 @@ def deformed(rows, *, device="cuda", precision="double"):
                           "patterns": len(model.dual_coef_[0])})  # fmt: skip
             print(curve[-1], flush=True)
             begun = time.perf_counter()
-    return {"rows": rows, "device": device, "precision": precision, "seconds": seconds, "learning": learning,
-            "updates": model.updates_, "test_error": curve[-1]["test_error"], "curve": curve}  # fmt: skip
+    return {"rows": rows, "seed": seed, "device": device, "precision": precision, "seconds": seconds,
+            "learning": learning, "updates": model.updates_, "test_error": curve[-1]["test_error"], "curve": curve}  # fmt: skip
 
 
 def million():
@@ -91,6 +91,12 @@ def million():
 
 def millions():
     yield deformed(8_100_000)
+
+
+def seeds():
+    """The same with other deformations: how far one stream's error is chance."""
+    for seed in (1, 2):
+        yield deformed(8_100_000, seed=seed)
 
 
 def cores():
@@ -176,7 +182,7 @@ def machine():
     yield found
 
 
-PARTS = {part.__name__: part for part in (digits, million, millions, products, sets, cores, machine)}
+PARTS = {part.__name__: part for part in (digits, million, millions, seeds, products, sets, cores, machine)}
 
 
 def main() -> None:
