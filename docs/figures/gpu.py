@@ -18,7 +18,8 @@ RESULTS = Path(__file__).parent.parent.parent / "benchmarks" / "results" / "gpu.
 
 def curves():
     parts = json.loads(RESULTS.read_text())["parts"]
-    gpu, cpu = parts["millions"][0]["curve"], parts["cores"][1]["curve"]
+    gpu = parts["millions"][0]["curve"]
+    cpu = next(run["curve"] for run in parts["cores"] if run.get("cores") == 2)
     figure, (left, right) = plt.subplots(1, 2, figsize=(9.0, 3.4))
     rows = [point["rows"] for point in gpu]
     left.plot(rows, [100 * point["test_error"] for point in gpu], "o-", color=BLUE)
