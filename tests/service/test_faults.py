@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from ellipsoid.cli import main
+from ellipsoid.cli.serve import free_port
 
 from .conftest import COMMAND, Server, examples, serving
 
@@ -250,3 +251,14 @@ def test_two_services_do_not_share_a_store(tmp_path):
         other = Server(tmp_path / "store").start(wait=False)
         assert other.wait(60) == 1
         assert "in use" in server.log()
+
+
+def test_a_taken_port_is_told_before_anything_is_made(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        told = CliRunner().invoke(main, ["serve", str(tmp_path / "store"), "--port", str(port)])
+        assert told.exit_code == 1
+        assert f"port {port} (Address already in use): give another --port, or 0 for a free one" in told.output
+        assert not (tmp_path / "store").exists()
+        assert free_port("127.0.0.1", port, another=True) == 0
+    assert free_port("127.0.0.1", port, another=False) == port

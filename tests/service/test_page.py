@@ -1,8 +1,10 @@
 """The page, driven in a real browser against a real server: what a person sees and does."""
 
+import math
 import re
 import time
 from contextlib import closing
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 import pytest
@@ -103,6 +105,37 @@ def test_two_browsers_never_get_the_same_question(browser, quiet):
     while quiet.call("GET", path)[1]["t"] < 36:
         assert time.monotonic() < deadline
         time.sleep(0.1)
+
+
+def test_proofs_of_change_are_marked(browser, quiet):
+    """A truth that turns round twice is refuted after each turn: that is drawn across the chart, and said."""
+    path = "/v1/models/turns"
+    params = {"margin": 0.3, "cut": "minvol", "on_infeasible": "restart"}
+    quiet.call("PUT", path, {"learner": "CELLIP", "params": params, "classes": [0, 1]})
+    points = [(math.cos(2.4 * t), math.sin(2.4 * t)) for t in range(300)]
+    clear = [x for x in points if abs(x[0]) > 0.4]
+    lines = [{"x": x, "y": int((x[0] > 0) != (t // 60 == 1))} for t, x in enumerate(clear)]
+    assert quiet.batch(f"{path}/learn", lines)[0] == 200
+    first, second = quiet.call("GET", f"{path}/portrait")[1]["changes"]
+    assert 60 < first <= 120 < second
+    with visiting(browser, quiet) as visitor:
+        page = visitor.go("model/turns")
+        visitor.until(
+            "(said) => document.querySelector('.chart .unseen')?.innerText.includes(said)", f"{first}, {second}"
+        )
+        # Columns of the picture that hold the colour of alarms: one or two beside each other for each mark.
+        red = page.evaluate(
+            """() => {
+                const canvas = document.querySelector('.heart .chart canvas');
+                const { data, width } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+                const columns = new Set();
+                for (let i = 0; i < data.length; i += 4)
+                    if (data[i] > 150 && data[i + 1] < 140 && data[i + 2] < 140 && data[i + 3] > 100)
+                        columns.add((i / 4) % width);
+                return [...columns].sort((a, b) => a - b);
+            }"""
+        )
+        assert sum(later - sooner > 2 for sooner, later in pairwise(red)) == 1
 
 
 def test_a_lost_connection_shows_and_heals(browser, tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 import sys
 from pathlib import Path
 from typing import Any
@@ -85,6 +87,8 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
         )
     if (options["tls_key"] is None) != (options["tls_certificate"] is None):
         raise click.UsageError("--tls-key and --tls-certificate belong together.")
+    given = click.get_current_context().get_parameter_source("port") is not click.core.ParameterSource.DEFAULT
+    port = free_port(host, options["port"], another=demo and not given)
     import_libraries()
     _need_libraries()
     from ellipsoid.service.demo import demo_store
@@ -118,7 +122,24 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
     def listening(address: str) -> None:
         click.echo(f"serving {opened.folder} on {address}")
 
-    sys.exit(run_service(opened, tokens, web, listening, host=host, port=options["port"], **tls))
+    sys.exit(run_service(opened, tokens, web, listening, host=host, port=port, **tls))
+
+
+def free_port(host: str, port: int, another: bool) -> int:
+    """The port, if nobody listens there; else 0, any free one, if ``another`` will do. Told before anything is made."""
+    try:
+        kind, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        with socket.socket(kind, socket.SOCK_STREAM) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            trial.bind(place)
+    except OSError as error:
+        taken = error.errno == errno.EADDRINUSE
+        if taken and another:
+            click.echo(f"port {port} is taken: another one will do", err=True)
+            return 0
+        hint = ": give another --port, or 0 for a free one" if taken else ""
+        raise click.ClickException(f"cannot listen on {host}, port {port} ({error.strerror}){hint}") from error
+    return port
 
 
 def _need_libraries() -> None:

@@ -30,7 +30,7 @@ export class Model {
       series: [{ label: "mistakes", colour: "curve-0", width: 2.2 }, { label: "at most, by the certificate", colour: "curve-1", width: 2, dash: [6, 3] }],
       bands: [[2, 1]],
       marks: () => this.portrait?.changes ?? [],
-      describe: ([xs, mistakes, bound]) => `Mistakes ${percent(mistakes.at(-1))} of ${count(xs.at(-1) ?? 0)} examples; by the certificate at most ${percent(bound.at(-1))}.`,
+      describe: ([xs, mistakes, bound]) => `Mistakes ${percent(mistakes.at(-1))} of ${count(xs.at(-1) ?? 0)} examples; by the certificate at most ${percent(bound.at(-1))}.${changes(this.portrait)}`,
     });
     this.places = Object.fromEntries(["error", "confusion", "weights", "facts", "certificates", "axes"].map((key) => [key, el("div")]));
     const panel = (title, ...inside) => el("section", { class: "panel" }, el("h2", {}, title), ...inside);
@@ -77,7 +77,10 @@ export class Model {
 
   /** The portrait's part of the view. */
   show(told) {
+    const marked = this.portrait?.changes.length ?? 0;
     this.portrait = told;
+    // The charts carry marks that only a portrait tells of.
+    if (told.changes.length !== marked) this.draw();
     const points = this.history.get(told.of);
     if (told.shadow) {
       const trail = (points?.t ?? []).map((t, i) => ({ t, longest: points.longest[i], second: points.second[i] }));
@@ -169,7 +172,7 @@ export class Model {
         log: this.log,
         series: all.map((each, i) => ({ label: each.name, colour: i ? `curve-${1 + (i % 4)}` : "curve-0", width: i ? 1 : 2.2 })),
         marks: () => this.portrait?.changes ?? [],
-        describe: ([xs, ys]) => `Error of the last examples: ${percent(ys.at(-1))} after ${count(xs.at(-1) ?? 0)}.`,
+        describe: ([xs, ys]) => `Error of the last examples: ${percent(ys.at(-1))} after ${count(xs.at(-1) ?? 0)}.${changes(this.portrait)}`,
       });
       fill(this.places.error, this.error.element);
     }
@@ -198,6 +201,12 @@ export class Model {
     clearInterval(this.timer);
     for (const each of [this.bound, this.error, this.shadow]) each?.destroy();
   }
+}
+
+/** The marks of a chart, in words. */
+function changes(portrait) {
+  const found = portrait?.changes ?? [];
+  return found.length ? ` The truth was proved to have moved at ${found.map(count).join(", ")}.` : "";
 }
 
 function certificates(all, t) {
