@@ -26,46 +26,48 @@ ENOUGH_QUESTIONS = 40
 MOST_KEPT = 5000
 COUNT_SECONDS = 5.0
 DIGIT_LABELS = 5
+# After so many examples, learned at once, come single ones, then questions, then the second learner: where everything
+# must be compiled first, there is something to see as soon as a part of it is.
 FIRST_ROWS = 20
-# Compiling takes a minute at the most, on a slow machine.
-COMPILE_SECONDS = 120.0
+FIRST_ASKED = 30
+SECOND_JOINS = 80
 
 
 class DemoStore(Store):
     """A store that feeds itself with handwritten digits from 0 to 4, to be told apart."""
 
+    # Its own examples need no reader of text.
+    seconds_until_warm_up = 30.0
+
     def start(self) -> None:
-        """Begin; returns when something is learned, so that whoever looks sees something move."""
         super().start()
         self._halt = threading.Event()
         self._enough, self._count_again = False, 0.0
-        if "digits" not in self.models:
-            classes: list[Any] = list(range(DIGIT_LABELS))
-            params: dict[str, Any] = {"r": 1.0, "certainty": 0.95}
-            self.make_model("digits", NewModel(learner="AROW", params=params, scale="unit", classes=classes))
-            self.make_challenger("digits", "large-margin", NewLearner(learner="EllipsoidClassifier"))
+        classes: list[Any] = list(range(DIGIT_LABELS))
+        params: dict[str, Any] = {"r": 1.0, "certainty": 0.95}
+        self.make_model("digits", NewModel(learner="AROW", params=params, scale="unit", classes=classes))
+        threading.Thread(target=self._run, name="ellipsoid demo", daemon=True).start()
+
+    def _run(self) -> None:
+        """The first examples at once, then one after the other."""
         stream = self.models["digits"]
         rows, labels, unlabelled = _digits()
         # Many examples at once and single ones are learned by machine code of their own.
         for first, last in ((0, FIRST_ROWS - 1), (FIRST_ROWS - 1, FIRST_ROWS)):
             self._learn(stream, rows[first:last], labels[first:last])
-            self._wait_for(stream, last)
-        self._keep(stream, unlabelled[:FIRST_KEPT])
-        feed = threading.Thread(
-            target=self._feed, args=(stream, rows, labels, unlabelled), name="ellipsoid demo", daemon=True
-        )
-        feed.start()
-
-    def _wait_for(self, stream: Any, t: int) -> None:
-        deadline = time.monotonic() + COMPILE_SECONDS
-        while time.monotonic() < deadline and any(each.published.t < t for each in stream.learners.values()):
-            time.sleep(0.02)
+            while stream.best.published.t < last and not self._halt.wait(0.02):
+                pass
+        self._feed(stream, rows, labels, unlabelled)
 
     def _feed(self, stream: Any, rows: list[Any], labels: list[int], unlabelled: list[Any]) -> None:
         for i in count(FIRST_ROWS):
             if self._halt.wait(1.0 / ROWS_A_SECOND):
                 return
             try:
+                if i == FIRST_ASKED:
+                    self._keep(stream, unlabelled[:FIRST_KEPT])
+                if i == SECOND_JOINS:
+                    self.make_challenger("digits", "large-margin", NewLearner(learner="EllipsoidClassifier"))
                 stream.check_learning()
                 self._learn(stream, [rows[i % len(rows)]], [labels[i % len(rows)]])
                 if i % KEPT_EVERY == 0 and self._wants_more(stream):

@@ -104,11 +104,14 @@ def run_service(
 
     store.damaged = damaged
     store.start()
-    threading.Thread(target=warm_up, name="ellipsoid warm-up", daemon=True).start()
+    readers = threading.Timer(store.seconds_until_warm_up, warm_up)
+    readers.daemon = True
+    readers.start()
     try:
         with suppress(KeyboardInterrupt):
             asyncio.run(server.serve())
     finally:
+        readers.cancel()
         service.threads.shutdown(wait=False, cancel_futures=True)
         store.close()
     if damage:

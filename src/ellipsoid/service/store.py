@@ -48,6 +48,9 @@ class StoreOptions:
 class Store:
     """Opening it rebuilds nothing yet: learners catch up on their threads, see `ModelStream.caught_up`."""
 
+    # When the readers of text that callers send are made ready.
+    seconds_until_warm_up = 0.0
+
     def __init__(self, folder: Path, options: StoreOptions | None = None) -> None:
         self.folder, self.options = Path(folder), options or StoreOptions()
         self.snapshots = self.folder / "snapshots"
@@ -248,7 +251,9 @@ class Store:
             try:
                 keep_house(self)
             except Exception:
-                _log.exception("housekeeping failed; it is tried again")
+                # Nothing is written any more where somebody stops the service meanwhile.
+                if not self._stop.is_set():
+                    _log.exception("housekeeping failed; it is tried again")
 
     def submit_later(self, change: Callable[[sqlite3.Connection], Any]) -> None:
         """Write something small that nobody waits for, and that is no loss where it fails."""
