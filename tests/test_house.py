@@ -13,7 +13,7 @@ import ellipsoid
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "ellipsoid"
 MODULES = sorted(PACKAGE.rglob("*.py"))
-SCRIPTS = [path for path in sorted(PACKAGE.rglob("*.[jc]s*")) if "vendor" not in path.parts]
+SCRIPTS = [path for path in sorted(PACKAGE.rglob("*")) if path.suffix in (".js", ".css") and "vendor" not in path.parts]
 SOURCES = MODULES + SCRIPTS + sorted((ROOT / "tests").rglob("*.py"))
 PAGES = sorted(ROOT.glob("*.md")) + sorted((ROOT / "docs").rglob("*.md"))
 LONGEST_FILE = 400
