@@ -81,7 +81,8 @@ def deformed(rows, *, device="cuda", precision="double", seed=0):
             print(curve[-1], flush=True)
             begun = time.perf_counter()
     return {"rows": rows, "seed": seed, "device": device, "precision": precision, "seconds": seconds,
-            "learning": learning, "updates": model.updates_, "test_error": curve[-1]["test_error"], "curve": curve}  # fmt: skip
+            "learning": learning, "updates": model.updates_, "test_error": curve[-1]["test_error"],
+            "curve": curve}  # fmt: skip
 
 
 def million():
