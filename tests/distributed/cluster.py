@@ -8,14 +8,14 @@ from ellipsoid.distributed.progress import RunProgress
 
 
 @contextmanager
-def local_client(workers):
+def local_client(workers, **options):
     """A client of a cluster of processes of this machine, each with one thread and a nanny that replaces it."""
     from dask import config
 
     from distributed import Client, LocalCluster
 
     settings = {"distributed.admin.log-length": 0, "distributed.scheduler.allowed-failures": 10}
-    kind = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": 0}
+    kind = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": 0, **options}
     with (
         config.set(settings),
         LocalCluster(n_workers=workers, silence_logs=50, **kind) as cluster,

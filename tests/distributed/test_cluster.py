@@ -37,9 +37,17 @@ def expected(table):
     return digest(distributed.fit(LEARNER, table, client="here", **SHARED))
 
 
+def compiles_apart():
+    from ellipsoid.engine.native.compile_server import compile_server
+
+    return compile_server.open
+
+
 @pytest.fixture(scope="module")
 def client():
-    with local_client(1) as found:
+    # Workers that start as a command does.
+    with local_client(1, preload=["ellipsoid.cli.worker"]) as found:
+        assert all(found.run(compiles_apart).values())
         yield found
 
 

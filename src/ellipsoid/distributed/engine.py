@@ -21,8 +21,10 @@ class Engine(Protocol):
 
     folder: Any
 
-    def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
-        """Begin a task; what comes back stands for its result."""
+    def submit(self, function: Callable[..., Any], *args: Any, key: str, turn: int | None = None) -> Any:
+        """Begin a task; what comes back stands for its result. Tasks of different turns go to different workers, as far
+        as there are enough of them and they live.
+        """
 
     def send(self, value: Any, key: str) -> Any:
         """What stands for a value that many tasks are given."""
@@ -63,7 +65,7 @@ class InProcess:
 
     folder: Any = None
 
-    def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
+    def submit(self, function: Callable[..., Any], *args: Any, key: str, turn: int | None = None) -> Any:
         """Note it."""
         return LocalTask(function, args)
 

@@ -28,21 +28,35 @@ class Dask:
         self._held: list[Any] = []
         self._parcels: list[Parcel] = []
         self._told = False
+        self._workers()
 
-    def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
-        """Hand a task to the scheduler."""
+    def submit(self, function: Callable[..., Any], *args: Any, key: str, turn: int | None = None) -> Any:
+        """Hand a task to the scheduler.
+
+        Left to itself it gives most tasks to the worker that has the model, and the others must steal them, for which
+        that worker has no time while it learns: they waited for a second. A wish, so that any worker may help out.
+        """
         function, args = with_parcels(function, args)
+        wish: dict[str, Any] = {}
+        if turn is not None and self._known:
+            wish = {"workers": [self._known[turn % len(self._known)]], "allow_other_workers": True}
         with warnings.catch_warnings():
             # The model is meant to be in the task: from there the scheduler sends it again after a loss.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            future = self.client.submit(function, *args, key=key, pure=False)
+            future = self.client.submit(function, *args, key=key, pure=False, **wish)
         self._held.append(future)
         return future
+
+    def _workers(self) -> list[str]:
+        """Addresses of the workers that are there now."""
+        self._known = list(self.client.scheduler_info(n_workers=-1)["workers"])
+        return self._known
 
     def send(self, value: Any, key: str) -> Any:
         """A task that returns it: the scheduler has it in the task, and can send it on whoever dies. A large one is
         left in the folder, if all workers see it there.
         """
+        self._workers()
         if is_large(value) and self.folder is not None:
             parcel = wrap(value, self.folder, key)
             self._parcels.append(parcel)
@@ -94,10 +108,10 @@ class Dask:
         from distributed import wait
 
         function, args = with_parcels(function, args)
-        names = list(self.client.scheduler_info(n_workers=-1)["workers"])
+        names = self._workers()
         if not names:
             self.client.wait_for_workers(1, timeout=60)
-            names = list(self.client.scheduler_info(n_workers=-1)["workers"])
+            names = self._workers()
         futures = {
             name: self.client.submit(function, *args, pure=False, workers=[name], allow_other_workers=False)
             for name in names

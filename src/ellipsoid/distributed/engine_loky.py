@@ -36,7 +36,7 @@ class Loky:
         # Workers that died are replaced: a broken executor is not used again.
         return get_reusable_executor(max_workers=self.workers, timeout=600, env={"OMP_NUM_THREADS": "1"})
 
-    def submit(self, function: Callable[..., Any], *args: Any, key: str) -> Any:
+    def submit(self, function: Callable[..., Any], *args: Any, key: str, turn: int | None = None) -> Any:
         """Hand a task to a process, unless it waits for others."""
         if any(self._stands_for(arg) for arg in args):
             return Joined(function, args)

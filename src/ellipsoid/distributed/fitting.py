@@ -221,7 +221,7 @@ class ShardedRun:
         """The share of wrongly labelled rows."""
         sent = self.engine.send(model, key=f"judged-{name}")
         found = [
-            self.engine.submit(errors_of, sent, blocks, held.reading, key=f"error-{name}-{i}")
+            self.engine.submit(errors_of, sent, blocks, held.reading, key=f"error-{name}-{i}", turn=i)
             for i, blocks in enumerate(held.dealt(self.progress.shards))
         ]
         counted = [self.engine.result(each) for each in found]

@@ -50,7 +50,7 @@ def predict(
             reading = replace(reading, options={**known, **reading.options})
         sent = engine.send(model, key=f"model-{name}")
         futures = [
-            engine.submit(predict_block, sent, block, reading, key=f"labels-{name}-{i}")
+            engine.submit(predict_block, sent, block, reading, key=f"labels-{name}-{i}", turn=i)
             for i, block in enumerate(plan.blocks)
         ]
         return np.concatenate([engine.result(future) for future in futures])

@@ -68,7 +68,7 @@ def _look(run: Any, classes: Any, n_features: int | None, svmlight: bool, standa
     run.say(f"a first pass over {len(plan.blocks)} blocks finds labels and features")
     groups = plan.dealt(min(len(plan.blocks), 64))
     futures = [
-        run.engine.submit(survey_blocks, blocks, looking, standard, key=f"survey-{id(run)}-{i}")
+        run.engine.submit(survey_blocks, blocks, looking, standard, key=f"survey-{id(run)}-{i}", turn=i)
         for i, blocks in enumerate(groups)
     ]
     surveyed = [run.engine.result(future) for future in futures]

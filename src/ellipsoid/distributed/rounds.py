@@ -74,7 +74,7 @@ def attempt(
     for number in range(ATTEMPTS):
         waiting: dict[int, tuple[Any, Any, Any]] = {}
         for job in missing:
-            leaf = engine.submit(work, held, job, key=f"shard-{name}-{number}-{job.number}")
+            leaf = engine.submit(work, held, job, key=f"shard-{name}-{number}-{job.number}", turn=job.number)
             told = engine.submit(counts_of, leaf, key=f"count-{name}-{number}-{job.number}")
             waiting[id(told)] = told, leaf, job
         missing = []
