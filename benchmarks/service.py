@@ -14,7 +14,8 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -160,21 +161,28 @@ def commit_seconds(folder: Path) -> float:
     return median(times)
 
 
+# The Python package holds no program, and its parser is the same one.
+DAEMON = "import sys, vowpalwabbit; vowpalwabbit.Workspace(' '.join(sys.argv[1:])).run_parser()"
+
+
 def vowpal_wabbit(bodies: list[bytes]) -> tuple[Contender, subprocess.Popen[bytes] | None]:
-    """The daemon of Vowpal Wabbit, where its program is installed."""
+    """The daemon of Vowpal Wabbit, of its program or of its Python package."""
     name, counted = "Vowpal Wabbit's daemon", "nothing is durable"
     program = shutil.which("vw")
-    if program is None:
-        return Contender(
-            name, lambda: None, lambda _: None, counted, unavailable="the program vw is not installed"
-        ), None
+    if program is None and find_spec("vowpalwabbit") is None:
+        return Contender(name, lambda: None, lambda _: None, counted, unavailable="not installed"), None
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    begin = [sys.executable, "-c", DAEMON] if program is None else [program]
     daemon = subprocess.Popen(
-        [program, "--daemon", "--foreground", "--quiet", "--port", str(port), "--num_children", "1"]
+        [*begin, "--daemon", "--foreground", "--quiet", "--port", str(port), "--num_children", "1"]
     )
-    time.sleep(1.0)
+    deadline = time.monotonic() + 20.0
+    while time.monotonic() < deadline:
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
+            break
+        time.sleep(0.1)
     texts = []
     for body in bodies:
         example = json.loads(body)

@@ -206,8 +206,11 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
     ) -> Labelled:
         X, y, weight = weights.present(self, X, y, sample_weight)
         if sample_weight is not None and len(weight) == 0:
+            weights.announce(self, classes)
             return np.empty(0)
         core = self.__dict__.get("_core")
+        if core is None:
+            classes = weights.announced(self, classes)
         if are_named(X):
             X, names = rows_of(X, {} if core is None else core.features)
         learner, source, labels, known, weight = self._examined(X, y, classes, weight, bool(watch))

@@ -17,7 +17,7 @@ from .inputs import flaw_message
 from .labels import Codes, tidy
 from .learner import NO_LABELS, Learner
 from .predictions import FLOAT64
-from .weights import around_zeros, if_any, present, present_some, weights_of
+from .weights import announce, around_zeros, if_any, present, present_some, weights_of
 from .wrapper import Wrapper, seed_of
 
 
@@ -88,6 +88,8 @@ class Calibrated(Wrapper):
         X, labels, weight = present(self.learner, X, _single_labels(y), sample_weight)
         if sample_weight is None or len(weight):
             self._watch(lambda learner, pupil: learner._learn_watched(X, labels, classes, pupil, **if_any(weight)))
+        else:
+            announce(self, classes)
         return self
 
     def learn_predict(
@@ -118,7 +120,7 @@ class Calibrated(Wrapper):
     def _watch(self, learn: Any) -> "_Pupil":
         """Let the learner learn, and the calibration from it."""
         started = self.__sklearn_is_fitted__()
-        learner = self.learner_ if started else self._fresh()
+        learner = self.learner_ if started else self._told(self._fresh())
         pupil = _Pupil(self.calibration_ if started else Calibration(self.forget))
         try:
             learn(learner, pupil)

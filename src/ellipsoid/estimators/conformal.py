@@ -15,7 +15,7 @@ from .conformity import JUDGED, MISSES, Conformity, oddities
 from .labels import tidy
 from .parameters import positive, whole
 from .predict_then_learn import ShownRows
-from .weights import around_zeros, if_any, present, present_some, weights_of
+from .weights import announce, around_zeros, if_any, present, present_some, weights_of
 from .wrapper import Wrapper, seed_of
 
 
@@ -91,6 +91,8 @@ class Conformal(Wrapper):
         X, y, weight = present(self.learner, X, y, sample_weight)
         if sample_weight is None or len(weight):
             self._watch(lambda learner, judge: learner._learn_watched(X, y, classes, judge, **if_any(weight)))
+        else:
+            announce(self, classes)
         return self
 
     def learn_predict(
@@ -142,7 +144,7 @@ class Conformal(Wrapper):
     def _watch(self, learn: Any) -> "_Judge":
         """Let the learner learn, and the threshold from it."""
         started = self.__sklearn_is_fitted__()
-        learner = self.learner_ if started else self._fresh()
+        learner = self.learner_ if started else self._told(self._fresh())
         judge = _Judge(self.conformity_ if started else self._new())
         try:
             learn(learner, judge)

@@ -15,7 +15,7 @@ from .examples import Encoded, are_named, encoded, one_row, row_of, rows_of
 from .interruption import without_interrupts
 from .predict_then_learn import Witness
 from .scalers import StandardStream
-from .weights import around_zeros, if_any, present, present_some, weights_of
+from .weights import announce, around_zeros, if_any, present, present_some, weights_of
 from .wrapper import Wrapper
 
 
@@ -74,6 +74,7 @@ class Scaled(Wrapper):
         """One pass in the given order, as the learner has it; broken off, both know the same rows."""
         X, y, weight = present(self.learner, X, y, sample_weight)
         if sample_weight is not None and len(weight) == 0:
+            announce(self, classes)
             return self
         X, names = self._unnamed(X)
         if names is None:
@@ -180,6 +181,8 @@ class Scaled(Wrapper):
         """Scale and learn; rows that the learner has not learned the scaler has not seen either."""
         started = self.__sklearn_is_fitted__()
         learner, scaler = (self.learner_, self.scaler_) if started else self._fresh()
+        if not started:
+            self._told(learner)
         if growing:
             scaler.grow_features = True
         before, seen = (scaler.remember(X), learner.t_) if started else (None, 0)

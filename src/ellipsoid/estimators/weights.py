@@ -155,6 +155,28 @@ def if_any(weights: Floats) -> dict[str, Floats]:
     return {"sample_weight": weights} if len(weights) else {}
 
 
+def announce(model: Any, classes: Any) -> None:
+    """Keep the labels named in a call whose rows all weigh 0: no row was there, and still no other label may follow."""
+    if classes is None:
+        return
+    named = label_array(classes, "classes").tolist()
+    if not isinstance(named, list) or not named or len(set(named)) != len(named):
+        raise ValueError(f"classes must be a non-empty 1-D sequence of different labels, got {classes!r}")
+    known = model.classes_.tolist() if hasattr(model, "classes_") else announced(model, None)
+    if known is not None and set(known) != set(named):
+        raise ValueError(f"classes={named} is not what is known from earlier calls: {known}")
+    model._announced = named
+
+
+def announced(model: Any, classes: Any) -> Any:
+    """The labels that a first call names, or those that were named before it."""
+    before = model.__dict__.get("_announced")
+    if classes is None or before is None:
+        return before if classes is None else classes
+    announce(model, classes)
+    return before
+
+
 def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: Any) -> NDArray[Any]:
     """``learn_predict`` of a learner; rows of weight 0 are predicted where they stand, and not learned."""
     if given is None or (weights := weights_of(given, _num_samples(X))).all():
@@ -163,6 +185,8 @@ def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: An
     if len(labels) != len(weights):
         raise ValueError(f"y has {len(labels)} labels for the {len(weights)} rows of X")
     kept = np.flatnonzero(weights)
+    if len(kept) == 0:
+        announce(model, classes)
     if len(kept) and hasattr(model, "_examined"):
         model._examined(_safe_indexing(X, kept), labels[kept], classes, weights[kept], True)
     found, start = np.empty(len(weights), dtype=object), 0

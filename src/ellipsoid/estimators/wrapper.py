@@ -30,6 +30,12 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         learner = clone(self.learner)
         return learner if self.random_state is None else learner.set_params(random_state=self.random_state)
 
+    def _told(self, learner: Any) -> Any:
+        """The new learner, which knows the labels that were named before there was a row."""
+        if (named := self.__dict__.get("_announced")) is not None:
+            learner._announced = named
+        return learner
+
     def _learned(self) -> Any:
         """The learner that has learned."""
         if not self.__sklearn_is_fitted__():

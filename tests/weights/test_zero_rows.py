@@ -1,0 +1,64 @@
+"""Rows of weight 0 at the head of a stream: none of them was there, and the labels that came with them hold."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from ellipsoid import MIRA, Calibrated, Committee, Conformal, PassiveAggressive, Scaled
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 4))
+y = RNG.integers(0, 2, 40)
+weights = np.where(np.arange(40) < 3, 0.0, 1.0)
+LEARNERS = [
+    PassiveAggressive(), MIRA(average=True), Scaled(MIRA()), Calibrated(MIRA()), Conformal(Scaled(MIRA())),
+    Committee([MIRA(), PassiveAggressive()]), Calibrated(Committee([MIRA(), PassiveAggressive()])),
+]  # fmt: skip
+pytestmark = pytest.mark.interpreted
+
+
+def one_by_one(model, rows, labels, own):
+    for row, label, weight in zip(rows, labels, own, strict=True):
+        model.learn_one(row, label, weight=weight)
+
+
+def scores(model):
+    return (model.learner_ if isinstance(model, Conformal) else model).decision_function(X)
+
+
+WAYS = {
+    "partial_fit": lambda model, rows, labels, own: model.partial_fit(rows, labels, sample_weight=own),
+    "learn_predict": lambda model, rows, labels, own: model.learn_predict(rows, labels, sample_weight=own),
+    "learn_one": one_by_one,
+}
+
+
+@pytest.mark.parametrize("later", WAYS)
+@pytest.mark.parametrize("first", ["partial_fit", "learn_predict"])
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_labels_named_with_them_hold_for_all_that_follows(learner, first, later):
+    whole = clone(learner).partial_fit(X, y, classes=[2, 0, 1], sample_weight=weights)
+    cut = clone(learner)
+    getattr(cut, first)(X[:2], y[:2], classes=[2, 0, 1], sample_weight=weights[:2])
+    cut = pickle.loads(pickle.dumps(cut))
+    assert not hasattr(cut, "classes_")
+    cut.partial_fit(X[2:3], y[2:3], sample_weight=[0.0])
+    WAYS[later](cut, X[3:], y[3:], weights[3:])
+    assert cut.classes_.tolist() == whole.classes_.tolist() == [2, 0, 1]
+    assert cut.t_ == whole.t_ == 37
+    assert np.array_equal(scores(cut), scores(whole))
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_labels_that_contradict_them_are_refused(learner):
+    model = clone(learner).partial_fit(X[:2], y[:2], classes=[0, 1], sample_weight=[0.0, 0.0])
+    with pytest.raises(ValueError, match="not what is known from earlier calls"):
+        model.partial_fit(X[:2], y[:2], classes=[0, 1, 2], sample_weight=[0.0, 0.0])
+    with pytest.raises(ValueError, match="not in classes"):
+        model.partial_fit(X[:3], [0, 1, 2])
+    with pytest.raises(ValueError, match="non-empty"):
+        model.partial_fit(X[:1], y[:1], classes=[], sample_weight=[0.0])
+    # fit begins anew.
+    assert set(model.fit(X, y + 1).classes_) == {1, 2}
