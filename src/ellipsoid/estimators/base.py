@@ -210,7 +210,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             return np.empty(0)
         core = self.__dict__.get("_core")
         if core is None:
-            classes = weights.announced(self, classes)
+            classes = weights.labels_named_before(self, classes)
         if are_named(X):
             X, names = rows_of(X, {} if core is None else core.features)
         learner, source, labels, known, weight = self._examined(X, y, classes, weight, bool(watch))

@@ -26,7 +26,7 @@ from .mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mix
 from .parameters import one_of, positive
 from .predict_then_learn import Witness
 from .predictions import FLOAT64
-from .weights import announce, announced, around_zeros, if_any, present, present_some, weights_of
+from .weights import announce, around_zeros, if_any, labels_named_before, present, present_some, weights_of
 from .wrapper import seed_of
 
 
@@ -158,7 +158,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             return np.empty(0)
         council = self.__dict__.get("_core")
         if council is None:
-            council, classes = self._fresh(), announced(self, classes)
+            council, classes = self._fresh(), labels_named_before(self, classes)
         if are_named(X) and council.plain:
             X, names = rows_of(X, council.features)
         labels = labels_of(y, _count(X), sets=False)

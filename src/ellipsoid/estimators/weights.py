@@ -162,13 +162,13 @@ def announce(model: Any, classes: Any) -> None:
     named = label_array(classes, "classes").tolist()
     if not isinstance(named, list) or not named or len(set(named)) != len(named):
         raise ValueError(f"classes must be a non-empty 1-D sequence of different labels, got {classes!r}")
-    known = model.classes_.tolist() if hasattr(model, "classes_") else announced(model, None)
+    known = model.classes_.tolist() if hasattr(model, "classes_") else labels_named_before(model, None)
     if known is not None and set(known) != set(named):
         raise ValueError(f"classes={named} is not what is known from earlier calls: {known}")
     model._announced = named
 
 
-def announced(model: Any, classes: Any) -> Any:
+def labels_named_before(model: Any, classes: Any) -> Any:
     """The labels that a first call names, or those that were named before it."""
     before = model.__dict__.get("_announced")
     if classes is None or before is None:
