@@ -62,3 +62,10 @@ def test_labels_that_contradict_them_are_refused(learner):
         model.partial_fit(X[:1], y[:1], classes=[], sample_weight=[0.0])
     # fit begins anew.
     assert set(model.fit(X, y + 1).classes_) == {1, 2}
+
+
+@pytest.mark.parametrize("classes", [5, "ab", [], [[0, 1]], [0, 0]], ids=repr)
+@pytest.mark.parametrize("own", [[0.0, 0.0], [1.0, 1.0]], ids=["none", "all"])
+def test_what_is_no_list_of_labels_is_refused(classes, own):
+    with pytest.raises(ValueError, match="classes must"):
+        MIRA().partial_fit(X[:2], [0, 1], classes=classes, sample_weight=own)

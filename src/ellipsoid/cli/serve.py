@@ -113,10 +113,7 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
         loopback_only=host in _LOOPBACK and not insecure,
     )
     if demo:
-        click.echo(
-            "getting the demo ready; the first time its learners are compiled, and curves move after some ten seconds",
-            err=True,
-        )
+        click.echo("getting the demo ready; the first time a learner is compiled, for some ten seconds", err=True)
     opened = demo_store(kept) if store is None else Store(store, kept)
     tls = {} if options["tls_key"] is None else {
         "ssl_keyfile": options["tls_key"], "ssl_certfile": options["tls_certificate"],

@@ -255,7 +255,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         if labels.ndim == 2 or learner.multilabel:
             known = checks.new_columns(learner, labels, watch)
         else:
-            known = checks.new_classes(learner, classes)
+            known = checks.new_classes(learner.labels.values, classes)
             checks.refuse_unknown(learner, known, labels, closed=learner.closed or classes is not None)
             self._check_growth(learner, known, labels)
         weight = weights.with_classes(weight, labels, learner.class_weight, learner.counts)

@@ -51,7 +51,7 @@ def new_columns(learner: Learner, sets: Labelled, watch: bool) -> list[Any]:
     return []
 
 
-def new_classes(learner: Learner, classes: Any) -> list[Any]:
+def new_classes(known: list[Any], classes: Any) -> list[Any]:
     """Labels of ``classes`` to make known now; an error where they contradict what is known."""
     if classes is None:
         return []
@@ -59,12 +59,12 @@ def new_classes(learner: Learner, classes: Any) -> list[Any]:
     if array.ndim != 1 or len(array) == 0:
         raise ValueError(f"classes must be a non-empty 1-D sequence of labels, got {classes!r}")
     given = array.tolist()
-    if len(learner.labels) == 0:
+    if not known:
         if len(set(given)) != len(given):
             raise ValueError(f"classes must not repeat a label, got {classes!r}")
         return list(given)
-    if set(given) != set(learner.labels.values):
-        raise ValueError(f"classes={given} is not what is known from earlier calls: {learner.labels.values}")
+    if set(given) != set(known):
+        raise ValueError(f"classes={given} is not what is known from earlier calls: {known}")
     return []
 
 

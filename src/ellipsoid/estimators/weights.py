@@ -16,6 +16,7 @@ from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import label_array, plain
 
+from .checks import new_classes
 from .labels import tidy
 from .learner import Learner
 
@@ -157,22 +158,16 @@ def if_any(weights: Floats) -> dict[str, Floats]:
 
 def announce(model: Any, classes: Any) -> None:
     """Keep the labels named in a call whose rows all weigh 0: no row was there, and still no other label may follow."""
-    if classes is None:
-        return
-    named = label_array(classes, "classes").tolist()
-    if not isinstance(named, list) or not named or len(set(named)) != len(named):
-        raise ValueError(f"classes must be a non-empty 1-D sequence of different labels, got {classes!r}")
-    known = model.classes_.tolist() if hasattr(model, "classes_") else labels_named_before(model, None)
-    if known is not None and set(known) != set(named):
-        raise ValueError(f"classes={named} is not what is known from earlier calls: {known}")
-    model._announced = named
+    known = model.classes_.tolist() if hasattr(model, "classes_") else model.__dict__.get("_announced", [])
+    if new := new_classes(known, classes):
+        model._announced = new
 
 
 def labels_named_before(model: Any, classes: Any) -> Any:
     """The labels that a first call names, or those that were named before it."""
     before = model.__dict__.get("_announced")
-    if classes is None or before is None:
-        return before if classes is None else classes
+    if before is None:
+        return classes
     announce(model, classes)
     return before
 

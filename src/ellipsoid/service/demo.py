@@ -26,6 +26,8 @@ ENOUGH_QUESTIONS = 40
 MOST_KEPT = 5000
 COUNT_SECONDS = 5.0
 DIGIT_LABELS = 5
+# Compiling takes a minute at the most, on a slow machine.
+COMPILE_SECONDS = 120.0
 # After so many examples, learned at once, come single ones, then questions, then the second learner: where everything
 # must be compiled first, there is something to see as soon as a part of it is.
 FIRST_ROWS = 20
@@ -40,24 +42,28 @@ class DemoStore(Store):
     seconds_until_warm_up = 30.0
 
     def start(self) -> None:
+        """Begin; returns when the first learner has learned something, so that whoever looks sees something move."""
         super().start()
         self._halt = threading.Event()
         self._enough, self._count_again = False, 0.0
         classes: list[Any] = list(range(DIGIT_LABELS))
         params: dict[str, Any] = {"r": 1.0, "certainty": 0.95}
         self.make_model("digits", NewModel(learner="AROW", params=params, scale="unit", classes=classes))
-        threading.Thread(target=self._run, name="ellipsoid demo", daemon=True).start()
-
-    def _run(self) -> None:
-        """The first examples at once, then one after the other."""
         stream = self.models["digits"]
         rows, labels, unlabelled = _digits()
-        # Many examples at once and single ones are learned by machine code of their own.
-        for first, last in ((0, FIRST_ROWS - 1), (FIRST_ROWS - 1, FIRST_ROWS)):
-            self._learn(stream, rows[first:last], labels[first:last])
-            while stream.best.published.t < last and not self._halt.wait(0.02):
-                pass
-        self._feed(stream, rows, labels, unlabelled)
+        deadline = time.monotonic() + COMPILE_SECONDS
+        try:
+            # Many examples at once and single ones are learned by machine code of their own.
+            for first, last in ((0, FIRST_ROWS - 1), (FIRST_ROWS - 1, FIRST_ROWS)):
+                self._learn(stream, rows[first:last], labels[first:last])
+                while stream.best.published.t < last and time.monotonic() < deadline:
+                    time.sleep(0.02)
+        except BaseException:
+            self.close()
+            raise
+        threading.Thread(
+            target=self._feed, args=(stream, rows, labels, unlabelled), name="ellipsoid demo", daemon=True
+        ).start()
 
     def _feed(self, stream: Any, rows: list[Any], labels: list[int], unlabelled: list[Any]) -> None:
         for i in count(FIRST_ROWS):
