@@ -5,6 +5,7 @@ with the reason, when ELLIPSOID_DATA is not set; the summary counts those that r
 with tests marked ``browser``, which drive a real one.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -56,6 +57,13 @@ def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
             item.user_properties.append(NEEDS_DATA)
         if item.get_closest_marker("browser"):
             item.user_properties.append(NEEDS_BROWSER)
+
+
+def pytest_collection_finish() -> None:
+    """Let the collector of garbage pass over thousands of tests, and look less often while the compiler works."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
