@@ -1,19 +1,22 @@
 """The growing arrays of a kernel expansion with an ellipsoid around it."""
 
 from math import inf
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.engine.rows import CSR, Dense, count
+from ellipsoid.representation.kernel.device import DevicePatterns
 from ellipsoid.representation.kernel.functions import KERNELS, kernel_matrix
+from ellipsoid.representation.kernel.patterns import NOBODY, Block, DensePatterns, Picks, SparsePatterns, squared_row_norms
 from ellipsoid.representation.table_protocol import Floats, Table
 
 from . import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
 from .forms.form import FormArrays, check_shape
 from .forms.gram import PAIR_SIZE, pair_overlap
 from .forms.gram_forms import check_pairs, split_pairs
-from .forms.kernel_gram import KernelGram
+from .forms.kernel_gram import AheadGram, KernelGram
 from .state import COMPLETE, CUTS, LOG_SCALE, MARGIN_WEIGHT, SLIM, STATE_SIZE, STORED, checked_numbers, complete_numbers
 
 NamedKernel = tuple[str, float | None, float, float]
@@ -40,6 +43,9 @@ class KernelTable(Table):
         self.numbers[SLIM], self.numbers[LOG_SCALE] = inf, 0.0
         if columns == 0:
             self.numbers[COMPLETE] = 1.0
+        self.device: DevicePatterns | None = None
+        # What a device has made of the rows that come next.
+        self.ahead: tuple[Any, ...] | None = None
         self._allocate(0, 0)
 
     def _allocate(self, patterns: int, stored: int) -> None:
@@ -65,6 +71,8 @@ class KernelTable(Table):
             self.make_kernel(), float(self.constant), arrays["SV"], arrays["coef"], arrays["late"],
             arrays["S"], arrays["pairs"], self.numbers, arrays["rounds"], *scratch,
         )  # fmt: skip
+        if self.ahead is not None:
+            self.rep = AheadGram(self.rep, self.numbers, arrays["rounds"], *self.ahead)
 
     def small(self) -> list[Floats]:
         """The numbers."""
@@ -162,6 +170,59 @@ class KernelTable(Table):
                 h[k, int(rival)] += rival_sign * extra[k]
         return float(np.vdot(coef, scores)), float(np.vdot(h, scores)), float(np.vdot(h, K @ h))
 
+    # -- on a device -------------------------------------------------------------------------------------------
+
+    def rows(self, some: slice) -> Floats:
+        """Some of the patterns as a device reads them."""
+        return self.arrays["SV"][some, 1 : 1 + self.width]
+
+    def squared_norms(self, some: slice) -> Floats:
+        """Of these."""
+        return squared_row_norms(np.ascontiguousarray(self.rows(some)))
+
+    def block(self, rows: Dense | CSR, picks: Picks) -> Block:
+        """Rows of a chunk, ready for kernel values."""
+        return (SparsePatterns if isinstance(rows, CSR) else DensePatterns)(self.width).block(rows, picks, NOBODY)
+
+    def scores_on_device(self, block: Block, coef: Floats) -> Floats:
+        """Scores of a block by coefficients of all patterns."""
+        assert self.device is not None
+        out = np.zeros((coef.shape[1], len(block.norms)))
+        if len(coef):
+            self.device.add_scores(self, self.make_kernel(), block, coef, self.constant, out)
+        return out.T
+
+    def look_ahead(self, rows: Dense | CSR, picks: Picks) -> None:
+        """Let the loop run on values from the device, over these rows and no others, until ``look_back``."""
+        assert self.device is not None
+        device, kernel, stored = self.device, self.make_kernel(), int(self.numbers[STORED])
+        block = self.block(rows, picks)
+        frozen = self.arrays["coef"][: self.used if stored < self.used else 0].copy()
+        frozen[:stored] = 0.0
+        where, size = np.zeros(count(rows), dtype=np.int64), len(block.norms)
+        where[picks] = np.arange(size)
+        values = device.values_with(self, kernel, block, self.constant, stored)
+        gram = device.gram(kernel, device.of(block), self.constant)
+        sums = self.scores_on_device(block, frozen)
+        known = (np.ascontiguousarray(part) for part in (device.up(values), sums, device.up(gram)))
+        self.ahead = (where, *known, self.used, np.zeros(size, dtype=np.int64))
+        self._bind()
+
+    def look_back(self) -> None:
+        """Let the loop make kernel values itself again."""
+        self.ahead = None
+        self._bind()
+
+    def returned(self) -> None:
+        """A device may know patterns that were taken back."""
+        if self.device is not None:
+            self.device.shrink(self.used)
+
+    def twin(self) -> Self:
+        found = super().twin()
+        found.device = None if self.device is None else self.device.fresh()
+        return found
+
     def weights(self, scores: int, rounds: int) -> Floats:
         """There is no weight vector to hand out."""
         raise AttributeError("a kernel model has no coef_; use support_vectors_ and dual_coef_")
@@ -206,8 +267,8 @@ class KernelTable(Table):
             new[tuple(slice(0, n) for n in arrays[name].shape)] = arrays[name]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "rep"}
+        return {key: value for key, value in self.__dict__.items() if key != "rep"} | {"device": None, "ahead": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update({"device": None, "ahead": None} | state)
         self._bind()

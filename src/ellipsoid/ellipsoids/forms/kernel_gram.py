@@ -3,6 +3,10 @@
 Every update appends its example with one coefficient for each function; the first of them are also the examples of
 B = I - Z' S Z, so that the kernel values made for the scores serve the ellipsoid too. The constant feature is one of
 the feature space: it adds its square to every kernel value.
+
+With a device the values of a block of rows are made before the loop enters it (``AheadGram``). No update moves the
+coefficients of patterns behind those of B once there are any, so that their part of the scores can be summed on the
+device: IELLIP's values with some thirty patterns are all that the loop reads. AROW's patterns are all of B.
 """
 
 from typing import Any, NamedTuple
@@ -51,6 +55,77 @@ def _(rep, rows, t, n, scores):
         rep.values[i] = kernel_value(rep.kernel, rep.SV[i], rep.x) + rep.constant2
         for r in range(n):
             scores[r] += rep.coef[i, r] * rep.values[i]
+
+
+class AheadGram(NamedTuple):
+    """A Gram form and a block of rows whose kernel values are there already; ``where[t]`` is row t's place in it.
+
+    ``values[b, k]`` are those with the examples of B before the block, ``sums[b, r]`` the scores by the patterns behind
+    them up to ``first``, ``gram`` the values of the block's rows with each other; its row ``place[i - first]`` became
+    pattern i.
+    """
+
+    base: KernelGram
+    state: np.ndarray
+    rounds: np.ndarray
+    where: np.ndarray
+    values: np.ndarray
+    sums: np.ndarray
+    gram: np.ndarray
+    first: int
+    place: np.ndarray
+
+
+@score.register(AheadGram, Dense)
+@score.register(AheadGram, CSR)
+def _(rep, rows, t, n, scores):
+    b, base = rep.where[t], rep.base
+    for r in range(n):
+        scores[r] = rep.sums[b, r]
+    for k in range(rep.values.shape[1]):
+        take(base, k, rep.values[b, k], n, scores)
+    for i in range(rep.first, int(rep.state[CUTS])):
+        take(base, i, rep.gram[rep.place[i - rep.first], b], n, scores)
+
+
+@helper()
+def take(base, i, value, n, scores):
+    """Keep the kernel value with pattern i, and add it to the scores."""
+    base.values[i] = value
+    for r in range(n):
+        scores[r] += base.coef[i, r] * value
+
+
+@norm2.register(AheadGram, Dense)
+@norm2.register(AheadGram, CSR)
+def _(rep, rows, t):
+    return rep.gram[rep.where[t], rep.where[t]]
+
+
+@probe.register(AheadGram, Dense)
+@probe.register(AheadGram, CSR)
+def _(rep, rows, t, moves, work, length):
+    return probe(rep.base, rows, t, moves, work, length)
+
+
+@push.register(AheadGram, Dense)
+@push.register(AheadGram, CSR)
+def _(rep, rows, t, moves, work, step, before):
+    unpack_row(rows, t, rep.base.x)
+    rep.base.x[0] = 0.0
+    rep.place[int(rep.state[CUTS]) - rep.first] = rep.where[t]
+    push(rep.base, rows, t, moves, work, step, before)
+
+
+@shrink.register(AheadGram, Dense)
+@shrink.register(AheadGram, CSR)
+def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
+    shrink(rep.base, rows, t, moves, work, kappa, left, quadratic)
+
+
+@room.register(AheadGram)
+def _(rep, rows, t):
+    return room(rep.base, rows, t)
 
 
 @norm2.register(KernelGram, Dense)
