@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from ellipsoid import load
 from ellipsoid.cli import main
-from ellipsoid.estimators import expansion, kernelized
+from ellipsoid.estimators import placed
 from ellipsoid.representation.kernel import device
 from ellipsoid.representation.kernel.device import DevicePatterns
 
@@ -20,7 +20,7 @@ def run(*arguments, code=0):
 
 
 def put(monkeypatch, arrays):
-    for module in (device, expansion, kernelized):
+    for module in (device, placed):
         monkeypatch.setattr(module, "cuda_arrays", lambda: arrays)
 
 
@@ -90,7 +90,7 @@ class Full:
         ((*RBF,), 1, 'Error: --device cuda needs CuPy, which is not installed: pip install "ellipsoid[cuda12]"'),
         (("--model", "MIRA"), 1, "--device cuda makes kernel values, and a linear learner has none; use --device cpu"),
         ((*RBF, "--param", "budget=9"), 1, "use --device cpu, or --param budget=none"),
-        (("--model", "IELLIP", "--param", "kernel=rbf"), 2, "IELLIP takes no device"),
+        (("--model", "CELLIP"), 2, "CELLIP takes no device"),
         ((*RBF, "--workers", 2), 2, "--device is not for a run over shards"),
     ],
 )
@@ -103,7 +103,7 @@ def test_no_device_and_no_memory_are_one_sentence(monkeypatch):
     def none():
         raise ValueError('device="cuda" finds no GPU; use device="cpu"')
 
-    for module in (device, kernelized):
+    for module in (device, placed):
         monkeypatch.setattr(module, "cuda_arrays", none)
     assert run("learn", "digits", *RBF, "--device", "cuda", code=1).stderr == (
         "Error: --device cuda finds no GPU; use --device cpu\n"

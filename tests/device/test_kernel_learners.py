@@ -10,8 +10,20 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ellipsoid import ALMA, MIRA, ROMMA, OnlineSVM, PassiveAggressive, Perceptron, load
-from ellipsoid.estimators import expansion, kernelized
+from ellipsoid import (
+    ALMA,
+    AROW,
+    IELLIP,
+    MIRA,
+    ROMMA,
+    OnlineSVM,
+    PassiveAggressive,
+    Perceptron,
+    SecondOrderPerceptron,
+    load,
+)
+from ellipsoid.ellipsoids import kernel_table
+from ellipsoid.estimators import ellipsoidal, expansion, placed
 from ellipsoid.representation.kernel import device
 
 RNG = np.random.default_rng(1)
@@ -26,11 +38,22 @@ LEARNERS = {
     "ROMMA": ROMMA(**RBF),
     "ALMA": ALMA(**RBF),
     "OnlineSVM": OnlineSVM(window=5, **RBF),
+    "IELLIP": IELLIP(**RBF),
+    "IELLIP, averaged": IELLIP(average=True, trigger="margin", **POLY),
+    "IELLIP, a shape that never stays": IELLIP(b=1.0, c=0.05, **RBF),
+    "IELLIP, selective": IELLIP(selective=True, random_state=0, **RBF),
+    "AROW": AROW(**RBF),
+    "AROW, averaged": AROW(average=True, trigger="mistake", **POLY),
+    "AROW, selective": AROW(selective=True, **RBF),
+    "SOP": SecondOrderPerceptron(**RBF),
+    "SOP, no constant": SecondOrderPerceptron(fit_intercept=False, a=3.0, **RBF),
 }
+# Those that keep a shape over their patterns.
+SHAPED = [IELLIP(**RBF), AROW(**RBF), SecondOrderPerceptron(**RBF)]
 
 
 def _numpy(monkeypatch):
-    for module in (device, expansion, kernelized):
+    for module in (device, placed):
         monkeypatch.setattr(module, "cuda_arrays", lambda: np)
 
 
@@ -41,7 +64,9 @@ def on_device(request, monkeypatch):
         monkeypatch.setattr(device, "PIECE_VALUES", 1 << 14)  # several pieces
     else:
         pytest.importorskip("cupy")
-    monkeypatch.setattr(expansion, "SCORED_AHEAD_ON_DEVICE", 64)
+    for module in (expansion, ellipsoidal):
+        monkeypatch.setattr(module, "SCORED_AHEAD_ON_DEVICE", 64)
+    monkeypatch.setattr(kernel_table, "LARGE_SHAPE", 50)
 
 
 def on(model, **more):
@@ -175,7 +200,7 @@ def test_a_full_device_says_how_many_patterns_fit(monkeypatch, on_device):
                 raise MemoryError
             return np.zeros(shape, dtype)
 
-    for module in (device, expansion, kernelized):
+    for module in (device, placed):
         monkeypatch.setattr(module, "cuda_arrays", Full)
     with pytest.raises(MemoryError, match=r"no memory left for .* support patterns of 12 features"):
         on(MIRA(**RBF)).partial_fit(X, y)

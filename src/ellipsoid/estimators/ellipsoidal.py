@@ -12,7 +12,7 @@ from ellipsoid.certificates.rounding import Span
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.kernel_table import KernelTable
 from ellipsoid.ellipsoids.table import EllipsoidTable
-from ellipsoid.engine import CSR, Dense
+from ellipsoid.engine import CSR, Dense, entry
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import ASIDE, ORDERED
 from ellipsoid.representation.kernel.expansion import KernelSpec
@@ -25,6 +25,7 @@ from .base import OnlineClassifier
 from .declaration import declared
 from .expansion import SCORED_AHEAD_ON_DEVICE, check_values
 from .inputs import RowSource
+from .interruption import without_interrupts
 from .labels import Codes
 from .learner import NO_LABELS, Learner, to_learn
 from .parameters import one_of
@@ -122,13 +123,37 @@ class KernelLearner(PlacedLearner, EllipsoidLearner):
         if self.table.device is None or self.knows_one_label:
             super().run(rows, ledger, mode, start, stop, Y, rule)
             return
+        # To be asked for a label by its confidence a row would have to wait twice.
+        may_wait = not getattr(self.rule, "doubt", 0.0)
         try:
             for begin in range(start, stop, SCORED_AHEAD_ON_DEVICE):
                 end = min(stop, begin + SCORED_AHEAD_ON_DEVICE)
-                self.table.look_ahead(rows, ledger[ASIDE, begin:end] if mode == ORDERED else slice(begin, end))
-                super().run(rows, ledger, mode, begin, end, Y, rule)
+                picks = ledger[ASIDE, begin:end] if mode == ORDERED else slice(begin, end)
+                self.table.prepare()
+                self.table.look_ahead(rows, picks, self.tally, may_wait)
+                if self.table.waiting is None:
+                    super().run(rows, ledger, mode, begin, end, Y, rule)
+                else:
+                    self.run_waiting(rule or self.rule, self.task(ledger, mode, Y), rows, begin, end)
         finally:
             self.table.look_back()
+
+    def run_waiting(self, rule: Any, task: Any, rows: Dense | CSR, start: int, stop: int) -> None:
+        """The same where a row that looks at the shape must wait for the device; it is learned whole or not at all."""
+
+        def loop(begin: int, end: int) -> int:
+            args = (rule, task, self.table.rep, rows, self.tally, self.work, begin, end, self.row_weights)
+            return int(entry(self.loop, *args)(*args))
+
+        def go_on() -> None:
+            nonlocal start
+            reached = loop(start, stop)
+            if self.table.waits():
+                self.table.answer(lambda: loop(reached - 1, reached))
+            start = reached
+
+        while start < stop:
+            without_interrupts(go_on)
 
     def decision(self, source: RowSource) -> NDArray[np.float64]:
         """Scores of every row, one column for two classes."""

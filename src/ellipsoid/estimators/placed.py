@@ -13,6 +13,7 @@ from .parameters import one_of
 class PlacedLearner(Learner):
     """A learner whose table has a ``device``, None for the CPU."""
 
+    table: Any
     kernel: KernelSpec
     # Support patterns to keep at the most.
     budget: int | None = None
