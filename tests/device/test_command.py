@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ellipsoid import load
+from ellipsoid import AROW, MIRA, Committee, datasets, load
 from ellipsoid.cli import main
 from ellipsoid.estimators import placed
 from ellipsoid.representation.kernel import device
@@ -56,15 +56,39 @@ def test_learning_predicting_and_going_on(asked, tmp_path):
     assert asked
 
 
+@pytest.mark.parametrize("name", ["IELLIP", "AROW", "SecondOrderPerceptron"])
+def test_learners_with_a_shape(name, asked, tmp_path):
+    model, here, there = ("--model", name, *RBF[2:]), tmp_path / "here", tmp_path / "there"
+    run("learn", "digits:rows=600", *model, "--save", here)
+    assert not asked
+    run("learn", "digits:rows=600", *model, "--device", "cuda", "--save", there)
+    assert asked
+    assert load(here).updates_ == load(there).updates_
+    asked.clear()
+    labels = run("predict", there, "digits", "--device", "cuda").stdout
+    assert asked
+    assert labels == run("predict", here, "digits").stdout
+
+
 def test_a_scaled_learner_is_placed_too(asked):
     run("learn", "digits", *RBF, "--scale", "unit", "--device", "cuda")
+    assert asked
+
+
+def test_members_of_a_committee_are_placed_too(asked, tmp_path):
+    data = datasets.load("digits")
+    kernel = {"kernel": "rbf", "gamma": 0.001}
+    Committee([MIRA(**kernel), AROW(**kernel)]).partial_fit(data.X[:300], data.y[:300]).save(tmp_path / "model")
+    here = run("predict", tmp_path / "model", "digits").stdout
+    assert not asked
+    assert run("predict", tmp_path / "model", "digits", "--device", "cuda").stdout == here
     assert asked
 
 
 def test_comparing_places_what_has_a_kernel(asked, tmp_path):
     pytest.importorskip("matplotlib")
     told = ("--output", tmp_path, "--quiet", "--device", "cuda")
-    found = run("compare", "digits:rows=300", "--models", "MIRA:kernel=rbf:gamma=0.001,MIRA", *told)
+    found = run("compare", "digits:rows=300", "--models", "IELLIP:kernel=rbf:gamma=0.001,MIRA", *told)
     assert asked
     assert "on the CPU, having no kernel values to make on a device: MIRA." in found.stderr
     refused = run("compare", "digits:rows=300", "--models", "MIRA,Perceptron", *told, code=2)

@@ -262,11 +262,16 @@ class KernelTable(Table):
                 self._resize(2 * max(rooms[0], needed[0]), 2 * max(rooms[1], needed[1]))
         self._bind()
 
-    def variances(self, block: Block, who: NDArray[np.int64], signs: Floats) -> Floats:
+    def shape_on_device(self) -> DeviceShape:
+        """S there: the one that learns, or a copy."""
+        assert self.device is not None
+        return self.shape or DeviceShape(self.device.arrays, self.S())
+
+    def variances(self, shape: DeviceShape, block: Block, who: NDArray[np.int64], signs: Floats) -> Floats:
         """z'Bz for the rows x of a block, by the device: z = sum_i signs[i] (e_who[t, i] (x) x)."""
         assert self.device is not None
         device, kernel, stored = self.device, self.make_kernel(), int(self.numbers[STORED])
-        arrays, shape = device.arrays, self.shape or DeviceShape(device.arrays, self.S())
+        arrays = device.arrays
         right, sign, rival, rival_sign, _ = arrays.asarray(np.ascontiguousarray(self.arrays["pairs"][:stored].T))
         meet = arrays.zeros((len(who), stored))
         for one, own in zip(arrays.asarray(who.T), signs, strict=True):

@@ -238,6 +238,10 @@ class KernelEllipsoidalClassifier(DeviceParameters, KernelParameters, Ellipsoida
     kernel : {"linear", "rbf", "poly"}
         The space in which the ellipsoid lives; other kernels than the linear one keep the update examples
         (``support_vectors_``, ``dual_coef_``) and need the Gram form.
+    device : {"cpu", "cuda", "auto"}
+        Where kernel values are made, and the matrix of a shape over 1,024 examples or more is kept: "cuda" is a GPU of
+        NVIDIA's, "auto" that if there is one and the kernel is not linear. With ``selective`` AROW and
+        SecondOrderPerceptron keep the matrix on the CPU. Model files say nothing of devices.
     """
 
     kernel: str = "linear"
