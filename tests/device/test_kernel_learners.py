@@ -16,9 +16,14 @@ from ellipsoid import (
     IELLIP,
     MIRA,
     ROMMA,
+    Calibrated,
+    Committee,
+    Conformal,
     OnlineSVM,
     PassiveAggressive,
+    PassiveAggressiveRegressor,
     Perceptron,
+    Scaled,
     SecondOrderPerceptron,
     load,
 )
@@ -178,6 +183,26 @@ def test_single_examples_are_blocks_of_one(start, on_device):
         assert here.learn_one(x, label) is here
         assert there.learn_one(x, label) is there
     agree(here, there)
+
+
+@pytest.mark.parametrize("start", [MIRA(**RBF), *SHAPED], ids=name_of)
+def test_inside_another_learner(start, on_device):
+    for wrap in (Scaled, Calibrated, Conformal, lambda learner: Committee([learner, Perceptron()])):
+        here, there = (
+            wrap(copy.deepcopy(start)).partial_fit(X[:150], y[:150]),
+            wrap(on(start)).partial_fit(X[:150], y[:150]),
+        )
+        assert (here.predict(X) == there.predict(X)).all()
+        inner = there.learners_[0] if isinstance(there, Committee) else there.learner_
+        assert inner._core.table.device is not None
+
+
+def test_a_regressor(on_device):
+    here, there = (
+        PassiveAggressiveRegressor(device=where, **RBF).partial_fit(X, X[:, 0] * X[:, 1]) for where in ("cpu", "cuda")
+    )
+    assert here.updates_ == there.updates_
+    np.testing.assert_allclose(there.predict(X), here.predict(X), rtol=0, atol=1e-10 * np.abs(here.predict(X)).max())
 
 
 @pytest.mark.parametrize("labels", ["two", "three", "sets"])

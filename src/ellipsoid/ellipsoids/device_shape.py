@@ -14,7 +14,7 @@ from ellipsoid.representation.kernel.device import DeviceFull
 from ellipsoid.representation.table_protocol import Floats
 
 # Downdates that wait at the most, and rows of S that are written at once.
-WAITING, STRIP = 64, 1024
+MOST_WAITING, STRIP = 64, 1024
 
 
 class DeviceShape:
@@ -22,8 +22,8 @@ class DeviceShape:
 
     def __init__(self, arrays: Any, S: Floats) -> None:
         self.arrays, self.size, self.count = arrays, 0, 0
-        self.matrix, self.waiting = arrays.zeros((0, 0)), arrays.zeros((WAITING, 0))
-        self.factors = np.zeros(WAITING)
+        self.matrix, self.waiting = arrays.zeros((0, 0)), arrays.zeros((MOST_WAITING, 0))
+        self.factors = np.zeros(MOST_WAITING)
         self.reserve(len(S))
         self.matrix[: len(S), : len(S)] = arrays.asarray(S)
         self.size = len(S)
@@ -35,7 +35,7 @@ class DeviceShape:
         self.write()
         room = max(size, 9 * len(self.matrix) // 8)
         try:
-            matrix, waiting = self.arrays.zeros((room, room)), self.arrays.zeros((WAITING, room))
+            matrix, waiting = self.arrays.zeros((room, room)), self.arrays.zeros((MOST_WAITING, room))
         except MemoryError as error:
             raise DeviceFull(
                 f"the device has no memory left for the matrix of {size:,} update examples, {8e-9 * room * room:.1f} "

@@ -21,11 +21,11 @@ from ellipsoid.representation.kernel.patterns import (
 from ellipsoid.representation.table_protocol import Floats, Table
 
 from . import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
-from .device_shape import WAITING, DeviceShape
+from .device_shape import MOST_WAITING, DeviceShape
 from .forms.form import FormArrays, check_shape
 from .forms.gram import COEF, MEET, PAIR_SIZE, pair_overlap
 from .forms.gram_forms import check_pairs, split_pairs
-from .forms.kernel_gram import ANSWERED, FACTOR, LENGTH, QUADRATIC, WAITS, AheadGram, KernelGram, WaitingGram
+from .forms.kernel_gram import ANSWERED, FACTOR, LENGTH2, QUADRATIC, WAITS, AheadGram, KernelGram, WaitingGram
 from .state import (
     COMPLETE,
     CUTS,
@@ -295,14 +295,14 @@ class KernelTable(Table):
         assert self.device is not None
         assert self.shape is not None
         assert self.waiting is not None
-        if self.shape.count == WAITING:
+        if self.shape.count == MOST_WAITING:
             self.shape.write()
         wait, small, stored = self.waiting[0], self.rep.ahead.base.small, int(self.numbers[STORED])
         meet = small[MEET, :stored]
         found = -self.shape.times(self.shape.padded(meet))
         coef = self.device.up(found[:stored])
         small[COEF, :stored] = coef
-        wait[QUADRATIC] = max(wait[LENGTH] + meet @ coef, exp(self.numbers[LOG_KEPT]) * wait[LENGTH])
+        wait[QUADRATIC] = max(wait[LENGTH2] + meet @ coef, exp(self.numbers[LOG_KEPT]) * wait[LENGTH2])
         wait[ANSWERED], wait[FACTOR] = 1.0, 0.0
         learn_row()
         wait[ANSWERED] = 0.0

@@ -142,7 +142,7 @@ def _(rep, rows, t):
 
 
 # The numbers of a row that waits: whether one does, and whether it was answered; z'z, z'Bz, and what its downdate adds.
-WAITS, ANSWERED, LENGTH, QUADRATIC, FACTOR = range(5)
+WAITS, ANSWERED, LENGTH2, QUADRATIC, FACTOR = range(5)
 
 
 class WaitingGram(NamedTuple):
@@ -188,7 +188,7 @@ def _(rep, rows, t, moves, work, length):
     if rep.wait[ANSWERED] != 0.0:
         return rep.wait[QUADRATIC]
     meet(rep.ahead.base, moves, work)
-    rep.wait[WAITS], rep.wait[LENGTH] = 1.0, length
+    rep.wait[WAITS], rep.wait[LENGTH2] = 1.0, length
     return 0.0  # along which no rule steps
 
 

@@ -82,7 +82,7 @@ def fused(arrays: Any, inputs: str, code: str) -> Any:
     return arrays.ElementwiseKernel(f"{inputs}, float64 constant", "float64 value", code)
 
 
-class Stored(Protocol):
+class KnownPatterns(Protocol):
     """Patterns as a device reads them."""
 
     width: int
@@ -170,7 +170,7 @@ class DevicePatterns:
         return self.down(block.matrix), self.arrays.asarray(block.norms, dtype=self.kind)
 
     @within_memory
-    def read_patterns(self, patterns: Stored) -> None:
+    def read_patterns(self, patterns: KnownPatterns) -> None:
         """Take the patterns that are new."""
         count = patterns.used
         if self.rows.shape[1] != patterns.width:
@@ -225,7 +225,14 @@ class DevicePatterns:
     # -- scores ------------------------------------------------------------------------------------------------
 
     def add_scores(
-        self, patterns: Stored, kernel: Any, block: Block, coef: Any, constant2: float, out: Floats, slots: Any = None
+        self,
+        patterns: KnownPatterns,
+        kernel: Any,
+        block: Block,
+        coef: Any,
+        constant2: float,
+        out: Floats,
+        slots: Any = None,
     ) -> None:
         """Add ``sum_i coef[i, r] (K(x_i, x) + constant2)`` to ``out[r]`` for the rows x of a block."""
         self.read_patterns(patterns)
@@ -241,7 +248,7 @@ class DevicePatterns:
         known = self.coef[: table.used, :scores]
         return self.up(self.sums_of(table.make_kernel(), self.of(block), known, table.constant2))
 
-    def values_with(self, patterns: Stored, kernel: Any, block: Block, constant2: float, count: int) -> Any:
+    def values_with(self, patterns: KnownPatterns, kernel: Any, block: Block, constant2: float, count: int) -> Any:
         """K + constant2 of the rows of a block with the first patterns, on the device."""
         self.read_patterns(patterns)
         return self.values(kernel, self.of(block), (self.rows[:count], self.norms[:count]), constant2)
