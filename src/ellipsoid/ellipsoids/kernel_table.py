@@ -337,7 +337,7 @@ class KernelTable(Table):
     def state(self, scores: int) -> dict[str, NDArray[Any]]:
         """Arrays that hold everything, trimmed of spare capacity."""
         cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
-        trimmed = {"SV": cuts, "coef": cuts, "late": cuts, "rounds": cuts, "pairs": stored}
+        trimmed = {"SV": cuts, "coef": cuts, "late": cuts, "rounds": cuts, "S": stored, "pairs": stored}
         arrays = {name: self.arrays[name][:end].copy() for name, end in trimmed.items()}
         arrays["S"], arrays["SV"] = self.S().copy(), arrays["SV"][:, : 1 + self.width].copy()
         return {**arrays, "numbers": self.numbers.copy()}

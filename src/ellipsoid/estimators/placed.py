@@ -53,7 +53,8 @@ class DeviceParameters:
 
     def _begin(self) -> Learner:
         learner: Learner = super()._begin()  # type: ignore[misc]
-        self._place(self._kernel_spec(), getattr(learner, "budget", None))  # type: ignore[attr-defined]
+        if not isinstance(learner, PlacedLearner):
+            self._place(("linear", None, 1.0, 0.0), None)
         self._placed(learner)
         return learner
 
