@@ -2,7 +2,7 @@
 
 Parts: digits (MNIST in its published order), million and millions (of deformed digits), seeds (millions again, deformed
 otherwise), products (how much of the time is the matrix products' own), sets (Letter and covtype), cores (200,000
-deformed digits on the CPU), machine (the ellipsoidal SVM).
+deformed digits on the CPU), machine (the ellipsoidal SVM), shapes (learners with an ellipsoid in a kernel's space).
 """
 
 import argparse
@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import ellipsoid
-from ellipsoid import MIRA, EllipsoidalSVC
+from ellipsoid import AROW, IELLIP, MIRA, EllipsoidalSVC, SecondOrderPerceptron
 from ellipsoid.representation.kernel.device import DevicePatterns, cuda_arrays
 from ellipsoid.representation.kernel.functions import Poly
 from ellipsoid.streams.deformed import DeformedDigits
@@ -183,7 +183,32 @@ def machine():
     yield found
 
 
-PARTS = {part.__name__: part for part in (digits, million, millions, seeds, products, sets, cores, machine)}
+def shapes():
+    """IELLIP, AROW and SOP, rbf: a pass over digits, and what is asked of 10,000 others, on either device."""
+    X, y, X_test, y_test = mnist()
+    rows = unit(X)
+    for kind, few, many in ((IELLIP, 10_000, 60_000), (AROW, 4_000, 20_000), (SecondOrderPerceptron, 10_000, 60_000)):
+        for device, n in (("cpu", few), ("cuda", few), ("cuda", many)):
+            settings = {"kernel": "rbf", "gamma": 2.0, "device": device}
+            # As many as it takes to compile all that comes.
+            ready = kind(**settings).partial_fit(rows[: min(n, 3000)], y[: min(n, 3000)], classes=range(10))
+            asked = ("decision_function", *(("confidence",) if hasattr(ready, "confidence") else ()))
+            for question in asked:
+                getattr(ready, question)(X_test[:10])
+            model, begun = kind(**settings), time.perf_counter()
+            model.partial_fit(rows[:n], y[:n], classes=range(10))
+            found = {"learner": kind.__name__, "device": device, "rows": n, "seconds": time.perf_counter() - begun,
+                     "updates": model.updates_, "mistakes": model.mistakes_}  # fmt: skip
+            for question in asked:
+                begun = time.perf_counter()
+                getattr(model, question)(X_test)
+                found[question] = time.perf_counter() - begun
+            found["test_error"] = float((model.predict(X_test) != y_test).mean())
+            print(found, flush=True)
+            yield found
+
+
+PARTS = {part.__name__: part for part in (digits, million, millions, seeds, products, sets, cores, machine, shapes)}
 
 
 def main() -> None:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ellipsoid import load
+from ellipsoid import AROW, MIRA, Committee, datasets, load
 from ellipsoid.cli import main
-from ellipsoid.estimators import expansion, kernelized
+from ellipsoid.estimators import placed
 from ellipsoid.representation.kernel import device
 from ellipsoid.representation.kernel.device import DevicePatterns
 
@@ -20,7 +20,7 @@ def run(*arguments, code=0):
 
 
 def put(monkeypatch, arrays):
-    for module in (device, expansion, kernelized):
+    for module in (device, placed):
         monkeypatch.setattr(module, "cuda_arrays", lambda: arrays)
 
 
@@ -56,15 +56,39 @@ def test_learning_predicting_and_going_on(asked, tmp_path):
     assert asked
 
 
+@pytest.mark.parametrize("name", ["IELLIP", "AROW", "SecondOrderPerceptron"])
+def test_learners_with_a_shape(name, asked, tmp_path):
+    model, here, there = ("--model", name, *RBF[2:]), tmp_path / "here", tmp_path / "there"
+    run("learn", "digits:rows=600", *model, "--save", here)
+    assert not asked
+    run("learn", "digits:rows=600", *model, "--device", "cuda", "--save", there)
+    assert asked
+    assert load(here).updates_ == load(there).updates_
+    asked.clear()
+    labels = run("predict", there, "digits", "--device", "cuda").stdout
+    assert asked
+    assert labels == run("predict", here, "digits").stdout
+
+
 def test_a_scaled_learner_is_placed_too(asked):
     run("learn", "digits", *RBF, "--scale", "unit", "--device", "cuda")
+    assert asked
+
+
+def test_members_of_a_committee_are_placed_too(asked, tmp_path):
+    data = datasets.load("digits")
+    kernel = {"kernel": "rbf", "gamma": 0.001}
+    Committee([MIRA(**kernel), AROW(**kernel)]).partial_fit(data.X[:300], data.y[:300]).save(tmp_path / "model")
+    here = run("predict", tmp_path / "model", "digits").stdout
+    assert not asked
+    assert run("predict", tmp_path / "model", "digits", "--device", "cuda").stdout == here
     assert asked
 
 
 def test_comparing_places_what_has_a_kernel(asked, tmp_path):
     pytest.importorskip("matplotlib")
     told = ("--output", tmp_path, "--quiet", "--device", "cuda")
-    found = run("compare", "digits:rows=300", "--models", "MIRA:kernel=rbf:gamma=0.001,MIRA", *told)
+    found = run("compare", "digits:rows=300", "--models", "IELLIP:kernel=rbf:gamma=0.001,MIRA", *told)
     assert asked
     assert "on the CPU, having no kernel values to make on a device: MIRA." in found.stderr
     refused = run("compare", "digits:rows=300", "--models", "MIRA,Perceptron", *told, code=2)
@@ -90,7 +114,7 @@ class Full:
         ((*RBF,), 1, 'Error: --device cuda needs CuPy, which is not installed: pip install "ellipsoid[cuda12]"'),
         (("--model", "MIRA"), 1, "--device cuda makes kernel values, and a linear learner has none; use --device cpu"),
         ((*RBF, "--param", "budget=9"), 1, "use --device cpu, or --param budget=none"),
-        (("--model", "IELLIP", "--param", "kernel=rbf"), 2, "IELLIP takes no device"),
+        (("--model", "CELLIP"), 2, "CELLIP takes no device"),
         ((*RBF, "--workers", 2), 2, "--device is not for a run over shards"),
     ],
 )
@@ -103,7 +127,7 @@ def test_no_device_and_no_memory_are_one_sentence(monkeypatch):
     def none():
         raise ValueError('device="cuda" finds no GPU; use device="cpu"')
 
-    for module in (device, kernelized):
+    for module in (device, placed):
         monkeypatch.setattr(module, "cuda_arrays", none)
     assert run("learn", "digits", *RBF, "--device", "cuda", code=1).stderr == (
         "Error: --device cuda finds no GPU; use --device cpu\n"

@@ -40,11 +40,12 @@ def place_some(models: dict[str, Any], device: str | None) -> None:
 
 
 def _parts(model: Any) -> list[Any]:
-    """The learner itself: of one inside another, the one to be copied and the copy that learns."""
+    """The learner itself: of one inside another, or several, those to be copied and the copies that learn."""
     inner = [getattr(model, name) for name in ("learner", "learner_") if name in model.__dict__]
+    inner += [member for name in ("learners", "learners_") for member in getattr(model, name, None) or ()]
     return [part for each in inner for part in _parts(each)] or [model]
 
 
 def _has_values(model: Any) -> bool:
-    parameters = _parts(model)[0].get_params(deep=False)
-    return "device" in parameters and parameters.get("kernel") in ("rbf", "poly") and not parameters.get("budget")
+    every = [part.get_params(deep=False) for part in _parts(model)]
+    return all("device" in of and of.get("kernel") in ("rbf", "poly") and not of.get("budget") for of in every)

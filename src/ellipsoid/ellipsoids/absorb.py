@@ -15,7 +15,7 @@ from ellipsoid.engine.tally import ROUNDS
 from .forms.column import Column, stays
 from .forms.flat import Full, Product
 from .forms.gram import Gram, SparseGram, length2, row_length
-from .forms.kernel_gram import KernelGram
+from .forms.kernel_gram import AheadGram, KernelGram, WaitingGram
 from .protocol import NO_ERRORS, cut, probe, push, push_and_shrink, what_is_left
 from .rounding import caution, measure, noise
 from .state import COMPLETE, CUTS, FEATURES_USED, HALT, LIFT_AT, LOG_KEPT, LOG_LEAST_KEPT, STORED
@@ -27,6 +27,8 @@ from .state import COMPLETE, CUTS, FEATURES_USED, HALT, LIFT_AT, LOG_KEPT, LOG_L
 @absorb.register(Gram)
 @absorb.register(SparseGram)
 @absorb.register(KernelGram)
+@absorb.register(AheadGram)
+@absorb.register(WaitingGram)
 def _(rep, rule, rows, t, moves, work, tally):
     margin = 0.0
     for i in range(moves):

@@ -1,26 +1,56 @@
 """The growing arrays of a kernel expansion with an ellipsoid around it."""
 
-from math import inf
-from typing import Any
+from collections.abc import Callable
+from math import exp, inf
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.representation.kernel.functions import KERNELS, kernel_matrix
+from ellipsoid.engine.rows import CSR, Dense, count
+from ellipsoid.representation.kernel.device import DevicePatterns
+from ellipsoid.representation.kernel.functions import KERNELS, kernel_matrix, powers_of
+from ellipsoid.representation.kernel.patterns import (
+    NOBODY,
+    Block,
+    DensePatterns,
+    Picks,
+    SparsePatterns,
+    squared_row_norms,
+)
 from ellipsoid.representation.table_protocol import Floats, Table
 
 from . import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
+from .device_shape import MOST_WAITING, DeviceShape
 from .forms.form import FormArrays, check_shape
-from .forms.gram import PAIR_SIZE, pair_overlap
+from .forms.gram import COEF, MEET, PAIR_SIZE, pair_overlap
 from .forms.gram_forms import check_pairs, split_pairs
-from .forms.kernel_gram import KernelGram
-from .state import COMPLETE, CUTS, LOG_SCALE, MARGIN_WEIGHT, SLIM, STATE_SIZE, STORED, checked_numbers, complete_numbers
+from .forms.kernel_gram import ANSWERED, FACTOR, LENGTH2, QUADRATIC, WAITS, AheadGram, KernelGram, WaitingGram
+from .state import (
+    COMPLETE,
+    CUTS,
+    LOG_KEPT,
+    LOG_SCALE,
+    MARGIN_WEIGHT,
+    SLIM,
+    STATE_SIZE,
+    STORED,
+    checked_numbers,
+    complete_numbers,
+)
 
 NamedKernel = tuple[str, float | None, float, float]
 
 # Rows are as long as a multiple of this. Vectors then have no rest that is summed apart, so that a sum does not change
 # when features are added that its rows do not have.
 STRIDE = 64
+
+
+# What a copy of a table knows of devices.
+ON_THE_CPU = dict.fromkeys(("device", "ahead", "shape", "waiting"))
+
+# Stored examples from which a device keeps S: a step there costs some launches, whatever its size.
+LARGE_SHAPE = 1024
 
 
 class KernelTable(Table):
@@ -40,15 +70,22 @@ class KernelTable(Table):
         self.numbers[SLIM], self.numbers[LOG_SCALE] = inf, 0.0
         if columns == 0:
             self.numbers[COMPLETE] = 1.0
+        self.device: DevicePatterns | None = None
+        # What a device has made of the rows that come next.
+        self.ahead: tuple[Any, ...] | None = None
+        # S, where a device has it, and what the loop needs to wait for it.
+        self.shape: DeviceShape | None = None
+        self.waiting: tuple[Floats, ...] | None = None
         self._allocate(0, 0)
 
     def _allocate(self, patterns: int, stored: int) -> None:
+        square = stored if self.shape is None else 0
         self.arrays: dict[str, Floats] = {
             "SV": np.zeros((patterns, self.stride)),
             "coef": np.zeros((patterns, self.scores)),
             "late": np.zeros((patterns if self.average else 0, self.scores)),
             "rounds": np.zeros(patterns),
-            "S": np.zeros((stored, stored)),
+            "S": np.zeros((square, square)),
             "pairs": np.zeros((stored, PAIR_SIZE)),
         }
         self._bind()
@@ -60,11 +97,15 @@ class KernelTable(Table):
 
     def _bind(self) -> None:
         arrays = self.arrays
-        scratch = (np.zeros(self.stride), np.zeros(len(arrays["SV"])), np.zeros((2, max(1, len(arrays["S"])))))
+        scratch = (np.zeros(self.stride), np.zeros(len(arrays["SV"])), np.zeros((2, max(1, len(arrays["pairs"])))))
         self.rep: Any = KernelGram(
             self.make_kernel(), float(self.constant), arrays["SV"], arrays["coef"], arrays["late"],
             arrays["S"], arrays["pairs"], self.numbers, arrays["rounds"], *scratch,
         )  # fmt: skip
+        if self.ahead is not None:
+            self.rep = AheadGram(self.rep, self.numbers, arrays["rounds"], *self.ahead)
+        if self.waiting is not None:
+            self.rep = WaitingGram(self.rep, self.numbers, arrays["rounds"], *self.waiting)
 
     def small(self) -> list[Floats]:
         """The numbers."""
@@ -88,17 +129,21 @@ class KernelTable(Table):
         if scores <= self.scores and width <= self.width:
             return False
         self.scores, self.width = max(scores, self.scores), max(width, self.width)
-        self._resize(len(self.arrays["SV"]), len(self.arrays["S"]))
+        self._resize(len(self.arrays["SV"]), len(self.arrays["pairs"]))
         return True
 
     def prepare(self) -> None:
         """Make a little room before the first row."""
         if len(self.arrays["SV"]) == 0:
             self._resize(64, 16)
+        if self.shape is not None and self.device is None:
+            S, self.shape = self.S(), None
+            self._resize(len(self.arrays["SV"]), len(self.arrays["pairs"]))
+            self.arrays["S"][: len(S), : len(S)] = S
 
     def grow(self, rows: Any, t: int) -> None:
         """Double what is full."""
-        patterns, stored = len(self.arrays["SV"]), len(self.arrays["S"])
+        patterns, stored = len(self.arrays["SV"]), len(self.arrays["pairs"])
         self._resize(
             2 * patterns if self.numbers[CUTS] >= patterns else patterns,
             2 * stored if self.numbers[STORED] >= stored else stored,
@@ -118,6 +163,11 @@ class KernelTable(Table):
         self.arrays["S"] /= 2.0
         self.numbers[MARGIN_WEIGHT] /= 2.0
         self._bind()
+
+    def S(self) -> Floats:
+        """S over the stored examples, wherever it is kept."""
+        stored = int(self.numbers[STORED])
+        return self.arrays["S"][:stored, :stored] if self.shape is None else self.shape.whole()
 
     @property
     def used(self) -> int:
@@ -145,7 +195,7 @@ class KernelTable(Table):
         cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
         SV, coef = self.arrays["SV"][:cuts], self.arrays["coef"][:cuts]
         K = kernel_matrix(self.make_kernel(), SV, SV) + float(self.constant)
-        pairs, S = self.arrays["pairs"][:stored], self.arrays["S"][:stored, :stored]
+        pairs, S = self.arrays["pairs"][:stored], self.S()
         scores = K @ coef
         work = np.zeros((3, 2))
         G = np.empty((stored, stored))
@@ -162,6 +212,118 @@ class KernelTable(Table):
                 h[k, int(rival)] += rival_sign * extra[k]
         return float(np.vdot(coef, scores)), float(np.vdot(h, scores)), float(np.vdot(h, K @ h))
 
+    # -- on a device -------------------------------------------------------------------------------------------
+
+    def rows(self, some: slice) -> Floats:
+        """Some of the patterns as a device reads them."""
+        return self.arrays["SV"][some, 1 : 1 + self.width]
+
+    def squared_norms(self, some: slice) -> Floats:
+        """Of these."""
+        return squared_row_norms(np.ascontiguousarray(self.rows(some)))
+
+    def block(self, rows: Dense | CSR, picks: Picks) -> Block:
+        """Rows of a chunk, ready for kernel values."""
+        return (SparsePatterns if isinstance(rows, CSR) else DensePatterns)(self.width).block(rows, picks, NOBODY)
+
+    def scores_on_device(self, block: Block, coef: Floats) -> Floats:
+        """Scores of a block by coefficients of all patterns."""
+        assert self.device is not None
+        out = np.zeros((coef.shape[1], len(block.norms)))
+        if len(coef):
+            self.device.add_scores(self, self.make_kernel(), block, coef, self.constant, out)
+        return out.T
+
+    def look_ahead(self, rows: Dense | CSR, picks: Picks, tally: Floats, may_wait: bool) -> None:
+        """Let the loop run on values from the device, over these rows and no others, until ``look_back``.
+
+        Where it ``may_wait``, and S is large, that is on the device too.
+        """
+        assert self.device is not None
+        device, kernel, stored = self.device, self.make_kernel(), int(self.numbers[STORED])
+        block = self.block(rows, picks)
+        frozen = self.arrays["coef"][: self.used if stored < self.used else 0].copy()
+        frozen[:stored] = 0.0
+        where, size = np.zeros(count(rows), dtype=np.int64), len(block.norms)
+        where[picks] = np.arange(size)
+        values = device.up(device.values_with(self, kernel, block, self.constant, stored))
+        gram = device.up(device.gram(kernel, device.of(block), self.constant))
+        known = (np.ascontiguousarray(part) for part in (values, self.scores_on_device(block, frozen), gram))
+        self.ahead, self.waiting = (where, *known, self.used, np.zeros(size, dtype=np.int64)), None
+        if may_wait and stored >= LARGE_SHAPE and self.shape is None:
+            self.shape = DeviceShape(device.arrays, self.S())
+            self._resize(len(self.arrays["SV"]), len(self.arrays["pairs"]))
+        if self.shape is not None:
+            self.shape.reserve(stored + size)
+            self.waiting = (np.zeros(5), tally, self.numbers.copy(), tally.copy())
+            # There the loop cannot stop for room.
+            rooms, needed = (len(self.arrays["SV"]), len(self.arrays["pairs"])), (self.used + size, stored + size)
+            if any(less < more for less, more in zip(rooms, needed, strict=True)):
+                self._resize(2 * max(rooms[0], needed[0]), 2 * max(rooms[1], needed[1]))
+        self._bind()
+
+    def shape_on_device(self) -> DeviceShape:
+        """S there: the one that learns, or a copy."""
+        assert self.device is not None
+        return self.shape or DeviceShape(self.device.arrays, self.S())
+
+    def variances(self, shape: DeviceShape, block: Block, who: NDArray[np.int64], signs: Floats) -> Floats:
+        """z'Bz for the rows x of a block, by the device: z = sum_i signs[i] (e_who[t, i] (x) x)."""
+        assert self.device is not None
+        device, kernel, stored = self.device, self.make_kernel(), int(self.numbers[STORED])
+        arrays = device.arrays
+        right, sign, rival, rival_sign, _ = arrays.asarray(np.ascontiguousarray(self.arrays["pairs"][:stored].T))
+        meet = arrays.zeros((len(who), stored))
+        for one, own in zip(arrays.asarray(who.T), signs, strict=True):
+            meet += float(own) * (sign * (one[:, None] == right) + rival_sign * (one[:, None] == rival))
+        meet *= device.values_with(self, kernel, block, self.constant, stored)
+        meet = shape.padded(meet)
+        length = float(signs @ signs) * (powers_of(kernel, block.norms) + self.constant)
+        left: Floats = length - device.up((shape.times(meet) * meet).sum(axis=1))
+        return np.maximum(left, exp(self.numbers[LOG_KEPT]) * length)
+
+    def waits(self) -> bool:
+        """Does a row wait for S? Then everything is as it was before that row."""
+        if self.waiting is None or not self.waiting[0][WAITS]:
+            return False
+        wait, tally, before, sums_before = self.waiting
+        wait[WAITS], self.numbers[:], tally[:] = 0.0, before, sums_before
+        return True
+
+    def answer(self, learn_row: Callable[[], Any]) -> None:
+        """Learn the row that waits, and shrink S by it."""
+        assert self.device is not None
+        assert self.shape is not None
+        assert self.waiting is not None
+        if self.shape.count == MOST_WAITING:
+            self.shape.write()
+        wait, small, stored = self.waiting[0], self.rep.ahead.base.small, int(self.numbers[STORED])
+        meet = small[MEET, :stored]
+        found = -self.shape.times(self.shape.padded(meet))
+        coef = self.device.up(found[:stored])
+        small[COEF, :stored] = coef
+        wait[QUADRATIC] = max(wait[LENGTH2] + meet @ coef, exp(self.numbers[LOG_KEPT]) * wait[LENGTH2])
+        wait[ANSWERED], wait[FACTOR] = 1.0, 0.0
+        learn_row()
+        wait[ANSWERED] = 0.0
+        if wait[FACTOR]:
+            self.shape.extend(found, wait[FACTOR])
+
+    def look_back(self) -> None:
+        """Let the loop make kernel values itself again."""
+        self.ahead = self.waiting = None
+        self._bind()
+
+    def returned(self) -> None:
+        """A device may know patterns that were taken back."""
+        if self.device is not None:
+            self.device.shrink(self.used)
+
+    def twin(self) -> Self:
+        found = super().twin()
+        found.device = None if self.device is None else self.device.fresh()
+        return found
+
     def weights(self, scores: int, rounds: int) -> Floats:
         """There is no weight vector to hand out."""
         raise AttributeError("a kernel model has no coef_; use support_vectors_ and dual_coef_")
@@ -175,9 +337,9 @@ class KernelTable(Table):
     def state(self, scores: int) -> dict[str, NDArray[Any]]:
         """Arrays that hold everything, trimmed of spare capacity."""
         cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
-        trimmed = {"SV": cuts, "coef": cuts, "late": cuts, "rounds": cuts, "pairs": stored, "S": stored}
-        arrays = {name: array[: trimmed[name]].copy() for name, array in self.arrays.items()}
-        arrays["S"], arrays["SV"] = arrays["S"][:, :stored].copy(), arrays["SV"][:, : 1 + self.width].copy()
+        trimmed = {"SV": cuts, "coef": cuts, "late": cuts, "rounds": cuts, "S": stored, "pairs": stored}
+        arrays = {name: self.arrays[name][:end].copy() for name, end in trimmed.items()}
+        arrays["S"], arrays["SV"] = self.S().copy(), arrays["SV"][:, : 1 + self.width].copy()
         return {**arrays, "numbers": self.numbers.copy()}
 
     @staticmethod
@@ -206,8 +368,13 @@ class KernelTable(Table):
             new[tuple(slice(0, n) for n in arrays[name].shape)] = arrays[name]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "rep"}
+        kept = {key: value for key, value in self.__dict__.items() if key != "rep"}
+        if self.shape is not None:
+            S = np.zeros(2 * (len(self.arrays["pairs"]),))
+            S[: self.shape.size, : self.shape.size] = self.shape.whole()
+            kept["arrays"] = self.arrays | {"S": S}
+        return kept | ON_THE_CPU
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(ON_THE_CPU | state)
         self._bind()

@@ -22,7 +22,7 @@ from ellipsoid.engine.rows import CSR, Dense
 from .forms.column import Column
 from .forms.flat import Full, Product, inner
 from .forms.gram import COEF, Gram, SparseGram, row_length
-from .forms.kernel_gram import KernelGram
+from .forms.kernel_gram import AheadGram, KernelGram, WaitingGram
 from .state import DIM, LOG_SCALE, MASS, ROOT_SQUARES, STEEP, STORED, TERM_SUM
 
 # Half a unit in the last place of 1: what one operation may lose, relatively.
@@ -139,6 +139,10 @@ def _(rep, rows, t, size, root, radius):
 
 @noise.register(KernelGram, Dense)
 @noise.register(KernelGram, CSR)
+@noise.register(AheadGram, Dense)
+@noise.register(AheadGram, CSR)
+@noise.register(WaitingGram, Dense)
+@noise.register(WaitingGram, CSR)
 def _(rep, rows, t, size, root, radius):
     # Kernel values come without a bound: nothing may rest on them.
     return inf, inf, inf, inf, inf, inf

@@ -1,5 +1,6 @@
 """What learners that keep an ellipsoid around their weights have in common."""
 
+from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
 
@@ -11,17 +12,24 @@ from ellipsoid.certificates.rounding import Span
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.kernel_table import KernelTable
 from ellipsoid.ellipsoids.table import EllipsoidTable
+from ellipsoid.engine import CSR, Dense, entry
 from ellipsoid.engine import tally as tallies
+from ellipsoid.engine.tasks import ASIDE, ORDERED
+from ellipsoid.representation.kernel.expansion import KernelSpec
 from ellipsoid.representation.kernel.functions import KERNELS
+from ellipsoid.representation.kernel.patterns import Block
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip, iellip
 
 from .base import OnlineClassifier
 from .declaration import declared
-from .expansion import check_values
+from .expansion import SCORED_AHEAD_ON_DEVICE, check_values
 from .inputs import RowSource
-from .learner import Learner, to_learn
+from .interruption import without_interrupts
+from .labels import Codes
+from .learner import NO_LABELS, Learner, to_learn
 from .parameters import one_of
+from .placed import DeviceParameters, PlacedLearner
 from .shared_parameters import KernelParameters
 
 SHAPES = {"auto": None, "column": "column", "product": "product", "gram": "gram", "dense": "full"}
@@ -86,13 +94,82 @@ def largest_of(learner: Learner) -> Span:
     return (found * (1.0 if learner.scores == 1 else 2.0)).root()
 
 
-class KernelLearner(EllipsoidLearner):
-    """The same in the feature space of a kernel."""
+class KernelLearner(PlacedLearner, EllipsoidLearner):
+    """The same in the feature space of a kernel; on a device the loop is given the kernel values of a block of rows."""
 
     table: KernelTable  # type: ignore[assignment]
 
-    # Predictions sum a row's kernel values in another order than the loop does, and a tie may fall otherwise.
-    predicts_in_loop = False
+    @property
+    def kernel(self) -> KernelSpec:  # type: ignore[override]
+        """Its name and parameters."""
+        spec: KernelSpec = self.table_options["kernel"]
+        return spec
+
+    @property
+    def predicts_in_loop(self) -> bool:
+        """On the CPU predictions sum a row's kernel values in another order than the loop does, and ties may differ."""
+        return self.table.device is not None and not self.average
+
+    @property
+    def learns_single_rows(self) -> bool:
+        """On a device rows come in blocks, be they of one row."""
+        return super().learns_single_rows and self.table.device is None
+
+    def run(
+        self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS,
+        rule: Any = None,
+    ) -> None:  # fmt: skip
+        """Run the loop over rows start..stop; with a device in blocks, whose kernel values it makes before."""
+        if self.table.device is None or self.knows_one_label:
+            super().run(rows, ledger, mode, start, stop, Y, rule)
+            return
+        # To be asked for a label by its confidence a row would have to wait twice.
+        may_wait = not getattr(self.rule, "doubt", 0.0)
+        try:
+            for begin in range(start, stop, SCORED_AHEAD_ON_DEVICE):
+                end = min(stop, begin + SCORED_AHEAD_ON_DEVICE)
+                picks = ledger[ASIDE, begin:end] if mode == ORDERED else slice(begin, end)
+                self.table.prepare()
+                self.table.look_ahead(rows, picks, self.tally, may_wait)
+                if self.table.waiting is None:
+                    super().run(rows, ledger, mode, begin, end, Y, rule)
+                else:
+                    self.run_waiting(rule or self.rule, self.task(ledger, mode, Y), rows, begin, end)
+        finally:
+            self.table.look_back()
+
+    def run_waiting(self, rule: Any, task: Any, rows: Dense | CSR, start: int, stop: int) -> None:
+        """The same where a row that looks at the shape must wait for the device; it is learned whole or not at all."""
+
+        def loop(begin: int, end: int) -> int:
+            args = (rule, task, self.table.rep, rows, self.tally, self.work, begin, end, self.row_weights)
+            return int(entry(self.loop, *args)(*args))
+
+        def go_on() -> None:
+            nonlocal start
+            reached = loop(start, stop)
+            if self.table.waits():
+                self.table.answer(lambda: loop(reached - 1, reached))
+            start = reached
+
+        while start < stop:
+            without_interrupts(go_on)
+
+    def decision(self, source: RowSource) -> NDArray[np.float64]:
+        """Scores of every row, one column for two classes."""
+        table = self.table
+        if table.device is None:
+            return super().decision(source)
+        coef = table.coefficients(self.rounds)[:, : self.scores]
+        blocks = (table.scores_on_device(block, coef) for block in self.blocks(source))
+        return np.concatenate([*blocks])
+
+    def blocks(self, source: RowSource) -> Iterator[Block]:
+        """Rows as a device scores them."""
+        for first, last in source.blocks():
+            rows = source.rows(first, last)
+            for start in range(0, last - first, SCORED_AHEAD_ON_DEVICE):
+                yield self.table.block(rows, slice(start, min(last - first, start + SCORED_AHEAD_ON_DEVICE)))
 
     def new_table(self, by_class: bool) -> KernelTable:  # type: ignore[override]
         """A kernel expansion with an ellipsoid around it."""
@@ -153,7 +230,7 @@ class EllipsoidalClassifier(OnlineClassifier):
 
 
 @declared
-class KernelEllipsoidalClassifier(KernelParameters, EllipsoidalClassifier):
+class KernelEllipsoidalClassifier(DeviceParameters, KernelParameters, EllipsoidalClassifier):
     """What those of them share that may live in the feature space of a kernel.
 
     Parameters
@@ -161,6 +238,10 @@ class KernelEllipsoidalClassifier(KernelParameters, EllipsoidalClassifier):
     kernel : {"linear", "rbf", "poly"}
         The space in which the ellipsoid lives; other kernels than the linear one keep the update examples
         (``support_vectors_``, ``dual_coef_``) and need the Gram form.
+    device : {"cpu", "cuda", "auto"}
+        Where kernel values are made, and the matrix of a shape over 1,024 examples or more is kept: "cuda" is a GPU of
+        NVIDIA's, "auto" that if there is one and the kernel is not linear. With ``selective`` AROW and
+        SecondOrderPerceptron keep the matrix on the CPU. Model files say nothing of devices.
     """
 
     kernel: str = "linear"

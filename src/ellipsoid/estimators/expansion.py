@@ -9,7 +9,6 @@ from ellipsoid.ellipsoids.kernel_table import KernelTable
 from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, entry, learn
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
 from ellipsoid.representation.kernel.budget import BudgetTable
-from ellipsoid.representation.kernel.device import DevicePatterns, cuda_arrays
 from ellipsoid.representation.kernel.expansion import ExpansionTable, KernelSpec
 from ellipsoid.representation.kernel.functions import Function, Poly
 from ellipsoid.representation.kernel.hindsight import Hindsight
@@ -23,7 +22,8 @@ from ellipsoid.representation.table_protocol import Floats
 from .inputs import RowSource
 from .interruption import LearnerMark
 from .labels import Codes
-from .learner import NO_LABELS, Learner
+from .learner import NO_LABELS
+from .placed import PlacedLearner
 
 # Kernel values beyond this could overflow a score.
 LARGEST_KERNEL_VALUE = 1e150
@@ -84,7 +84,7 @@ def check_powers(kernel: Poly, norms: NDArray[np.float64], first: int) -> None:
         raise ValueError(f"row {row} of X is too large (inf): its kernel value overflows; rescale the features")
 
 
-class ExpansionLearner(Learner):
+class ExpansionLearner(PlacedLearner):
     """A learner in the feature space of a kernel.
 
     ``average`` is True, False or "vote": predict by the votes of all hypotheses. ``passes`` is how often ``fit`` goes
@@ -103,21 +103,6 @@ class ExpansionLearner(Learner):
         )
         self.kernel, self.passes, self.budget = kernel, passes, budget
         self.cache: ScoreCache | None = None
-        self.device, self.precision = "cpu", "double"
-
-    def open(self, width: int, **options: Any) -> None:
-        """The same, on the device that was asked for."""
-        super().open(width, **options)
-        self.place(self.device, self.precision)
-
-    def place(self, device: str, precision: str) -> None:
-        """Make kernel values on this device from now on."""
-        known = self.device, self.precision
-        self.device, self.precision = device, precision
-        if self.table is not None and (
-            known != (device, precision) or (self.table.device is None) != (device == "cpu")
-        ):
-            self.table.device = None if device == "cpu" else DevicePatterns(cuda_arrays(), precision)
 
     def new_table(self, by_class: bool) -> ExpansionTable:
         """Support patterns, dense or sparse as the first rows are."""

@@ -6,8 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate
-from ellipsoid.representation.kernel.device import PRECISIONS, cuda_arrays, cuda_present
-from ellipsoid.representation.kernel.expansion import KernelSpec
 from ellipsoid.representation.kernel.patterns import WIDEST_LAYOUT
 
 from .base import OnlineClassifier
@@ -15,11 +13,12 @@ from .declaration import declared
 from .expansion import ExpansionLearner
 from .learner import Learner
 from .parameters import one_of
+from .placed import DeviceParameters
 from .shared_parameters import InterceptParameters, KernelParameters
 
 
 @declared
-class KernelClassifier(KernelParameters, InterceptParameters, OnlineClassifier):
+class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, OnlineClassifier):
     """A learner that keeps weights, or with a kernel support patterns and their coefficients.
 
     Parameters
@@ -27,15 +26,7 @@ class KernelClassifier(KernelParameters, InterceptParameters, OnlineClassifier):
     average : bool or "vote"
         Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
         that a hypothesis survived.
-    device : {"cpu", "cuda", "auto"}
-        Where kernel values are made: "cuda" is a GPU of NVIDIA's, "auto" that if there is one and the kernel has a
-        name. Model files say nothing of devices.
-    precision : {"double", "single"}
-        Of the kernel values on a GPU; coefficients and sums are always double.
     """
-
-    device: str = "cpu"
-    precision: str = "double"
 
     _linear_learner: ClassVar[type[Learner]] = Learner
     _expansion_learner: ClassVar[type[ExpansionLearner]] = ExpansionLearner
@@ -71,43 +62,6 @@ class KernelClassifier(KernelParameters, InterceptParameters, OnlineClassifier):
             rule, kernel, intercept=self._constant, average=self.average, passes=int(passes), budget=budget,
             one_vs_rest=one_vs_rest, half=half,
         )  # fmt: skip
-
-    def _begin(self) -> Learner:
-        learner = super()._begin()
-        self._place(self._kernel_spec(), getattr(learner, "budget", None))
-        return self._placed(learner)
-
-    def _place(self, kernel: KernelSpec, budget: int | None) -> tuple[str, str]:
-        """Where kernel values are made and how, or the sentence that says why that cannot be."""
-        one_of("device", self.device, {"cpu": None, "cuda": None, "auto": None})
-        one_of("precision", self.precision, dict.fromkeys(PRECISIONS))
-        named = isinstance(kernel[0], str) and kernel[0] in ("rbf", "poly") and budget is None
-        if self.device == "cpu" or (self.device == "auto" and not (named and cuda_present())):
-            return "cpu", "double"
-        if kernel[0] == "linear":
-            raise ValueError('device="cuda" makes kernel values, and a linear learner has none; use device="cpu"')
-        if kernel[0] == "precomputed" or callable(kernel[0]):
-            raise ValueError(
-                'device="cuda" makes the values of rbf and poly; those of a function in Python, or given ones, come '
-                'from the CPU: use device="cpu"'
-            )
-        if budget is not None:
-            raise ValueError('budget keeps inverse matrices on the CPU; use device="cpu", or budget=None')
-        cuda_arrays()
-        return "cuda", self.precision
-
-    def _placed(self, learner: Any) -> Any:
-        """The learner, on the device that the parameters name now."""
-        if isinstance(learner, ExpansionLearner):
-            learner.place(*self._place(learner.kernel, learner.budget))
-        return learner
-
-    def _learned(self) -> Any:
-        return self._placed(super()._learned())
-
-    def _examined(self, *args: Any) -> tuple[Any, ...]:
-        self._placed(self.__dict__.get("_core"))
-        return super()._examined(*args)
 
     def _install(self, learner: Learner) -> None:
         super()._install(learner)

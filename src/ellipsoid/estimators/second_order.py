@@ -115,6 +115,20 @@ class KernelGaussianLearner(GaussianLearner, KernelLearner):
         table.numbers[slots.RESOLUTION] = slots.COARSE_RESOLUTION
         return table
 
+    def leads_on_device(self, source: RowSource) -> NDArray[np.float64]:
+        """By how much the winner leads, and the variance of that, as `lead` has them, with values from the device."""
+        table, found, several = self.table, list[NDArray[np.float64]](), not self.multilabel and self.scores > 1
+        coef, shape = table.coefficients(0)[:, : self.scores], table.shape_on_device()
+        for block in self.blocks(source):
+            scores = table.scores_on_device(block, coef)
+            # Ties go to the label of the smallest index.
+            order = -scores if several else np.abs(scores)
+            who = np.argsort(order, axis=1, kind="stable")[:, : 2 if several else 1]
+            signs = np.array([1.0, -1.0])[: who.shape[1]]
+            lead = np.abs(np.take_along_axis(scores, who, axis=1) @ signs)
+            found.append(np.column_stack([lead, table.variances(shape, block, who, signs)]))
+        return np.concatenate(found) * (1.0, np.exp(table.numbers[slots.LOG_SCALE]))
+
 
 @declared
 class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
@@ -212,6 +226,9 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
         core = self._learned()
         source = self._source(X, core, learning=False)
         core.check(source)
+        if isinstance(core, KernelGaussianLearner) and core.table.device is not None and len(core.labels) > 1:
+            out = core.leads_on_device(source)
+            return out[:, 0], out[:, 1]
         core.table.prepare()
         out, table = np.zeros((source.n, 2)), self._table_now("confidence")
         for start, stop in source.blocks():

@@ -120,7 +120,13 @@ def extend(rep, moves, work, kappa, quadratic):
         S[k, m] = factor * coef[k]
         S[m, k] = S[k, m]
     S[m, m] = factor
-    pair = rep.pairs[m]
+    append_pair(rep, moves, work, kappa)
+
+
+@helper()
+def append_pair(rep, moves, work, kappa):
+    """The pair of a new example."""
+    pair = rep.pairs[int(rep.state[STORED])]
     pair[PAIR_BLOCK], pair[PAIR_SIGN], pair[PAIR_KAPPA] = work[WHO, 0], work[TAU, 0], kappa
     pair[PAIR_RIVAL], pair[PAIR_RIVAL_SIGN] = -1.0, 0.0
     if moves == 2:

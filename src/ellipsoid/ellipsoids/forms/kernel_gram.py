@@ -3,6 +3,12 @@
 Every update appends its example with one coefficient for each function; the first of them are also the examples of
 B = I - Z' S Z, so that the kernel values made for the scores serve the ellipsoid too. The constant feature is one of
 the feature space: it adds its square to every kernel value.
+
+With a device the values of a block of rows are made before the loop enters it (``AheadGram``). No update moves the
+coefficients of patterns behind those of B once there are any, so that their part of the scores can be summed on the
+device: IELLIP's values with some thirty patterns are all that the loop reads. AROW's patterns are all of B, whose S
+may be on the device too: then the loop stops at a row that would look at it, is put back before that row, and told what
+it would have found (``WaitingGram``).
 """
 
 from typing import Any, NamedTuple
@@ -17,7 +23,18 @@ from ellipsoid.representation.kernel.functions import kernel_value
 from ..dense_row import unpack_row
 from ..protocol import probe, push, shrink
 from ..state import COMPLETE, CUTS, HALT, STORED
-from .gram import COEF, MEET, PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN, extend, pair_overlap, probe_gram
+from .gram import (
+    COEF,
+    MEET,
+    PAIR_BLOCK,
+    PAIR_RIVAL,
+    PAIR_RIVAL_SIGN,
+    PAIR_SIGN,
+    append_pair,
+    extend,
+    pair_overlap,
+    probe_gram,
+)
 
 
 class KernelGram(NamedTuple):
@@ -53,6 +70,141 @@ def _(rep, rows, t, n, scores):
             scores[r] += rep.coef[i, r] * rep.values[i]
 
 
+class AheadGram(NamedTuple):
+    """A Gram form and a block of rows whose kernel values are there already; ``where[t]`` is row t's place in it.
+
+    ``values[b, k]`` are those with the examples of B before the block, ``sums[b, r]`` the scores by the patterns behind
+    them up to ``first``, ``gram`` the values of the block's rows with each other; its row ``place[i - first]`` became
+    pattern i.
+    """
+
+    base: KernelGram
+    state: np.ndarray
+    rounds: np.ndarray
+    where: np.ndarray
+    values: np.ndarray
+    sums: np.ndarray
+    gram: np.ndarray
+    first: int
+    place: np.ndarray
+
+
+@score.register(AheadGram, Dense)
+@score.register(AheadGram, CSR)
+def _(rep, rows, t, n, scores):
+    b, base = rep.where[t], rep.base
+    for r in range(n):
+        scores[r] = rep.sums[b, r]
+    for k in range(rep.values.shape[1]):
+        take(base, k, rep.values[b, k], n, scores)
+    for i in range(rep.first, int(rep.state[CUTS])):
+        take(base, i, rep.gram[rep.place[i - rep.first], b], n, scores)
+
+
+@helper()
+def take(base, i, value, n, scores):
+    """Keep the kernel value with pattern i, and add it to the scores."""
+    base.values[i] = value
+    for r in range(n):
+        scores[r] += base.coef[i, r] * value
+
+
+@norm2.register(AheadGram, Dense)
+@norm2.register(AheadGram, CSR)
+def _(rep, rows, t):
+    return rep.gram[rep.where[t], rep.where[t]]
+
+
+@probe.register(AheadGram, Dense)
+@probe.register(AheadGram, CSR)
+def _(rep, rows, t, moves, work, length):
+    return probe(rep.base, rows, t, moves, work, length)
+
+
+@push.register(AheadGram, Dense)
+@push.register(AheadGram, CSR)
+def _(rep, rows, t, moves, work, step, before):
+    unpack_row(rows, t, rep.base.x)
+    rep.base.x[0] = 0.0
+    rep.place[int(rep.state[CUTS]) - rep.first] = rep.where[t]
+    push(rep.base, rows, t, moves, work, step, before)
+
+
+@shrink.register(AheadGram, Dense)
+@shrink.register(AheadGram, CSR)
+def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
+    shrink(rep.base, rows, t, moves, work, kappa, left, quadratic)
+
+
+@room.register(AheadGram)
+def _(rep, rows, t):
+    return room(rep.base, rows, t)
+
+
+# The numbers of a row that waits: whether one does, and whether it was answered; z'z, z'Bz, and what its downdate adds.
+WAITS, ANSWERED, LENGTH2, QUADRATIC, FACTOR = range(5)
+
+
+class WaitingGram(NamedTuple):
+    """The same without S: a row that would look at it waits. ``before`` and ``sums_before`` are the state and the tally
+    as they were before the row.
+    """
+
+    ahead: AheadGram
+    state: np.ndarray
+    rounds: np.ndarray
+    wait: np.ndarray
+    tally: np.ndarray
+    before: np.ndarray
+    sums_before: np.ndarray
+
+
+@room.register(WaitingGram)
+def _(rep, rows, t):
+    if rep.wait[WAITS] != 0.0:
+        return False
+    for i in range(rep.state.shape[0]):
+        rep.before[i] = rep.state[i]
+    for i in range(rep.tally.shape[0]):
+        rep.sums_before[i] = rep.tally[i]
+    return True
+
+
+@score.register(WaitingGram, Dense)
+@score.register(WaitingGram, CSR)
+def _(rep, rows, t, n, scores):
+    score(rep.ahead, rows, t, n, scores)
+
+
+@norm2.register(WaitingGram, Dense)
+@norm2.register(WaitingGram, CSR)
+def _(rep, rows, t):
+    return norm2(rep.ahead, rows, t)
+
+
+@probe.register(WaitingGram, Dense)
+@probe.register(WaitingGram, CSR)
+def _(rep, rows, t, moves, work, length):
+    if rep.wait[ANSWERED] != 0.0:
+        return rep.wait[QUADRATIC]
+    meet(rep.ahead.base, moves, work)
+    rep.wait[WAITS], rep.wait[LENGTH2] = 1.0, length
+    return 0.0  # along which no rule steps
+
+
+@push.register(WaitingGram, Dense)
+@push.register(WaitingGram, CSR)
+def _(rep, rows, t, moves, work, step, before):
+    push(rep.ahead, rows, t, moves, work, step, before)
+
+
+@shrink.register(WaitingGram, Dense)
+@shrink.register(WaitingGram, CSR)
+def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
+    append_pair(rep.ahead.base, moves, work, kappa)
+    rep.wait[FACTOR] = kappa / quadratic
+
+
 @norm2.register(KernelGram, Dense)
 @norm2.register(KernelGram, CSR)
 def _(rep, rows, t):
@@ -64,10 +216,15 @@ def _(rep, rows, t):
 @probe.register(KernelGram, Dense)
 @probe.register(KernelGram, CSR)
 def _(rep, rows, t, moves, work, length):
-    m = int(rep.state[STORED])
-    for k in range(m):
+    meet(rep, moves, work)
+    return probe_gram(rep, int(rep.state[STORED]), length)
+
+
+@helper()
+def meet(rep, moves, work):
+    """g: the inner products of the direction with the examples of B."""
+    for k in range(int(rep.state[STORED])):
         rep.small[MEET, k] = pair_overlap(rep.pairs[k], moves, work) * rep.values[k]
-    return probe_gram(rep, m, length)
 
 
 @push.register(KernelGram, Dense)

@@ -11,14 +11,14 @@ Sums are made in another order than on the CPU: scores agree to rounding, not to
 from collections.abc import Callable
 from functools import cache, wraps
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..table_protocol import Floats
 from .functions import RBF, Poly
-from .patterns import WIDEST_LAYOUT, Block, Patterns
+from .patterns import WIDEST_LAYOUT, Block
 
 PRECISIONS = {"double": np.float64, "single": np.float32}
 
@@ -80,6 +80,22 @@ def cuda_present() -> bool:
 def fused(arrays: Any, inputs: str, code: str) -> Any:
     """A function of every product of a matrix, compiled on the device once."""
     return arrays.ElementwiseKernel(f"{inputs}, float64 constant", "float64 value", code)
+
+
+class KnownPatterns(Protocol):
+    """Patterns as a device reads them."""
+
+    width: int
+
+    @property
+    def used(self) -> int:
+        """How many there are."""
+
+    def rows(self, some: slice) -> Any:
+        """Some of them, as a matrix."""
+
+    def squared_norms(self, some: slice) -> Floats:
+        """Of these."""
 
 
 class DeviceFull(MemoryError):
@@ -154,7 +170,7 @@ class DevicePatterns:
         return self.down(block.matrix), self.arrays.asarray(block.norms, dtype=self.kind)
 
     @within_memory
-    def read_patterns(self, patterns: Patterns) -> None:
+    def read_patterns(self, patterns: KnownPatterns) -> None:
         """Take the patterns that are new."""
         count = patterns.used
         if self.rows.shape[1] != patterns.width:
@@ -166,7 +182,7 @@ class DevicePatterns:
         for begin in range(self.used, count, step):
             part = slice(begin, min(count, begin + step))
             self.rows[part] = self.down(patterns.rows(part))
-            self.norms[part] = self.arrays.asarray(patterns.norms[part], dtype=self.kind)
+            self.norms[part] = self.arrays.asarray(patterns.squared_norms(part), dtype=self.kind)
         self.used = count
 
     def _room(self, array: Any, count: int) -> Any:
@@ -209,7 +225,14 @@ class DevicePatterns:
     # -- scores ------------------------------------------------------------------------------------------------
 
     def add_scores(
-        self, patterns: Patterns, kernel: Any, block: Block, coef: Any, constant2: float, out: Floats, slots: Any = None
+        self,
+        patterns: KnownPatterns,
+        kernel: Any,
+        block: Block,
+        coef: Any,
+        constant2: float,
+        out: Floats,
+        slots: Any = None,
     ) -> None:
         """Add ``sum_i coef[i, r] (K(x_i, x) + constant2)`` to ``out[r]`` for the rows x of a block."""
         self.read_patterns(patterns)
@@ -225,11 +248,10 @@ class DevicePatterns:
         known = self.coef[: table.used, :scores]
         return self.up(self.sums_of(table.make_kernel(), self.of(block), known, table.constant2))
 
-    def values_with_all(self, patterns: Patterns, kernel: Any, block: Block, constant2: float) -> Floats:
-        """K + constant2 of the rows of a block with all patterns."""
+    def values_with(self, patterns: KnownPatterns, kernel: Any, block: Block, constant2: float, count: int) -> Any:
+        """K + constant2 of the rows of a block with the first patterns, on the device."""
         self.read_patterns(patterns)
-        known = self.rows[: self.used], self.norms[: self.used]
-        return self.up(self.values(kernel, self.of(block), known, constant2))
+        return self.values(kernel, self.of(block), (self.rows[:count], self.norms[:count]), constant2)
 
     def up(self, array: Any) -> Floats:
         """A device array as one of NumPy's."""

@@ -237,7 +237,7 @@ class ExpansionTable(Table):
         """K + constant2 of the rows of a block with all patterns."""
         kernel = self.make_kernel()
         if self.device is not None:
-            return self.device.values_with_all(self.patterns, kernel, block, self.constant2)
+            return self.device.up(self.device.values_with(self.patterns, kernel, block, self.constant2, self.used))
         values = np.empty((len(block.norms), self.used))
         for begin in range(0, self.used, PATTERNS_AT_ONCE):
             tile = slice(begin, min(self.used, begin + PATTERNS_AT_ONCE))

@@ -114,6 +114,14 @@ def from_products(kernel: Any, products: Floats, left: Floats, right: Floats) ->
         np.power(products, kernel.degree, out=products)
 
 
+def powers_of(kernel: Any, norms: Floats) -> Floats:
+    """K(x, x) of rows with these squared norms."""
+    if isinstance(kernel, RBF):
+        return np.ones(len(norms))
+    found: Floats = (kernel.gamma * norms + kernel.coef0) ** kernel.degree
+    return found
+
+
 def kernel_matrix(kernel: Any, A: Floats, B: Floats) -> Floats:
     """K(a, b) for all rows of A and B.
 

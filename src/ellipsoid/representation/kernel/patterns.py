@@ -147,6 +147,10 @@ class Patterns:
         """They were put back to a mark: make anew what is only derived from the rest."""
         self.directory.link(self.used)
 
+    def squared_norms(self, some: slice) -> Floats:
+        """Of some patterns."""
+        return self.norms[some]
+
     def find(self, block: Block, t: int) -> int | None:
         """The slot of row t, if it is known."""
         return self.directory.find(self.kept(), self.content(block), t)

@@ -1,0 +1,82 @@
+"""The matrix S of a Gram form B = I - Z' S Z in the memory of a device, where it is multiplied and grows.
+
+With n stored examples S has n^2 numbers, and every update reads all of them: on a CPU that takes more time than all
+else as soon as there are some thousand. Downdates wait, and are written to S together by one product:
+
+    S = matrix + sum_j factor_j v_j v_j',     v_j = (coef_j, 1, 0, ...)
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.representation.kernel.device import DeviceFull
+from ellipsoid.representation.table_protocol import Floats
+
+# Downdates that wait at the most, and rows of S that are written at once.
+MOST_WAITING, STRIP = 64, 1024
+
+
+class DeviceShape:
+    """S over ``size`` examples, with room for more; ``arrays`` is the array module."""
+
+    def __init__(self, arrays: Any, S: Floats) -> None:
+        self.arrays, self.size, self.count = arrays, 0, 0
+        self.matrix, self.waiting = arrays.zeros((0, 0)), arrays.zeros((MOST_WAITING, 0))
+        self.factors = np.zeros(MOST_WAITING)
+        self.reserve(len(S))
+        self.matrix[: len(S), : len(S)] = arrays.asarray(S)
+        self.size = len(S)
+
+    def reserve(self, size: int) -> None:
+        """Make room for so many examples: for an eighth more than before, if it was too small."""
+        if size <= len(self.matrix):
+            return
+        self.write()
+        room = max(size, 9 * len(self.matrix) // 8)
+        try:
+            matrix, waiting = self.arrays.zeros((room, room)), self.arrays.zeros((MOST_WAITING, room))
+        except MemoryError as error:
+            raise DeviceFull(
+                f"the device has no memory left for the matrix of {size:,} update examples, {8e-9 * room * room:.1f} "
+                'GB beside the one that was: use device="cpu"'
+            ) from error
+        matrix[: self.size, : self.size] = self.matrix[: self.size, : self.size]
+        self.matrix, self.waiting = matrix, waiting
+
+    def times(self, rows: Any) -> Any:
+        """Rows times S, or one row, over all the room there is."""
+        found = rows @ self.matrix
+        if self.count:
+            waiting, factors = self.waiting[: self.count], self.arrays.asarray(self.factors[: self.count])
+            found += ((rows @ waiting.T) * factors) @ waiting
+        return found
+
+    def padded(self, rows: Any) -> Any:
+        """Rows over the examples, or one, as ``times`` takes them."""
+        wide = self.arrays.zeros((*rows.shape[:-1], len(self.matrix)))
+        wide[..., : rows.shape[-1]] = self.arrays.asarray(rows)
+        return wide
+
+    def extend(self, coef: Any, factor: float) -> None:
+        """A downdate: S + factor vv' for v = (coef, 1), of one example more; there must be room for it."""
+        self.waiting[self.count] = coef
+        self.waiting[self.count, self.size] = 1.0
+        self.factors[self.count] = factor
+        self.size, self.count = self.size + 1, self.count + 1
+
+    def write(self) -> None:
+        """Write to the matrix what waits."""
+        waiting, factors = self.waiting[: self.count], self.arrays.asarray(self.factors[: self.count])
+        # In strips: the product as a whole would be another matrix of this size.
+        for begin in range(0, self.size if self.count else 0, STRIP):
+            part = slice(begin, begin + STRIP)
+            self.matrix[part] += (waiting[:, part].T * factors) @ waiting
+        self.count = 0
+
+    def whole(self) -> Floats:
+        """S as an array of NumPy's."""
+        self.write()
+        found = self.matrix[: self.size, : self.size]
+        host: Floats = found.get() if hasattr(found, "get") else found.copy()
+        return host
