@@ -10,8 +10,9 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.estimators.ellipsoid_classifier import CopiesLearner
 from ellipsoid.estimators.ellipsoidal import EllipsoidLearner
 from ellipsoid.estimators.expansion import ExpansionLearner
+from ellipsoid.rules.iellip import IELLIPRule
 
-from . import copies, expansions, gaussian, sums, tables
+from . import copies, expansions, gaussian, metrics, sums, tables
 from .agreement import check_agreement, check_kind, check_scalers
 from .parts import Part, add_two, in_pairs
 
@@ -120,6 +121,8 @@ def _ways(core: Any) -> tuple[Any, Any]:
         return copies.take_copies, copies.put_copies
     if isinstance(core, ExpansionLearner):
         return expansions.take_expansions, expansions.put_expansions
+    if isinstance(core.rule, IELLIPRule):
+        return metrics.take_metric, metrics.put_metric
     if isinstance(core, EllipsoidLearner):
         return gaussian.take_gaussian, gaussian.put_gaussian
     return tables.take_tables, tables.put_tables
