@@ -10,6 +10,7 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.estimators.ellipsoid_classifier import CopiesLearner
 from ellipsoid.estimators.ellipsoidal import EllipsoidLearner
 from ellipsoid.estimators.expansion import ExpansionLearner
+from ellipsoid.representation.kernel.threads import one_thread
 from ellipsoid.rules.iellip import IELLIPRule
 
 from . import copies, expansions, gaussian, metrics, sums, tables
@@ -110,7 +111,8 @@ def contribution(model: Any, start: Any = None) -> Part:
     """What a model that began as ``start`` contributes."""
     core, began = model._core, None if start is None else start._core
     own = sums.take_sums(core, began)
-    weighted, added, largest = _ways(core)[0](core, began)
+    with one_thread():
+        weighted, added, largest = _ways(core)[0](core, began)
     added = {**own["added"], **added, **_class_counts(core, began)}
     return Part(1, 1.0, {**own["weighted"], **weighted}, added, {**own["largest"], **largest}, own["heaviest"])
 
@@ -140,7 +142,8 @@ def put_together(part: Part, like: Any, start: Any, weights: str = "uniform", ca
             counted = counted + np.array([began.counts.get(label, 0) for label in core.labels.values], dtype=float)
         known = dict(zip(core.labels.values, counted.astype(int).tolist(), strict=True))
         core.counted = known, core.rounds, []
-    _ways(core)[1](core, part, began)
+    with one_thread():
+        _ways(core)[1](core, part, began)
     return model
 
 
