@@ -131,7 +131,7 @@ def _exp(exponent: float) -> float:
 class Pull(NamedTuple):
     """h and A of an IELLIP run against a comparator u, both divided by exp(``lifted``).
 
-    ``inner`` is <u, h>, ``size`` |u|, ``norm`` |h|, ``weight`` A.
+    ``inner`` is <u, h>, ``size`` |u|, ``norm`` |h|, ``weight`` A. Of a mixture ``offset`` is |e|, not divided.
     """
 
     inner: Span
@@ -139,17 +139,14 @@ class Pull(NamedTuple):
     norm: Span
     weight: Span
     lifted: float = 0.0
+    offset: Span = ZERO
 
 
 def iellip(
-    pull: Pull, *, mistakes: float, largest: Span, log_kept: float, goal: float, zeros: bool, always: bool,
-    offset: Span = ZERO,
-) -> list[Certificate]:  # fmt: skip
-    """``largest`` is R, ``log_kept`` log D; ``always`` says that narrow successes were learned from too.
-
-    ``offset`` is |e| of a mixture.
-    """
-    inner, size, norm, weight, lifted = pull
+    pull: Pull, *, mistakes: float, largest: Span, log_kept: float, goal: float, zeros: bool, always: bool
+) -> list[Certificate]:
+    """``largest`` is R, ``log_kept`` log D; ``always`` says that narrow successes were learned from too."""
+    inner, size, norm, weight, lifted, offset = pull
     along = inner / size if size.low > 0.0 else Span.exactly(0.0)
     some = weight.low > 0.0
     margin = Certificate(

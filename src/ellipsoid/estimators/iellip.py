@@ -1,6 +1,6 @@
 """IELLIP: steps to the margin in an ellipsoid's metric, linear and with kernels."""
 
-from math import ceil, inf, log, log1p, prod
+from math import ceil, exp, inf, log, log1p, prod
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from ellipsoid.certificates import Certificate, ellipsoidal
 from ellipsoid.certificates.mixed import counted, roundings
-from ellipsoid.certificates.rounding import ZERO, Span, length, product
+from ellipsoid.certificates.rounding import Span, length, product
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.kernel_table import KernelTable
@@ -149,12 +149,14 @@ class IELLIP(KernelEllipsoidalClassifier):
             # The h of shards, each no longer than its R A, may cancel; their errors do not.
             error = (largest * weight * (known.high - 1.0)).high
             inner, norm = inner.widened(size.high * error), norm.widened(error)
-            apart = length(learner.table.whole_offset()).high
-        pull = ellipsoidal.Pull(inner, size, norm * known, Span.exactly(weight) * known, lifted)
+            if learner.table.offset is not None:
+                apart = (length(learner.table.offset) + exp(min(lifted, 700.0)) * error).high
+        offset = Span.exactly(apart) * known
+        pull = ellipsoidal.Pull(inner, size, norm * known, Span.exactly(weight) * known, lifted, offset)
         return ellipsoidal.iellip(
             pull, mistakes=counted(learner), largest=largest,
             log_kept=-logs, goal=rule.goal, zeros=tally[tallies.ZEROS] > 0,
-            always=rule.margin > 0.0, offset=Span.about(apart, 0.0) * known if apart else ZERO,
+            always=rule.margin > 0.0,
         )  # fmt: skip
 
 
