@@ -20,7 +20,7 @@ from .parts import Part
 from .tables import Taken, sum_of_hypotheses
 
 # Numbers of a run that add up. Updates tell how far the shape still shrinks: those of all shards do.
-COUNTED = [slots.CUTS, slots.ASKED]
+METRIC_COUNTS = [slots.CUTS, slots.ASKED]
 
 
 def take_metric(core: Any, start: Any) -> Taken:
@@ -34,7 +34,7 @@ def take_metric(core: Any, start: Any) -> Taken:
         raise ValueError("the shape of this IELLIP has shrunk beyond what can be merged: learn with a smaller b or c")
     added = {
         "rows": np.array([float(core.rounds - (0 if start is None else start.rounds))]),
-        "numbers": numbers[COUNTED] - before[COUNTED],
+        "numbers": numbers[METRIC_COUNTS] - before[METRIC_COUNTS],
     }
     if core.average:
         added["sums"] = sum_of_hypotheses(core)
@@ -65,7 +65,7 @@ def put_metric(core: Any, part: Part, start: Any) -> None:
         core.table.reserve(scores, width)
     table = core.table
     numbers, made = table.numbers, int(table.numbers[slots.CUTS])
-    numbers[COUNTED] += part.added["numbers"]
+    numbers[METRIC_COUNTS] += part.added["numbers"]
     numbers[slots.MARK] = numbers[slots.CUTS]
     numbers[slots.MARGIN_WEIGHT] = np.exp(-numbers[slots.LIFTED]) * part.mean("weight")[0]
     # Rounds of other streams have no number here.
