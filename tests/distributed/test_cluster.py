@@ -9,7 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 
-from ellipsoid import MIRA, distributed
+from ellipsoid import AROW, IELLIP, MIRA, distributed
 from ellipsoid.distributed import engine_dask, parcel
 from ellipsoid.distributed.engine_dask import Dask
 from ellipsoid.distributed.parcel import is_large
@@ -77,6 +77,14 @@ def test_one_worker_and_two_and_one_that_is_killed_in_mid_round_give_one_digest(
 
 def test_processes_of_this_machine_give_it_too(table, expected):
     assert digest(distributed.fit(LEARNER, table, workers=2, **SHARED)) == expected
+
+
+@pytest.mark.parametrize("learner", [IELLIP(shape="dense", b=0.9, c=0.5), AROW(shape="dense")], ids=repr)
+def test_a_metric_of_many_numbers_is_the_same_on_any_threads(learner, table):
+    """BLAS adds up in other parts on more threads, and a process of its own may have fewer of them."""
+    wishes = {"shards": 3, "rounds": 2, "block_bytes": 1 << 15}
+    here = distributed.fit(learner, table, client="here", **wishes)
+    assert digest(distributed.fit(learner, table, workers=2, **wishes)) == digest(here)
 
 
 def test_a_driver_that_was_killed_is_resumed_by_another(table, expected, tmp_path):

@@ -43,7 +43,8 @@ cut = {"client": "here", "block_bytes": 400}
 
 
 @pytest.mark.parametrize("learner", [MIRA(average=True), PassiveAggressive(C=0.1), AROW(), OnlineSVM(window=3),
-                                     QuasiAdditive(link="balanced"), EllipsoidClassifier()], ids=repr)  # fmt: skip
+                                     QuasiAdditive(link="balanced"), EllipsoidClassifier(),
+                                     IELLIP()], ids=repr)  # fmt: skip
 def test_one_shard_in_one_round_is_partial_fit(learner, small, stream):
     X, y = stream
     model = distributed.fit(learner, small, shards=1, rounds=1, **cut)
@@ -60,7 +61,9 @@ def test_rounds_over_one_shard_are_passes(small, stream):
 
 
 @pytest.mark.parametrize(
-    "learner", [MIRA(average=True), PassiveAggressive(C=0.1), Winnow(), AROW(average=True)], ids=repr
+    "learner",
+    [MIRA(average=True), PassiveAggressive(C=0.1), Winnow(), AROW(average=True), IELLIP(average=True)],
+    ids=repr,
 )
 def test_a_round_is_what_merge_makes_of_the_shards(learner, small):
     """Also with more shards than blocks, and with a number that is no power of two."""
@@ -86,6 +89,20 @@ def test_the_cap_of_a_step_is_the_user_s_in_the_mixture(small):
     assert model._core.mixed.cap == 4.0
     assert model._core.solution().largest <= 0.05 * (1.0 + 1e-12)
     assert all(each.observed <= each.bound for each in model.certificates())
+
+
+@pytest.mark.parametrize("learner", [IELLIP(average=True), IELLIP(shape="gram", b=0.9, c=0.5)], ids=repr)
+def test_shards_of_iellip_have_one_metric_from_the_second_round_on(learner, small, stream, tmp_path):
+    kept = tmp_path / "kept.model"
+    models = [distributed.fit(learner, small, shards=3, rounds=rounds, checkpoint=kept, **cut) for rounds in (1, 2, 4)]
+    assert digest(load(kept)) == digest(models[-1])
+    if learner.b < 0.5:
+        # The shape has come to its end with the updates of all shards: nothing is put apart any more.
+        second, last = (model._core.table.offset for model in models[1:])
+        np.testing.assert_allclose(second, last, rtol=1e-12)
+    assert models[-1].shards_ == 3
+    assert all(each.observed <= each.bound for model in models for each in model.certificates())
+    assert models[-1].score(*stream) > 0.7
 
 
 def test_a_driver_that_stopped_goes_on_after_its_last_round(small, tmp_path, monkeypatch):
@@ -222,7 +239,8 @@ def test_a_shard_of_one_class_and_a_block_of_comments(tmp_path):
 REFUSED = {
     "kernel": (MIRA(kernel="rbf"), {}, "a kernel model grows with every shard"),
     "restart": (CELLIP(on_infeasible="restart"), {}, "starts again no longer covers"),
-    "metric": (IELLIP(), {}, "an ellipsoid of its own"),
+    "endless shape": (IELLIP(b=1.0), {}, "shrinks its shape for ever"),
+    "kernel metric": (IELLIP(kernel="rbf"), {}, "a kernel model grows with every shard"),
     "calibrated": (Calibrated(MIRA()), {}, "calibrate the result"),
     "sketch": (AROW(shape="sketch"), {}, "shape='dense' or 'diagonal'"),
     "shards": (MIRA(), {"shards": 0}, "shards must be a positive integer"),

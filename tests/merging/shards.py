@@ -38,9 +38,10 @@ def learned(learner, pieces, classes):
     return [clone(learner).partial_fit(X, y, classes=range(classes)) for X, y in pieces]
 
 
-def in_rounds(learner, pieces, classes, rounds, weights="uniform", watch=None):
-    """Mix, let every shard go on with the mixture, and mix again."""
-    start, models = None, learned(learner, pieces, classes)
+def in_rounds(learner, pieces, classes, rounds, weights="uniform", watch=None, start=None):
+    """Mix, let every shard go on with the mixture, and mix again; ``start`` is what all begin with."""
+    went = [deepcopy(start).partial_fit(X, y) for X, y in pieces if start is not None]
+    models = went or learned(learner, pieces, classes)
     for number in range(rounds):
         mixed = merge(models, weights=weights, start=start)
         if watch is not None:

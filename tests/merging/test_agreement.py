@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from ellipsoid import (
     AROW,
     CELLIP,
+    IELLIP,
     MIRA,
     NHERD,
     ROMMA,
@@ -46,6 +47,7 @@ REFUSED = {
     "budget": (lambda: [fitted(MIRA(kernel="rbf", budget=3))] * 2, "a budget has given patterns up"),
     "votes": (lambda: [fitted(Perceptron(kernel="rbf", average="vote"))] * 2, "vote are not mixed"),
     "a scale": (lambda: [fitted(ROMMA(kernel="rbf"))] * 2, "ROMMA rescales"),
+    "metric": (lambda: [fitted(IELLIP(kernel="rbf"))] * 2, "IELLIP models with a kernel"),
     "covariance": (lambda: [fitted(AROW(kernel="rbf"))] * 2, "AROW models with a kernel"),
     "kinds of patterns": (
         lambda: [fitted(MIRA(kernel="rbf")), fitted(MIRA(kernel="rbf"), sp.csr_matrix(X))], "dense rows, the other",

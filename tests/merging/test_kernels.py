@@ -55,7 +55,7 @@ def test_no_certificate_of_a_mixture_is_exceeded(learner, seed, classes, shards,
         assert all(each.observed <= each.bound for each in model.certificates())
         # It learns on.
         model.partial_fit(X[:20], y[:20])
-    assert model.t_ == rounds * len(y) + 40
+    assert model.t_ == rounds * len(y) + 2 * len(y[:20])
 
 
 def test_a_linear_kernel_is_mixed_as_weights_are():

@@ -11,6 +11,8 @@ assumption that some unit vector has the margin; once pi refutes it they are dro
 IELLIP (w_1 = 0). With omega_k = 1 / (v_k D_k), a_k = omega_k (goal - (1 - c_k) n_k), h = sum a_k z_k = P^{-1} w / D and
 A = sum a_k, every comparator u has the average margin m = <u, h> / A on the updates, so no unit vector has margin above
 |h| / A on all of them; and A >= mistakes goal / R^2, |h|^2 <= goal A / D give mistakes <= (R |u| / m)^2 / D.
+A mixture of shards has h = P^{-1} w / D + e: with sums weighted as the models are, |h| <= |e| + sqrt(goal A / D), and
+A m <= |u| |h| bounds A by the root of a quadratic equation; with e = 0, where all shards had one metric, as before.
 
 Rounding. Every cut measures a row in the shape, to a relative error that the dimension and the cuts before it have a
 part in; the forms of the shape lose no more than three digits to cancellation (LEAST_KEPT). ``measured`` is one, up to
@@ -22,7 +24,7 @@ from math import exp, inf, log, log1p
 from typing import NamedTuple
 
 from .certificate import Certificate
-from .rounding import Span, as_span
+from .rounding import ZERO, Span, as_span
 
 # What a form of the shape may lose to cancellation before another one takes over.
 DIGITS = 1e3
@@ -129,7 +131,7 @@ def _exp(exponent: float) -> float:
 class Pull(NamedTuple):
     """h and A of an IELLIP run against a comparator u, both divided by exp(``lifted``).
 
-    ``inner`` is <u, h>, ``size`` |u|, ``norm`` |h|, ``weight`` A.
+    ``inner`` is <u, h>, ``size`` |u|, ``norm`` |h|, ``weight`` A. Of a mixture ``offset`` is |e|, not divided.
     """
 
     inner: Span
@@ -137,13 +139,14 @@ class Pull(NamedTuple):
     norm: Span
     weight: Span
     lifted: float = 0.0
+    offset: Span = ZERO
 
 
 def iellip(
-    pull: Pull, *, mistakes: int, largest: Span, log_kept: float, goal: float, zeros: bool, always: bool
+    pull: Pull, *, mistakes: float, largest: Span, log_kept: float, goal: float, zeros: bool, always: bool
 ) -> list[Certificate]:
     """``largest`` is R, ``log_kept`` log D; ``always`` says that narrow successes were learned from too."""
-    inner, size, norm, weight, lifted = pull
+    inner, size, norm, weight, lifted, offset = pull
     along = inner / size if size.low > 0.0 else Span.exactly(0.0)
     some = weight.low > 0.0
     margin = Certificate(
@@ -157,7 +160,11 @@ def iellip(
         bound = inf
     elif always:
         bound = (largest * largest * norm * weight / (goal * along) * Span.about(_exp(lifted), 8)).high
-    else:
+    elif offset == ZERO:
         bound = ((largest * weight / along).square() * Span.about(_exp(-log_kept), 8)).high
+    else:
+        average, half = along / weight, 0.5 * (goal * Span.about(_exp(-log_kept), 8)).root()
+        root = (half + (half.square() + average * offset).root()) / average
+        bound = (largest.square() * root.square() / goal).high
     condition = "U has a positive average margin on the updates; R is the largest |z| of an update; no zero row"
     return [Certificate("mistakes", mistakes, bound, condition), margin]

@@ -12,6 +12,7 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.evaluate.prequential import wrong_rows
 from ellipsoid.merging.merger import contribution
 from ellipsoid.merging.parts import Part
+from ellipsoid.representation.kernel.threads import one_thread
 
 from .blocks import BlockReading, rows_of_block
 from .memory import kept_memory
@@ -52,7 +53,7 @@ class Leaf(NamedTuple):
 
 def learn_shard(start: Any, job: Job) -> Leaf:
     """Learn the blocks of a shard in their order."""
-    with _LEARNING, kept_memory():
+    with _LEARNING, kept_memory(), one_thread():
         model = deepcopy(start)
         set_cap(model._core, job.cap)
         for block in job.blocks:

@@ -42,12 +42,12 @@ def way_to_merge(learner: Any, asked: str) -> str:
             "a kernel model grows with every shard, and is not learned in shards; approximate the kernel by features, "
             "by sklearn.kernel_approximation, say"
         )
-    if params.get("shape") in ("sketch", "gram"):
+    if name in INFORMED and params.get("shape") in ("sketch", "gram"):
         raise ValueError(f"a covariance kept as {params['shape']!r} cannot be merged: give shape='dense' or 'diagonal'")
     if name == "CELLIP" and params["on_infeasible"] == "restart":
         raise ValueError("an ellipsoid that starts again no longer covers the rows before: its shards cannot be merged")
-    if name == "IELLIP":
-        raise ValueError("IELLIP is not learned in shards: each would measure its steps in an ellipsoid of its own")
+    if name == "IELLIP" and params["b"] == 1.0 and params["c"] > 0.0:
+        raise ValueError("with b=1 an IELLIP shrinks its shape for ever, and is not learned in shards: give b < 1")
     usual = REPLAY if name == "CELLIP" else INFORMATION if name in INFORMED else MIX
     if asked in ("auto", usual):
         return usual

@@ -13,7 +13,7 @@ and the ellipsoid is the one that a start in the larger space would have given.
 """
 
 from contextlib import suppress
-from math import inf
+from math import exp, inf
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,7 +26,7 @@ from . import absorb as _absorb  # noqa: F401  (the bodies that make these forms
 from . import state as slots
 from .conversion import become_full, become_product, recover_bounds
 from .ellipsoid import Ellipsoid
-from .forms.form import SINCE_VERSION_2, Form, FormArrays, Room
+from .forms.form import SINCE_VERSION_2, Form, FormArrays, Room, check_shape
 from .forms.gram import row_length
 from .forms.gram_forms import GramForm, SparseGramForm
 from .forms.sketch import SketchForm
@@ -55,6 +55,10 @@ class EllipsoidTable(Table):
     ``raises`` makes an empty intersection an error where the rule halts on it, instead of a restart. ``radius`` is that
     of the start ball where the ellipsoid must hold what it should, whatever rounding does; 0 where nothing is promised.
     """
+
+    # Mixtures of shards that had metrics of their own: by how much the sum of their update examples, each times its
+    # weight in the margin certificate, exceeds P^{-1} w / D. It is of the size of the functions and columns of then.
+    offset: Floats | None = None
 
     def __init__(  # noqa: PLR0913 (every property of a run once)
         self, linear: LinearTable, *, columns: float, kept: float, log_scale: float, constant: bool,
@@ -211,6 +215,8 @@ class EllipsoidTable(Table):
         self.numbers[slots.DIM] = self.dim
         # a_k = (goal - (1 - c_k) n_k) / (v_k D_k), and |z|^2 doubles.
         self.numbers[slots.MARGIN_WEIGHT] /= 2.0
+        if self.offset is not None:
+            self.offset = np.concatenate([-factor * self.offset, factor * self.offset])
         if form is not None:
             self.form = form.split(self._room(type(form), max(8, form.room.downdates)))
             self.bind()
@@ -271,6 +277,28 @@ class EllipsoidTable(Table):
         weights = self.weights(self.scores, 0)
         return weights if self.form is None else self.form.solve(weights)
 
+    def whole_offset(self) -> Floats:
+        """What mixing has put apart, for the functions and columns of now."""
+        found = np.zeros(self.extent)
+        if self.offset is not None:
+            found[: self.offset.shape[0], : self.offset.shape[1]] = self.offset
+        return found
+
+    def pull(self) -> Floats:
+        """The sum of the update examples with their weights in the margin certificate, over exp(LIFTED)."""
+        held = self.preimage()
+        return held if self.offset is None else held + exp(-self.numbers[slots.LIFTED]) * self.whole_offset()
+
+    def hold(self, W: Floats, U: Floats | None) -> None:
+        """Take other weights, and sums for their averages, with the ellipsoid as it is."""
+        self.prepare()
+        assert self.form is not None
+        self.form.forget_debts()
+        for target, source in ((self.linear.W, W), (self.linear.U, U)):
+            if source is not None:
+                self.linear._oriented(target)[: source.shape[0], : source.shape[1]] = source
+        self.bind()
+
     def ellipsoid(self) -> Ellipsoid:
         """The ellipsoid as an object of its own; coordinates without the constant feature where there is none."""
         scale, first = float(self.numbers[slots.LOG_SCALE] - self.numbers[slots.LIFTED]), 0 if self.constant else 1
@@ -289,6 +317,8 @@ class EllipsoidTable(Table):
         arrays = {**self.linear.state(scores), "numbers": self.numbers.copy(), "rounds": self.rounds[:cuts].copy()}
         if len(self.changes):
             arrays["changes"] = self.changes.copy()
+        if self.offset is not None:
+            arrays["offset"] = self.whole_offset()
         return arrays if self.form is None else arrays | self.form.save(1 + self.width)
 
     def check(self, arrays: FormArrays, name: Any) -> None:
@@ -299,6 +329,8 @@ class EllipsoidTable(Table):
         changes = arrays.get("changes", np.zeros(0))
         if changes.ndim != 1 or len(changes) > numbers[slots.EMPTY_COUNT] or (np.diff(changes) <= 0.0).any():
             raise ValueError("its rounds of proofs are not those of a stream")
+        if "offset" in arrays:
+            check_shape("offset", arrays["offset"], self.extent)
         if name is None:
             return
         if name not in FORMS:
@@ -316,6 +348,7 @@ class EllipsoidTable(Table):
         self.numbers[:] = slots.complete_numbers(arrays["numbers"])
         self.rounds = np.concatenate([arrays["rounds"], np.zeros(64)])
         self.changes = np.array(arrays.get("changes", self.changes))
+        self.offset = arrays.get("offset")
         if form is not None:
             kind = FORMS[form]
             old = kind.read(arrays)

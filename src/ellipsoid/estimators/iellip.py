@@ -1,6 +1,6 @@
 """IELLIP: steps to the margin in an ellipsoid's metric, linear and with kernels."""
 
-from math import ceil, inf, log, prod
+from math import ceil, exp, inf, log, log1p, prod
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ellipsoid.certificates import Certificate, ellipsoidal
+from ellipsoid.certificates.mixed import counted, roundings
 from ellipsoid.certificates.rounding import Span, length, product
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
@@ -127,7 +128,7 @@ class IELLIP(KernelEllipsoidalClassifier):
         return asked
 
     def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
-        h, u = learner.table.preimage().ravel(), comparator.ravel()
+        h, u = learner.table.pull().ravel(), comparator.ravel()
         # The bounds do not depend on the size of u, which may be anything.
         u = u / (np.abs(u).max() or 1.0)
         return self._from_pull(learner, length(u), length(h), product(u, h, roundings=1))
@@ -136,14 +137,26 @@ class IELLIP(KernelEllipsoidalClassifier):
         numbers, tally = learner.table.numbers, learner.tally
         weight, lifted = float(numbers[slots.MARGIN_WEIGHT]), float(numbers[slots.LIFTED])
         logs = float(numbers[slots.LOG_SCALE])
-        known = ellipsoidal.after_cuts(1.0 + learner.width, float(numbers[slots.CUTS]), logs)
+        cuts, rule, largest = float(numbers[slots.CUTS]), learner.rule, largest_of(learner)
+        most, apart = logs, 0.0
+        if learner.mixed is not None:
+            # The shape of a shard has shrunk more, as -log(1 - c b^k) <= -b^k log(1 - c) for its updates k.
+            most = max(logs, -log1p(-rule.c) * min(cuts, 1.0 / (1.0 - rule.b) if rule.b < 1.0 else inf))
+        known = ellipsoidal.after_cuts(1.0 + learner.width, cuts + roundings(learner), most)
         # h is the solution of a system with the shape, and as uncertain as that.
         inner = inner.widened((size * norm).high * (known.high - 1.0))
-        pull = ellipsoidal.Pull(inner, size, norm * known, Span.exactly(weight) * known, lifted)
+        if learner.mixed is not None:
+            # The h of shards, each no longer than its R A, may cancel; their errors do not.
+            error = (largest * weight * (known.high - 1.0)).high
+            inner, norm = inner.widened(size.high * error), norm.widened(error)
+            if learner.table.offset is not None:
+                apart = (length(learner.table.offset) + exp(min(lifted, 700.0)) * error).high
+        offset = Span.exactly(apart) * known
+        pull = ellipsoidal.Pull(inner, size, norm * known, Span.exactly(weight) * known, lifted, offset)
         return ellipsoidal.iellip(
-            pull, mistakes=self.mistakes_, largest=largest_of(learner),
-            log_kept=-logs, goal=learner.rule.goal, zeros=tally[tallies.ZEROS] > 0,
-            always=learner.rule.margin > 0.0,
+            pull, mistakes=counted(learner), largest=largest,
+            log_kept=-logs, goal=rule.goal, zeros=tally[tallies.ZEROS] > 0,
+            always=rule.margin > 0.0,
         )  # fmt: skip
 
 

@@ -10,8 +10,10 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.estimators.ellipsoid_classifier import CopiesLearner
 from ellipsoid.estimators.ellipsoidal import EllipsoidLearner
 from ellipsoid.estimators.expansion import ExpansionLearner
+from ellipsoid.representation.kernel.threads import one_thread
+from ellipsoid.rules.iellip import IELLIPRule
 
-from . import copies, expansions, gaussian, sums, tables
+from . import copies, expansions, gaussian, metrics, sums, tables
 from .agreement import check_agreement, check_kind, check_scalers
 from .parts import Part, add_two, in_pairs
 
@@ -109,7 +111,8 @@ def contribution(model: Any, start: Any = None) -> Part:
     """What a model that began as ``start`` contributes."""
     core, began = model._core, None if start is None else start._core
     own = sums.take_sums(core, began)
-    weighted, added, largest = _ways(core)[0](core, began)
+    with one_thread():
+        weighted, added, largest = _ways(core)[0](core, began)
     added = {**own["added"], **added, **_class_counts(core, began)}
     return Part(1, 1.0, {**own["weighted"], **weighted}, added, {**own["largest"], **largest}, own["heaviest"])
 
@@ -120,6 +123,8 @@ def _ways(core: Any) -> tuple[Any, Any]:
         return copies.take_copies, copies.put_copies
     if isinstance(core, ExpansionLearner):
         return expansions.take_expansions, expansions.put_expansions
+    if isinstance(core.rule, IELLIPRule):
+        return metrics.take_metric, metrics.put_metric
     if isinstance(core, EllipsoidLearner):
         return gaussian.take_gaussian, gaussian.put_gaussian
     return tables.take_tables, tables.put_tables
@@ -137,7 +142,8 @@ def put_together(part: Part, like: Any, start: Any, weights: str = "uniform", ca
             counted = counted + np.array([began.counts.get(label, 0) for label in core.labels.values], dtype=float)
         known = dict(zip(core.labels.values, counted.astype(int).tolist(), strict=True))
         core.counted = known, core.rounds, []
-    _ways(core)[1](core, part, began)
+    with one_thread():
+        _ways(core)[1](core, part, began)
     return model
 
 

@@ -103,6 +103,10 @@ class Form(ABC):
         """The weights with all that is kept apart from them added in (a copy where there is anything)."""
         return linear
 
+    def forget_debts(self) -> None:
+        """Keep nothing apart from the weights, which are about to become others."""
+        return
+
     @abstractmethod
     def solve(self, w: Floats) -> Floats:
         """B^{-1} w, for a row of weights for each function."""

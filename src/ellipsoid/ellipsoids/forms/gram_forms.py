@@ -128,6 +128,9 @@ class SparseGramForm(GramForm):
                             target[used, int(block)] += beta[k] * sign * Z[:, k]
         return folded
 
+    def forget_debts(self) -> None:
+        self.arrays["small"][:] = 0.0
+
     def rows(self, columns: int, first: int) -> sp.csr_matrix:
         slot = self.arrays["slot"][first:columns]
         used = np.flatnonzero(slot)

@@ -61,6 +61,10 @@ class ColumnForm(LowRankForm):
                     target[0, : H.shape[1]] -= debt[k] * H[k]
         return paid
 
+    def forget_debts(self) -> None:
+        self.arrays["debt"][:] = 0.0
+        self.numbers[DEFERRED] = 0.0
+
     def difference(self, functions: int, columns: int) -> tuple[Floats, None]:
         return self.arrays["H"][: self.stored].reshape(self.stored, functions * columns), None
 

@@ -7,7 +7,9 @@ of the patterns alone, product, kernel and sums, so that threads meet once for a
 import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from functools import cache
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
@@ -24,6 +26,12 @@ def _controller() -> ThreadpoolController:
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     """Threads that wait for work; a forked process has none of its parent's and makes its own."""
     return ThreadPoolExecutor(threads)
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Hold BLAS to one thread: in how many parts it adds up a product changes the last bits of it."""
+    held: AbstractContextManager[Any] = _controller().limit(limits=1)
+    return held
 
 
 def threads_for(count: int, effort: float) -> int:
@@ -65,7 +73,7 @@ def in_parts(job: Callable[[int, int], None], count: int, effort: float) -> None
         share = next(left)
         job(count * share // threads, count * (share + 1) // threads)
 
-    with _controller().limit(limits=1):
+    with one_thread():
         _on(threads, part)
 
 
