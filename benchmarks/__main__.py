@@ -26,6 +26,7 @@ GROUPS = (
     "online_svm",
     "streams",
     "streams_large",
+    "front",
     "service",
     "distributed",
 )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from ellipsoid import PassiveAggressive
 from ellipsoid.streams.opening import open_stream
@@ -51,12 +52,16 @@ def texts(name: str, form: str, rows: int | None, folder: Path) -> tuple[Data, P
     svmlight, vw = folder / f"{name}{len(form)}.svm", folder / f"{name}{len(form)}.vw"
     if not svmlight.exists():
         with open(svmlight, "w") as ours, open(vw, "w") as theirs:
-            for x, label in zip(data.X, np.searchsorted(data.classes, data.y).tolist(), strict=True):
-                there = np.flatnonzero(x).tolist()
-                features = " ".join(f"{j + 1}:{form % x[j]}" for j in there)
+            for x, label in zip(csr_matrix(data.X), np.searchsorted(data.classes, data.y).tolist(), strict=True):
+                features = written(x, form)
                 ours.write(f"{label} {features}\n")
                 theirs.write(f"{label + 1} | {features}\n")
     return data, svmlight, vw
+
+
+def written(x: Any, form: str) -> str:
+    """The features of a sparse row."""
+    return " ".join(f"{j + 1}:{form % value}" for j, value in zip(x.indices.tolist(), x.data.tolist(), strict=True))
 
 
 def parse(name: str, form: str, rows: int | None, folder: Path) -> Case:
@@ -138,7 +143,10 @@ def vowpal_wabbit(data: Data, form: str, text: Path, folder: Path, target: Targe
     from vowpalwabbit import Workspace
 
     model = folder / "model.vw"
-    kind = f"--oaa {len(data.classes)} --loss_function hinge --bit_precision 18"
+    # Room for the weights of all features, of which it gives each a power of 2.
+    classes = len(data.classes)
+    bits = max(18, (data.X.shape[1] - 1).bit_length() + (classes - 1).bit_length())
+    kind = f"--oaa {classes} --loss_function hinge --bit_precision {bits}"
 
     def job(_: Any) -> Path:
         Workspace(f"{kind} --quiet --data {text} --final_regressor {model}").finish()
@@ -147,9 +155,9 @@ def vowpal_wabbit(data: Data, form: str, text: Path, folder: Path, target: Targe
     def error(path: Path) -> float:
         margin_of = Workspace(f"--initial_regressor {path} --testonly --quiet")
         wrong = 0
-        for x, label in zip(data.X_test, np.searchsorted(data.classes, data.y_test).tolist(), strict=True):
-            there = np.flatnonzero(x).tolist()
-            wrong += margin_of.predict("| " + " ".join(f"{j + 1}:{form % x[j]}" for j in there)) != label + 1
+        codes = np.searchsorted(data.classes, data.y_test).tolist()
+        for x, label in zip(csr_matrix(data.X_test), codes, strict=True):
+            wrong += margin_of.predict("| " + written(x, form)) != label + 1
         margin_of.finish()
         return wrong / len(data.y_test)
 

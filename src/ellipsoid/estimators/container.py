@@ -52,26 +52,31 @@ class Content(NamedTuple):
 def write(path: Any, header: dict[str, Any], arrays: StoredArrays) -> None:
     """Write a file of the current version, atomically: a crash or a kill leaves the old one whole."""
     with atomic_write(path, "wb") as file:
-        file.write(encode(header, arrays))
+        file.writelines(_pieces(header, arrays))
 
 
 def encode(header: dict[str, Any], arrays: StoredArrays) -> bytes:
     """The bytes of a file: the same for the same content, which the library's own writer does not promise."""
+    return b"".join(_pieces(header, arrays))
+
+
+def _pieces(header: dict[str, Any], arrays: StoredArrays) -> list[Any]:
+    """What a file is made of; the arrays are not copied."""
     text = json.dumps(header, sort_keys=True)
     contents: dict[str, Any] = {
         "__metadata__": {"ellipsoid": str(VERSION), "header": text, "sha256": checksum(text, arrays)}
     }
-    parts: list[bytes] = []
+    parts: list[memoryview] = []
     end = 0
     for name in sorted(arrays):
         array = arrays[name]
-        parts.append(_little(array).tobytes())
+        parts.append(_bytes_of(array))
         start, end = end, end + len(parts[-1])
         kind = SPELLINGS[array.dtype.newbyteorder("=")]
         contents[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [start, end]}
     top = json.dumps(contents).encode()
     top += b" " * (-len(top) % 8)
-    return b"".join([len(top).to_bytes(8, "little"), top, *parts])
+    return [len(top).to_bytes(8, "little"), top, *parts]
 
 
 def read(path: Any) -> Content:
@@ -111,12 +116,13 @@ def checksum(text: str, arrays: StoredArrays) -> str:
         array = arrays[name]
         kind = SPELLINGS[array.dtype.newbyteorder("=")]
         digest.update(f"\n{name} {kind} {','.join(map(str, array.shape))}\n".encode())
-        digest.update(_little(array).reshape(-1).view(np.uint8).data)
+        digest.update(_bytes_of(array))
     return digest.hexdigest()
 
 
-def _little(array: NDArray[Any]) -> NDArray[Any]:
-    return np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+def _bytes_of(array: NDArray[Any]) -> memoryview:
+    little = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<"))
+    return little.reshape(-1).view(np.uint8).data
 
 
 def _measure(path: Path) -> None:
