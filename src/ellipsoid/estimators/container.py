@@ -52,7 +52,8 @@ class Content(NamedTuple):
 def write(path: Any, header: dict[str, Any], arrays: StoredArrays) -> None:
     """Write a file of the current version, atomically: a crash or a kill leaves the old one whole."""
     with atomic_write(path, "wb") as file:
-        file.writelines(_pieces(header, arrays))
+        for piece in _pieces(header, arrays):
+            file.write(piece)
 
 
 def encode(header: dict[str, Any], arrays: StoredArrays) -> bytes:
