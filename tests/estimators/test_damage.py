@@ -262,8 +262,12 @@ def test_a_failing_write_leaves_the_old_file(stage, blobs, state, tmp_path, monk
     def full(*args, **kwargs):
         raise OSError("no space left on the device")
 
+    def first_part(*args, **kwargs):
+        yield b"a part of it"
+        full()
+
     if stage == "write":
-        monkeypatch.setattr("ellipsoid.estimators.container.encode", full)
+        monkeypatch.setattr("ellipsoid.estimators.container.pieces", first_part)
     else:
         monkeypatch.setattr(os, stage, full)
     with pytest.raises(OSError, match="no space left"):

@@ -52,16 +52,16 @@ class Content(NamedTuple):
 def write(path: Any, header: dict[str, Any], arrays: StoredArrays) -> None:
     """Write a file of the current version, atomically: a crash or a kill leaves the old one whole."""
     with atomic_write(path, "wb") as file:
-        for piece in _pieces(header, arrays):
+        for piece in pieces(header, arrays):
             file.write(piece)
 
 
 def encode(header: dict[str, Any], arrays: StoredArrays) -> bytes:
     """The bytes of a file: the same for the same content, which the library's own writer does not promise."""
-    return b"".join(_pieces(header, arrays))
+    return b"".join(pieces(header, arrays))
 
 
-def _pieces(header: dict[str, Any], arrays: StoredArrays) -> list[Any]:
+def pieces(header: dict[str, Any], arrays: StoredArrays) -> list[Any]:
     """What a file is made of; the arrays are not copied."""
     text = json.dumps(header, sort_keys=True)
     contents: dict[str, Any] = {
