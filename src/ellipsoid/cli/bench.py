@@ -32,9 +32,9 @@ def command(
 ) -> None:
     """Time this library and its peers on the same work, in turn, and show the ratios.
 
-    GROUP is startup, single, epochs, memory, growth, iellip, esvm, kernels, dual, online_svm, streams, streams_large,
-    service or distributed [default: all]. Peers that are not installed and data sets that are not at hand (see
-    ELLIPSOID_DATA) are named and left out.
+    GROUP is startup, single, epochs, memory, growth, iellip, esvm, kernels, dual, online_svm, changing, streams,
+    streams_large, service or distributed [default: all]. Peers that are not installed and data sets that are not at
+    hand (see ELLIPSOID_DATA) are named and left out.
     """
     arguments = [*groups, *(["--quick"] if quick else [])]
     for name, value in (("--repeats", repeats), ("--seconds", seconds), ("--output", output and output.resolve())):

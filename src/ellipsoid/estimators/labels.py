@@ -25,6 +25,7 @@ class Labels:
         self.values: list[Any] = []
         self.index: dict[Any, int] = {}
         self._lut: Codes | None = None
+        self._low = 0
         for label in known:
             self.add(label)
 
@@ -54,24 +55,37 @@ class Labels:
 
     def encode(self, y: NDArray[Any]) -> tuple[Codes, list[tuple[int, Any]]]:
         """Indices of labels; with the labels not known yet, each at the row where it first appears."""
-        if y.dtype.kind in "iub" and y.dtype != np.uint64 and (table := self._table()) is not None:
-            offset = y.astype(np.int64) - self._low
-            if len(y) == 0 or (offset.min() >= 0 and offset.max() < len(table)):
-                codes = table[offset]
-                if len(y) == 0 or codes.min() >= 0:
-                    return codes, []
+        if y.dtype.kind in "iub" and y.dtype != np.uint64 and len(y):
+            whole = y.astype(np.int64, copy=False)
+            if (table := self._table(int(whole.min()), int(whole.max()))) is not None:
+                return self._encode_quickly(whole - self._low, table, y)
         return self._encode_slowly(y)
 
-    def _table(self) -> Codes | None:
-        """Index by integer label, where the known labels are integers in a small range."""
-        if self._lut is None and self.values and all(isinstance(v, int) for v in self.values):
-            self._low, high = min(self.values), max(self.values)
-            if high - self._low < 1 << 16:
-                table = np.full(high - self._low + 1, -1, dtype=np.int64)
-                for label, index in self.index.items():
-                    table[label - self._low] = index
-                self._lut = table
+    def _table(self, low: int, high: int) -> Codes | None:
+        """Index by whole number, -1 for those not known, where these and all known labels lie in a small range."""
+        if self._lut is not None and self._low <= low and high < self._low + len(self._lut):
+            return self._lut
+        if not all(isinstance(v, int) for v in self.values):
+            return None
+        low, high = min([low, *self.values]), max([high, *self.values])
+        if high - low >= 1 << 16:
+            return None
+        self._low, self._lut = low, np.full(high - low + 1, -1, dtype=np.int64)
+        for label, index in self.index.items():
+            self._lut[label - low] = index
         return self._lut
+
+    def _encode_quickly(self, places: Codes, table: Codes, y: NDArray[Any]) -> tuple[Codes, list[tuple[int, Any]]]:
+        codes = table[places]
+        if codes.min() >= 0:
+            return codes, []
+        rows = np.flatnonzero(codes < 0)
+        new, first = np.unique(places[rows], return_index=True)
+        order = np.argsort(first)
+        table = table.copy()
+        table[new[order]] = len(self) + np.arange(len(new))
+        codes[rows] = table[places[rows]]
+        return codes, [(int(row), y[row].item()) for row in rows[first[order]]]
 
     def _encode_slowly(self, y: NDArray[Any]) -> tuple[Codes, list[tuple[int, Any]]]:
         codes = np.empty(len(y), dtype=np.int64)

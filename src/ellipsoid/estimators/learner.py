@@ -14,7 +14,19 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates.drift import UNKNOWN_WAY
 from ellipsoid.certificates.mixed import Mixed
-from ellipsoid.engine import CSR, NO_WEIGHTS, Binary, Dense, Multiclass, MultiLabel, OneVsRest, entry, learn, scores_of
+from ellipsoid.engine import (
+    CSR,
+    NO_WEIGHTS,
+    Binary,
+    Dense,
+    Multiclass,
+    MultiLabel,
+    OneVsRest,
+    entry,
+    entry_of_block,
+    learn,
+    scores_of,
+)
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, ORDERED, PAIRED, PLAIN, WATCHED
@@ -295,7 +307,7 @@ class Learner:
                     stop,
                     self.row_weights,
                 )
-                reached = entry(self.loop, *args)(*args)
+                reached = entry_of_block(self.loop, *args)(*args)
                 if reached < 0:
                     raise ValueError(flaw_message(0, -1 - reached))
                 self.table.settle()
