@@ -9,6 +9,7 @@ one thread: no bit depends on how many there are.
 
 import copy
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import NO_WEIGHTS, side_by_side
 from ellipsoid.engine import tally as tallies
-from ellipsoid.representation.kernel.threads import together
+from ellipsoid.representation.kernel.threads import threads_for, together
 from ellipsoid.representation.table_protocol import Floats
 
 from .base import OnlineClassifier
@@ -27,7 +28,7 @@ from .predict_then_learn import Witness
 from .weights import if_any
 
 # Rows of a block, where they are short and labels are few, and numbers that it may hold.
-BLOCK_ROWS, BLOCK_NUMBERS = 8192, 1 << 21
+BLOCK_ROWS, BLOCK_NUMBERS = 16384, 1 << 21
 # Multiplications that a member could do in the time of a short row.
 ROW_EFFORT = 600.0
 
@@ -154,7 +155,7 @@ class Council:
 
     def blocks(self, X: Any, n: int) -> Iterator[slice]:
         """Ranges of rows that are learned together."""
-        each = max(1, values_of(X, n), len(self.members) * (2 + len(self.labels)))
+        each = max(1, 4 * values_of(X, n), len(self.members) * (2 + len(self.labels)))
         size = max(64, min(BLOCK_ROWS, BLOCK_NUMBERS // each))
         return (slice(start, min(n, start + size)) for start in range(0, n, size))
 
@@ -177,10 +178,12 @@ class Council:
 
     def _learn_members(self, rows: tuple[Any, ...], ballots: list[Ballot]) -> None:
         """Let all members learn rows, on as many threads as BLAS would use; the first that fails is the one to tell."""
-        waiting, failed = iter(range(len(ballots))), {}
+        waiting, failed, count = iter(range(len(ballots))), {}, 1 if self.risky else len(ballots)
+        effort = len(rows[2]) * len(ballots) * (ROW_EFFORT + values_of(rows[1], len(rows[2])))
+        several = threads_for(count, effort) > 1
 
         def work() -> None:
-            with side_by_side():
+            with side_by_side() if several else nullcontext():
                 for i in waiting:
                     try:
                         self.learn_member(self.members[i], rows, ballots[i])
@@ -188,8 +191,7 @@ class Council:
                         failed[i] = error
                         return
 
-        effort = len(rows[2]) * len(ballots) * (ROW_EFFORT + values_of(rows[1], len(rows[2])))
-        together(work, 1 if self.risky else len(ballots), effort)
+        together(work, count, effort)
         if failed:
             raise failed[min(failed)]
 
