@@ -24,6 +24,7 @@ from ellipsoid import (
     PassiveAggressive,
     Perceptron,
     Scaled,
+    datasets,
     load,
     prequential,
 )
@@ -79,6 +80,27 @@ def test_the_best_member_is_found_and_then_another():
     assert model.best_ == int(model.losses_.argmin())
     assert model.weights_.argmax() == model.best_
     assert model.switching_losses_[0] == model.losses_.min()
+
+
+def above_the_best(X, y):
+    """The share of errors of the default family behind a scaler, and by how much the best member has less."""
+    model = Scaled(Committee())
+    error = float((model.learn_predict(X, y) != y).mean())
+    return error, error - float(model.losses_.min()) / 2.0 / len(y)
+
+
+@pytest.mark.parametrize("name", ["sea", "rotating", "abrupt", "abrupt-noise"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_nobody_need_know_the_best_member(name, seed):
+    assert above_the_best(*datasets.stream(name, seed=seed))[1] < 0.003
+
+
+@pytest.mark.data
+def test_electricity_without_a_setting(dataset):
+    data = dataset("elec2")
+    error, above = above_the_best(np.ascontiguousarray(data.X, dtype=float), data.y)
+    assert error <= 0.066
+    assert above < 0.003
 
 
 # -- a learner like any other ------------------------------------------------------------------------------------
