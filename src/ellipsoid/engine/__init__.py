@@ -1,6 +1,6 @@
 """The compiled loop and the only place that knows numba's machinery."""
 
-from .compile import clear_cache, compiled, entry, entry_of_block, side_by_side
+from .compile import clear_cache, compiled, entry, without_lock
 from .generic import generic
 from .loop import NO_WEIGHTS, decide, inspect, learn, scores_of
 from .rows import CSR, Dense
@@ -19,10 +19,9 @@ __all__ = [
     "compiled",
     "decide",
     "entry",
-    "entry_of_block",
     "generic",
     "inspect",
     "learn",
     "scores_of",
-    "side_by_side",
+    "without_lock",
 ]

@@ -53,7 +53,7 @@ def entry(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
 
 
 def entry_of_block(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
-    """The same for a call over many rows that returns an integer: ``side_by_side``, other threads run meanwhile."""
+    """The same for a call over many rows that returns an integer; ``without_lock`` other threads run meanwhile."""
     if config.DISABLE_JIT or not getattr(_here, "unlocked", False):
         return entry(function, *args)
     key = (function, *map(_likeness, args))
@@ -65,7 +65,7 @@ def entry_of_block(function: Callable[..., Any], *args: Any) -> Callable[..., An
 
 
 @contextmanager
-def side_by_side() -> Iterator[None]:
+def without_lock() -> Iterator[None]:
     """Within it blocks are learned without Python's lock, by this thread: nobody else may use their models meanwhile.
 
     Where ``native.unlocked`` knows no way, the lock is held.

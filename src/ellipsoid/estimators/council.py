@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine import NO_WEIGHTS, side_by_side
+from ellipsoid.engine import NO_WEIGHTS, without_lock
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.kernel.threads import threads_for, together
 from ellipsoid.representation.table_protocol import Floats
@@ -155,7 +155,7 @@ class Council:
 
     def blocks(self, X: Any, n: int) -> Iterator[slice]:
         """Ranges of rows that are learned together."""
-        each = max(1, 4 * values_of(X, n), len(self.members) * (2 + len(self.labels)))
+        each = max(1, 4 * _values_in_row(X, n), len(self.members) * (2 + len(self.labels)))
         size = max(64, min(BLOCK_ROWS, BLOCK_NUMBERS // each))
         return (slice(start, min(n, start + size)) for start in range(0, n, size))
 
@@ -179,11 +179,11 @@ class Council:
     def _learn_members(self, rows: tuple[Any, ...], ballots: list[Ballot]) -> None:
         """Let all members learn rows, on as many threads as BLAS would use; the first that fails is the one to tell."""
         waiting, failed, count = iter(range(len(ballots))), {}, 1 if self.risky else len(ballots)
-        effort = len(rows[2]) * len(ballots) * (ROW_EFFORT + values_of(rows[1], len(rows[2])))
+        effort = len(rows[2]) * len(ballots) * (ROW_EFFORT + _values_in_row(rows[1], len(rows[2])))
         several = threads_for(count, effort) > 1
 
         def work() -> None:
-            with side_by_side() if several else nullcontext():
+            with without_lock() if several else nullcontext():
                 for i in waiting:
                     try:
                         self.learn_member(self.members[i], rows, ballots[i])
@@ -255,7 +255,7 @@ class _Seen:
         self.labels = range(known)
 
 
-def values_of(X: Any, n: int) -> int:
+def _values_in_row(X: Any, n: int) -> int:
     """Numbers in a row of X, which has n of them, on average."""
     return int(X.nnz // max(1, n) if hasattr(X, "nnz") else np.shape(X)[1] if np.ndim(X) == 2 else 1)
 

@@ -7,7 +7,7 @@ called through ctypes, which lets other threads run until it returns: for calls 
 """
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,8 @@ try:
 except ImportError:
     cpu_target = None  # type: ignore[assignment]
 
-_KINDS: dict[str, Any] = {"double": ctypes.c_double, "i64": ctypes.c_int64}
+POINTER, WHOLE, REAL = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+_SPELLED: dict[str, Any] = {"double": REAL, "i64": WHOLE}
 
 
 def unlocked(compiled: Any, kinds: tuple[Any, ...]) -> Callable[..., int] | None:
@@ -31,19 +32,22 @@ def unlocked(compiled: Any, kinds: tuple[Any, ...]) -> Callable[..., int] | None
     """
     if PUBLIC_ONLY or cpu_target is None or compiled.fndesc.restype != types.int64:
         return None
-    spelled = [str(kind) for kind in cpu_target.target_context.get_arg_packer(kinds).argument_types]
-    if not all(kind in _KINDS or kind.endswith("*") for kind in spelled):
+    try:
+        spelled = [str(kind) for kind in cpu_target.target_context.get_arg_packer(kinds).argument_types]
+        address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    except AttributeError:
+        return None  # another numba
+    needed = [POINTER if kind.endswith("*") else _SPELLED.get(kind) for kind in spelled]
+    if None in needed or needed != list(_layout(kinds)):
         return None
-    needed = [_KINDS.get(kind, ctypes.c_void_p) for kind in spelled]
     # numba's own convention: places for the result and for what was raised come first, the status comes back.
-    shape = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, *needed)
-    code = shape(compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+    code = ctypes.CFUNCTYPE(ctypes.c_int32, POINTER, POINTER, *needed)(address)
 
     def call(*args: Any) -> int:
         given = list(_pieces(args))
         if len(given) != len(needed):
             raise TypeError(f"the compiled code takes {len(needed)} numbers and addresses, got {len(given)}")
-        result, raised = ctypes.c_int64(), ctypes.c_void_p()
+        result, raised = WHOLE(), POINTER()
         if code(ctypes.byref(result), ctypes.byref(raised), *given):
             raise RuntimeError("compiled code has failed")
         return result.value
@@ -51,7 +55,18 @@ def unlocked(compiled: Any, kinds: tuple[Any, ...]) -> Callable[..., int] | None
     return call
 
 
-def _pieces(args: Any) -> Any:
+def _layout(kinds: Any) -> Iterator[Any]:
+    """What ``_pieces`` makes of arguments of these types; None for what it does not know."""
+    for kind in kinds:
+        if isinstance(kind, types.Array):
+            yield from (POINTER, POINTER, WHOLE, WHOLE, POINTER, *[WHOLE] * (2 * kind.ndim))
+        elif isinstance(kind, types.BaseTuple):
+            yield from _layout(kind.types)
+        else:
+            yield {types.int64: WHOLE, types.float64: REAL}.get(kind)
+
+
+def _pieces(args: Any) -> Iterator[Any]:
     """The numbers and addresses that numba passes for arguments: an array is seven of them and more."""
     for arg in args:
         if isinstance(arg, np.ndarray):
