@@ -20,8 +20,8 @@ try:
 except ImportError:
     cpu_target = None  # type: ignore[assignment]
 
-POINTER, WHOLE, REAL = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
-_SPELLED: dict[str, Any] = {"double": REAL, "i64": WHOLE}
+_POINTER, _WHOLE, _REAL = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+_SPELLED: dict[str, Any] = {"double": _REAL, "i64": _WHOLE}
 
 
 def unlocked(compiled: Any, kinds: tuple[Any, ...]) -> Callable[..., int] | None:
@@ -37,17 +37,17 @@ def unlocked(compiled: Any, kinds: tuple[Any, ...]) -> Callable[..., int] | None
         address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
     except AttributeError:
         return None  # another numba
-    needed = [POINTER if kind.endswith("*") else _SPELLED.get(kind) for kind in spelled]
+    needed = [_POINTER if kind.endswith("*") else _SPELLED.get(kind) for kind in spelled]
     if None in needed or needed != list(_layout(kinds)):
         return None
     # numba's own convention: places for the result and for what was raised come first, the status comes back.
-    code = ctypes.CFUNCTYPE(ctypes.c_int32, POINTER, POINTER, *needed)(address)
+    code = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, _POINTER, *needed)(address)
 
     def call(*args: Any) -> int:
         given = list(_pieces(args))
         if len(given) != len(needed):
             raise TypeError(f"the compiled code takes {len(needed)} numbers and addresses, got {len(given)}")
-        result, raised = WHOLE(), POINTER()
+        result, raised = _WHOLE(), _POINTER()
         if code(ctypes.byref(result), ctypes.byref(raised), *given):
             raise RuntimeError("compiled code has failed")
         return result.value
@@ -59,11 +59,11 @@ def _layout(kinds: Any) -> Iterator[Any]:
     """What ``_pieces`` makes of arguments of these types; None for what it does not know."""
     for kind in kinds:
         if isinstance(kind, types.Array):
-            yield from (POINTER, POINTER, WHOLE, WHOLE, POINTER, *[WHOLE] * (2 * kind.ndim))
+            yield from (_POINTER, _POINTER, _WHOLE, _WHOLE, _POINTER, *[_WHOLE] * (2 * kind.ndim))
         elif isinstance(kind, types.BaseTuple):
             yield from _layout(kind.types)
         else:
-            yield {types.int64: WHOLE, types.float64: REAL}.get(kind)
+            yield {types.int64: _WHOLE, types.float64: _REAL}.get(kind)
 
 
 def _pieces(args: Any) -> Iterator[Any]:
