@@ -24,6 +24,7 @@ GROUPS = (
     "kernels",
     "dual",
     "online_svm",
+    "changing",
     "streams",
     "streams_large",
     "front",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from benchmarks import data, dense_iellip, growth, harness, iellip, kernels, peers, single
+from benchmarks import changing, data, dense_iellip, growth, harness, iellip, kernels, peers, single
 from ellipsoid import PassiveAggressive
 from ellipsoid.estimators import LEARNERS
 
@@ -62,6 +62,14 @@ def test_one_row_cases_compare():
         found = harness.compare(case, ONCE)
         assert found["rows"] == 30
         assert found["ours"]["wall_min"] > 0
+
+
+def test_committees_and_regressors_compare():
+    rows = data.made(30, changing.WIDTH)
+    for case in (changing.beside_river(rows), changing.one_by_one(rows), changing.numbers(30), changing.intervals(30)):
+        assert harness.compare(case, ONCE)["rows"] == 30
+    for found in (changing.beside_members(rows, ONCE, quick=True), changing.two_threads(rows, ONCE)):
+        assert found.get("value", 1.0) > 0
 
 
 def test_growth_has_a_point_for_every_size():

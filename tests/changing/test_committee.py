@@ -2,12 +2,15 @@
 
 import copy
 import pickle
+import threading
+import time
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
+from threadpoolctl import threadpool_limits
 
 from ellipsoid import (
     AROW,
@@ -21,6 +24,7 @@ from ellipsoid import (
     PassiveAggressive,
     Perceptron,
     Scaled,
+    datasets,
     load,
     prequential,
 )
@@ -78,6 +82,27 @@ def test_the_best_member_is_found_and_then_another():
     assert model.switching_losses_[0] == model.losses_.min()
 
 
+def above_the_best(X, y):
+    """The share of errors of the default family behind a scaler, and by how much the best member has less."""
+    model = Scaled(Committee())
+    error = float((model.learn_predict(X, y) != y).mean())
+    return error, error - float(model.losses_.min()) / 2.0 / len(y)
+
+
+@pytest.mark.parametrize("name", ["sea", "rotating", "abrupt", "abrupt-noise"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_nobody_need_know_the_best_member(name, seed):
+    assert above_the_best(*datasets.stream(name, seed=seed))[1] < 0.003
+
+
+@pytest.mark.data
+def test_electricity_without_a_setting(dataset):
+    data = dataset("elec2")
+    error, above = above_the_best(np.ascontiguousarray(data.X, dtype=float), data.y)
+    assert error <= 0.066
+    assert above < 0.003
+
+
 # -- a learner like any other ------------------------------------------------------------------------------------
 
 
@@ -110,6 +135,50 @@ def test_blocks_do_not_matter(monkeypatch, weight):
     monkeypatch.setattr("ellipsoid.estimators.council.BLOCK_ROWS", 7)
     cut = Committee(learners).partial_fit(X, y, **given)
     assert known(whole) == known(cut)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("scaled", [False, True])
+def test_threads_do_not_matter(monkeypatch, classes, scaled):
+    X, y = drifting(400, 4, classes)
+    monkeypatch.setattr("ellipsoid.estimators.council.BLOCK_ROWS", 150)
+    learners, found, ran = [*SMALL, AROW(drift=1e-3), Perceptron() if scaled else Scaled(MIRA())], [], set()
+    whole = PassiveAggressive._pass
+
+    def seen(self, *args, **options):
+        ran.add(threading.get_ident())
+        time.sleep(0.002)  # another thread has time to begin
+        return whole(self, *args, **options)
+
+    monkeypatch.setattr(PassiveAggressive, "_pass", seen)
+    for threads in (1, 3):
+        ran.clear()
+        monkeypatch.setattr("ellipsoid.estimators.council.ROW_EFFORT", 1e9)
+        model = Scaled(Committee(learners)) if scaled else Committee(learners)
+        with threadpool_limits(threads, user_api="blas"):
+            told = model.learn_predict(X, y)
+        found.append((told.tolist(), known(model.learner_ if scaled else model)))
+        assert (len(ran) > 1) == (threads > 1)
+    assert found[0] == found[1]
+
+
+def test_of_several_members_that_fail_the_first_is_told(monkeypatch):
+    X, y = drifting(300)
+    model = Committee([PassiveAggressive(C=C) for C in (0.1, 0.2, 0.3, 0.4)])
+    monkeypatch.setattr("ellipsoid.estimators.council.ROW_EFFORT", 1e9)
+    whole = PassiveAggressive._pass
+
+    def fails(self, *args, **options):
+        if self.C == 0.2:
+            time.sleep(0.05)
+        if self.C in (0.2, 0.3):
+            raise MemoryError(f"C = {self.C}")
+        return whole(self, *args, **options)
+
+    monkeypatch.setattr(PassiveAggressive, "_pass", fails)
+    with threadpool_limits(2, user_api="blas"), pytest.raises(MemoryError, match=r"C = 0\.2"):
+        model.partial_fit(X, y)
+    assert not model.__sklearn_is_fitted__()
 
 
 def test_dense_sparse_and_named_rows_learn_the_same():

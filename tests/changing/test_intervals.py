@@ -151,6 +151,48 @@ def test_no_proof_comes_before_the_change_and_one_comes_after(seed):
     assert 100 < model.changes_[0] < 120
 
 
+def widths(rows, rng, drift=0.0, moved=0.0):
+    """Half widths over the noise, of numbers whose function moves by up to ``moved`` a row; every one is inside."""
+    n, d = rows.shape
+    steps = rng.normal(size=(n, d))
+    steps *= (moved * rng.random(n) / np.linalg.norm(steps, axis=1))[:, None]
+    places = 0.5 * np.eye(d)[0] + np.cumsum(steps, axis=0)
+    places *= np.minimum(1.0, 0.9 / np.linalg.norm(places, axis=1))[:, None]  # nearer to each other, if anything
+    y = np.einsum("ij,ij->i", rows, places) + rng.uniform(-0.1, 0.1, n)
+    _, low, high = IntervalRegressor(noise=0.1, drift=drift, fit_intercept=False).learn_predict_interval(rows, y)
+    assert ((low <= y) & (y <= high)).all()
+    return (high - low) / 0.2
+
+
+@pytest.mark.parametrize(("d", "published"), [(2, 1.01), (5, 1.15), (10, 1.81), (20, 3.0)])
+def test_no_number_is_missed_and_widths_are_those_published(d, published):
+    """Rows of length one, 5000 of them; the first thousand are not counted."""
+    found = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        rows = rng.normal(size=(5000, d))
+        found.append(widths(rows / np.linalg.norm(rows, axis=1, keepdims=True), rng)[1000:].mean())
+    assert np.mean(found) == pytest.approx(published, rel=0.01)
+
+
+@pytest.mark.parametrize(("d", "drift", "published"), [(3, 0.005, 0.27), (6, 0.0005, 0.29)])
+def test_nor_where_the_function_moves(d, drift, published):
+    """Rows in a cube, 2000 of them, of which the last 1500 are counted."""
+    found = []
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        found.append(widths(rng.uniform(-1.0, 1.0, (2000, d)), rng, drift, drift)[500:].mean())
+    assert 0.1 * np.mean(found) == pytest.approx(published, abs=0.0075)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_number_of_the_streams_that_are_made_is_missed(seed):
+    before = datasets.stream("jump", rows=2000, seed=seed)
+    assert prequential(IntervalRegressor(noise=0.1, fit_intercept=False), before).coverage == 1.0
+    walk = datasets.stream("walk", seed=seed)
+    assert prequential(IntervalRegressor(noise=0.1, drift=0.005, fit_intercept=False), walk).coverage == 1.0
+
+
 def test_streams_that_jump_and_walk():
     jump = datasets.stream("jump", seed=2)
     model = IntervalRegressor(noise=0.1, on_infeasible="restart", fit_intercept=False).partial_fit(*jump)

@@ -5,6 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ellipsoid import (
     MIRA,
@@ -16,6 +18,7 @@ from ellipsoid import (
     load,
     prequential,
 )
+from ellipsoid.estimators.labels import Labels
 from ellipsoid.streams.label_kinds import label_array
 
 X = np.array([[0.5, 1.0], [-1.0, 0.25], [0.75, -0.5], [-0.5, -1.0]])
@@ -192,3 +195,22 @@ def test_features_that_no_file_could_name_are_refused(tmp_path):
 
 def test_an_array_of_several_axes_is_left_to_others():
     assert label_array(np.zeros((2, 2))).shape == (2, 2)
+
+
+@given(
+    st.lists(st.integers(-5, 5), unique=True, max_size=6),
+    st.lists(st.lists(st.integers(-9, 9), max_size=12), max_size=4),
+    st.sampled_from([np.int8, np.int64, np.uint8, bool]),
+)
+def test_whole_numbers_are_encoded_as_any_other_labels(known, parts, kind):
+    labels, words = Labels(known), Labels(map(str, known))
+    for part in parts:
+        y = np.array(part).astype(kind).astype(int).astype(kind)
+        found, fresh = labels.encode(y)
+        told, new = words.encode(np.array([str(int(label)) for label in y.tolist()], dtype=object))
+        assert (found == told).all()
+        assert [(row, str(int(label))) for row, label in fresh] == new
+        assert {type(label) for _, label in fresh} <= {bool if kind is bool else int}
+        for (_, label), (_, word) in zip(fresh, new, strict=True):
+            labels.add(label)
+            words.add(word)

@@ -1,5 +1,7 @@
 """Work in parts: every part is done once, whatever BLAS is held to meanwhile."""
 
+import threading
+
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -35,3 +37,18 @@ def test_a_failure_on_another_thread_is_not_lost():
 
     with threadpool_limits(2, user_api="blas"), pytest.raises(RuntimeError, match="the second call"):
         together(job, 2, 2.0 * WORTHWHILE)
+
+
+def test_who_helps_asks_for_no_further_help():
+    """With one helper it would wait for itself."""
+    allowed = []
+
+    def inner():
+        allowed.append(threads_for(2, 2.0 * WORTHWHILE))
+
+    def job():
+        together(inner, 2, 2.0 * WORTHWHILE if threading.current_thread() is not threading.main_thread() else 0.0)
+
+    with threadpool_limits(2, user_api="blas"):
+        together(job, 2, 2.0 * WORTHWHILE)
+    assert sorted(allowed) == [1, 2]

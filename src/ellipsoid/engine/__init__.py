@@ -1,6 +1,6 @@
 """The compiled loop and the only place that knows numba's machinery."""
 
-from .compile import clear_cache, compiled, entry
+from .compile import clear_cache, compiled, entry, without_lock
 from .generic import generic
 from .loop import NO_WEIGHTS, decide, inspect, learn, scores_of
 from .rows import CSR, Dense
@@ -23,4 +23,5 @@ __all__ = [
     "inspect",
     "learn",
     "scores_of",
+    "without_lock",
 ]

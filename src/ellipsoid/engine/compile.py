@@ -4,9 +4,11 @@ A call through numba's dispatcher looks at the type of each argument anew (about
 and returns the compiled function itself. Its caller must pass arguments of the very same types ever after.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from threading import RLock, local
 from typing import Any
 
 import numba
@@ -16,8 +18,12 @@ from numba.core import config
 from .generic import NoBody
 from .native import KEEP_ON_DISK
 from .native.digest import SOURCES
+from .native.unlocked import unlocked
 
 _entries: dict[Any, Callable[..., Any]] = {}
+_unlocked_entries: dict[Any, Callable[..., Any]] = {}
+_compiling = RLock()
+_here = local()
 _dispatchers: list[Any] = []
 
 
@@ -42,13 +48,44 @@ def entry(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
     key = (function, *map(_likeness, args))
     found = _entries.get(key)
     if found is None:
-        kinds = tuple(numba.typeof(arg) for arg in args)
+        found = _entries[key] = _compiled_for(function, args)[0].entry_point
+    return found
+
+
+def entry_of_block(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
+    """The same for a call over many rows that returns an integer; ``without_lock`` other threads run meanwhile."""
+    if config.DISABLE_JIT or not getattr(_here, "unlocked", False):
+        return entry(function, *args)
+    key = (function, *map(_likeness, args))
+    found = _unlocked_entries.get(key)
+    if found is None:
+        machine_code, kinds = _compiled_for(function, args)
+        found = _unlocked_entries[key] = unlocked(machine_code, kinds) or machine_code.entry_point
+    return found
+
+
+@contextmanager
+def without_lock() -> Iterator[None]:
+    """Within it blocks are learned without Python's lock, by this thread: nobody else may use their models meanwhile.
+
+    Where ``native.unlocked`` knows no way, the lock is held.
+    """
+    _here.unlocked = True
+    try:
+        yield
+    finally:
+        _here.unlocked = False
+
+
+def _compiled_for(function: Any, args: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """What numba has compiled for arguments of these types, and the types; one thread compiles at a time."""
+    kinds = tuple(numba.typeof(arg) for arg in args)
+    with _compiling:
         try:
             function.compile(kinds)
         except NoBody as error:
             raise NoBody(str(error)) from None  # without the compiler's way to it, a page long
-        found = _entries[key] = function.overloads[kinds].entry_point
-    return found
+        return function.overloads[kinds], kinds
 
 
 def _likeness(arg: Any) -> Any:

@@ -236,7 +236,10 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             self._install(learner)
             if predictions is not None and first is not None:
                 predictions[0] = first
-            return labels if predictions is None else self._tidied(predictions)
+            if predictions is None:
+                return labels
+            # Who is shown the scores has little use for them.
+            return predictions if callable(watch) else self._tidied(predictions)
         except BaseException as error:
             without_interrupts(lambda: self._keep_learned(learner, before, mark, names))
             add_progress_note(error, learner.rounds - mark.rounds, source.n, learner.rounds)

@@ -45,7 +45,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     For streams that change, and in place of a search for the right rate: no rate is right twice. On any stream the
     committee loses little more than the best of its members, and little more than the best *sequence* of members that
     switches k times, for every k: ``certificates`` puts the numbers of the run into that bound. All members learn every
-    row, in one pass.
+    row, in one pass, side by side on as many threads as BLAS may use.
 
     Members of the default family want features of about one size: ``Scaled(Committee())`` scales for all at once.
 

@@ -3,18 +3,21 @@
 Every member sees the rows in one pass of its own, and notes what it would have said of each before; a small loop then
 goes over these notes and moves the weights. That is done for a block of rows at a time. Within a block an interrupt
 waits, so that afterwards all members know the same rows; members that may fail in the middle of one, because of a
-kernel or a version space that is to raise, make all be copied before it.
+kernel or a version space that is to raise, make all be copied before it. The others learn a block side by side, each in
+one thread: no bit depends on how many there are.
 """
 
 import copy
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine import NO_WEIGHTS
+from ellipsoid.engine import NO_WEIGHTS, without_lock
 from ellipsoid.engine import tally as tallies
+from ellipsoid.representation.kernel.threads import threads_for, together
 from ellipsoid.representation.table_protocol import Floats
 
 from .base import OnlineClassifier
@@ -25,7 +28,9 @@ from .predict_then_learn import Witness
 from .weights import if_any
 
 # Rows of a block, where they are short and labels are few, and numbers that it may hold.
-BLOCK_ROWS, BLOCK_NUMBERS = 8192, 1 << 21
+BLOCK_ROWS, BLOCK_NUMBERS = 16384, 1 << 21
+# Multiplications that a member could do in the time of a short row.
+ROW_EFFORT = 600.0
 
 
 class Ballot:
@@ -150,8 +155,7 @@ class Council:
 
     def blocks(self, X: Any, n: int) -> Iterator[slice]:
         """Ranges of rows that are learned together."""
-        values = X.nnz // max(1, n) if hasattr(X, "nnz") else np.shape(X)[1] if np.ndim(X) == 2 else 1
-        each = max(1, int(values), len(self.members) * (2 + len(self.labels)))
+        each = max(1, 4 * _values_in_row(X, n), len(self.members) * (2 + len(self.labels)))
         size = max(64, min(BLOCK_ROWS, BLOCK_NUMBERS // each))
         return (slice(start, min(n, start + size)) for start in range(0, n, size))
 
@@ -165,13 +169,31 @@ class Council:
         kept = copy.deepcopy(self.members) if self.risky else []
         ballots = [Ballot(self.votes) for _ in self.members]
         try:
-            for member, ballot in zip(self.members, ballots, strict=True):
-                self.learn_member(member, (shown, X, y, classes, names, weight), ballot)
+            self._learn_members((shown, X, y, classes, names, weight), ballots)
         except BaseException:
             # Those before the one that failed have learned the block, which nobody shall have.
             self.members = kept or self.members
             raise
         return self._weigh(ballots, codes, fresh, before, weight, witness)
+
+    def _learn_members(self, rows: tuple[Any, ...], ballots: list[Ballot]) -> None:
+        """Let all members learn rows, on as many threads as BLAS would use; the first that fails is the one to tell."""
+        waiting, failed, count = iter(range(len(ballots))), {}, 1 if self.risky else len(ballots)
+        effort = len(rows[2]) * len(ballots) * (ROW_EFFORT + _values_in_row(rows[1], len(rows[2])))
+        several = threads_for(count, effort) > 1
+
+        def work() -> None:
+            with without_lock() if several else nullcontext():
+                for i in waiting:
+                    try:
+                        self.learn_member(self.members[i], rows, ballots[i])
+                    except BaseException as error:
+                        failed[i] = error
+                        return
+
+        together(work, count, effort)
+        if failed:
+            raise failed[min(failed)]
 
     def learn_member(self, member: Any, rows: tuple[Any, ...], ballot: Ballot) -> None:
         """Let one member learn rows, and note what it said of them."""
@@ -231,6 +253,11 @@ class _Seen:
 
     def __init__(self, known: int) -> None:
         self.labels = range(known)
+
+
+def _values_in_row(X: Any, n: int) -> int:
+    """Numbers in a row of X, which has n of them, on average."""
+    return int(X.nnz // max(1, n) if hasattr(X, "nnz") else np.shape(X)[1] if np.ndim(X) == 2 else 1)
 
 
 def _may_fail(member: Any) -> bool:

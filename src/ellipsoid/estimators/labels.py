@@ -24,7 +24,8 @@ class Labels:
     def __init__(self, known: Iterable[Any] = ()) -> None:
         self.values: list[Any] = []
         self.index: dict[Any, int] = {}
-        self._lut: Codes | None = None
+        # Index by whole number from the first one on, set at once and whole: an interrupt may come at any time.
+        self._lut: tuple[int, Codes] | None = None
         for label in known:
             self.add(label)
 
@@ -36,17 +37,17 @@ class Labels:
         if label in self.index:
             raise ValueError(f"the label {label!r} is given twice in classes")
         label = like(self.values[0], label) if self.values else label
+        self._lut = None
         self.index[label] = len(self.values)
         self.values.append(label)
-        self._lut = None
         return len(self.values) - 1
 
     def forget(self, count: int) -> None:
         """Know the first labels only."""
+        self._lut = None
         del self.values[count:]
         for label in [label for label, index in self.index.items() if index >= count]:
             del self.index[label]
-        self._lut = None
 
     def array(self) -> NDArray[Any]:
         """The known labels as an array."""
@@ -54,24 +55,38 @@ class Labels:
 
     def encode(self, y: NDArray[Any]) -> tuple[Codes, list[tuple[int, Any]]]:
         """Indices of labels; with the labels not known yet, each at the row where it first appears."""
-        if y.dtype.kind in "iub" and y.dtype != np.uint64 and (table := self._table()) is not None:
-            offset = y.astype(np.int64) - self._low
-            if len(y) == 0 or (offset.min() >= 0 and offset.max() < len(table)):
-                codes = table[offset]
-                if len(y) == 0 or codes.min() >= 0:
-                    return codes, []
+        if y.dtype.kind in "iub" and y.dtype != np.uint64 and len(y):
+            whole = y.astype(np.int64, copy=False)
+            if (found := self._table(int(whole.min()), int(whole.max()))) is not None:
+                return self._encode_quickly(whole - found[0], found[1], y)
         return self._encode_slowly(y)
 
-    def _table(self) -> Codes | None:
-        """Index by integer label, where the known labels are integers in a small range."""
-        if self._lut is None and self.values and all(isinstance(v, int) for v in self.values):
-            self._low, high = min(self.values), max(self.values)
-            if high - self._low < 1 << 16:
-                table = np.full(high - self._low + 1, -1, dtype=np.int64)
-                for label, index in self.index.items():
-                    table[label - self._low] = index
-                self._lut = table
+    def _table(self, low: int, high: int) -> tuple[int, Codes] | None:
+        """Index by whole number, -1 for those not known, where these and all known labels lie in a small range."""
+        if self._lut is not None and self._lut[0] <= low and high < self._lut[0] + len(self._lut[1]):
+            return self._lut
+        if not all(isinstance(v, int) for v in self.values):
+            return None
+        low, high = min([low, *self.values]), max([high, *self.values])
+        if high - low >= 1 << 16:
+            return None
+        table = np.full(high - low + 1, -1, dtype=np.int64)
+        for label, index in self.index.items():
+            table[label - low] = index
+        self._lut = low, table
         return self._lut
+
+    def _encode_quickly(self, places: Codes, table: Codes, y: NDArray[Any]) -> tuple[Codes, list[tuple[int, Any]]]:
+        codes = table[places]
+        if codes.min() >= 0:
+            return codes, []
+        rows = np.flatnonzero(codes < 0)
+        new, first = np.unique(places[rows], return_index=True)
+        order = np.argsort(first)
+        table = table.copy()
+        table[new[order]] = len(self) + np.arange(len(new))
+        codes[rows] = table[places[rows]]
+        return codes, [(int(row), y[row].item()) for row in rows[first[order]]]
 
     def _encode_slowly(self, y: NDArray[Any]) -> tuple[Codes, list[tuple[int, Any]]]:
         codes = np.empty(len(y), dtype=np.int64)

@@ -9,12 +9,14 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache
+from threading import local
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 # Multiplications below which a second thread is not worth its start.
 WORTHWHILE = 4e6
+_here = local()
 
 
 @cache
@@ -25,7 +27,11 @@ def _controller() -> ThreadpoolController:
 @cache
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
     """Threads that wait for work; a forked process has none of its parent's and makes its own."""
-    return ThreadPoolExecutor(threads)
+    return ThreadPoolExecutor(threads, initializer=_become_helper)
+
+
+def _become_helper() -> None:
+    _here.helps = True
 
 
 def one_thread() -> AbstractContextManager[Any]:
@@ -35,8 +41,11 @@ def one_thread() -> AbstractContextManager[Any]:
 
 
 def threads_for(count: int, effort: float) -> int:
-    """How many threads do something in ``count`` parts that takes ``effort`` multiplications in all."""
-    if effort < WORTHWHILE:
+    """How many threads do something in ``count`` parts that takes ``effort`` multiplications in all.
+
+    One that helps already asks for no further help: it could wait for itself.
+    """
+    if effort < WORTHWHILE or getattr(_here, "helps", False):
         return 1
     return min(count, max([1, *(library.num_threads for library in _controller().lib_controllers)]))
 

@@ -1,0 +1,78 @@
+"""Machine code called without Python's lock, so that several threads run it side by side.
+
+numba settles when it compiles whether a function gives the lock away, and then does so at every call: one that learns a
+single row would have to wait for the lock again, up to 5 ms where another thread is busy. The machine code needs no
+lock; only what makes its arguments out of Python's objects does. Here that is done in Python, and the very same code is
+called through ctypes, which lets other threads run until it returns: for calls that take long.
+"""
+
+import ctypes
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from numba import types
+
+from . import PUBLIC_ONLY
+
+try:
+    from numba.core.registry import cpu_target
+except ImportError:
+    cpu_target = None  # type: ignore[assignment]
+
+_POINTER, _WHOLE, _REAL = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+_SPELLED: dict[str, Any] = {"double": _REAL, "i64": _WHOLE}
+
+
+def unlocked(compiled: Any, kinds: tuple[Any, ...]) -> Callable[..., int] | None:
+    """A call of what numba compiled for arguments of these types, which returns an integer; None where that is not so.
+
+    ``compiled`` is what a dispatcher's ``overloads`` hold. The arguments must stay alive, and nobody else may write to
+    them, until it returns.
+    """
+    if PUBLIC_ONLY or cpu_target is None or compiled.fndesc.restype != types.int64:
+        return None
+    try:
+        spelled = [str(kind) for kind in cpu_target.target_context.get_arg_packer(kinds).argument_types]
+        address = compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name)
+    except AttributeError:
+        return None  # another numba
+    needed = [_POINTER if kind.endswith("*") else _SPELLED.get(kind) for kind in spelled]
+    if None in needed or needed != list(_layout(kinds)):
+        return None
+    # numba's own convention: places for the result and for what was raised come first, the status comes back.
+    code = ctypes.CFUNCTYPE(ctypes.c_int32, _POINTER, _POINTER, *needed)(address)
+
+    def call(*args: Any) -> int:
+        given = list(_pieces(args))
+        if len(given) != len(needed):
+            raise TypeError(f"the compiled code takes {len(needed)} numbers and addresses, got {len(given)}")
+        result, raised = _WHOLE(), _POINTER()
+        if code(ctypes.byref(result), ctypes.byref(raised), *given):
+            raise RuntimeError("compiled code has failed")
+        return result.value
+
+    return call
+
+
+def _layout(kinds: Any) -> Iterator[Any]:
+    """What ``_pieces`` makes of arguments of these types; None for what it does not know."""
+    for kind in kinds:
+        if isinstance(kind, types.Array):
+            yield from (_POINTER, _POINTER, _WHOLE, _WHOLE, _POINTER, *[_WHOLE] * (2 * kind.ndim))
+        elif isinstance(kind, types.BaseTuple):
+            yield from _layout(kind.types)
+        else:
+            yield {types.int64: _WHOLE, types.float64: _REAL}.get(kind)
+
+
+def _pieces(args: Any) -> Iterator[Any]:
+    """The numbers and addresses that numba passes for arguments: an array is seven of them and more."""
+    for arg in args:
+        if isinstance(arg, np.ndarray):
+            # The first two are who owns the memory, which is nobody that the code should care for.
+            yield from (None, None, arg.size, arg.itemsize, arg.ctypes.data, *arg.shape, *arg.strides)
+        elif isinstance(arg, tuple):
+            yield from _pieces(arg)
+        else:
+            yield arg.item() if isinstance(arg, np.generic) else arg
