@@ -23,6 +23,8 @@ TESTS = (
     "tests/estimators/test_contract.py",
     "tests/estimators/test_files.py",
 )
+# What these tests need beside the library. Peers such as river have bounds of their own, above the lowest of ours.
+NEEDED = ("pytest>=9.0", "pytest-xdist>=3.6", "hypothesis>=6.100", "pandas>=2.2")
 
 
 def lowest(project: dict[str, list[str]]) -> list[str]:
@@ -41,7 +43,7 @@ def run(name: str, pins: list[str]) -> int:
     python = str(home / "bin" / "python")
     if not Path(python).exists():
         venv.create(home, with_pip=True)
-    install = [python, "-m", "pip", "install", "--quiet", "--upgrade", "--editable", f"{ROOT}[dev]", *pins]
+    install = [python, "-m", "pip", "install", "--quiet", "--upgrade", "--editable", f"{ROOT}[arrow]", *NEEDED, *pins]
     subprocess.run(install, check=True)
     names = [re.match(r"[\w-]+", line)[0] for line in project()["dependencies"]]  # type: ignore[index]
     shown = subprocess.run([python, "-m", "pip", "list", "--format=freeze"], capture_output=True, text=True, check=True)
