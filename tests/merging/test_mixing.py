@@ -1,5 +1,6 @@
 """What the mixing theorem promises: certificates survive any number of rounds, shards and weights."""
 
+from copy import deepcopy
 from math import inf
 
 import numpy as np
@@ -131,6 +132,22 @@ def test_romma_comes_nearer_to_weights_with_the_margin_by_every_mistake(seed):
 
     model = in_rounds(ROMMA(fit_intercept=False), parts(X, y, shards), 2, 6, watch=potential)
     assert model.mistakes_ > 0
+
+
+@pytest.mark.parametrize("learner", [IELLIP(fit_intercept=False), Perceptron(fit_intercept=False),
+                                     PassiveAggressive(fit_intercept=False)], ids=repr)  # fmt: skip
+@pytest.mark.parametrize("again", [False, True])
+def test_models_that_were_mixed_since_their_start_count_what_is_left_of_them(learner, again):
+    """Every shard errs in each of the same orthogonal rows: the bound on weighted mistakes is met."""
+    rows = np.eye(24)
+    start = deepcopy(learner).partial_fit(rows[:1], [1], classes=[0, 1])
+    start = merge([start, start], start=start) if again else start
+    shards = [deepcopy(start).partial_fit(rows[1:], [1] * 23) for _ in range(4)]
+    model = shards[0]
+    for other in shards[1:]:
+        model = merge([model, other], start=start)
+    assert not excess(model, np.ones(24))
+    assert model.rounds_ == 3 + again
 
 
 @pytest.mark.parametrize("learner", [MIRA(average=True), Winnow(average=True), ROMMA(average=True),

@@ -33,7 +33,9 @@ def take_sums(core: Any, start: Any) -> dict[str, dict[str, Floats]]:
     apart = np.zeros(tallies.SIZE) if mixed is None else mixed.apart
     whole = sums_of_all(core) + (tally - core.tally)
     before = np.zeros(tallies.SIZE) if start is None else sums_of_all(start) + (final_sums(start) - start.tally)
-    own = mixed if start is None else None
+    # What the start was mixed of is known from there; it may have been mixed again since.
+    past = None if start is None else start.mixed
+    own = mixed if mixed is not None and (past is None or mixed.rounds > past.rounds) else None
     known = drift.known(core.tally) and drift.known(core.tally, tallies.HELD)
     return {
         "weighted": {"tally": tally[SUMS], "counts": (tally - apart)[COUNTS]},
@@ -85,12 +87,12 @@ def put_sums(core: Any, part: Part, start: Any, weights: str, cap: float) -> Non
     core.tally = tally
     core.mixed = Mixed(
         shards=int(part.added["shards"][0]) if past is None else max(past.shards, part.shards),
-        rounds=int(largest[3]) + 1 if past is None else past.rounds + 1,
+        rounds=1 + max(int(largest[3]), 0 if past is None else past.rounds),
         weights=weights,
         kind=MIX,
         factor=factor if past is None else max(past.factor, factor),
         update_factor=update_factor if past is None else max(past.update_factor, update_factor),
-        operations=shards + MERGE_ROUNDINGS + (float(largest[2]) if past is None else past.operations),
-        cap=max(cap, float(largest[4])) if past is None else max(cap, past.cap),
+        operations=shards + MERGE_ROUNDINGS + max(float(largest[2]), 0.0 if past is None else past.operations),
+        cap=max(cap, float(largest[4]), 1.0 if past is None else past.cap),
         apart=apart,
     )
