@@ -4,8 +4,12 @@ With n stored examples S has n^2 numbers, and every update reads all of them: on
 else as soon as there are some thousand. Downdates wait, and are written to S together by one product:
 
     S = matrix + sum_j factor_j v_j v_j',     v_j = (coef_j, 1, 0, ...)
+
+Only ``extend`` and ``write`` change what S is made of, and they are steps of learning that no interrupt breaks off. To
+read S, or to make room, leaves everything as it was until it is done.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -32,7 +36,6 @@ class DeviceShape:
         """Make room for so many examples: for an eighth more than before, if it was too small."""
         if size <= len(self.matrix):
             return
-        self.write()
         room = max(size, 9 * len(self.matrix) // 8)
         try:
             matrix, waiting = self.arrays.zeros((room, room)), self.arrays.zeros((MOST_WAITING, room))
@@ -42,6 +45,7 @@ class DeviceShape:
                 'GB beside the one that was: use device="cpu"'
             ) from error
         matrix[: self.size, : self.size] = self.matrix[: self.size, : self.size]
+        waiting[: self.count, : self.size] = self.waiting[: self.count, : self.size]
         self.matrix, self.waiting = matrix, waiting
 
     def times(self, rows: Any) -> Any:
@@ -65,18 +69,26 @@ class DeviceShape:
         self.factors[self.count] = factor
         self.size, self.count = self.size + 1, self.count + 1
 
+    def strips(self) -> Iterator[slice]:
+        """S from top to bottom: a product over all of it would be another matrix of this size."""
+        return (slice(begin, min(self.size, begin + STRIP)) for begin in range(0, self.size, STRIP))
+
     def write(self) -> None:
-        """Write to the matrix what waits."""
-        waiting, factors = self.waiting[: self.count], self.arrays.asarray(self.factors[: self.count])
-        # In strips: the product as a whole would be another matrix of this size.
-        for begin in range(0, self.size if self.count else 0, STRIP):
-            part = slice(begin, begin + STRIP)
-            self.matrix[part] += (waiting[:, part].T * factors) @ waiting
+        """Write to the matrix what waits, as a step of learning: if it were broken off, a part would be added twice."""
+        waiting = self.waiting[: self.count]
+        # All memory is asked for before the first change.
+        weighted = self.arrays.ascontiguousarray(waiting.T * self.arrays.asarray(self.factors[: self.count]))
+        product = self.arrays.empty((min(STRIP, self.size), len(self.matrix)))
+        for part in self.strips():
+            rows = self.matrix[part]
+            rows += self.arrays.matmul(weighted[part], waiting, out=product[: len(rows)])
         self.count = 0
 
     def whole(self) -> Floats:
         """S as an array of NumPy's."""
-        self.write()
-        found = self.matrix[: self.size, : self.size]
-        host: Floats = found.get() if hasattr(found, "get") else found.copy()
+        host = np.empty((self.size, self.size))
+        waiting, factors = self.waiting[: self.count, : self.size], self.arrays.asarray(self.factors[: self.count])
+        for part in self.strips():
+            found = self.matrix[part, : self.size] + (waiting[:, part].T * factors) @ waiting
+            host[part] = found.get() if hasattr(found, "get") else found
         return host

@@ -76,11 +76,11 @@ class KernelTable(Table):
         # S, where a device has it, and what the loop needs to wait for it.
         self.shape: DeviceShape | None = None
         self.waiting: tuple[Floats, ...] | None = None
-        self._allocate(0, 0)
+        self.arrays = self._allocate(0, 0, 0)
+        self._bind()
 
-    def _allocate(self, patterns: int, stored: int) -> None:
-        square = stored if self.shape is None else 0
-        self.arrays: dict[str, Floats] = {
+    def _allocate(self, patterns: int, stored: int, square: int) -> dict[str, Floats]:
+        return {
             "SV": np.zeros((patterns, self.stride)),
             "coef": np.zeros((patterns, self.scores)),
             "late": np.zeros((patterns if self.average else 0, self.scores)),
@@ -88,7 +88,6 @@ class KernelTable(Table):
             "S": np.zeros((square, square)),
             "pairs": np.zeros((stored, PAIR_SIZE)),
         }
-        self._bind()
 
     @property
     def stride(self) -> int:
@@ -96,16 +95,20 @@ class KernelTable(Table):
         return -(-(1 + self.width) // STRIDE) * STRIDE
 
     def _bind(self) -> None:
-        arrays = self.arrays
+        self.rep = self._bound(self.arrays)
+
+    def _bound(self, arrays: dict[str, Floats]) -> Any:
+        """What the loop needs to run on these arrays."""
         scratch = (np.zeros(self.stride), np.zeros(len(arrays["SV"])), np.zeros((2, max(1, len(arrays["pairs"])))))
-        self.rep: Any = KernelGram(
+        rep: Any = KernelGram(
             self.make_kernel(), float(self.constant), arrays["SV"], arrays["coef"], arrays["late"],
             arrays["S"], arrays["pairs"], self.numbers, arrays["rounds"], *scratch,
         )  # fmt: skip
         if self.ahead is not None:
-            self.rep = AheadGram(self.rep, self.numbers, arrays["rounds"], *self.ahead)
+            rep = AheadGram(rep, self.numbers, arrays["rounds"], *self.ahead)
         if self.waiting is not None:
-            self.rep = WaitingGram(self.rep, self.numbers, arrays["rounds"], *self.waiting)
+            rep = WaitingGram(rep, self.numbers, arrays["rounds"], *self.waiting)
+        return rep
 
     def small(self) -> list[Floats]:
         """The numbers."""
@@ -116,37 +119,43 @@ class KernelTable(Table):
         name, gamma, degree, coef0 = self.kernel
         return KERNELS[name](1.0 / max(1, self.width) if gamma is None else gamma, degree, coef0)
 
-    def _resize(self, patterns: int, stored: int) -> None:
-        old = self.arrays
-        self._allocate(patterns, stored)
+    def _resize(self, patterns: int, stored: int, shape: DeviceShape | None) -> None:
+        """Have so much room, and S in this shape on a device, or for None here; until that is done nothing changes."""
+        arrays = self._allocate(patterns, stored, stored if shape is None else 0)
+        old = self.arrays if shape is self.shape else self.arrays | {"S": self.S()}
         for name, array in old.items():
-            new = self.arrays[name]
-            common = tuple(slice(0, min(a, b)) for a, b in zip(array.shape, new.shape, strict=True))
-            new[common] = array[common]
+            common = tuple(slice(0, min(a, b)) for a, b in zip(array.shape, arrays[name].shape, strict=True))
+            arrays[name][common] = array[common]
+        rep = self._bound(arrays)
+        self.arrays, self.shape, self.rep = arrays, shape, rep
+
+    @property
+    def _rooms(self) -> tuple[int, int]:
+        """Patterns and stored examples for which there is room."""
+        return len(self.arrays["SV"]), len(self.arrays["pairs"])
 
     def reserve(self, scores: int, width: int) -> bool:
         """Make room for this many functions and features; True if arrays moved."""
         if scores <= self.scores and width <= self.width:
             return False
         self.scores, self.width = max(scores, self.scores), max(width, self.width)
-        self._resize(len(self.arrays["SV"]), len(self.arrays["pairs"]))
+        self._resize(*self._rooms, self.shape)
         return True
 
     def prepare(self) -> None:
         """Make a little room before the first row."""
         if len(self.arrays["SV"]) == 0:
-            self._resize(64, 16)
+            self._resize(64, 16, self.shape)
         if self.shape is not None and self.device is None:
-            S, self.shape = self.S(), None
-            self._resize(len(self.arrays["SV"]), len(self.arrays["pairs"]))
-            self.arrays["S"][: len(S), : len(S)] = S
+            self._resize(*self._rooms, None)
 
     def grow(self, rows: Any, t: int) -> None:
         """Double what is full."""
-        patterns, stored = len(self.arrays["SV"]), len(self.arrays["pairs"])
+        patterns, stored = self._rooms
         self._resize(
             2 * patterns if self.numbers[CUTS] >= patterns else patterns,
             2 * stored if self.numbers[STORED] >= stored else stored,
+            self.shape,
         )
 
     def settle(self) -> None:
@@ -251,15 +260,14 @@ class KernelTable(Table):
         known = (np.ascontiguousarray(part) for part in (values, self.scores_on_device(block, frozen), gram))
         self.ahead, self.waiting = (where, *known, self.used, np.zeros(size, dtype=np.int64)), None
         if may_wait and stored >= LARGE_SHAPE and self.shape is None:
-            self.shape = DeviceShape(device.arrays, self.S())
-            self._resize(len(self.arrays["SV"]), len(self.arrays["pairs"]))
+            self._resize(*self._rooms, DeviceShape(device.arrays, self.S()))
         if self.shape is not None:
             self.shape.reserve(stored + size)
             self.waiting = (np.zeros(5), tally, self.numbers.copy(), tally.copy())
             # There the loop cannot stop for room.
-            rooms, needed = (len(self.arrays["SV"]), len(self.arrays["pairs"])), (self.used + size, stored + size)
+            rooms, needed = self._rooms, (self.used + size, stored + size)
             if any(less < more for less, more in zip(rooms, needed, strict=True)):
-                self._resize(2 * max(rooms[0], needed[0]), 2 * max(rooms[1], needed[1]))
+                self._resize(2 * max(rooms[0], needed[0]), 2 * max(rooms[1], needed[1]), self.shape)
         self._bind()
 
     def shape_on_device(self) -> DeviceShape:
@@ -363,9 +371,10 @@ class KernelTable(Table):
         expected = {"SV": (cuts, 1 + self.width), "coef": (cuts, self.scores), "S": (stored, stored)}
         if any(arrays[name].shape != shape for name, shape in expected.items()):
             raise ValueError("its arrays have wrong shapes")
-        self._allocate(max(64, cuts), max(16, stored))
+        self.arrays, self.shape = self._allocate(max(64, cuts), max(16, stored), max(16, stored)), None
         for name, new in self.arrays.items():
             new[tuple(slice(0, n) for n in arrays[name].shape)] = arrays[name]
+        self._bind()
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {key: value for key, value in self.__dict__.items() if key != "rep"}

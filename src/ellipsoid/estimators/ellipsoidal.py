@@ -24,7 +24,7 @@ from ellipsoid.rules import cellip, iellip
 from .base import OnlineClassifier
 from .declaration import declared
 from .expansion import SCORED_AHEAD_ON_DEVICE, check_values
-from .inputs import RowSource
+from .inputs import RowSource, flaw_message
 from .interruption import without_interrupts
 from .labels import Codes
 from .learner import NO_LABELS, Learner, to_learn
@@ -136,14 +136,17 @@ class KernelLearner(PlacedLearner, EllipsoidLearner):
                 else:
                     self.run_waiting(rule or self.rule, self.task(ledger, mode, Y), rows, begin, end)
         finally:
-            self.table.look_back()
+            without_interrupts(self.table.look_back)
 
     def run_waiting(self, rule: Any, task: Any, rows: Dense | CSR, start: int, stop: int) -> None:
         """The same where a row that looks at the shape must wait for the device; it is learned whole or not at all."""
 
         def loop(begin: int, end: int) -> int:
             args = (rule, task, self.table.rep, rows, self.tally, self.work, begin, end, self.row_weights)
-            return int(entry(self.loop, *args)(*args))
+            reached = int(entry(self.loop, *args)(*args))
+            if reached < 0:
+                raise ValueError(flaw_message(0, -1 - reached))
+            return reached
 
         def go_on() -> None:
             nonlocal start
