@@ -1,0 +1,46 @@
+"""Learners on a device, which is NumPy unless there is a GPU, beside the same on the CPU."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from ellipsoid.ellipsoids import kernel_table
+from ellipsoid.estimators import ellipsoidal, expansion, placed
+from ellipsoid.representation.kernel import device
+
+RNG = np.random.default_rng(1)
+X = RNG.normal(size=(700, 12))
+y = (X[:, 0] * X[:, 1] > 0).astype(int) + (X[:, 2] > 0.8)
+RBF, POLY = {"kernel": "rbf", "gamma": 0.1}, {"kernel": "poly", "degree": 3, "gamma": 0.05, "coef0": 1.0}
+
+
+def put_numpy_in_place(monkeypatch):
+    """Let NumPy be the arrays of the device."""
+    for module in (device, placed):
+        monkeypatch.setattr(module, "cuda_arrays", lambda: np)
+
+
+@pytest.fixture(params=["numpy", pytest.param("cuda", marks=pytest.mark.gpu)])
+def on_device(request, monkeypatch):
+    if request.param == "numpy":
+        put_numpy_in_place(monkeypatch)
+        monkeypatch.setattr(device, "PIECE_VALUES", 1 << 14)  # several pieces
+    else:
+        pytest.importorskip("cupy")
+    for module in (expansion, ellipsoidal):
+        monkeypatch.setattr(module, "SCORED_AHEAD_ON_DEVICE", 64)
+    monkeypatch.setattr(kernel_table, "LARGE_SHAPE", 50)
+
+
+def on(model, **more):
+    return copy.deepcopy(model).set_params(device="cuda", **more)
+
+
+def agree(one, other, rows=X, rtol=1e-10):
+    assert one.updates_ == other.updates_
+    assert one.mistakes_ == other.mistakes_
+    assert np.array_equal(one.support_vectors_, other.support_vectors_)
+    scores = one.decision_function(rows)
+    np.testing.assert_allclose(other.decision_function(rows), scores, rtol=0, atol=rtol * np.abs(scores).max())
+    assert other._core.table.device is not None
