@@ -5,6 +5,7 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 from scipy.optimize import nnls
+from scipy.sparse import csr_matrix
 
 from ellipsoid import CELLIP, IELLIP
 
@@ -233,3 +234,26 @@ def test_certificates_before_anything_happened(dense):
     quiet = IELLIP(fit_intercept=False).partial_fit(np.ones((1, 2)), np.array([[1, 1]]))
     assert not sound(quiet)
     assert named(quiet, "mistakes").bound == 0.0
+
+
+@pytest.mark.parametrize("b, c", [(0.5, 0.99), (0.9, 0.9), (0.9, 0.99)])
+@pytest.mark.parametrize("noise", [1e-3, 1e-5])
+def test_a_margin_that_every_row_has_is_not_denied_where_the_shape_is_steep(b, c, noise):
+    # So wide that the shape is kept by its examples, whose rounding a steep shape makes larger.
+    width, n = 100_000, 200
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        y = rng.integers(0, 2, n)
+        Z = np.column_stack([np.ones(n), noise * rng.normal(size=(n, 3))]) * np.where(y == 1, 1, -1)[:, None]
+        X = csr_matrix((Z.ravel(), np.tile(np.arange(4), n), np.arange(0, 4 * n + 1, 4)), shape=(n, width))
+        model = IELLIP(b=b, c=c, trigger="margin", fit_intercept=False).partial_fit(X, y, classes=[0, 1])
+        margin = model.certificates(np.eye(1, width)[0])[-1]
+        assert margin.observed <= 1.0 <= margin.bound
+
+
+@pytest.mark.parametrize("trigger", ["mistake", "margin"])
+def test_rows_too_short_for_the_shape_bound_no_mistakes(trigger):
+    model = IELLIP(b=0.9, c=0.5, trigger=trigger, fit_intercept=False)
+    model.partial_fit([[1.2e-150, 0.0]] * 6, [1, 0, 0, 0, 0, 0], classes=[0, 1])
+    mistakes = model.certificates([1.0, 0.0])[0]
+    assert mistakes.observed == 6 <= mistakes.bound

@@ -69,3 +69,13 @@ def test_labels_that_contradict_them_are_refused(learner):
 def test_what_is_no_list_of_labels_is_refused(classes, own):
     with pytest.raises(ValueError, match="classes must"):
         MIRA().partial_fit(X[:2], [0, 1], classes=classes, sample_weight=own)
+
+
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_labels_named_later_close_the_set_too(learner):
+    model = clone(learner).partial_fit(X, y)
+    model.partial_fit(X[:2], y[:2], classes=[0, 1], sample_weight=[0.0, 0.0])
+    with pytest.raises(ValueError, match="not in classes"):
+        model.partial_fit(X[:3], [0, 1, 2])
+    with pytest.raises(ValueError, match="must not repeat"):
+        model.partial_fit(X[:2], y[:2], classes=[0, 1, 1])

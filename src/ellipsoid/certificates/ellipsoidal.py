@@ -32,9 +32,12 @@ DIGITS = 1e3
 DEPTH = 2e-9
 
 
-def after_cuts(dim: float, cuts: float, logarithms: float = 0.0) -> Span:
-    """One, up to what so many cuts in so many dimensions leave uncertain; so do sums of logarithms of such a size."""
-    return Span.about(1.0, DIGITS * (dim + 8.0) + 8.0 * (cuts + 8.0) * (dim + 8.0 + abs(logarithms)))
+def after_cuts(dim: float, cuts: float, logarithms: float = 0.0, lost: float = DIGITS) -> Span:
+    """One, up to what so many cuts in so many dimensions leave uncertain; so do sums of logarithms of such a size.
+
+    ``lost`` is how much larger cancellation in the shape makes a rounding.
+    """
+    return Span.about(1.0, lost * (dim + 8.0) + 8.0 * (cuts + 8.0) * (dim + 8.0 + abs(logarithms)))
 
 
 def cellip_mistakes(mistakes: int, remaining: float, bound: float, refuted: bool) -> list[Certificate]:

@@ -59,9 +59,9 @@ def new_classes(known: list[Any], classes: Any) -> list[Any]:
     if array.ndim != 1 or len(array) == 0:
         raise ValueError(f"classes must be a non-empty 1-D sequence of labels, got {classes!r}")
     given = array.tolist()
+    if len(set(given)) != len(given):
+        raise ValueError(f"classes must not repeat a label, got {classes!r}")
     if not known:
-        if len(set(given)) != len(given):
-            raise ValueError(f"classes must not repeat a label, got {classes!r}")
         return list(given)
     if set(given) != set(known):
         raise ValueError(f"classes={given} is not what is known from earlier calls: {known}")

@@ -12,6 +12,7 @@ from ellipsoid.certificates.mixed import counted, roundings
 from ellipsoid.certificates.rounding import Span, length, product
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
+from ellipsoid.ellipsoids.forms.vector_forms import FullForm
 from ellipsoid.ellipsoids.kernel_table import KernelTable
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import iellip
@@ -142,7 +143,11 @@ class IELLIP(KernelEllipsoidalClassifier):
         if learner.mixed is not None:
             # The shape of a shard has shrunk more, as -log(1 - c b^k) <= -b^k log(1 - c) for its updates k.
             most = max(logs, -log1p(-rule.c) * min(cuts, 1.0 / (1.0 - rule.b) if rule.b < 1.0 else inf))
-        known = ellipsoidal.after_cuts(1.0 + learner.width, cuts + roundings(learner), most)
+        # |B^{-1}| is at most exp(most). But for the full form, which keeps a root of B, rounding of the terms that B is
+        # made of is multiplied by it, and again where a system is solved.
+        root = isinstance(getattr(learner.table, "form", None), FullForm)
+        lost = ellipsoidal.DIGITS if root else max(ellipsoidal.DIGITS, exp(min(2.0 * most, 700.0)))
+        known = ellipsoidal.after_cuts(1.0 + learner.width, cuts + roundings(learner), most, lost)
         # h is the solution of a system with the shape, and as uncertain as that.
         inner = inner.widened((size * norm).high * (known.high - 1.0))
         if learner.mixed is not None:
@@ -155,7 +160,7 @@ class IELLIP(KernelEllipsoidalClassifier):
         pull = ellipsoidal.Pull(inner, size, norm * known, Span.exactly(weight) * known, lifted, offset)
         return ellipsoidal.iellip(
             pull, mistakes=counted(learner), largest=largest,
-            log_kept=-logs, goal=rule.goal, zeros=tally[tallies.ZEROS] > 0,
+            log_kept=-logs, goal=rule.goal, zeros=tally[tallies.ZEROS] > 0 or numbers[slots.UNCUT] > 0.0,
             always=rule.margin > 0.0,
         )  # fmt: skip
 

@@ -161,6 +161,18 @@ def announce(model: Any, classes: Any) -> None:
     known = model.classes_.tolist() if hasattr(model, "classes_") else model.__dict__.get("_announced", [])
     if new := new_classes(known, classes):
         model._announced = new
+    elif classes is not None:
+        _close(model)
+
+
+def _close(model: Any) -> None:
+    """Let a model that has learned, and those inside it, take no further label."""
+    core = model.__dict__.get("_core")
+    if core is not None:
+        core.closed = True
+    for inner in (model.__dict__.get("learner_"), *getattr(core, "members", ())):
+        if inner is not None:
+            _close(inner)
 
 
 def labels_named_before(model: Any, classes: Any) -> Any:

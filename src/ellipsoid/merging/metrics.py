@@ -40,7 +40,7 @@ def take_metric(core: Any, start: Any) -> Taken:
         added["sums"] = sum_of_hypotheses(core)
         if start is not None and start.rounds:
             added["sums"] -= sum_of_hypotheses(start)
-    return weighted, added, {}
+    return weighted, added, {"uncut": numbers[[slots.UNCUT]]}
 
 
 def _offset(core: Any, start: Any) -> Floats:
@@ -67,6 +67,7 @@ def put_metric(core: Any, part: Part, start: Any) -> None:
     numbers, made = table.numbers, int(table.numbers[slots.CUTS])
     numbers[METRIC_COUNTS] += part.added["numbers"]
     numbers[slots.MARK] = numbers[slots.CUTS]
+    numbers[slots.UNCUT] = part.largest["uncut"][0]
     numbers[slots.MARGIN_WEIGHT] = np.exp(-numbers[slots.LIFTED]) * part.mean("weight")[0]
     # Rounds of other streams have no number here.
     table.rounds = np.concatenate([table.rounds[:made], np.zeros(int(numbers[slots.CUTS]) - made + 64)])

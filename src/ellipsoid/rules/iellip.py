@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.ellipsoids.protocol import cut
-from ellipsoid.ellipsoids.state import ASKED, COMPLETE, CUTS, LOG_KEPT, LOG_SCALE, MARGIN_WEIGHT
+from ellipsoid.ellipsoids.state import ASKED, COMPLETE, CUTS, LOG_KEPT, LOG_SCALE, MARGIN_WEIGHT, UNCUT
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.protocol import SCORES, step, wants_label
 from ellipsoid.engine.rows import TINY
@@ -100,6 +100,7 @@ def uniform(seed, rounds):
 @cut.register(IELLIPRule)
 def _(rule, margin, quadratic, norm2, state, rounds, errors):
     if quadratic < TINY:
+        state[UNCUT] = 1.0
         return 0.0, 0.0
     shrinkage = 0.0
     if state[COMPLETE] == 0.0:
