@@ -281,6 +281,51 @@ def test_a_member_that_fails_in_the_middle_takes_nobody_with_it():
     assert model.t_ == 1
 
 
+@pytest.mark.parametrize("copied", [True, False])
+def test_a_full_memory_takes_all_members_back_or_stops_the_committee(monkeypatch, copied, tmp_path):
+    X, y = drifting(300)
+    model = Committee([MIRA(), PassiveAggressive(), Perceptron()]).partial_fit(X[:100], y[:100])
+    twin, before = copy.deepcopy(model), known(model)
+    monkeypatch.setattr("ellipsoid.estimators.council.WRITING_SHARE", 1e9 if copied else 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(PassiveAggressive, "_pass", full_memory)
+        with pytest.raises(MemoryError) as caught:
+            model.partial_fit(X[100:], y[100:])
+    if copied:
+        assert "as it was before" in caught.value.__notes__[0]
+        assert known(model) == before
+        model.partial_fit(X[100:], y[100:])
+        assert known(model) == known(twin.partial_fit(X[100:], y[100:]))
+    else:
+        refuses_to_go_on(model, caught.value, X, y, tmp_path)
+
+
+def test_a_full_memory_at_a_single_row_stops_the_committee(monkeypatch, tmp_path):
+    X, y = drifting(300)
+    model = Committee([MIRA(), PassiveAggressive(), Perceptron()]).partial_fit(X, y)
+    with monkeypatch.context() as patch:
+        patch.setattr(PassiveAggressive, "learn_one", full_memory)
+        with pytest.raises(MemoryError) as caught:
+            model.learn_one(X[0], y[0])
+    refuses_to_go_on(model, caught.value, X, y, tmp_path)
+
+
+def full_memory(self, *args, **options):
+    raise MemoryError("full")
+
+
+def refuses_to_go_on(model, error, X, y, tmp_path):
+    assert ["no longer know the same rows" in note for note in error.__notes__] == [True]
+    for call in (
+        lambda: model.partial_fit(X, y), lambda: model.learn_one(X[0], y[0]), lambda: model.predict(X),
+        lambda: model.predict_one(X[0]), lambda: model.save(tmp_path / "model"), lambda: model.learners_,
+        lambda: pickle.loads(pickle.dumps(model)).predict(X),
+    ):  # fmt: skip
+        with pytest.raises(RuntimeError, match="no longer know the same rows"):
+            call()
+    assert model.fit(X, y).predict(X).shape == y.shape
+
+
 def test_an_interrupt_leaves_all_members_at_the_same_row(monkeypatch):
     import os
     import signal

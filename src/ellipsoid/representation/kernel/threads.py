@@ -5,11 +5,11 @@ of the patterns alone, product, kernel and sums, so that threads meet once for a
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import cache
-from threading import local
+from threading import Lock, get_ident, local
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -17,6 +17,10 @@ from threadpoolctl import ThreadpoolController
 # Multiplications below which a second thread is not worth its start.
 WORTHWHILE = 4e6
 _here = local()
+# Threads that hold BLAS to one, each as often as it does so, and what gives BLAS back the number of before.
+_lock = Lock()
+_holders: list[int] = []
+_before: list[Any] = []
 
 
 @cache
@@ -34,10 +38,38 @@ def _become_helper() -> None:
     _here.helps = True
 
 
-def one_thread() -> AbstractContextManager[Any]:
-    """Hold BLAS to one thread: in how many parts it adds up a product changes the last bits of it."""
-    held: AbstractContextManager[Any] = _controller().limit(limits=1)
-    return held
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS to one thread: in how many parts it adds up a product changes the last bits of it.
+
+    BLAS has one number for the whole process: the first thread to come sets it, and the last to leave sets it back.
+    """
+    with _lock:
+        if not _holders:
+            _before.append(_controller().limit(limits=1))
+        _holders.append(get_ident())
+    try:
+        yield
+    finally:
+        with _lock:
+            _holders.remove(get_ident())
+            _give_back()
+
+
+def _give_back() -> None:
+    while _before and not _holders:
+        _before.pop().restore_original_limits()
+
+
+def _after_fork() -> None:
+    """Of those who hold BLAS only the thread that forked, if it is one of them, lives on in the new process."""
+    _holders[:] = [holder for holder in _holders if holder == get_ident()]
+    _give_back()
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork)
 
 
 def threads_for(count: int, effort: float) -> int:
