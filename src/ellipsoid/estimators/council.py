@@ -25,6 +25,7 @@ from ellipsoid.representation.table_protocol import Floats
 
 from .base import OnlineClassifier
 from .inputs import RowSource
+from .interruption import put_note
 from .labels import Codes, Labels
 from .mixture import Mixture
 from .predict_then_learn import Witness
@@ -34,9 +35,9 @@ from .weights import if_any
 BLOCK_ROWS, BLOCK_NUMBERS = 16384, 1 << 21
 # Multiplications that a member could do in the time of a short row.
 ROW_EFFORT = 600.0
-# Multiplications in the time of writing down a member of no size; a byte takes one more. And what part of its block's
-# time all the writing may take.
-WRITING_EFFORT, WRITING_SHARE = 60000.0, 0.04
+# Multiplications in the time of writing down a member of no size, and a byte of one: members of many bytes have
+# matrices, and take longer for a row than was said. And what part of its block's time all the writing may take.
+WRITING_EFFORT, BYTE_EFFORT, WRITING_SHARE = 60000.0, 0.25, 0.04
 BROKEN = (
     "a member of the committee failed where the others did not, and they no longer know the same rows: "
     "load the last model that was saved, or fit again"
@@ -208,7 +209,7 @@ class Council:
         if self.risky:
             kept = copy.deepcopy(now)
             return lambda: kept
-        if self.size + WRITING_EFFORT * len(self.members) > WRITING_SHARE * effort:
+        if BYTE_EFFORT * self.size + WRITING_EFFORT * len(self.members) > WRITING_SHARE * effort:
             return lambda: now
         try:
             written = pickle.dumps(now, pickle.HIGHEST_PROTOCOL)
@@ -224,7 +225,7 @@ class Council:
         rows = self.rounds + self.ahead
         if self.rounds and [member.t_ for member in self._members] != rows.tolist():
             self.broken = True
-            error.add_note(BROKEN)
+            put_note(error, BROKEN)
 
     def _learn_members(self, rows: tuple[Any, ...], ballots: list[Ballot]) -> None:
         """Let all members learn rows, on as many threads as BLAS would use; the first that fails is the one to tell."""
