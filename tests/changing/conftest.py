@@ -35,3 +35,15 @@ HOSTILE = {
 @pytest.fixture(params=HOSTILE)
 def hostile(request):
     return HOSTILE[request.param]()
+
+
+def known(model):
+    """All that a committee has learned, to the last bit."""
+    council = model._core
+    inner = [getattr(member, "learner_", member)._core for member in council.members]
+    return (
+        [array.tobytes() for array in council.mixture.state().values()],
+        council.tally.tobytes(),
+        council.labels.values,
+        [(core.tally.tobytes(), core.table.weights(core.scores, 0).tobytes()) for core in inner],
+    )

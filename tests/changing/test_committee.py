@@ -14,13 +14,11 @@ from threadpoolctl import threadpool_limits
 
 from ellipsoid import (
     AROW,
-    CELLIP,
     MIRA,
     Calibrated,
     Committee,
     DamagedModel,
     EllipsoidalSVC,
-    EmptyVersionSpace,
     PassiveAggressive,
     Perceptron,
     Scaled,
@@ -30,21 +28,9 @@ from ellipsoid import (
 )
 from ellipsoid.estimators import container
 
-from .conftest import drifting
+from .conftest import drifting, known
 
 SMALL = [PassiveAggressive(C=0.01), PassiveAggressive(C=1.0), MIRA()]
-
-
-def known(model):
-    """All that a committee has learned, to the last bit."""
-    council = model._core
-    inner = [getattr(member, "learner_", member)._core for member in council.members]
-    return (
-        [array.tobytes() for array in council.mixture.state().values()],
-        council.tally.tobytes(),
-        council.labels.values,
-        [(core.tally.tobytes(), core.table.weights(core.scores, 0).tobytes()) for core in inner],
-    )
 
 
 # -- what is promised --------------------------------------------------------------------------------------------
@@ -162,25 +148,6 @@ def test_threads_do_not_matter(monkeypatch, classes, scaled):
     assert found[0] == found[1]
 
 
-def test_of_several_members_that_fail_the_first_is_told(monkeypatch):
-    X, y = drifting(300)
-    model = Committee([PassiveAggressive(C=C) for C in (0.1, 0.2, 0.3, 0.4)])
-    monkeypatch.setattr("ellipsoid.estimators.council.ROW_EFFORT", 1e9)
-    whole = PassiveAggressive._pass
-
-    def fails(self, *args, **options):
-        if self.C == 0.2:
-            time.sleep(0.05)
-        if self.C in (0.2, 0.3):
-            raise MemoryError(f"C = {self.C}")
-        return whole(self, *args, **options)
-
-    monkeypatch.setattr(PassiveAggressive, "_pass", fails)
-    with threadpool_limits(2, user_api="blas"), pytest.raises(MemoryError, match=r"C = 0\.2"):
-        model.partial_fit(X, y)
-    assert not model.__sklearn_is_fitted__()
-
-
 def test_dense_sparse_and_named_rows_learn_the_same():
     X, y = drifting(60)
     dense, sparse = Committee(SMALL).partial_fit(X, y), Committee(SMALL).partial_fit(sp.csr_matrix(X), y)
@@ -268,17 +235,6 @@ def test_forged_files_are_refused(tmp_path):
         container.write(tmp_path / "forged", header, content.arrays)
         with pytest.raises(DamagedModel):
             load(tmp_path / "forged")
-
-
-def test_a_member_that_fails_in_the_middle_takes_nobody_with_it():
-    X, y = np.array([[1.0, 0.0]] * 8), np.array([0, 1, 0, 1, 0, 1, 0, 1])
-    model = Committee([MIRA(), CELLIP(margin=0.1, on_infeasible="raise", trigger="always", cut="minvol")])
-    model.partial_fit(X[:1], y[:1], classes=[0, 1])
-    before = known(model)
-    with pytest.raises(EmptyVersionSpace):
-        model.partial_fit(X[1:], y[1:])
-    assert known(model) == before
-    assert model.t_ == 1
 
 
 def test_an_interrupt_leaves_all_members_at_the_same_row(monkeypatch):

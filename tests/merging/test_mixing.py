@@ -2,11 +2,13 @@
 
 from copy import deepcopy
 from math import inf
+from threading import Thread
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from ellipsoid import (
     ALMA,
@@ -178,3 +180,19 @@ def test_a_file_of_a_mixture_is_the_mixture(learner, tmp_path):
         each.partial_fit(X, y)
     assert np.array_equal(read.decision_function(X), model.decision_function(X))
     assert read.certificates() == model.certificates()
+
+
+def test_threads_that_merge_leave_blas_as_it_was():
+    models = [MIRA().partial_fit(np.eye(3) * sign, [0, 1, 2]) for sign in (1.0, 2.0)]
+
+    def often():
+        for _ in range(30):
+            merge(models)
+
+    with threadpool_limits(2, user_api="blas"):
+        workers = [Thread(target=often) for _ in range(3)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        assert {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"} == {2}

@@ -1,12 +1,14 @@
 """Work in parts: every part is done once, whatever BLAS is held to meanwhile."""
 
+import os
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from ellipsoid.representation.kernel.threads import WORTHWHILE, in_parts, threads_for, together
+from ellipsoid.representation.kernel.threads import WORTHWHILE, in_parts, one_thread, threads_for, together
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])
@@ -52,3 +54,56 @@ def test_who_helps_asks_for_no_further_help():
     with threadpool_limits(2, user_api="blas"):
         together(job, 2, 2.0 * WORTHWHILE)
     assert sorted(allowed) == [1, 2]
+
+
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+def test_the_last_to_leave_gives_blas_its_threads_back():
+    came, go = threading.Barrier(2), threading.Event()
+
+    def hold():
+        with one_thread():
+            came.wait(60)
+            go.wait(60)
+
+    with threadpool_limits(2, user_api="blas"):
+        other = threading.Thread(target=hold)
+        with one_thread():
+            other.start()
+            came.wait(60)
+            with one_thread():
+                pass
+        assert blas_threads() == {1}
+        go.set()
+        other.join()
+        assert blas_threads() == {2}
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.parametrize(("own", "wanted"), [(False, {2}), (True, {1})])
+def test_a_forked_process_is_held_by_who_forked_alone(own, wanted):
+    came, go = threading.Barrier(2), threading.Event()
+
+    def hold():
+        with one_thread():
+            came.wait(60)
+            go.wait(60)
+
+    with threadpool_limits(2, user_api="blas"):
+        other = threading.Thread(target=hold)
+        other.start()
+        came.wait(60)
+        with one_thread() if own else nullcontext():
+            child = os.fork()
+            if not child:
+                right = blas_threads() == wanted
+                with one_thread():
+                    right &= blas_threads() == {1}
+                os._exit(0 if right and blas_threads() == wanted else 1)
+        go.set()
+        other.join()
+        assert os.waitpid(child, 0)[1] == 0
+        assert blas_threads() == {2}

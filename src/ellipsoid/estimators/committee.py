@@ -188,7 +188,8 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             for part in council.blocks(X, len(y)):
                 without_interrupts(lambda part=part: learn(part))  # type: ignore[misc]
         except BaseException as error:
-            add_progress_note(error, council.rounds - before, len(y), council.rounds)
+            if not council.broken:
+                add_progress_note(error, council.rounds - before, len(y), council.rounds)
             raise
         return told
 
@@ -219,9 +220,13 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         codes = np.array([code])
 
         def learn() -> None:
-            for member in council.members:
-                member.learn_one(x, y)
-            council.mixture.learn(said, codes, len(index), NO_WEIGHTS, council.tally)
+            try:
+                for member in council.members:
+                    member.learn_one(x, y)
+                council.mixture.learn(said, codes, len(index), NO_WEIGHTS, council.tally)
+            except BaseException as error:
+                council.stop_if_out_of_step(error)
+                raise
             self._keep(council)
 
         without_interrupts(learn)
@@ -331,11 +336,8 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ``comparator`` is the number of switches, 0 (the best member) to 60; None is that of the least bound.
         """
         council = self._learned()
-        mixture, losses, bounds = (
-            council.mixture,
-            council.mixture.switching_losses(),
-            council.mixture.switching_bounds(),
-        )
+        mixture = council.mixture
+        losses, bounds = mixture.switching_losses(), mixture.switching_bounds()
         if comparator is None:
             switches = int(bounds.argmin())
         elif isinstance(comparator, int | np.integer) and 0 <= comparator <= SWITCHES:

@@ -4,12 +4,15 @@ Every member sees the rows in one pass of its own, and notes what it would have 
 goes over these notes and moves the weights. That is done for a block of rows at a time. Within a block an interrupt
 waits, so that afterwards all members know the same rows; members that may fail in the middle of one, because of a
 kernel or a version space that is to raise, make all be copied before it. The others learn a block side by side, each in
-one thread: no bit depends on how many there are.
+one thread: no bit depends on how many there are. They too can fail, where memory is full: all are written down before a
+block that takes much longer than that, and a committee whose members were left at different rows goes no further.
 """
 
 import copy
-from collections.abc import Iterator
+import pickle
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -22,6 +25,7 @@ from ellipsoid.representation.table_protocol import Floats
 
 from .base import OnlineClassifier
 from .inputs import RowSource
+from .interruption import put_note
 from .labels import Codes, Labels
 from .mixture import Mixture
 from .predict_then_learn import Witness
@@ -31,6 +35,13 @@ from .weights import if_any
 BLOCK_ROWS, BLOCK_NUMBERS = 16384, 1 << 21
 # Multiplications that a member could do in the time of a short row.
 ROW_EFFORT = 600.0
+# Multiplications in the time of writing down a member of no size, and a byte of one: members of many bytes have
+# matrices, and take longer for a row than was said. And what part of its block's time all the writing may take.
+WRITING_EFFORT, BYTE_EFFORT, WRITING_SHARE = 60000.0, 0.25, 0.04
+BROKEN = (
+    "a member of the committee failed where the others did not, and they no longer know the same rows: "
+    "load the last model that was saved, or fit again"
+)
 
 
 class Ballot:
@@ -98,13 +109,22 @@ class Council:
     fast = named = None
 
     def __init__(self, members: list[Any], mixture: Mixture, votes: bool) -> None:
-        self.members, self.mixture, self.votes = members, mixture, votes
+        self._members, self.mixture, self.votes = members, mixture, votes
+        # Are members at different rows? And bytes of all of them, when they were last written down.
+        self.broken, self.size = False, 0.0
         self.tally = np.zeros(tallies.SIZE)
         # Rows that a member has learned beyond those of the committee: in the passes of ``fit``.
         self.ahead = np.zeros(len(members), dtype=np.int64)
         self.started: dict[str, Any] = {}
         self.plain = all(isinstance(member, OnlineClassifier) for member in members)
         self.risky = any(map(_may_fail, members))
+
+    @property
+    def members(self) -> list[Any]:
+        """Those that learn; nobody gets at them once they have fallen out of step."""
+        if self.broken:
+            raise RuntimeError(BROKEN)
+        return self._members
 
     def named_row(self) -> None:
         """There is no prepared call for single examples."""
@@ -166,20 +186,51 @@ class Council:
         announced = [] if classes is None or self.first is not None else np.asarray(classes).tolist()
         before = Labels([*self.labels.values, *announced])
         codes, fresh = before.encode(y)
-        kept = copy.deepcopy(self.members) if self.risky else []
+        bring_back = self._mark(self._effort(X, len(y)))
         ballots = [Ballot(self.votes) for _ in self.members]
         try:
             self._learn_members((shown, X, y, classes, names, weight), ballots)
-        except BaseException:
+            return self._weigh(ballots, codes, fresh, before, weight, witness)
+        except BaseException as error:
             # Those before the one that failed have learned the block, which nobody shall have.
-            self.members = kept or self.members
+            try:
+                self._members, self.mixture, self.tally = bring_back()
+            finally:
+                self.stop_if_out_of_step(error)
             raise
-        return self._weigh(ballots, codes, fresh, before, weight, witness)
+
+    def _effort(self, X: Any, n: int) -> float:
+        """Multiplications that all members could do in the time that n rows take them."""
+        return n * len(self.members) * (ROW_EFFORT + _values_in_row(X, n))
+
+    def _mark(self, effort: float) -> Callable[[], tuple[list[Any], Mixture, Floats]]:
+        """What brings back members, weights and counts; as they then are, where a copy is too dear for such a block."""
+        now = self.members, self.mixture, self.tally
+        if self.risky:
+            kept = copy.deepcopy(now)
+            return lambda: kept
+        if BYTE_EFFORT * self.size + WRITING_EFFORT * len(self.members) > WRITING_SHARE * effort:
+            return lambda: now
+        try:
+            written = pickle.dumps(now, pickle.HIGHEST_PROTOCOL)
+        except Exception:
+            # A user's own class may refuse.
+            self.size = inf
+            return lambda: now
+        self.size = len(written)
+        return lambda: pickle.loads(written)
+
+    def stop_if_out_of_step(self, error: BaseException) -> None:
+        """After a failure: each member is that of whole rows; if these are not the same for all, refuse to go on."""
+        rows = self.rounds + self.ahead
+        if self.rounds and [member.t_ for member in self._members] != rows.tolist():
+            self.broken = True
+            put_note(error, BROKEN)
 
     def _learn_members(self, rows: tuple[Any, ...], ballots: list[Ballot]) -> None:
         """Let all members learn rows, on as many threads as BLAS would use; the first that fails is the one to tell."""
         waiting, failed, count = iter(range(len(ballots))), {}, 1 if self.risky else len(ballots)
-        effort = len(rows[2]) * len(ballots) * (ROW_EFFORT + _values_in_row(rows[1], len(rows[2])))
+        effort = self._effort(rows[1], len(rows[2]))
         several = threads_for(count, effort) > 1
 
         def work() -> None:

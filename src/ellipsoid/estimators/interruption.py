@@ -67,4 +67,13 @@ def add_progress_note(error: BaseException, learned: int, rows: int, total: int)
     if isinstance(error, BadKernel):
         error.args = (f"{error}; {told}",)
     else:
-        error.add_note(told)
+        put_note(error, told)
+
+
+def put_note(error: BaseException, told: str) -> None:
+    """Let an exception say how things stand, in place of what was true of a learner inside this one."""
+    notes, inner = getattr(error, "__notes__", []), vars(error).get("_standing")
+    if inner in notes:
+        notes.remove(inner)
+    error.add_note(told)
+    vars(error)["_standing"] = told

@@ -5,11 +5,11 @@ of the patterns alone, product, kernel and sums, so that threads meet once for a
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from functools import cache
-from threading import local
+from threading import Lock, get_ident, local
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -17,6 +17,10 @@ from threadpoolctl import ThreadpoolController
 # Multiplications below which a second thread is not worth its start.
 WORTHWHILE = 4e6
 _here = local()
+# Threads that hold BLAS to one, each as often as it does so, and the libraries with their numbers of before.
+_lock = Lock()
+_holders: list[int] = []
+_before: list[tuple[Any, int]] = []
 
 
 @cache
@@ -34,10 +38,61 @@ def _become_helper() -> None:
     _here.helps = True
 
 
-def one_thread() -> AbstractContextManager[Any]:
-    """Hold BLAS to one thread: in how many parts it adds up a product changes the last bits of it."""
-    held: AbstractContextManager[Any] = _controller().limit(limits=1)
-    return held
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold BLAS to one thread: in how many parts it adds up a product changes the last bits of it.
+
+    Most have one number for the whole process: the first thread to come sets it, and the last to leave sets it back.
+    Those on OpenMP have one for every thread, which looks after its own.
+    """
+    own = _held(per_thread=True)
+    with _lock:
+        if not _holders:
+            _before.extend(_held(per_thread=False))
+        _holders.append(get_ident())
+    try:
+        yield
+    finally:
+        _set_back(own)
+        with _lock:
+            _holders.remove(get_ident())
+            if not _holders:
+                _set_back(_before)
+
+
+def _held(per_thread: bool) -> list[tuple[Any, int]]:
+    """Hold the libraries of a kind to one thread; returns them and their numbers of before."""
+    libraries = _controller().lib_controllers
+    chosen = [each for each in libraries if (getattr(each, "threading_layer", "") == "openmp") == per_thread]
+    found = [(library, library.num_threads) for library in chosen]
+    for library in chosen:
+        _set_threads(library, 1)
+    return found
+
+
+def _set_back(numbers: list[tuple[Any, int]]) -> None:
+    while numbers:
+        _set_threads(*numbers.pop())
+
+
+def _set_threads(library: Any, threads: int) -> None:
+    """Set the number, whichever thread did so before: threadpoolctl 3.8 lets others do nothing, and does not say so."""
+    take_over = getattr(library, "clear_controlling_thread", lambda force: None)
+    take_over(force=True)
+    library.set_num_threads(threads)
+    take_over(force=True)
+
+
+def _after_fork() -> None:
+    """Of those who hold BLAS only the thread that forked, if it is one of them, lives on in the new process."""
+    _holders[:] = [holder for holder in _holders if holder == get_ident()]
+    if not _holders:
+        _set_back(_before)
+    _lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_after_fork)
 
 
 def threads_for(count: int, effort: float) -> int:
