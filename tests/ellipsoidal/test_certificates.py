@@ -236,7 +236,7 @@ def test_certificates_before_anything_happened(dense):
     assert named(quiet, "mistakes").bound == 0.0
 
 
-@pytest.mark.parametrize("b, c", [(0.5, 0.99), (0.9, 0.9), (0.9, 0.99)])
+@pytest.mark.parametrize(("b", "c"), [(0.5, 0.99), (0.9, 0.9), (0.9, 0.99)])
 @pytest.mark.parametrize("noise", [1e-3, 1e-5])
 def test_a_margin_that_every_row_has_is_not_denied_where_the_shape_is_steep(b, c, noise):
     # So wide that the shape is kept by its examples, whose rounding a steep shape makes larger.
