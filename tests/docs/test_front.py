@@ -36,7 +36,7 @@ def test_speeds_told_in_words_are_those_of_the_results():
     results = speed.ROOT / "benchmarks" / "results"
     river = speed.case(results, "single", "learn-one")
     ratio = speed.peer(river, "river PAClassifier")["ratio"]
-    assert 9.0 < ratio < 11.0  # "a tenth of the time of river"
+    assert 7.5 < ratio < 10.5  # "an eighth to a tenth of the time of river"
     page = (ROOT / "docs" / "from-vowpal-wabbit.md").read_text("utf-8")
     for name in ("mnist-whole", "letter", "covtype"):
         case = speed.case(results, "streams", f"learn-{name}")

@@ -87,6 +87,7 @@ class Family:
             found.setdefault("drift", 0.0)
         if self.learner in (
             "Perceptron", "PassiveAggressive", "MIRA", "ROMMA", "ALMA", "OnlineSVM", "PassiveAggressiveRegressor",
+            "IELLIP", "AROW", "SecondOrderPerceptron",
         ):  # fmt: skip
             found |= {"device": "cpu", "precision": "double"}
         return found
