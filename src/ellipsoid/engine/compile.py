@@ -52,10 +52,15 @@ def entry(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
     return found
 
 
-def entry_of_block(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
-    """The same for a call over many rows that returns an integer; ``without_lock`` other threads run meanwhile."""
-    if config.DISABLE_JIT or not getattr(_here, "unlocked", False):
-        return entry(function, *args)
+def gives_lock() -> bool:
+    """Is this within ``without_lock``?"""
+    return getattr(_here, "unlocked", False)
+
+
+def unlocked_entry(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
+    """The same for a call over many rows that returns an integer, during which other threads run."""
+    if config.DISABLE_JIT:
+        return function
     key = (function, *map(_likeness, args))
     found = _unlocked_entries.get(key)
     if found is None:

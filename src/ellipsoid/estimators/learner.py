@@ -16,7 +16,7 @@ from ellipsoid.certificates.drift import UNKNOWN_WAY
 from ellipsoid.certificates.mixed import Mixed
 from ellipsoid.engine import CSR, NO_WEIGHTS, Binary, Dense, Multiclass, MultiLabel, OneVsRest, entry, learn, scores_of
 from ellipsoid.engine import tally as tallies
-from ellipsoid.engine.compile import entry_of_block
+from ellipsoid.engine.compile import gives_lock, unlocked_entry
 from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, ORDERED, PAIRED, PLAIN, WATCHED
 from ellipsoid.representation.table_protocol import Table
@@ -287,7 +287,7 @@ class Learner:
             while start < stop:
                 used = self.rule if rule is None else rule
                 args = (used, task, self.table.rep, rows, self.tally, self.work, start, stop, self.row_weights)
-                reached = entry_of_block(self.loop, *args)(*args)
+                reached = (unlocked_entry if gives_lock() else entry)(self.loop, *args)(*args)
                 if reached < 0:
                     raise ValueError(flaw_message(0, -1 - reached))
                 self.table.settle()
