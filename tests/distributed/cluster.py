@@ -15,7 +15,7 @@ def local_client(workers, **options):
     from distributed import Client, LocalCluster
 
     settings = {"distributed.admin.log-length": 0, "distributed.scheduler.allowed-failures": 10}
-    kind = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": 0, **options}
+    kind = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "memory_limit": 0, **options}
     with (
         config.set(settings),
         LocalCluster(n_workers=workers, silence_logs=50, **kind) as cluster,

@@ -1,9 +1,11 @@
 """Rounds over shards in this process: what they make, and what they refuse."""
 
+import os
 from copy import deepcopy
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from scipy.sparse import csr_matrix
 from sklearn.datasets import dump_svmlight_file
 
@@ -25,6 +27,8 @@ from ellipsoid import (
     load,
     merge,
 )
+from ellipsoid.distributed.engine import LostWorkers
+from ellipsoid.distributed.engine_loky import Loky
 from ellipsoid.distributed.fitting import ShardedRun
 from ellipsoid.distributed.progress import RunProgress
 
@@ -271,3 +275,12 @@ def test_a_bad_line_ends_the_run_and_names_its_shard(tmp_path):
     with pytest.raises(ValueError, match="line 31") as told:
         distributed.fit(MIRA(), str(tmp_path / "bad.csv"), client="here", shards=3, block_bytes=40, classes=[0, 1])
     assert any("in shard" in note for note in told.value.__notes__)
+
+
+def test_joblib_goes_on_working_beside_the_processes():
+    engine = Loky(2)
+    assert engine.result(engine.submit(pow, 2, 10, key="power")) == 1024
+    assert Parallel(2)(delayed(pow)(3, k) for k in range(3)) == [1, 3, 9]
+    with pytest.raises(LostWorkers):
+        engine.result(engine.submit(os._exit, 1, key="death"))
+    assert engine.result(engine.submit(pow, 2, 3, key="others")) == 8

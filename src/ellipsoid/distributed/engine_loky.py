@@ -5,10 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from .engine import LostWorkers
 from .parcel import Parcel, is_large, with_parcels, wrap
+
+# Processes by who started them and how many there are: the next engine goes on with those of the last.
+_pools: dict[tuple[int, int], Any] = {}
 
 
 class Joined(NamedTuple):
@@ -30,18 +34,26 @@ class Loky:
             raise ValueError(f"there must be a worker at least, got {workers}")
         self._parcels: list[Parcel] = []
 
-    def _executor(self) -> Any:
-        from joblib.externals.loky import get_reusable_executor
+    def _start(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Hand a task to the processes that there are, or to new ones where some of those have died.
 
-        # Workers that died are replaced: a broken executor is not used again.
-        return get_reusable_executor(max_workers=self.workers, timeout=600, env={"OMP_NUM_THREADS": "1"})
+        They are not the ones that ``joblib.Parallel`` keeps for itself, which expects to have started them.
+        """
+        from joblib.externals.loky import ProcessPoolExecutor
+
+        key = (os.getpid(), self.workers)
+        if key in _pools:
+            with suppress(RuntimeError):  # broken, or shut down
+                return _pools[key].submit(function, *args)
+        _pools[key] = ProcessPoolExecutor(self.workers, timeout=600, env={"OMP_NUM_THREADS": "1"})
+        return _pools[key].submit(function, *args)
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str, turn: int | None = None) -> Any:
         """Hand a task to a process, unless it waits for others."""
         if any(self._stands_for(arg) for arg in args):
             return Joined(function, args)
         function, args = with_parcels(function, args)
-        return self._executor().submit(function, *args)
+        return self._start(function, *args)
 
     def send(self, value: Any, key: str) -> Any:
         """It travels with every task, a large one as a file."""
@@ -88,7 +100,7 @@ class Loky:
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
         """All processes are like one another."""
         function, args = with_parcels(function, args)
-        return {"a process of this machine": self._executor().submit(function, *args).result()}
+        return {"a process of this machine": self._start(function, *args).result()}
 
     def close(self) -> None:
         """The processes end by themselves when nothing comes any more."""
