@@ -34,18 +34,21 @@ def test_a_look_at_the_head_tells_what_the_reader_will_give(name, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["numbers.csv", "more.svm"])
-def test_all_that_a_first_run_needs_is_compiled_by_the_programs_that_run_ahead(name, tmp_path):
-    (tmp_path / name).write_text(TEXTS[name])
+@pytest.mark.parametrize("learner", ["MIRA", "CELLIP", "Winnow", "PassiveAggressiveRegressor"])
+def test_all_that_a_first_run_needs_is_compiled_by_the_programs_that_run_ahead(learner, name, tmp_path):
+    numbers = TEXTS[name].replace("x\n", "1\n").replace("y\n", "2\n").replace("z\n", "3\n")
+    (tmp_path / name).write_text(numbers)
+    labels = ["--classes", "1,2,3"] if learner in ("CELLIP", "Winnow") else []
     # Whatever they left out would be requested from a server, which is made to fail here.
     code = """
 import sys
 from ellipsoid.cli import main
 from ellipsoid.engine.native import compile_server
-def refuse(*_): sys.exit("asked for more")
+def refuse(_, function, kinds, *__): sys.exit(f"asked for {function.__name__}{kinds}")
 compile_server.CompileServer.request = refuse
 main()
 """
     subprocess.run(
-        [sys.executable, "-c", code, "learn", name, "--model", "MIRA"],
+        [sys.executable, "-c", code, "learn", name, "--model", learner, *labels],
         cwd=tmp_path, env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}, check=True,
     )  # fmt: skip

@@ -3,8 +3,11 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ellipsoid import AROW, MIRA, PassiveAggressive, Perceptron, Scaled, UnitNorm
+from ellipsoid.estimators.one_row import sort_by_column
 
 pytestmark = pytest.mark.few_learners
 
@@ -109,3 +112,27 @@ def test_what_follows_a_file_is_the_same(tmp_path):
         again.learn_one(x, y)
     np.testing.assert_array_equal(whole.coef_, again.coef_)
     np.testing.assert_array_equal(whole.scaler_.var_, again.scaler_.var_)
+
+
+def test_an_example_that_was_changed_after_its_prediction_is_learned_as_it_is():
+    _, examples = stream("varied", 2)
+    model, other = PassiveAggressive(), PassiveAggressive()
+    number = np.array(0.25)
+    for t, (x, y) in enumerate(examples):
+        shown, x["name 5"] = x | {"name 5": number} if t % 2 else dict(x), 7.0
+        number[...] = 0.25
+        if t:
+            model.predict_one(shown)
+        number[...] = 7.0
+        shown["name 5"] = number if t % 2 else 7.0
+        model.learn_one(shown, y)
+        other.learn_one(x, y)
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+    assert (model.mistakes_, model.updates_) == (other.mistakes_, other.updates_)
+
+
+@given(st.lists(st.integers(0, 1 << 30), max_size=300, unique=True))
+def test_columns_are_put_in_order_with_their_values(columns):
+    places, values = np.array(columns, dtype=np.int32), np.array(columns, dtype=np.float64)
+    sort_by_column(places, values, len(columns))
+    assert places.tolist() == values.tolist() == sorted(columns)

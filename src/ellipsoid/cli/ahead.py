@@ -19,8 +19,11 @@ compile_server.open = False  # this process compiles by itself
 """
 
 
-def compile_ahead(model: Any, path: str, options: dict[str, Any]) -> None:
-    """Let the compile server run ahead, should anything have to be compiled for a learner and a file of text."""
+def compile_ahead(model: Any, path: str, options: dict[str, Any], classes: int) -> None:
+    """Let the compile server run ahead, should anything have to be compiled for a learner and a file of text.
+
+    ``classes`` is the number of labels that have been told, 0 where the rows will tell them.
+    """
     if (os.cpu_count() or 1) < 2 or not os.path.isfile(path):
         return
     from ellipsoid.engine.native.compile_server import compile_server
@@ -33,9 +36,10 @@ def compile_ahead(model: Any, path: str, options: dict[str, Any]) -> None:
     told = {key: value for key, value in options.items() if value is not None and _plain(value)}
     path = os.path.abspath(path)
     compile_server.ahead_of = "ellipsoid.streams."
+    job = f"{type(learner).__name__!r}, {parameters!r}, {path!r}, {told!r}, {classes}"
     compile_server.ahead = (
-        f"{BEGIN}ahead.compile_reader({path!r}, {told!r})",
-        f"{BEGIN}ahead.compile_loop({type(learner).__name__!r}, {parameters!r}, {path!r}, {told!r})",
+        f"{BEGIN}ahead.compile_reader({path!r}, {told!r})\nahead.compile_second_form({job})",
+        f"{BEGIN}ahead.compile_loop({job})",
     )
 
 
@@ -51,21 +55,35 @@ def compile_reader(path: str, options: dict[str, Any]) -> None:
     next(iter(open_stream(path, **options)))
 
 
-def compile_loop(name: str, parameters: dict[str, Any], path: str, options: dict[str, Any]) -> None:
-    """Compile a learner's loop for rows such as the first lines of the file seem to hold."""
+def compile_loop(name: str, parameters: dict[str, Any], path: str, options: dict[str, Any], known: int) -> None:
+    """Compile a learner's loop for rows such as the first lines of the file seem to hold, and for known labels."""
     import numpy as np
     import scipy.sparse as sp
 
     from ellipsoid.estimators import learner_named
-    from ellipsoid.evaluate.prequential import Recorder
+    from ellipsoid.evaluate.prequential import recorder_for
 
-    with open(path, "rb") as file:
-        sparse, width, classes = shape_of(file.read(HEAD_BYTES).decode("utf-8", "replace"), **options)
+    sparse, width, classes = _shape_of_file(path, options)
     X = np.random.default_rng(0).normal(size=(24, min(width, 4096)))
     model = learner_named(name)(**parameters)
     if sparse:
         model.set_params(grow_features=True)
-    Recorder(model, None, 1000, None).feed(sp.csr_matrix(X) if sparse else X, np.arange(24) % classes)
+    recorder = recorder_for(model, None, 1000, range(known) if known else None)
+    recorder.feed(sp.csr_matrix(X) if sparse else X, np.arange(24) % (known or classes))
+
+
+def compile_second_form(name: str, parameters: dict[str, Any], path: str, options: dict[str, Any], known: int) -> None:
+    """Compile the loop of an ellipsoid that has become a full matrix, as CELLIP's does after some updates."""
+    from ellipsoid.ellipsoids.table import LARGEST_FULL
+
+    _, width, classes = _shape_of_file(path, options)
+    if name == "CELLIP" and parameters["shape"] == "auto" and (width + 1) * (known or classes) <= LARGEST_FULL:
+        compile_loop(name, {**parameters, "shape": "dense"}, path, options, known)
+
+
+def _shape_of_file(path: str, options: dict[str, Any]) -> tuple[bool, int, int]:
+    with open(path, "rb") as file:
+        return shape_of(file.read(HEAD_BYTES).decode("utf-8", "replace"), **options)
 
 
 def shape_of(head: str, format: str | None = None, label: str | None = None, **_: object) -> tuple[bool, int, int]:

@@ -74,7 +74,8 @@ def command(**options: Any) -> None:
     place(model, options["device"])
     _check_task(model, options["task"])
     run = _Run(model, options, _position(options, record), every)
-    compile_ahead(model, options["data"][0], run.inputs.options)
+    told = options["classes"].split(",") if options["classes"] else []
+    compile_ahead(model, options["data"][0], run.inputs.options, len(told))
     run.learn()
     run.save(final=True)
     if options["plot"] and run.results and hasattr(run.results[0], "errors"):

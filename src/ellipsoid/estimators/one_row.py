@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, decide, entry
+from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, compiled, decide, entry
 from ellipsoid.engine.tasks import PLAIN
 
 from .examples import Encoded, encoded
 
 # Sets of names whose columns are kept in mind; beyond that the next examples begin a new collection.
 MOST_LAYOUTS = 256
+# Kinds of values that nobody can change in place: where all are such, equal examples are the same row.
+UNCHANGING = frozenset({float, int, bool, str, type(None), np.float64, np.float32, np.int64})
 
 
 class NoOneRow:
@@ -67,18 +69,21 @@ class OneNamedRow(_Prepared):
     """Single examples given as dicts, of names that are all known.
 
     Many streams of dicts have few sets of names: what is to be done with the values of a set is worked out when it
-    comes for the second time. Where sets hardly ever come again, as with the words of a text, none is looked for.
+    comes for the second time. Where sets hardly ever come again, as with the words of a text, none is looked for. An
+    example that is learned right after its prediction lies in the buffer already.
     """
 
     def __init__(self, learner: Any) -> None:
         self.columns: dict[Any, int] = learner.features
         self.layouts: dict[tuple[Any, ...], _Layout | None] = {}
         self.present: _Layout | None = None
+        self.lies_here: dict[Any, Any] | None = None
         self.hits = 0
         room = len(self.columns)
         self.data, self.indices = np.zeros(room), np.zeros(room, dtype=np.int32)
         self.ends = np.zeros(2, dtype=np.int32)
         self.places: Any = memoryview(self.data), memoryview(self.indices)  # type: ignore[arg-type]
+        self.sort = entry(sort_by_column, self.indices, self.data, 0)
         # 1.0 would be found where 1 is a name, and is none.
         self.whole_numbers = any(isinstance(name, int) for name in self.columns)
         super().__init__(learner, CSR(self.data, self.indices, self.ends, learner.constant, learner.width))
@@ -88,19 +93,22 @@ class OneNamedRow(_Prepared):
         if self.whole_numbers and not {*map(type, example)} <= {str, int}:
             return False
         try:
+            if self.lies_here == example and UNCHANGING.issuperset(map(type, example.values())):
+                return True
+            self.lies_here = None
             if self.hits < 0:
-                return self._fill_by_columns(example)
+                return self._fill_by_columns(example, example)
             names = tuple(example)
             layout = self.layouts.get(names)
             if layout is None:
-                return self._fill_by_columns(example) and self._note(names)
+                return self._fill_by_columns(example, example) and self._note(names)
             if layout is not self.present:
                 self.indices[: len(names)] = layout.columns
                 self.ends[1] = len(names)
                 self.present = layout
                 self.hits += 1
             layout.write(self.data, 0, *layout.values(example))
-        except (KeyError, TypeError, OverflowError, error):
+        except (KeyError, TypeError, ValueError, OverflowError, error):
             return self._fill_words(example)
         return True
 
@@ -108,19 +116,19 @@ class OneNamedRow(_Prepared):
         """Put an example with words, or with values that are missing, into the buffer."""
         try:
             numbers = encoded(example)
-            return type(numbers) is Encoded and self._fill_by_columns(numbers)
+            return type(numbers) is Encoded and self._fill_by_columns(numbers, example)
         except (KeyError, TypeError, OverflowError, error):
             return False
 
-    def _fill_by_columns(self, example: dict[Any, Any]) -> bool:
-        count = len(example)
-        values = dict(zip(map(self.columns.__getitem__, example), example.values(), strict=False))
-        columns = sorted(values)
+    def _fill_by_columns(self, numbers: dict[Any, Any], example: dict[Any, Any]) -> bool:
+        count = len(numbers)
         self.present = None
         write_values, write_columns = _writers(count)
-        write_values(self.places[0], 0, *map(values.__getitem__, columns))
-        write_columns(self.places[1], 0, *columns)
+        write_columns(self.places[1], 0, *map(self.columns.__getitem__, numbers))
+        write_values(self.places[0], 0, *numbers.values())
+        self.sort(self.indices, self.data, count)
         self.ends[1] = count
+        self.lies_here = example.copy()
         return count > 0
 
     def _note(self, names: tuple[Any, ...]) -> bool:
@@ -135,6 +143,20 @@ class OneNamedRow(_Prepared):
             self.layouts.clear()
         self.layouts[names] = layout
         return True
+
+
+@compiled
+def sort_by_column(columns: Any, values: Any, count: int) -> None:
+    """Order the first ``count`` columns, and their values with them: Shell's sort, which no order makes slow."""
+    gap = count
+    while gap > 1:
+        gap = (4 * gap + 2) // 9 if gap > 3 else 1
+        for i in range(gap, count):
+            column, value, k = columns[i], values[i], i
+            while k >= gap and columns[k - gap] > column:
+                columns[k], values[k] = columns[k - gap], values[k - gap]
+                k -= gap
+            columns[k], values[k] = column, value
 
 
 @lru_cache(maxsize=1024)
