@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from ellipsoid import AROW, EllipsoidClassifier, PassiveAggressive
-from ellipsoid.streams.opening import open_stream
 
 from . import peers
 from .data import Data, load
 from .harness import Case, Contender, Effort, Target, attempt
-from .streams import texts, vowpal_wabbit
+from .streams import text_to_model, texts, vowpal_wabbit
 
 # Name of the set, how its values are written, and how many times passive-aggressive learning one speed may take.
 SETS = (("letter", "%d", 6), ("mnist-whole", "%d", 3), ("news20", "%d", 3), ("covtype", "%.6g", 6))
@@ -104,29 +103,12 @@ def full(rows: int, target: Target | None) -> Case:
 def text(name: str, form: str, rows: int | None, folder: Path, target: Target | None) -> Case:
     """One pass from a file to a model on disk."""
     data, path, vw = texts(name, form, rows, folder)
-    codes = np.searchsorted(data.classes, data.y_test)
-
-    def learn(model: Any) -> Any:
-        for X, y, _ in open_stream(path):
-            model.partial_fit(X, y)
-        model.save(folder / "model")
-        return model
-
-    def error(model: Any) -> float:
-        return float(np.mean(model.predict(data.X_test[:, : model.n_features_in_]) != codes))
-
     return Case(
         f"text-{name}", f"one pass, svmlight text of {path.stat().st_size / 1e6:.0f} MB: {data.describe()}",
         data.X.shape[0],
-        Contender(
-            "EllipsoidClassifier", lambda: EllipsoidClassifier(grow_features=True), learn,
-            "open_stream, partial_fit, save", error,
-        ),
+        text_to_model("EllipsoidClassifier", lambda: EllipsoidClassifier(grow_features=True), data, path, folder),
         [
             vowpal_wabbit(data, form, vw, folder, target),
-            Contender(
-                "one speed", lambda: EllipsoidClassifier(speeds=1, grow_features=True), learn,
-                "open_stream, partial_fit, save", error,
-            ),
+            text_to_model("one speed", lambda: EllipsoidClassifier(speeds=1, grow_features=True), data, path, folder),
         ],
     )  # fmt: skip

@@ -10,7 +10,7 @@ commands take, with them.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,18 +95,7 @@ def parse(name: str, form: str, rows: int | None, folder: Path) -> Case:
 def learn(name: str, form: str, rows: int | None, folder: Path) -> Case:
     """One pass from a file to a model."""
     data, path, vw = texts(name, form, rows, folder)
-    codes = np.searchsorted(data.classes, data.y_test)
     width = data.X.shape[1]
-
-    def ours(_: Any) -> Any:
-        model = PassiveAggressive(C=CAP[name], grow_features=True)
-        for X, y, _ in open_stream(path):
-            model.partial_fit(X, y)
-        model.save(folder / "model")
-        return model
-
-    def error(model: Any) -> float:
-        return float(np.mean(model.predict(data.X_test[:, : model.n_features_in_]) != codes))
 
     def sklearn(model: Any) -> Any:
         from sklearn.datasets import load_svmlight_file
@@ -120,7 +109,9 @@ def learn(name: str, form: str, rows: int | None, folder: Path) -> Case:
         f"learn-{name}",
         f"one pass, svmlight text of {path.stat().st_size / 1e6:.0f} MB: {data.describe()}",
         data.X.shape[0],
-        Contender("PassiveAggressive", lambda: None, ours, "open_stream, partial_fit, save", error),
+        text_to_model(
+            "PassiveAggressive", lambda: PassiveAggressive(C=CAP[name], grow_features=True), data, path, folder
+        ),
         [
             vowpal_wabbit(data, form, vw, folder, None if rows else Target(3)),
             Contender(
@@ -128,11 +119,29 @@ def learn(name: str, form: str, rows: int | None, folder: Path) -> Case:
                 lambda: peers.sklearn_pa().set_params(eta0=CAP[name]),
                 sklearn,
                 "load_svmlight_file, partial_fit",
-                error,
+                error_on_test_part(data),
                 None if rows else Target(10),
             ),
         ],
     )
+
+
+def text_to_model(name: str, make: Callable[[], Any], data: Data, path: Path, folder: Path) -> Contender:
+    """One of our learners, from a file of text to a model on disk."""
+
+    def learn(model: Any) -> Any:
+        for X, y, _ in open_stream(path):
+            model.partial_fit(X, y)
+        model.save(folder / "model")
+        return model
+
+    return Contender(name, make, learn, "open_stream, partial_fit, save", error_on_test_part(data))
+
+
+def error_on_test_part(data: Data) -> Callable[[Any], float]:
+    """The error of a model that may not have met the last features."""
+    codes = np.searchsorted(data.classes, data.y_test)
+    return lambda model: float(np.mean(model.predict(data.X_test[:, : model.n_features_in_]) != codes))
 
 
 def vowpal_wabbit(data: Data, form: str, text: Path, folder: Path, target: Target | None) -> Contender:

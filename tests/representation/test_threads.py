@@ -61,7 +61,9 @@ def blas_threads():
     return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
 
 
-def test_the_last_to_leave_gives_blas_its_threads_back():
+@pytest.fixture
+def holder():
+    """A thread that holds BLAS to one from when it meets ``came`` until ``go`` is set."""
     came, go = threading.Barrier(2), threading.Event()
 
     def hold():
@@ -69,8 +71,13 @@ def test_the_last_to_leave_gives_blas_its_threads_back():
             came.wait(60)
             go.wait(60)
 
+    return threading.Thread(target=hold), came, go
+
+
+def test_the_last_to_leave_gives_blas_its_threads_back(holder):
+    other, came, go = holder
     with threadpool_limits(2, user_api="blas"):
-        before, other = blas_threads(), threading.Thread(target=hold)
+        before = blas_threads()
         with one_thread():
             other.start()
             came.wait(60)
@@ -85,16 +92,10 @@ def test_the_last_to_leave_gives_blas_its_threads_back():
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 @pytest.mark.parametrize("own", [False, True])
-def test_a_forked_process_is_held_by_who_forked_alone(own):
-    came, go = threading.Barrier(2), threading.Event()
-
-    def hold():
-        with one_thread():
-            came.wait(60)
-            go.wait(60)
-
+def test_a_forked_process_is_held_by_who_forked_alone(own, holder):
+    other, came, go = holder
     with threadpool_limits(2, user_api="blas"):
-        before, other = blas_threads(), threading.Thread(target=hold)
+        before = blas_threads()
         wanted = {1} if own else before
         other.start()
         came.wait(60)

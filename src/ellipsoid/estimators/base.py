@@ -287,7 +287,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
         """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
-        if weight == 1.0 and "_core" in self.__dict__ and self._learn_row(x, y):
+        if weight == 1.0 and hasattr(self, "_core") and self._learn_row(x, y):
             return self
         sets = self._takes_sets and ("_core" not in self.__dict__ or self._core.multilabel)
         if isinstance(y, np.ndarray | list | tuple) and not sets:
@@ -321,12 +321,12 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
 
     def _learned(self) -> Any:
         """The learner, of the kind that this estimator starts."""
-        core: Learner | None = self.__dict__.get("_core")
-        if core is None:
+        try:
+            return self._core
+        except AttributeError:
             raise NotFittedError(
                 f"This {type(self).__name__} has learned nothing yet; call fit, partial_fit or learn_one"
-            )
-        return core
+            ) from None
 
     def _started_with(self, name: str) -> Any:
         """A parameter as it was when learning started; what is set later is for the next start."""

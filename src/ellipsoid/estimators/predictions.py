@@ -23,7 +23,8 @@ class Predictions:
 
     def predict_one(self, x: Any) -> Any:
         """The label predicted for one example."""
-        core = self._learned()
+        # A prepared call has no device to look for, which ``_learned`` would do.
+        core = self._core if hasattr(self, "_core") else self._learned()
         fast = None
         if type(x) is dict:
             fast = core.named or core.named_row()
