@@ -36,12 +36,23 @@ NEEDS_BROWSER = ("needs_browser", True)
 FEW_LEARNERS = {"PassiveAggressive", "MIRA", "AROW", "CELLIP", "EllipsoidClassifier"}
 
 
+def values_of(item: pytest.Item) -> list[Any]:
+    """What the test is given, where it is a case of a grid."""
+    return list(item.callspec.params.values()) if hasattr(item, "callspec") else []
+
+
+def names_case(marker: pytest.Mark, item: pytest.Item) -> bool:
+    """Does a marker name this case of a grid, by a value or the name of one?"""
+    names = item.callspec.id.split("-") if hasattr(item, "callspec") else []
+    return any(case in (value, str(value)) for case in marker.args for value in (*values_of(item), *names))
+
+
 def is_left_to_slow_runs(item: pytest.Item) -> bool:
     """Is this a case of a grid that `make test` leaves out? Each learner and kind of rows compiles for seconds."""
-    values = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
+    values = values_of(item)
     gate = item.get_closest_marker("gate")
     if gate is not None and values:
-        return not any(case in (value, str(value)) for case in gate.args for value in values)
+        return not names_case(gate, item)
     names = {value for value in values if isinstance(value, str)} & set(HOMES)
     return bool(item.get_closest_marker("few_learners") and names and not names & FEW_LEARNERS)
 
@@ -81,11 +92,24 @@ def interpreted(function: Any, *_args: object) -> Callable[..., Any]:
     return run
 
 
+@pytest.fixture
+def compiled() -> None:
+    """Run machine code among tests that are interpreted: bits are promised of it, or its speed is needed."""
+
+
+def is_interpreted(item: pytest.Item) -> bool:
+    """Are the loops of this test run as Python? Slow runs have the time to compile the cases of a grid."""
+    marker = item.get_closest_marker("interpreted")
+    if marker is None or "compiled" in getattr(item, "fixturenames", ()):
+        return False
+    return not marker.args or (names_case(marker, item) and not is_left_to_slow_runs(item))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Spare a test marked ``interpreted`` the seconds of compiling."""
     with pytest.MonkeyPatch.context() as patch:
-        if item.get_closest_marker("interpreted"):
+        if is_interpreted(item):
             for name, module in list(sys.modules.items()):
                 for door in ("entry", "unlocked_entry"):
                     if name.startswith("ellipsoid.") and hasattr(module, door):

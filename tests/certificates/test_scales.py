@@ -151,7 +151,7 @@ def run(name, streams, seed):
     return told, finite
 
 
-@pytest.mark.interpreted
+@pytest.mark.interpreted(*(name for name in FEW if not name.startswith("OnlineSVM")))
 @pytest.mark.parametrize("name", FEW)
 def test_rows_of_any_size(name):
     told, finite = run(name, 15, seed=7)

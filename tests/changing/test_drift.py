@@ -119,6 +119,7 @@ def test_weight_k_is_k_copies_in_a_row():
     assert one.coef_ == pytest.approx(many.coef_)
 
 
+@pytest.mark.interpreted("diagonal")
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("shape", ["dense", "diagonal"])
 def test_no_cut_file_or_question_changes_a_bit(shape, classes, tmp_path):

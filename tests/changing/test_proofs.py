@@ -111,6 +111,7 @@ def test_a_truth_that_moves_is_never_lost(seed, drift, trigger):
     assert model.certificates() == []
 
 
+@pytest.mark.interpreted
 def test_a_turn_refutes_a_drift_that_is_too_small_and_nothing_else_does(tmp_path):
     X, y = datasets.stream("turn", seed=1)
     options = {**OPTIONS, "radius": 1.0, "drift": 1e-4}

@@ -145,6 +145,7 @@ def test_no_cut_or_file_changes_a_bit_and_predictions_are_those_of_before(option
     assert whole.score(rows, y) > 0.2
 
 
+@pytest.mark.interpreted
 def test_sparse_rows_and_dicts_learn_the_same():
     rows, y = stream(60)
     dense, sparse, named = (PassiveAggressiveRegressor() for _ in range(3))

@@ -70,6 +70,7 @@ def test_cellip_bounds_hold_on_separable_streams(dense, classes, cut, trigger):
             assert promises[-1][1] < named(model, "mistakes").bound
 
 
+@pytest.mark.interpreted(3)
 @pytest.mark.parametrize("cut", ["paper", "minvol"])
 @pytest.mark.parametrize("classes", [1, 3])
 def test_cellip_bounds_hold_on_any_stream(dense, classes, cut):

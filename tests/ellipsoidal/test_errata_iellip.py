@@ -194,6 +194,7 @@ def test_the_highest_wrong_label_and_the_lowest_right_one_move():
     assert after[2] - after[0] == pytest.approx(1.0)
 
 
+@pytest.mark.interpreted
 def test_bounds_of_multiclass_have_a_factor_two(dense):
     """K = 2, d = 16, x_i = e_i: 16 mistakes, while 1/g^2 is 8; R^2 = 2 |x|^2."""
     Y = np.tile([0, 1], (16, 1))

@@ -240,6 +240,7 @@ def test_exact_recursion_for_any_comparator(dense, seed):
     assert updates > 15
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize(
     "model", [CELLIP(margin=0.1), CELLIP(margin=0.1, cut="paper", trigger="margin"), IELLIP(c=0.5, b=0.6)]
 )

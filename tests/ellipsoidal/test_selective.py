@@ -200,6 +200,7 @@ def test_query_of_iellip_follows_the_same_rule():
     assert (model.query(fresh, random_state=0) == model.query(fresh, random_state=0)).all()
 
 
+@pytest.mark.interpreted
 def test_label_sets_are_always_asked_for():
     rng = np.random.default_rng(4)
     X, Y = rows(rng, 30, 3), rng.integers(0, 2, size=(30, 3))

@@ -259,6 +259,7 @@ def test_named_features_as_a_stream_of_dicts(dense):
 # -- label sets and bad input -------------------------------------------------------------------------------------
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("kind", [CELLIP, IELLIP])
 def test_label_sets(kind, state):
     rng = np.random.default_rng(2)

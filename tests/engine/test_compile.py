@@ -115,7 +115,9 @@ def copied(tmp_path):
     shutil.copytree(PACKAGE, home, ignore=skip)
 
     def run(code=LEARN_ONCE):
-        return python(code, PYTHONPATH=home.parent, NUMBA_CACHE_DIR=tmp_path / "cache").strip()
+        # Bytecode may be kept: every edit below changes the size of its file.
+        environment = {"PYTHONPATH": home.parent, "NUMBA_CACHE_DIR": tmp_path / "cache", "PYTHONDONTWRITEBYTECODE": ""}
+        return python(code, **environment).strip()
 
     return home, tmp_path / "cache", run
 

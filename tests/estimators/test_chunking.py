@@ -101,6 +101,7 @@ def one_by_one(model, X, y):
     return model
 
 
+@pytest.mark.interpreted(*(kind for kind in KINDS if kind.startswith("float32")))
 @pytest.mark.gate("max, averaged", "PA-I, averaged", "MIRA")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", LINEAR)
@@ -174,6 +175,7 @@ def test_dense_and_sparse_rows_agree_to_rounding(newcomers):
         np.testing.assert_allclose(sparse_.coef_, dense.coef_, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.interpreted
 def test_dense_rows_may_follow_sparse_ones_and_the_other_way_round(newcomers):
     X, y = newcomers
     mixed = clone(LINEAR["PA"]).partial_fit(X[:60], y[:60]).partial_fit(sparse(X[60:]), y[60:])
@@ -228,6 +230,7 @@ def test_parameters_are_read_when_learning_starts(blobs, state):
     assert runs[0] == state(PassiveAggressive().partial_fit(X, y, classes=range(3)))
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", ["PA", "MIRA"])
 def test_short_rows_with_many_classes(name, state, tmp_path, monkeypatch):
     # Their weights lie feature by feature, and are read in blocks of classes: 18 is no whole number of blocks.

@@ -48,6 +48,7 @@ def test_labels_are_the_same(name, kind, blobs, tmp_path):
         np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.interpreted
 def test_sparse_scaler_and_label_sets(blobs, tmp_path):
     X, y = blobs
     model = Scaled(MIRA()).partial_fit(sp.csr_matrix(X), y)

@@ -277,6 +277,7 @@ def test_a_covariance_that_cancels_has_bounds_that_hold():
     assert world.checks > 0
 
 
+@pytest.mark.interpreted
 def test_what_a_model_has_can_be_listed_where_its_covariance_cancels():
     """`dir` asks for every attribute, and once met an ellipsoid that was none."""
     rows = np.outer(np.ones(12), [1e3, 1e3, 1e3]) + np.eye(12, 3)

@@ -182,7 +182,7 @@ def test_a_mixture_learns_on_as_its_file_and_in_any_chunks(learner, rows, tmp_pa
     assert again.shards_ == 6
 
 
-def test_long_rows_whose_weights_owe_something_are_mixed():
+def test_long_rows_whose_weights_owe_something_are_mixed(compiled):
     """From 512 columns on a binary shape puts off part of its updates."""
     X, y, _ = stream(9, rows=300, width=600)
     models = learned(IELLIP(average=True), parts(X, y, 2), 2)

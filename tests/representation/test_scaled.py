@@ -18,6 +18,7 @@ def stream(n=300, width=400, classes=3):
     return X, np.argmax(X @ rng.normal(size=(width, classes)), axis=1)
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_an_update_touches_the_features_of_its_row_only(model):
     X, y = stream()

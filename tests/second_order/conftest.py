@@ -11,8 +11,3 @@ def plain(request, monkeypatch):
     if "compiled" not in request.fixturenames:
         for module in (expansion, learner, one_row, second_order):
             monkeypatch.setattr(module, "entry", lambda function, *args: function.py_func)
-
-
-@pytest.fixture
-def compiled():
-    """Run machine code: bits are promised of it, or many streams need its speed."""
