@@ -14,6 +14,8 @@ help:  ## list the targets
 
 # Two test workers on two cores: a thread pool inside each of them would only get in the way.
 test slow gpu bounds: export OMP_NUM_THREADS ?= 1
+# Tests start many processes: where no bytecode may be kept, each of them would compile every module anew.
+test slow gpu bounds: export PYTHONDONTWRITEBYTECODE :=
 
 run: $(VENV)/.installed-plots  ## compare the learners on embedded data; report in build/compare
 	$(BIN)/ellipsoid compare digits --output build/compare
