@@ -152,6 +152,35 @@ def test_cached_code_is_used_and_never_stale(copied):
     assert not [path for path in cache.rglob("*.nb[ci]") if "engine" in str(path)]
 
 
+DIGESTS = """
+import sys
+from types import SimpleNamespace
+import numba, numpy as np
+from ellipsoid.engine import compile
+from ellipsoid.engine.native.digest import source_digest
+from ellipsoid.estimators import HOMES, learner_named
+
+def interpreted(function, args):
+    kinds = tuple(map(numba.typeof, args))
+    print(function.__name__, source_digest(function.py_func, kinds))
+    return SimpleNamespace(entry_point=function.py_func), kinds
+
+compile._compiled_for = interpreted
+X, y = np.random.default_rng(0).normal(size=(6, 2)), [0, 1, 2] * 2
+if sys.argv[2:]:
+    for name in HOMES:
+        learner_named(name)
+learner_named(sys.argv[1])().partial_fit(X, y, classes=range(3)).predict(X)
+"""
+
+
+@pytest.mark.parametrize("learner", ["PassiveAggressive", "CELLIP"])
+def test_what_else_is_imported_is_no_part_of_the_code(learner):
+    alone = python(DIGESTS, learner).splitlines()
+    assert any(line.startswith("learn ") for line in alone)
+    assert set(alone) == set(python(DIGESTS, learner, "all").splitlines())
+
+
 FOREIGN = """
 import numpy as np
 from typing import NamedTuple

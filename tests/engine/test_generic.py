@@ -52,7 +52,9 @@ def test_unregistered_pair_is_named():
 
 
 def test_bodies_have_names_that_say_which_they_are():
-    (found,) = [source for source, kinds in SOURCES if kinds == (Left, Right) and source.__module__ == __name__]
+    (found,) = [
+        each.function for each in SOURCES if each.kinds == (Left, Right) and each.function.__module__ == __name__
+    ]
     assert found.__name__ == found.__qualname__ == found.__code__.co_name == "meet[Left, Right]"
 
 

@@ -17,7 +17,7 @@ from numba.core import config
 
 from .generic import NoBody
 from .native import KEEP_ON_DISK
-from .native.digest import SOURCES
+from .native.digest import SOURCES, Source
 from .native.unlocked import unlocked
 
 _entries: dict[Any, Callable[..., Any]] = {}
@@ -34,7 +34,7 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """
     if function is None:
         return partial(compiled, **options)
-    SOURCES.append((function, None))
+    SOURCES.append(Source(function))
     dispatcher = numba.njit(function, **options)
     if not config.DISABLE_JIT and KEEP_ON_DISK is not None and KEEP_ON_DISK(dispatcher):
         _dispatchers.append(dispatcher)

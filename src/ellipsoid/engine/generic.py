@@ -15,7 +15,7 @@ from numba import types
 from numba.extending import overload, register_jitable
 
 from .native import INLINED
-from .native.digest import SOURCES
+from .native.digest import SOURCES, Source
 
 Body = Callable[..., Any]
 Fast = frozenset[str]
@@ -89,7 +89,7 @@ def generic(arity: int, default: bool = False) -> Callable[[Body], Any]:
             def keep(body: Body) -> Body:
                 named = _named(body, f"{name}[{', '.join(kind.__name__ for kind in kinds)}]")
                 bodies[kinds] = named, frozenset(fast)
-                SOURCES.append((named, kinds))
+                SOURCES.append(Source(named, kinds, stub.__module__))
                 if fast not in flavours:
                     flavours.add(frozenset(fast))
                     compile_those_that_are(frozenset(fast))
@@ -99,7 +99,7 @@ def generic(arity: int, default: bool = False) -> Callable[[Body], Any]:
 
         flavours: set[Fast] = {EXACT}
         compile_those_that_are(EXACT)
-        SOURCES.append((stub, None))
+        SOURCES.append(Source(stub))
         choose.register = register
         return choose
 
@@ -112,7 +112,7 @@ def helper(fast: Set[str] = EXACT, inline: bool = True) -> Callable[[Body], Body
     """
 
     def register(function: Body) -> Body:
-        SOURCES.append((function, None))
+        SOURCES.append(Source(function))
         registered: Body = register_jitable(**_options(frozenset(fast), inline))(function)
         return registered
 

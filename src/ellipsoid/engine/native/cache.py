@@ -70,7 +70,9 @@ class DigestCache(FunctionCache):
             if found is None and compile_server.open and compile_server.run_ahead(self._py_func.__module__):
                 found = self._load_overload(sig, target_context)
             if found is None and compile_server.open:
-                compile_server.request(self._py_func, sig, dict.fromkeys(source.__module__ for source, _ in SOURCES))
+                compile_server.request(
+                    self._py_func, sig, dict.fromkeys(source.function.__module__ for source in SOURCES)
+                )
                 found = self._load_overload(sig, target_context)
                 # Where nothing can be kept, the next would be compiled for nothing there.
                 compile_server.open = found is not None

@@ -1,8 +1,9 @@
 """A digest of all source that a compiled function may contain, which no comment and no docstring changes.
 
-What a function inlines is settled by the parts among its arguments: the bodies that are registered for those parts, and
-whatever the modules of these bodies import in turn from modules with compiled code. Another learner's rule is not among
-it, nor is a body that some other program registers for parts of its own.
+What a function inlines is settled by the parts among its arguments: the bodies that are registered for those parts in
+the generic functions of modules it can reach, and whatever the modules of these bodies import in turn from modules with
+compiled code. Another learner's rule is not among it, nor is a body that some other program registers for parts of its
+own: the digest is the same whatever else has been imported.
 
 A module counts by its code objects, without line numbers and docstrings, and by the constants in its name space.
 """
@@ -14,12 +15,21 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from numba import types
 
-# Every function that compiled code may inline, with the part types that a body is registered for (a helper has none).
-SOURCES: list[tuple[Callable[..., Any], tuple[type, ...] | None]] = []
+
+class Source(NamedTuple):
+    """A function that compiled code may inline; of a body also which parts it is for, and of which generic function."""
+
+    function: Callable[..., Any]
+    kinds: tuple[type, ...] | None = None
+    home: str = ""
+    """The module of the generic function."""
+
+
+SOURCES: list[Source] = []
 
 _DOCSTRING = 0x4000000  # inspect.CO_HAS_DOCSTRING, from Python 3.13 on
 _known: dict[tuple[Any, ...], str] = {}
@@ -46,7 +56,7 @@ def _parts_of(kind: Any) -> Iterator[type]:
 
 def _reachable(function: Callable[..., Any], parts: set[type]) -> set[str]:
     """Names of the modules whose code a function of these parts may contain."""
-    compiled = {source.__module__ for source, _ in SOURCES}
+    compiled = {source.function.__module__ for source in SOURCES}
     found: set[str] = set()
     waiting = {function.__module__, *(part.__module__ for part in parts)}
     while waiting:
@@ -58,7 +68,11 @@ def _reachable(function: Callable[..., Any], parts: set[type]) -> set[str]:
                 waiting.add(home)
                 if inspect.isclass(value) and hasattr(value, "_fields"):
                     parts.add(value)
-        waiting |= {source.__module__ for source, kinds in SOURCES if kinds is not None and parts.issuperset(kinds)}
+        waiting |= {
+            source.function.__module__
+            for source in SOURCES
+            if source.kinds is not None and source.home in found and parts.issuperset(source.kinds)
+        }
         waiting -= found
     return found
 
@@ -68,7 +82,8 @@ def _module_digest(name: str, sources: int) -> str:
     """Of the code in a module; ``sources`` because a session without a file may go on to define bodies."""
     module = sys.modules[name]
     code = _code_of(module)
-    codes = [code] if code else [source.__code__ for source, _ in SOURCES if source.__module__ == name]
+    here = (source.function for source in SOURCES if source.function.__module__ == name)
+    codes = [code] if code else [function.__code__ for function in here]
     constants = sorted(
         (key, repr(value))
         for key, value in vars(module).items()
