@@ -131,6 +131,19 @@ def test_an_example_that_was_changed_after_its_prediction_is_learned_as_it_is():
     assert (model.mistakes_, model.updates_) == (other.mistakes_, other.updates_)
 
 
+@pytest.mark.parametrize("values", [(0.1, np.float32(0.1)), (np.float32(0.1), 0.1)])
+def test_a_float32_is_not_the_number_that_it_equals(values):
+    model, other = PassiveAggressive(), PassiveAggressive()
+    names = [f"word {i}" for i in range(600)]
+    for t in range(600):  # other words each time, so that no set of them is known
+        seen, learned = ({names[t]: value, names[(7 * t + 1) % 600]: 1.0} for value in values)
+        if t > 300:
+            model.predict_one(seen)
+        model.learn_one(learned, t % 2)
+        other.learn_one(learned, t % 2)
+    np.testing.assert_array_equal(model.coef_, other.coef_)
+
+
 @given(st.lists(st.integers(0, 1 << 30), max_size=300, unique=True))
 def test_columns_are_put_in_order_with_their_values(columns):
     places, values = np.array(columns, dtype=np.int32), np.array(columns, dtype=np.float64)

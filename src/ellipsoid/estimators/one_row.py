@@ -1,6 +1,7 @@
 """Learning and prediction of one example by a call whose arguments are prepared once: dense rows, and dicts."""
 
 from functools import lru_cache
+from itertools import chain
 from operator import itemgetter
 from struct import Struct, error
 from typing import Any, NamedTuple
@@ -15,8 +16,9 @@ from .examples import Encoded, encoded
 
 # Sets of names whose columns are kept in mind; beyond that the next examples begin a new collection.
 MOST_LAYOUTS = 256
-# Kinds of values that nobody can change in place: where all are such, equal examples are the same row.
-UNCHANGING = frozenset({float, int, bool, str, type(None), np.float64, np.float32, np.int64})
+# Kinds of values that nobody can change in place, and of which equal ones are the same float64, unlike a float32 and a
+# float: where all are such, equal examples are the same row.
+UNCHANGING = frozenset({float, int, bool, str, type(None), np.float64, np.int64})
 
 
 class NoOneRow:
@@ -93,7 +95,7 @@ class OneNamedRow(_Prepared):
         if self.whole_numbers and not {*map(type, example)} <= {str, int}:
             return False
         try:
-            if self.lies_here == example and UNCHANGING.issuperset(map(type, example.values())):
+            if self.lies_here == example and self._is_sure_of(example):
                 return True
             self.lies_here = None
             if self.hits < 0:
@@ -111,6 +113,10 @@ class OneNamedRow(_Prepared):
         except (KeyError, TypeError, ValueError, OverflowError, error):
             return self._fill_words(example)
         return True
+
+    def _is_sure_of(self, example: dict[Any, Any]) -> bool:
+        """Are two equal examples the same row?"""
+        return UNCHANGING.issuperset(map(type, chain(example.values(), (self.lies_here or {}).values())))
 
     def _fill_words(self, example: dict[Any, Any]) -> bool:
         """Put an example with words, or with values that are missing, into the buffer."""
