@@ -1,12 +1,24 @@
 """Single examples given as dicts: the quick way must be the long way, to the last bit and the last error."""
 
+import sys
+import threading
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipsoid import AROW, MIRA, PassiveAggressive, Perceptron, Scaled, UnitNorm
+from ellipsoid import (
+    AROW,
+    MIRA,
+    Calibrated,
+    PassiveAggressive,
+    PassiveAggressiveRegressor,
+    Perceptron,
+    Scaled,
+    UnitNorm,
+)
 from ellipsoid.estimators.one_row import sort_by_column
 
 pytestmark = pytest.mark.few_learners
@@ -36,7 +48,7 @@ def stream(kind, classes, rows=400, seed=0):
     return names, examples
 
 
-@pytest.mark.gate("MIRA", "PA", "PassiveAggressive", "AROW", "EllipsoidClassifier")
+@pytest.mark.gate("MIRA", "PA", "AROW", "scaled")
 @pytest.mark.parametrize("kind", ["same", "numbers", "few", "varied"])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", MAKERS)
@@ -149,3 +161,30 @@ def test_columns_are_put_in_order_with_their_values(columns):
     places, values = np.array(columns, dtype=np.int32), np.array(columns, dtype=np.float64)
     sort_by_column(places, values, len(columns))
     assert places.tolist() == values.tolist() == sorted(columns)
+
+
+@pytest.mark.parametrize("kind", ["same", "varied"])
+@pytest.mark.parametrize("name", ["PA", "scaled", "calibrated", "regressor"])
+def test_threads_predict_what_one_would(name, kind):
+    makers = MAKERS | {"calibrated": lambda: Calibrated(PassiveAggressive()), "regressor": PassiveAggressiveRegressor}
+    model, examples = makers[name](), [x for x, _ in stream(kind, 2)[1]]
+    for x, y in stream(kind, 2)[1]:
+        model.learn_one(x, y)
+    tell = getattr(model, "predict_proba_one", model.predict_one)
+    expected, wrong = [tell(x) for x in examples], []
+
+    def predict(order):
+        wrong.extend(i for i in order if tell(examples[i]) != expected[i])
+
+    turns = [np.random.default_rng(seed).integers(0, len(examples), 4000) for seed in range(3)]
+    threads = [threading.Thread(target=predict, args=(turn,)) for turn in turns]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert wrong == []

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import field
+from threading import get_ident
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ from .interruption import LearnerMark, add_progress_note, without_interrupts
 from .labels import Codes, tidy
 from .learned_attributes import LearnedAttributes
 from .learner import NO_LABELS, Learner
+from .one_row import of_this_thread
 from .parameters import comparator_rows
 from .predict_then_learn import Witness, before_it_grows
 from .predictions import FLOAT64, Predictions
@@ -301,17 +303,19 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         """Learn a dense row of float64, or a dict, of known width, names and label; False if this is not one."""
         core = self._core
         if type(x) is dict:
-            fast = core.named or core.named_row()
-            if fast is None or type(y) not in QUICK or y not in fast.index or not fast.fill(x):
+            fast = of_this_thread(core.named or core.named_row(), core)
+            if fast is None or type(y) not in QUICK or (code := fast.index.get(y)) is None or not fast.fill(x):
                 return False
         elif type(x) is not np.ndarray or x.dtype is not FLOAT64 or type(y) not in QUICK:
             return False
         else:
             fast = core.fast or core.fast_row()
-            if x.shape != fast.shape or y not in fast.index:
+            if x.shape != fast.shape or (code := fast.index.get(y)) is None:
                 return False
+            if fast.owner != get_ident():  # as of_this_thread, without a call
+                fast = fast.sibling(core)
             fast.row[...] = x
-        fast.code[0] = fast.index[y]
+        fast.code[0] = code
         reached: int = fast.learn(*fast.learn_args)
         if reached < 0:
             raise ValueError(flaw_message(0, -1 - reached))

@@ -16,6 +16,7 @@ from .calibration import MEAN_SPREAD, PARAMETERS, Calibration, calibrate, log_pr
 from .inputs import flaw_message
 from .labels import Codes, tidy
 from .learner import NO_LABELS, Learner
+from .one_row import of_this_thread
 from .predictions import FLOAT64
 from .weights import announce, around_zeros, if_any, present, present_some, weights_of
 from .wrapper import Wrapper, seed_of
@@ -168,13 +169,14 @@ class Calibrated(Wrapper):
         if core is None or type(core).fast_row is not Learner.fast_row or not core.scores_in_loop:
             return None
         if type(x) is dict:
-            fast = core.named or core.named_row()
+            fast = of_this_thread(core.named or core.named_row(), core)
             if fast is None or not fast.fill(x):
                 return None
         elif type(x) is np.ndarray and x.dtype is FLOAT64:
             fast = core.fast or core.fast_row()
             if x.shape != fast.shape:
                 return None
+            fast = of_this_thread(fast, core)
             fast.row[...] = x
         else:
             return None
@@ -225,7 +227,8 @@ class Calibrated(Wrapper):
         code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
         if code < 0:
             raise ValueError(flaw_message(0, -1 - code))
-        return self.calibration_.logits(_table(core.work[SCORES : SCORES + 1, : core.scores]), core.half)
+        scores = fast.decide_args[-1][SCORES : SCORES + 1, : core.scores]
+        return self.calibration_.logits(_table(scores), core.half)
 
     # -- what was learned --------------------------------------------------------------------------------------
 

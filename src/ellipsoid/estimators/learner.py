@@ -269,8 +269,8 @@ class Learner:
         """Index of the label that scores predict; ties go to the smallest."""
         return int(scores[0] > 0.0) if len(self.labels) == 2 else int(scores.argmax())
 
-    def answer(self, code: int) -> Any:
-        """What a prepared call has predicted, by the index of its label."""
+    def answer(self, code: int, row: Any) -> Any:
+        """What the prepared call of a row has predicted, by the index of its label."""
         return self.labels.values[code]
 
     def run(

@@ -7,12 +7,14 @@ from ellipsoid.engine.tasks import PLAIN
 from ellipsoid.representation.kernel.functions import Function, Poly
 
 from .expansion import ExpansionLearner, check_powers
+from .one_row import OfOneThread
 
 
-class OneKernelRow:
+class OneKernelRow(OfOneThread):
     """Learning and prediction of one dense float64 row, without the checks that only strangers need."""
 
     def __init__(self, learner: ExpansionLearner) -> None:
+        super().__init__()
         self.learner = learner
         self.index, self.values = learner.labels.index, learner.labels.values
         row, self.ledger = np.zeros((1, learner.width)), np.zeros((1, 1), dtype=np.int64)

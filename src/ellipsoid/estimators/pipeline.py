@@ -13,6 +13,7 @@ from ellipsoid.streams.label_kinds import QUICK, refuse_masked
 
 from .examples import Encoded, are_named, encoded, one_row, row_of, rows_of
 from .interruption import without_interrupts
+from .one_row import of_this_thread
 from .predict_then_learn import Witness
 from .scalers import StandardStream
 from .weights import announce, around_zeros, if_any, present, present_some, weights_of
@@ -170,9 +171,10 @@ class Scaled(Wrapper):
         if not (self.__sklearn_is_fitted__() and self.scaler_.scales_in_place):
             return None
         core = self.learner_._core
-        fast = core.named or core.named_row()
+        fast = of_this_thread(core.named or core.named_row(), core)
         if fast is None or not fast.fill(x):
             return None
+        fast.lies_here = None  # it is about to be scaled
         # Rows are refused by their size before they are scaled: the long way does it.
         values = fast.data[: fast.ends[1]]
         return fast if values @ values < HUGE else None
@@ -255,7 +257,7 @@ class Scaled(Wrapper):
             core = learner._core
             code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
             if code >= 0:
-                return core.answer(code)
+                return core.answer(code, fast)
         if isinstance(x, dict):
             known = self._met(x)
             row, columns = self._named(known)

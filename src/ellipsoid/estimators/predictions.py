@@ -1,5 +1,6 @@
 """What an online learner predicts: labels and scores, of one example and of many."""
 
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import NDArray
 
 from .checks import Labelled
 from .inputs import flaw_message
+from .one_row import of_this_thread
 
 FLOAT64 = np.dtype(np.float64)
 
@@ -27,16 +29,18 @@ class Predictions:
         core = self._core if hasattr(self, "_core") else self._learned()
         fast = None
         if type(x) is dict:
-            fast = core.named or core.named_row()
+            fast = of_this_thread(core.named or core.named_row(), core)
             fast = fast if fast is not None and fast.fill(x) else None
         elif type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (core.fast or core.fast_row()).shape:
             fast = core.fast
+            if fast.owner != get_ident():  # as of_this_thread, without a call
+                fast = fast.sibling(core)
             fast.row[...] = x
         if fast is not None:
             code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
             if code < 0:
                 raise ValueError(flaw_message(0, -1 - code))
-            return core.answer(code)
+            return core.labels.values[code]
         row = self._one_row(x)[0]
         if core.multilabel:
             return self.predict(row)[0]

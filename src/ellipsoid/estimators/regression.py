@@ -26,6 +26,7 @@ from .examples import are_named, rows_of
 from .expansion import ExpansionLearner
 from .inputs import RowSource, check_memory, flaw_message
 from .learner import NO_LABELS, Learner
+from .one_row import of_this_thread
 from .parameters import comparator_rows
 from .predict_then_learn import WatchedBlock, in_turn, shown_rows
 from .predictions import FLOAT64, Predictions
@@ -91,9 +92,9 @@ class NumberLearner(Learner):
         """There are no labels to choose from."""
         return 0
 
-    def answer(self, code: int) -> float:
-        """What a prepared call has predicted."""
-        return float(self.work[SCORES, 0])
+    def answer(self, code: int, row: Any) -> float:
+        """What the prepared call of a row has predicted."""
+        return float(row.decide_args[-1][SCORES, 0])
 
     def scores_before(self, source: RowSource, row: int) -> Floats:
         """What is predicted of one row."""
@@ -241,7 +242,7 @@ class OnlineRegressor(OnlineClassifier):
         if type(core).fast_row is not Learner.fast_row:
             return False
         if type(x) is dict:
-            fast = core.named or core.named_row()
+            fast = of_this_thread(core.named or core.named_row(), core)
             if fast is None or not fast.fill(x):
                 return False
         elif type(x) is not np.ndarray or x.dtype is not FLOAT64:
@@ -250,6 +251,7 @@ class OnlineRegressor(OnlineClassifier):
             fast = core.fast or core.fast_row()
             if x.shape != fast.shape:
                 return False
+            fast = of_this_thread(fast, core)
             fast.row[...] = x
         fast.code.view(np.float64)[0] = y
         reached: int = fast.learn(*fast.learn_args)
@@ -283,17 +285,17 @@ class OnlineRegressor(OnlineClassifier):
         fast = None
         if type(core).fast_row is Learner.fast_row:
             if type(x) is dict:
-                fast = core.named or core.named_row()
+                fast = of_this_thread(core.named or core.named_row(), core)
                 fast = fast if fast is not None and fast.fill(x) else None
             elif type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (core.fast or core.fast_row()).shape:
-                fast = core.fast
+                fast = of_this_thread(core.fast, core)
                 fast.row[...] = x
         if fast is None:
             return float(self._decision_of_one(x)[0])
         code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
         if code < 0:
             raise ValueError(flaw_message(0, -1 - code))
-        return core.answer(code)
+        return core.answer(code, fast)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The coefficient of determination, R squared."""
