@@ -312,8 +312,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             fast = core.fast or core.fast_row()
             if x.shape != fast.shape or (code := fast.index.get(y)) is None:
                 return False
-            if fast.owner != get_ident():  # as of_this_thread, without a call
-                fast = fast.sibling(core)
+            fast = fast if fast.owner == get_ident() else fast.sibling(core)
             fast.row[...] = x
         fast.code[0] = code
         reached: int = fast.learn(*fast.learn_args)
@@ -328,9 +327,8 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         try:
             return self._core
         except AttributeError:
-            raise NotFittedError(
-                f"This {type(self).__name__} has learned nothing yet; call fit, partial_fit or learn_one"
-            ) from None
+            missing = f"This {type(self).__name__} has learned nothing yet; call fit, partial_fit or learn_one"
+            raise NotFittedError(missing) from None
 
     def _started_with(self, name: str) -> Any:
         """A parameter as it was when learning started; what is set later is for the next start."""
