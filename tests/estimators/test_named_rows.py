@@ -163,12 +163,14 @@ def test_columns_are_put_in_order_with_their_values(columns):
     assert places.tolist() == values.tolist() == sorted(columns)
 
 
-@pytest.mark.parametrize("kind", ["same", "varied"])
+@pytest.mark.parametrize("kind", ["same", "varied", "arrays"])
 @pytest.mark.parametrize("name", ["PA", "scaled", "calibrated", "regressor"])
 def test_threads_predict_what_one_would(name, kind):
     makers = MAKERS | {"calibrated": lambda: Calibrated(PassiveAggressive()), "regressor": PassiveAggressiveRegressor}
-    model, examples = makers[name](), [x for x, _ in stream(kind, 2)[1]]
-    for x, y in stream(kind, 2)[1]:
+    model, (examples, labels) = makers[name](), zip(*stream("same" if kind == "arrays" else kind, 2)[1], strict=True)
+    if kind == "arrays":
+        examples = [np.array(list(x.values())) for x in examples]
+    for x, y in zip(examples, labels, strict=True):
         model.learn_one(x, y)
     tell = getattr(model, "predict_proba_one", model.predict_one)
     expected, wrong = [tell(x) for x in examples], []
