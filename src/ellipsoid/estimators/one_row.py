@@ -101,7 +101,7 @@ class OneNamedRow(_Prepared):
         self.columns: dict[Any, int] = learner.features
         self.layouts: dict[tuple[Any, ...], _Layout | None] = {}
         self.present: _Layout | None = None
-        self.lies_here: dict[Any, Any] | None = None
+        self.in_buffer: dict[Any, Any] | None = None
         self.hits = 0
         room = len(self.columns)
         self.data, self.indices = np.zeros(room), np.zeros(room, dtype=np.int32)
@@ -117,9 +117,9 @@ class OneNamedRow(_Prepared):
         if self.whole_numbers and not {*map(type, example)} <= {str, int}:
             return False
         try:
-            if self.lies_here == example and self._is_sure_of(example):
+            if self.in_buffer == example and self._is_same_row(example):
                 return True
-            self.lies_here = None
+            self.in_buffer = None
             if self.hits < 0:
                 return self._fill_by_columns(example, example)
             names = tuple(example)
@@ -136,9 +136,9 @@ class OneNamedRow(_Prepared):
             return self._fill_words(example)
         return True
 
-    def _is_sure_of(self, example: dict[Any, Any]) -> bool:
+    def _is_same_row(self, example: dict[Any, Any]) -> bool:
         """Are two equal examples the same row?"""
-        return UNCHANGING.issuperset(map(type, chain(example.values(), (self.lies_here or {}).values())))
+        return UNCHANGING.issuperset(map(type, chain(example.values(), (self.in_buffer or {}).values())))
 
     def _fill_words(self, example: dict[Any, Any]) -> bool:
         """Put an example with words, or with values that are missing, into the buffer."""
@@ -156,7 +156,7 @@ class OneNamedRow(_Prepared):
         write_values(self.places[0], 0, *numbers.values())
         self.sort(self.indices, self.data, count)
         self.ends[1] = count
-        self.lies_here = example.copy()
+        self.in_buffer = example.copy()
         return count > 0
 
     def _note(self, names: tuple[Any, ...]) -> bool:

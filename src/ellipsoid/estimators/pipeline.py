@@ -174,7 +174,7 @@ class Scaled(Wrapper):
         fast = of_this_thread(core.named or core.named_row(), core)
         if fast is None or not fast.fill(x):
             return None
-        fast.lies_here = None  # it is about to be scaled
+        fast.in_buffer = None  # it is about to be scaled
         # Rows are refused by their size before they are scaled: the long way does it.
         values = fast.data[: fast.ends[1]]
         return fast if values @ values < HUGE else None

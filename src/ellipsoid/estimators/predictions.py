@@ -32,9 +32,7 @@ class Predictions:
             fast = of_this_thread(core.named or core.named_row(), core)
             fast = fast if fast is not None and fast.fill(x) else None
         elif type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (core.fast or core.fast_row()).shape:
-            fast = core.fast
-            if fast.owner != get_ident():  # as of_this_thread, without a call
-                fast = fast.sibling(core)
+            fast = core.fast if core.fast.owner == get_ident() else core.fast.sibling(core)
             fast.row[...] = x
         if fast is not None:
             code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
