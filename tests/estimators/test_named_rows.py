@@ -108,6 +108,7 @@ def test_new_names_labels_and_empty_examples_in_between():
     assert (model.t_, model.n_features_in_, model.classes_.tolist()) == (24, 3, [0, 1, 2])
     assert model.predict_one({"a": 1.0, "never met": 5.0}) == model.predict_one({"a": 1.0})
     assert model.predict_one({"a": np.float32(1.0)}) == model.predict_one({"a": 1})
+    assert not any(model._core.named.fill({}) for _ in range(2)), "a row without features takes the long way each time"
 
 
 def test_what_follows_a_file_is_the_same(tmp_path):

@@ -156,7 +156,7 @@ class OneNamedRow(_Prepared):
         write_values(self.places[0], 0, *numbers.values())
         self.sort(self.indices, self.data, count)
         self.ends[1] = count
-        self.in_buffer = example.copy()
+        self.in_buffer = example.copy() if count else None
         return count > 0
 
     def _note(self, names: tuple[Any, ...]) -> bool:
