@@ -9,8 +9,12 @@ import pytest
 import scipy.sparse as sp
 
 from ellipsoid.engine import compile as keeping
-from ellipsoid.engine.native import digest
+from ellipsoid.engine import loop
+from ellipsoid.engine.native import digest, inlining, intrinsics, memory, vector_sums
+from ellipsoid.engine.rows import Dense
 from ellipsoid.estimators import learner_named
+
+generic = sys.modules["ellipsoid.engine.generic"]  # a function of that name hides the module
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -47,3 +51,50 @@ def test_every_module_that_takes_part_is_in_it(name, rows, kernel, monkeypatch):
     model = learner_named(name)(**kernel).partial_fit(X, y, classes=range(3))
     model.predict(X)
     assert len(ran) >= 5
+
+
+def digest_of_the_loop():
+    """For dense rows, as if nothing were known yet."""
+    digest._known.clear()
+    digest._module_digest.cache_clear()
+    return digest.source_digest(loop.learn.py_func, (numba.typeof(Dense(np.zeros((1, 2)), 0.0)),))
+
+
+@pytest.fixture
+def unknown():
+    """What a test changes is not remembered."""
+    yield
+    digest._known.clear()
+    digest._module_digest.cache_clear()
+
+
+@pytest.mark.usefixtures("unknown")
+@pytest.mark.parametrize(
+    ("module", "name", "value"),
+    [
+        (vector_sums, "_FLAGS", ()),
+        (vector_sums, "LANES", 8),
+        (memory, "ANOTHER", 1),
+        (generic, "SUM", frozenset({"contract"})),
+        (keeping, "ANOTHER", 1),
+        (intrinsics, "ANOTHER", 1),
+        (inlining, "ANOTHER", 1),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_how_code_is_made_is_part_of_it(module, name, value, monkeypatch):
+    before = digest_of_the_loop()
+    assert digest_of_the_loop() == before
+    monkeypatch.setattr(module, name, value, raising=False)
+    assert digest_of_the_loop() != before
+
+
+@pytest.mark.usefixtures("unknown")
+def test_bodies_of_an_example_in_a_docstring_are_no_part_of_it():
+    before, known = digest_of_the_loop(), len(digest.SOURCES)
+    exec("@generic(1)\ndef area(shape): ...\n@area.register(int)\ndef _(shape): return shape", {**vars(generic)})
+    try:
+        assert digest.SOURCES[known].function.__module__ == generic.__name__
+        assert digest_of_the_loop() == before
+    finally:
+        del digest.SOURCES[known:]

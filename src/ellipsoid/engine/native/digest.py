@@ -3,7 +3,8 @@
 What a function inlines is settled by the parts among its arguments: the bodies that are registered for those parts in
 the generic functions of modules it can reach, and whatever the modules of these bodies import in turn from modules with
 compiled code. Another learner's rule is not among it, nor is a body that some other program registers for parts of its
-own: the digest is the same whatever else has been imported.
+own: the digest is the same whatever else has been imported. The modules that settle how all others are compiled are
+always among it.
 
 A module counts by its code objects, without line numbers and docstrings, and by the constants in its name space.
 """
@@ -31,6 +32,7 @@ class Source(NamedTuple):
 
 SOURCES: list[Source] = []
 
+_COMPILERS = {f"ellipsoid.engine.{name}" for name in ("generic", "compile", "native.inlining", "native.intrinsics")}
 _DOCSTRING = 0x4000000  # inspect.CO_HAS_DOCSTRING, from Python 3.13 on
 _known: dict[tuple[Any, ...], str] = {}
 
@@ -58,7 +60,7 @@ def _reachable(function: Callable[..., Any], parts: set[type]) -> set[str]:
     """Names of the modules whose code a function of these parts may contain."""
     compiled = {source.function.__module__ for source in SOURCES}
     found: set[str] = set()
-    waiting = {function.__module__, *(part.__module__ for part in parts)}
+    waiting = {function.__module__, *(part.__module__ for part in parts), *_COMPILERS & sys.modules.keys()}
     while waiting:
         name = waiting.pop()
         found.add(name)
@@ -85,10 +87,10 @@ def _module_digest(name: str, sources: int) -> str:
     here = (source.function for source in SOURCES if source.function.__module__ == name)
     codes = [code] if code else [function.__code__ for function in here]
     constants = sorted(
-        (key, repr(value))
+        (key, _spelled(value))
         for key, value in vars(module).items()
         if isinstance(value, int | float)
-        or (isinstance(value, tuple) and all(isinstance(v, int | float) for v in value))
+        or (isinstance(value, tuple | frozenset) and all(isinstance(v, int | float | str) for v in value))
     )
     return hashlib.sha256(repr((list(map(_plain, codes)), constants)).encode()).hexdigest()
 

@@ -12,6 +12,7 @@ from numba import types
 from numba.extending import intrinsic, overload
 
 from . import PUBLIC_ONLY
+from .digest import SOURCES, Source
 
 try:
     from numba.core.typing.templates import infer, infer_global, make_intrinsic_template
@@ -30,6 +31,7 @@ def machine_code(function: Callable[..., Any], *, literal: bool = False) -> Call
     """
 
     def register(typed: Typed) -> Typed:
+        SOURCES.append(Source(function))
         if PUBLIC_ONLY or make_intrinsic_template is None:
             _register_publicly(function, typed, literal)
             return typed
