@@ -69,7 +69,7 @@ def generic(arity: int, default: bool = False) -> Callable[[Body], Any]:
 
         @wraps(stub)
         def choose(*args: Any) -> Any:
-            return body_for(tuple(type(arg) for arg in args[:arity]))[0](*args)
+            return body_for(tuple(map(type, args[:arity])))[0](*args)
 
         def compile_those_that_are(fast: Fast) -> None:
             """Let compiled code find the bodies for which the compiler may assume the same."""
