@@ -11,6 +11,8 @@ import pytest
 AXE = Path(__file__).parent / "vendor" / "axe.min.js"
 # Milliseconds: a machine may have much else to do.
 WAIT = 60_000
+# The windows of a browser that nobody uses: to open one takes longer than to load the page into one that is open.
+IDLE = {}
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -37,27 +39,37 @@ def started():
         pytest.skip("no Chromium is installed")
     with playwright.sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=program(), headless=True, args=FLAGS)
+        IDLE[browser] = []
         try:
             yield browser
         finally:
+            del IDLE[browser]
             browser.close()
 
 
 class Visitor:
     """Somebody with a browser of their own, who looks at a server; ``noted`` is what went wrong in the browser."""
 
-    def __init__(self, browser, server, width=1300, scheme="light"):
-        self.server = server
-        height = 900 if width > 600 else 800
-        self.context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme=scheme, accept_downloads=True
-        )
+    def __init__(self, browser):
+        self.context = browser.new_context(accept_downloads=True)
         self.context.set_default_timeout(WAIT)
         self.page = self.context.new_page()
-        self.requested, self.noted, self.answers = [], [], []
+        self.requested, self.noted = [], []
         self.page.on("request", lambda request: self.requested.append(request.url))
         self.page.on("pageerror", lambda error: self.noted.append(str(error)))
         self.page.on("console", self._console)
+
+    def enter(self, server, width, scheme):
+        self.server = server
+        self.page.set_viewport_size({"width": width, "height": 900 if width > 600 else 800})
+        self.page.emulate_media(color_scheme=scheme)
+        self.requested.clear()
+        self.noted.clear()
+
+    def leave(self):
+        """Let nothing be left of the visit but the files of the page, which the browser keeps."""
+        self.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        self.page.goto("about:blank")
 
     def _console(self, message):
         if message.type in ("error", "warning"):
@@ -96,12 +108,16 @@ class Visitor:
 
 
 @contextmanager
-def visiting(browser, server, *, forgiven=(), **how):
+def visiting(browser, server, *, forgiven=(), width=1300, scheme="light"):
     """A visitor whose browser must have nothing to complain of, and must have gone nowhere else."""
-    visitor = Visitor(browser, server, **how)
+    visitor = IDLE[browser].pop() if IDLE[browser] else Visitor(browser)
     try:
+        visitor.enter(server, width, scheme)
         yield visitor
         assert visitor.strangers() == []
         assert [each for each in visitor.noted if not any(words in each for words in forgiven)] == []
-    finally:
+        visitor.leave()
+    except BaseException:
         visitor.close()
+        raise
+    IDLE[browser].append(visitor)

@@ -19,6 +19,8 @@ def main():
     import_libraries()
     for name in ("ellipsoid.cli.serve", "ellipsoid.service.demo", "ellipsoid.service.server"):
         import_module(name)
+    # Pages are told more often than people need it: whoever waits for news waits the less.
+    import_module("ellipsoid.service.events").TICK_SECONDS = 0.1
     for line in sys.stdin:
         told = json.loads(line)
         if "argv" in told:

@@ -50,7 +50,7 @@ def kill_again_and_again(tmp_path, kills, seed):
             server.program = COMMAND if kill % 8 == 7 else None
             if kill % 5 == 4:  # also while it is starting
                 server.start(wait=False)
-                time.sleep(chance.uniform(0.2, 2.5))
+                time.sleep(chance.uniform(0.02, 0.6))
                 server.kill()
             server.start()
             numbers, expected = learned_from_the_journal(server.folder, tmp_path / "expected.model")
