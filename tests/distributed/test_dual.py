@@ -11,7 +11,7 @@ from .conftest import digest, write_table
 pytestmark = pytest.mark.interpreted
 
 
-def noisy(rows=300, width=5, seed=1):
+def noisy(rows=150, width=5, seed=1):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, width)) / np.sqrt(width)
     y = (X @ rng.normal(size=width) + 0.3 * rng.normal(size=rows) > 0).astype(int)

@@ -39,7 +39,7 @@ def test_the_sum_is_the_ridge_solution_on_the_update_rows_of_all_shards(learner,
 @settings(max_examples=6)
 @given(SEEDS, st.sampled_from([2, 3]), st.integers(2, 5), st.integers(1, 3), KINDS)
 def test_no_certificate_of_a_sum_is_exceeded(learner, seed, classes, shards, rounds, kind):
-    X, y, truth = stream(seed, classes, kind=kind)
+    X, y, truth = stream(seed, classes, rows=40, kind=kind)
     model = in_rounds(learner, parts(X, y, shards, kind), classes, rounds)
     U = truth[1] - truth[0] if classes == 2 else truth
     assert not excess(model, U, np.random.default_rng(seed).normal(size=U.shape))

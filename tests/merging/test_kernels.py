@@ -25,16 +25,16 @@ LEARNERS = [
 @pytest.mark.parametrize("rows", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_mixture_scores_as_the_mean_of_the_models(learner, rows, classes, tmp_path):
-    X, y, _ = stream(3, classes, rows=50)
+    X, y, _ = stream(3, classes, rows=30)
     # Some rows are met by both, and so are support patterns of both.
-    models = learned(learner, [(rows(X[:30]), y[:30]), (rows(X[20:]), y[20:])], classes)
+    models = learned(learner, [(rows(X[:20]), y[:20]), (rows(X[10:]), y[10:])], classes)
     alone = [model.decision_function(rows(X)) for model in models]
     mixed = merge(models)
-    weights = [30, 30] if learner.average else [1, 1]
+    weights = [20, 20] if learner.average else [1, 1]
     np.testing.assert_allclose(mixed.decision_function(rows(X)), np.average(alone, axis=0, weights=weights), atol=1e-12)
     kept = {tuple(row) for model in models for row in sp.csr_matrix(model.support_vectors_).toarray()}
     assert mixed.support_vectors_.shape[0] == len(kept)
-    assert (mixed.t_, mixed.shards_) == (60, 2)
+    assert (mixed.t_, mixed.shards_) == (40, 2)
     mixed.save(tmp_path / "m")
     again = load(tmp_path / "m")
     assert np.array_equal(again.decision_function(rows(X)), mixed.decision_function(rows(X)))

@@ -110,7 +110,7 @@ def test_the_certificates_speak_of_the_updates_of_all_shards(seed, shards, round
 @given(SEEDS, st.sampled_from([2, 4]), st.integers(2, 5), KINDS)
 def test_the_potential_of_a_mixture_is_within_its_weight(learner, seed, classes, shards, kind):
     """w'Mw <= goal A, which all bounds on mistakes rest on: after mixing, and after learning on."""
-    X, y, truth = stream(seed, classes, rows=80, kind=kind)
+    X, y, truth = stream(seed, classes, rows=50, kind=kind)
     pieces = parts(X, y, shards, kind)
     U = truth[1] - truth[0] if classes == 2 else truth
 
@@ -165,13 +165,13 @@ def test_metrics_of_their_own_have_a_part_in_the_bound_on_mistakes():
 @pytest.mark.parametrize("rows", [np.asarray, sp.csr_matrix])
 @pytest.mark.parametrize("learner", SHAPES, ids=repr)
 def test_a_mixture_learns_on_as_its_file_and_in_any_chunks(learner, rows, tmp_path):
-    X, y, _ = stream(6, classes=3, rows=160, width=6)
+    X, y, _ = stream(6, classes=3, rows=60, width=6)
     model = in_rounds(learner, [(rows(part), labels) for part, labels in parts(X, y, 3)], 3, 2)
     assert (model._core.table.offset is None) is (learner.c == 0.0)
     model.save(tmp_path / "mixed.model")
     twins = [model, load(tmp_path / "mixed.model"), deepcopy(model), loads(dumps(model))]
     assert twins[1].certificates() == model.certificates()
-    for each, size in zip(twins, (len(y), 1, 7, 50), strict=True):
+    for each, size in zip(twins, (len(y), 1, 7, 25), strict=True):
         for begin in range(0, len(y), size):
             each.partial_fit(rows(X[begin : begin + size]), y[begin : begin + size])
     for each in twins[1:]:
@@ -243,6 +243,6 @@ def test_a_mixture_is_better_than_its_shards():
     X = X / np.linalg.norm(X, axis=1, keepdims=True)
     order = np.random.default_rng(0).permutation(len(y))
     X, y = X[order], y[order]
-    models = learned(IELLIP(), parts(X[:1400], y[:1400], 4), 10)
+    models = learned(IELLIP(), parts(X[:400], y[:400], 4), 10)
     mean = np.mean([model.score(X[1400:], y[1400:]) for model in models])
     assert merge(models).score(X[1400:], y[1400:]) > mean + 0.05

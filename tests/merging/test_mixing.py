@@ -57,7 +57,7 @@ def excess(model, *comparators):
     st.sampled_from(["uniform", "mistakes"]),
 )
 def test_no_certificate_of_a_mixture_is_exceeded(learner, seed, classes, shards, rounds, kind, weights):
-    X, y, truth = stream(seed, classes, kind=kind)
+    X, y, truth = stream(seed, classes, rows=40, kind=kind)
     model = in_rounds(learner, parts(X, y, shards, kind), classes, rounds, weights)
     U = truth[1] - truth[0] if classes == 2 else truth
     assert not excess(model, U, np.random.default_rng(seed).normal(size=U.shape))
