@@ -65,7 +65,7 @@ def test_every_number_is_inside_and_the_truth_is_never_cut_off(seed, kind, d, dr
     rng = np.random.default_rng(seed)
     truth = rng.normal(size=d)
     truth *= rng.random() / np.linalg.norm(truth)
-    rows, noise = hostile(kind, truth, rng, 40)
+    rows, noise = hostile(kind, truth, rng, 25)
     model = IntervalRegressor(noise=0.1, drift=drift, fit_intercept=False)
     for x, off in zip(rows, noise.tolist(), strict=True):
         y = float(x @ truth + off)

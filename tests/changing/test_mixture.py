@@ -4,7 +4,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipsoid.engine import NO_WEIGHTS
@@ -93,6 +93,7 @@ def test_every_bound_holds_against_sequences_of_learners_found_by_trying_all(
     assert mixture.weights.sum() == pytest.approx(1.0)
 
 
+@settings(max_examples=40)
 @given(st.integers(0, 999), st.sampled_from([1e-3, DECREASING, HEDGED]), st.lists(st.integers(1, 19), max_size=4))
 def test_no_cut_changes_a_bit(seed, share, cuts):
     said, y = drawn(20, 3, 2, "votes", seed)

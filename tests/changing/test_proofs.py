@@ -74,7 +74,7 @@ def test_other_policies_list_no_restarts():
 # -- a truth that moves ------------------------------------------------------------------------------------------
 
 
-def walking(seed, drift, n=120, width=3):
+def walking(seed, drift, n=80, width=3):
     """Rows of length one and a truth that moves by ``drift`` in length from row to row, with margin 0.1."""
     rng = np.random.default_rng(seed)
     place, rows, truths = rng.normal(size=width), [], []

@@ -238,11 +238,11 @@ def test_a_shape_that_has_shrunk_beyond_all_numbers_is_refused():
         merge(models)
 
 
-def test_a_mixture_is_better_than_its_shards():
+def test_a_mixture_is_better_than_its_shards(compiled):
     X, y = load_digits(return_X_y=True)
     X = X / np.linalg.norm(X, axis=1, keepdims=True)
     order = np.random.default_rng(0).permutation(len(y))
     X, y = X[order], y[order]
-    models = learned(IELLIP(), parts(X[:400], y[:400], 4), 10)
+    models = learned(IELLIP(), parts(X[:1400], y[:1400], 4), 10)
     mean = np.mean([model.score(X[1400:], y[1400:]) for model in models])
     assert merge(models).score(X[1400:], y[1400:]) > mean + 0.05
