@@ -21,7 +21,7 @@ def relaxed_by_cones(X, y, problem):
     """(P) as a conic programme; returns its optimal value."""
     n, d = X.shape
     B, w, b, xi = cp.Variable((d, d), PSD=True), cp.Variable(d), cp.Variable(), cp.Variable(n, nonneg=True)
-    widths = cp.hstack([problem.c[i] * cp.trace(np.outer(X[i], X[i]) @ B) for i in range(n)])
+    widths = cp.multiply(problem.c, cp.sum(cp.multiply(X @ B, X), axis=1))
     cost = -problem.r * cp.log_det(B) + (1 - problem.r) * cp.trace(B) + problem.C @ xi
     programme = cp.Problem(cp.Minimize(cost), [cp.multiply(y, X @ w + b) + xi >= widths, cp.norm(w) <= 1])
     return programme.solve(solver=cp.CLARABEL)

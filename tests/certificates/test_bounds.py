@@ -69,7 +69,7 @@ def streams(draw):
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     stream=streams(), intercept=st.booleans(), announced=st.booleans(), scale=st.sampled_from([1e-3, 0.1, 1.0, 30.0])
 )
@@ -114,15 +114,15 @@ def test_zero_rows_among_many_updates_do_not_hide(model):
 
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("size", [1e-320, 1e-200, 1e-100, 1e100, 1e160, 1e308])
-def test_comparators_of_any_size_give_numbers(name, classes, size):
+def test_comparators_of_any_size_give_numbers(name, classes):
     rng = np.random.default_rng(1)
     X, y, U, _ = separable(rng, 40, classes, 3)
     model = clone(SETTINGS[name]).partial_fit(X, y, classes=range(classes))
-    for comparator in (size * U, -size * U):
-        for certificate in model.certificates(comparator):
-            assert not isnan(certificate.bound)
-            assert certificate.observed <= certificate.bound
+    for size in (1e-320, 1e-200, 1e-100, 1e100, 1e160, 1e308):
+        for comparator in (size * U, -size * U):
+            for certificate in model.certificates(comparator):
+                assert not isnan(certificate.bound), size
+                assert certificate.observed <= certificate.bound, size
 
 
 @pytest.mark.parametrize("learner", [Perceptron, PassiveAggressive, MIRA])

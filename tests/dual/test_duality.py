@@ -58,7 +58,7 @@ def test_no_weights_beat_the_dual(link, update, seed, C, margin):
     # Both are rounded down; the attribute is the nearest number.
     assert told["dual objective"] <= best + 1e-12
     assert model.dual_objective_ == pytest.approx(told["dual objective"], rel=1e-10, abs=1e-10)
-    for w in comparators(rng, kind, X.shape[1], 20):
+    for w in comparators(rng, kind, X.shape[1], 8):
         loss, row = hinge(w, X, y, margin), w[None]
         primal = kind.complexity(row) + C * loss
         assert primal >= best - 1e-9

@@ -39,11 +39,11 @@ def by_definition(X, y, classes, *, version, eta, balanced, multiclass, beta):
         yield M[:, : M.shape[1] // 2] - M[:, M.shape[1] // 2 :] if balanced else M
 
 
-def stream(seed, classes, n=80, dim=5):
+def stream(seed, classes, n=80, dim=5, noise=0.1):
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1.0, 1.0, size=(n, dim))
     y = np.argmax(X @ rng.normal(size=(dim, classes)), axis=1)
-    y[rng.random(n) < 0.1] = 0
+    y[rng.random(n) < noise] = 0
     return X, y
 
 
@@ -54,7 +54,7 @@ def stream(seed, classes, n=80, dim=5):
 def test_trajectories(version, balanced, multiclass, sparse):
     for classes in (2, 4):
         for beta in (0.0, 0.05):
-            X, y = stream(classes, classes)
+            X, y = stream(classes, classes, n=40, noise=0.3)
             settings = {"version": version, "eta": 0.7, "balanced": balanced, "multiclass": multiclass}
             model = Winnow(margin=beta, fit_intercept=False, **settings)
             for t, M in enumerate(by_definition(X, y, classes, beta=beta, **settings)):

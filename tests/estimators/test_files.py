@@ -37,7 +37,7 @@ def binary(learner, X, y):
 
 
 def grown(learner, X, y):
-    return learner(grow_features=True).partial_fit(X[:60, :5], y[:60] % 2).partial_fit(X, y % 2), X
+    return learner(grow_features=True).partial_fit(X[:, :5], y % 2).partial_fit(X, y % 2), X
 
 
 def lone(learner, X, y):
@@ -48,12 +48,12 @@ def lone(learner, X, y):
 STORIES = [dense, sparse, averaged, fitted, binary, grown, lone]
 
 
-@pytest.mark.interpreted
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # two passes are few
 @pytest.mark.parametrize("story", STORIES, ids=lambda story: story.__name__)
 @pytest.mark.parametrize("name", LEARNERS)
 def test_round_trip(name, story, blobs, state, tmp_path):
-    X, y = blobs
+    # After so many rows some ellipsoids are still in the form that they began in, and others no more.
+    X, y = (part[:60] for part in blobs)
     model, rows = story(LEARNERS[name], X, y)
     path = tmp_path / "a model"
     model.save(path)

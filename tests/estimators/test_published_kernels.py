@@ -4,6 +4,8 @@ Crammer & Singer (JMLR 2003), tables 3 to 5, in the settings that give them: (x.
 a Gaussian of width 3.06 on the raw integers for Letter.
 """
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -26,6 +28,7 @@ def unit(X):
     return X
 
 
+@cache
 def usps(dataset):
     d = dataset("usps")
     X, X_test = (unit(np.floor((np.rint(1000.0 * V) + 1000.0) * 51.0 / 400.0)) for V in (d.X_train, d.X_test))
