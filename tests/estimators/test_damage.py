@@ -31,12 +31,18 @@ def place(tmp_path_factory):
     return tmp_path_factory.mktemp("damaged") / "m"
 
 
+def put(place, blob):
+    """Write a file anew: where an old one is overwritten a file system may wait for the disk."""
+    place.unlink(missing_ok=True)
+    place.write_bytes(blob)
+
+
 @settings(max_examples=300)
 @given(data=st.data())
 def test_any_changed_byte_is_noticed(written, place, data):
     index = data.draw(st.integers(0, len(written) - 1))
     byte = data.draw(st.integers(0, 255).filter(lambda value: value != written[index]))
-    place.write_bytes(written[:index] + bytes([byte]) + written[index + 1 :])
+    put(place, written[:index] + bytes([byte]) + written[index + 1 :])
     with pytest.raises(DamagedModel):
         load(place)
 
@@ -48,7 +54,7 @@ def test_a_blank_that_became_another_is_noticed(other, written, place):
     blanks = [i for i in range(8, end) if written[i : i + 1] == b" "]
     assert len(blanks) > 20
     for i in blanks:
-        place.write_bytes(written[:i] + other + written[i + 1 :])
+        put(place, written[:i] + other + written[i + 1 :])
         with pytest.raises(DamagedModel):
             load(place)
 
@@ -62,7 +68,7 @@ def test_a_file_cut_short_or_made_longer_is_noticed(written, place, data):
         written + written[: 1 + length],
         written[length:] + written[:length] if length else b"",
     ):
-        place.write_bytes(blob)
+        put(place, blob)
         with pytest.raises((DamagedModel, OSError)):
             load(place)
 
@@ -70,7 +76,7 @@ def test_a_file_cut_short_or_made_longer_is_noticed(written, place, data):
 @settings(max_examples=100)
 @given(blob=st.binary(max_size=400))
 def test_noise_is_no_model(place, blob):
-    place.write_bytes(blob)
+    put(place, blob)
     with pytest.raises((DamagedModel, OSError)):
         load(place)
 
@@ -89,7 +95,7 @@ def forge(blob, place, header=None, arrays=None, version="1"):
     text = json.dumps(header_of(blob) if header is None else header)
     arrays = read_arrays(blob) if arrays is None else arrays
     metadata = {"ellipsoid": version, "header": text, "sha256": checksum(text, arrays)}
-    place.write_bytes(write_arrays(arrays, metadata=metadata))
+    put(place, write_arrays(arrays, metadata=metadata))
 
 
 def test_a_forged_file_that_changes_nothing_is_read(written, place):
@@ -142,10 +148,10 @@ def test_a_newer_version_asks_for_an_update(written, place):
 
 
 def test_a_file_cut_short_is_called_so(written, place):
-    place.write_bytes(written[:100])
+    put(place, written[:100])
     with pytest.raises(DamagedModel, match="cut short"):
         load(place)
-    place.write_bytes(written[:-1])
+    put(place, written[:-1])
     with pytest.raises(DamagedModel, match="not fully covered"):
         load(place)
 
@@ -166,7 +172,7 @@ def test_types_that_hold_no_weights_are_refused(written, place):
         arrays = {**good, "W": good["W"].astype(kind)}
         if kind in (np.int64, np.uint8):
             metadata["sha256"] = checksum(metadata["header"], arrays)
-        place.write_bytes(write_arrays(arrays, metadata=metadata))
+        put(place, write_arrays(arrays, metadata=metadata))
         with pytest.raises(DamagedModel):
             load(place)
 
@@ -186,7 +192,7 @@ def test_an_array_without_entries_cannot_claim_a_huge_shape(written, place):
         digest = checksum(text, {**good, "W": np.zeros((0, 1)), "U": np.zeros((0, 1))})
         metadata = {"ellipsoid": "1", "header": text, "sha256": digest}
         top = json.dumps({"__metadata__": metadata, **parts}).encode()
-        place.write_bytes(struct.pack("<Q", len(top)) + top + body)
+        put(place, struct.pack("<Q", len(top)) + top + body)
         with pytest.raises(DamagedModel):
             load(place)
 
@@ -215,7 +221,7 @@ def test_a_header_that_is_no_header(text, written, place):
         {"ellipsoid": text},
         {"other": text},
     ):
-        place.write_bytes(write_arrays(arrays, metadata=metadata))
+        put(place, write_arrays(arrays, metadata=metadata))
         with pytest.raises(DamagedModel):
             load(place)
 
@@ -228,7 +234,7 @@ class Bomb:
 def test_a_pickle_is_refused_and_not_run(place, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
-        place.write_bytes(pickle.dumps(Bomb(), protocol=protocol))
+        put(place, pickle.dumps(Bomb(), protocol=protocol))
         with pytest.raises(DamagedModel):
             load(place)
     with open(place, "wb") as file:

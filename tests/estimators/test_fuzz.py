@@ -219,6 +219,7 @@ def scores(model):
 
 def survives(blob, place, learn, right=None):
     """Load, and if that works use the model; returns whether it loaded."""
+    place.unlink(missing_ok=True)  # where an old file is overwritten a file system may wait for the disk
     place.write_bytes(blob)
     try:
         model = load(place)

@@ -52,10 +52,10 @@ def plain(monkeypatch):
 def test_the_constant_is_a_feature_of_that_size(model, rows, blobs, plain, tmp_path):
     if rows is sp.csr_matrix and isinstance(model, AROW) and model.kernel != "linear":
         pytest.skip("an ellipsoid of a kernel keeps dense rows")
-    X, y = blobs[0][:40] / 8.0, blobs[1][:40]
+    X, y = blobs[0][:24] / 8.0, blobs[1][:24]
     options = {"classes": [0, 1, 2]}
     scaled = clone(model).set_params(intercept_scaling=SIZE).partial_fit(rows(X), y, **options)
-    wider = np.column_stack([np.full(40, SIZE), X])
+    wider = np.column_stack([np.full(24, SIZE), X])
     by_hand = clone(model).set_params(fit_intercept=False).partial_fit(rows(wider), y, **options)
     scores = scaled.decision_function(rows(X))
     np.testing.assert_allclose(scores, by_hand.decision_function(rows(wider)), rtol=1e-9, atol=1e-11)
