@@ -19,6 +19,7 @@ from ellipsoid import (
     Scaled,
     UnitNorm,
 )
+from ellipsoid.estimators import one_row
 from ellipsoid.estimators.one_row import sort_by_column
 
 pytestmark = pytest.mark.few_learners
@@ -52,9 +53,9 @@ def stream(kind, classes, rows=400, seed=0):
 @pytest.mark.parametrize("kind", ["same", "numbers", "few", "varied"])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", MAKERS)
-def test_dicts_are_learned_as_rows_of_a_matrix(name, classes, kind):
-    # More sets of names than are remembered come only where there are others each time.
-    names, examples = stream(kind, classes, rows=300 if kind == "varied" else 80)
+def test_dicts_are_learned_as_rows_of_a_matrix(name, classes, kind, monkeypatch):
+    monkeypatch.setattr(one_row, "MOST_LAYOUTS", 32)  # so that few rows are enough to try what comes after
+    names, examples = stream(kind, classes, rows=100)
     columns = {each: j for j, each in enumerate(examples[0][0])}
     model, rows = MAKERS[name](), MAKERS[name]()
     for t, (x, y) in enumerate(examples):
@@ -148,10 +149,10 @@ def test_an_example_that_was_changed_after_its_prediction_is_learned_as_it_is():
 @pytest.mark.parametrize("values", [(0.1, np.float32(0.1)), (np.float32(0.1), 0.1)])
 def test_a_float32_is_not_the_number_that_it_equals(values):
     model, other = PassiveAggressive(), PassiveAggressive()
-    names = [f"word {i}" for i in range(600)]
-    for t in range(600):  # other words each time, so that no set of them is known
-        seen, learned = ({names[t]: value, names[(7 * t + 1) % 600]: 1.0} for value in values)
-        if t > 300:
+    names = [f"word {i}" for i in range(150)]
+    for t in range(150):  # other words each time, so that no set of them is known
+        seen, learned = ({names[t]: value, names[(7 * t + 1) % 150]: 1.0} for value in values)
+        if t > 75:
             model.predict_one(seen)
         model.learn_one(learned, t % 2)
         other.learn_one(learned, t % 2)
@@ -169,7 +170,8 @@ def test_columns_are_put_in_order_with_their_values(columns):
 @pytest.mark.parametrize("name", ["PA", "scaled", "calibrated", "regressor"])
 def test_threads_predict_what_one_would(name, kind):
     makers = MAKERS | {"calibrated": lambda: Calibrated(PassiveAggressive()), "regressor": PassiveAggressiveRegressor}
-    model, (examples, labels) = makers[name](), zip(*stream("same" if kind == "arrays" else kind, 2)[1], strict=True)
+    told = stream("same" if kind == "arrays" else kind, 2, rows=300)[1]
+    model, (examples, labels) = makers[name](), zip(*told, strict=True)
     if kind == "arrays":
         examples = [np.array(list(x.values())) for x in examples]
     for x, y in zip(examples, labels, strict=True):
@@ -180,7 +182,7 @@ def test_threads_predict_what_one_would(name, kind):
     def predict(order):
         wrong.extend(i for i in order if tell(examples[i]) != expected[i])
 
-    turns = [np.random.default_rng(seed).integers(0, len(examples), 4000) for seed in range(3)]
+    turns = [np.random.default_rng(seed).integers(0, len(examples), 2000) for seed in range(3)]
     threads = [threading.Thread(target=predict, args=(turn,)) for turn in turns]
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
