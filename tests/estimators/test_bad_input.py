@@ -187,7 +187,6 @@ def test_dense_input_before_anything_was_learned(learner, blobs, state):
     assert state(model.partial_fit(X, y, classes=range(3))) == state(learner().partial_fit(X, y, classes=range(3)))
 
 
-@pytest.mark.interpreted
 def test_sparse_input(learner, blobs, state):
     X, y = blobs
     C = sp.csr_matrix(X)
@@ -232,7 +231,6 @@ def test_classes_that_contradict(known, learner, blobs, state):
     assert "_core" not in vars(fresh)
 
 
-@pytest.mark.interpreted
 def test_labels_of_another_kind(learner, blobs, state):
     X, y = blobs
     model, twin = (learner().partial_fit(X[:60], y[:60] % 2) for _ in range(2))

@@ -65,6 +65,7 @@ def models():
     }
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", NO_LABELS)
 @pytest.mark.parametrize("kind", ["linear", "kernel", "scaled", "online ellipsoidal"])
 def test_no_door_takes_what_is_no_label(kind, name, models, tmp_path):

@@ -49,13 +49,14 @@ def stream(kind, classes, rows=400, seed=0):
     return names, examples
 
 
+@pytest.mark.interpreted("AROW")
 @pytest.mark.gate("MIRA", "PA", "AROW", "scaled")
 @pytest.mark.parametrize("kind", ["same", "numbers", "few", "varied"])
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("name", MAKERS)
 def test_dicts_are_learned_as_rows_of_a_matrix(name, classes, kind, monkeypatch):
-    monkeypatch.setattr(one_row, "MOST_LAYOUTS", 32)  # so that few rows are enough to try what comes after
-    names, examples = stream(kind, classes, rows=100)
+    monkeypatch.setattr(one_row, "MOST_LAYOUTS", 16)  # so that few rows are enough to try what comes after
+    names, examples = stream(kind, classes, rows=60)
     columns = {each: j for j, each in enumerate(examples[0][0])}
     model, rows = MAKERS[name](), MAKERS[name]()
     for t, (x, y) in enumerate(examples):

@@ -57,6 +57,7 @@ def test_sparse_scaler_and_label_sets(blobs, tmp_path):
     assert run(sets, X, tmp_path)[0].tolist() == sets.predict(X).tolist()
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("classes", [3, 7, 13, 64])
 def test_equal_rows_of_weights_tie_and_the_smallest_index_wins(classes, tmp_path):
     """All wrong labels get the same share of blame, so that their rows are equal and not zero."""
