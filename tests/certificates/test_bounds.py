@@ -69,7 +69,7 @@ def streams(draw):
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-@settings(max_examples=20)
+@settings(max_examples=40)
 @given(
     stream=streams(), intercept=st.booleans(), announced=st.booleans(), scale=st.sampled_from([1e-3, 0.1, 1.0, 30.0])
 )

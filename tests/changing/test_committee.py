@@ -305,7 +305,7 @@ def test_scikit_learn_finds_nothing(monkeypatch):
     monkeypatch.setenv("SCIPY_ARRAY_API", "1")
     expected = SHUFFLED | GEOMETRY
     results = check_estimator(
-        Committee([MIRA(), MIRA(margin=1.0)]), expected_failed_checks=expected, on_fail=None, on_skip=None
+        Committee([Perceptron(), MIRA()]), expected_failed_checks=expected, on_fail=None, on_skip=None
     )
     assert {r["check_name"]: r["exception"] for r in results if r["status"] not in ("passed", "xfail")} == {}
     assert len(results) > 40
