@@ -12,6 +12,7 @@ from ellipsoid.rules import (
     category_ranking,  # noqa: F401 (it registers the rules for label sets)
     mira,
     passive_aggressive,
+    blame,
     perceptron,
 )
 
@@ -73,7 +74,7 @@ class Perceptron(WeightParameters, BudgetClassifier):
         return self.multiclass != "ovr"
 
     def _start(self) -> Learner:
-        sharing = one_of("multiclass", self.multiclass, {**perceptron.SHARINGS, "ovr": perceptron.MAX})
+        sharing = one_of("multiclass", self.multiclass, {**blame.SHARINGS, "ovr": blame.MAX})
         rule = perceptron.PerceptronRule(sharing, positive("margin", self.margin, zero=True), 1.0)
         return self._learner(rule, budget=self.budget, one_vs_rest=self.multiclass == "ovr")
 

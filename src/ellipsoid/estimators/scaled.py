@@ -9,7 +9,7 @@ from ellipsoid.certificates import Certificate, scaled
 from ellipsoid.certificates.certificate import unproved
 from ellipsoid.representation.scaled.tables import PowerTable
 from ellipsoid.representation.scaled.weights import ROW_WEIGHT, SKIPPED
-from ellipsoid.rules import alma, perceptron, romma
+from ellipsoid.rules import alma, blame, romma
 
 from .declaration import declared
 from .kernelized import KernelClassifier
@@ -60,7 +60,7 @@ class ROMMA(ScaledClassifier):
     multiclass: str = "max"
 
     def _start(self) -> Learner:
-        sharing = one_of("multiclass", self.multiclass, perceptron.SHARINGS)
+        sharing = one_of("multiclass", self.multiclass, blame.SHARINGS)
         rule = romma.ROMMARule(sharing, 1.0 if self.aggressive else 0.0)
         return self._learner(rule, half=0.5)
 
@@ -71,12 +71,12 @@ class ROMMA(ScaledClassifier):
 
     def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         labels, shared = learner.scores, learner.rule.margin > 0.0
-        parts = {perceptron.UNIFORM: labels * (labels - 1), perceptron.PROPORTIONAL: labels, perceptron.MAX: 2}
+        parts = {blame.UNIFORM: labels * (labels - 1), blame.PROPORTIONAL: labels, blame.MAX: 2}
         found = scaled.romma(
             run_of(learner, comparator),
             goal=learner.table.goal,
             skipped=self.skipped_,
-            parts=1 if labels == 1 else parts[learner.rule.sharing if shared else perceptron.MAX],
+            parts=1 if labels == 1 else parts[learner.rule.sharing if shared else blame.MAX],
         )
         # A mixture is longer or shorter than the sum of its coefficients says.
         why = "no bound is proved for mixtures but against weights that have margin 1 on every row of all shards"

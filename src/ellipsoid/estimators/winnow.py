@@ -14,7 +14,7 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import PLAIN
 from ellipsoid.links.functions import BALANCED, SIMPLEX, Link
 from ellipsoid.links.table import LinkTable
-from ellipsoid.rules import perceptron, winnow
+from ellipsoid.rules import blame, winnow
 
 from .base import OnlineClassifier
 from .declaration import declared
@@ -118,7 +118,7 @@ class Winnow(OnlineClassifier):
     margin: float = 0.0
 
     def _start(self) -> WinnowLearner:
-        sharing = one_of("multiclass", self.multiclass, perceptron.SHARINGS)
+        sharing = one_of("multiclass", self.multiclass, blame.SHARINGS)
         if self.version not in (1, 2):
             raise ValueError(f"version must be 1 or 2, got {self.version!r}")
         rule = winnow.WinnowRule(sharing, positive("margin", self.margin, zero=True), positive("eta", self.eta))

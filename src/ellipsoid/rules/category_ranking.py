@@ -23,7 +23,8 @@ from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, share_sets, worst_pair
 
 from .mira import UNEVEN_SUM, MIRARule
-from .perceptron import MAX, PROPORTIONAL, PerceptronRule
+from .blame import MAX, PROPORTIONAL
+from .perceptron import PerceptronRule
 
 # Halvings that leave no number between the ends.
 MOST_HALVINGS = 200

@@ -25,7 +25,7 @@ from ellipsoid.engine.tally import HELD
 from ellipsoid.representation.kernel.lookahead import NORM2
 from ellipsoid.representation.scaled.weights import GOAL, SKIPPED, blend
 
-from .perceptron import share_blame
+from .blame import share_blame
 
 # Where no more than this share of |X|^2 lies outside M the two constraints are taken for parallel.
 PARALLEL = 1e-12

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ellipsoid.engine.protocol import TAU, share
 
-from .perceptron import share_blame
+from .blame import share_blame
 
 
 class WinnowRule(NamedTuple):
