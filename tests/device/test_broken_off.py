@@ -11,11 +11,11 @@ from ellipsoid.ellipsoids import device_shape, kernel_table
 from ellipsoid.ellipsoids.device_shape import DeviceShape
 from ellipsoid.representation.kernel import device
 
-from .conftest import RBF, X, agree, on, put_numpy_in_place, y
+from .conftest import CLASSES, RBF, X, agree, on, put_numpy_in_place, y
 
 
 def test_a_row_whose_step_failed_on_the_device_was_never_there(on_device, monkeypatch):
-    model, twin = on(AROW(**RBF)).partial_fit(X[:200], y[:200]), on(AROW(**RBF)).partial_fit(X[:200], y[:200])
+    model, twin = (on(AROW(**RBF)).partial_fit(X[:60], y[:60], CLASSES) for _ in range(2))
     calls = []
 
     def failing(self, rows, real=DeviceShape.times):
@@ -26,16 +26,16 @@ def test_a_row_whose_step_failed_on_the_device_was_never_there(on_device, monkey
 
     monkeypatch.setattr(DeviceShape, "times", failing)
     with pytest.raises(MemoryError):
-        model.partial_fit(X[200:600], y[200:600])
-    assert 200 < model.t_ < 600
+        model.partial_fit(X[60:180], y[60:180])
+    assert 60 < model.t_ < 180
     assert model.updates_ - twin.updates_ == 39
-    twin.partial_fit(X[200 : model.t_], y[200 : model.t_])
+    twin.partial_fit(X[60 : model.t_], y[60 : model.t_])
     agree(twin, model)
     agree(twin.partial_fit(X[model.t_ :], y[model.t_ :]), model.partial_fit(X[model.t_ :], y[model.t_ :]))
 
 
 def test_an_error_in_mid_block_leaves_the_model_that_was(on_device, monkeypatch):
-    model, twin = on(MIRA(**RBF)).partial_fit(X[:200], y[:200]), on(MIRA(**RBF)).partial_fit(X[:200], y[:200])
+    model, twin = (on(MIRA(**RBF)).partial_fit(X[:60], y[:60], CLASSES) for _ in range(2))
     calls = []
 
     def failing(self, *args, real=device.DevicePatterns.sums_of):
@@ -46,12 +46,12 @@ def test_an_error_in_mid_block_leaves_the_model_that_was(on_device, monkeypatch)
 
     monkeypatch.setattr(device.DevicePatterns, "sums_of", failing)
     with pytest.raises(MemoryError):
-        model.partial_fit(X[200:600], y[200:600])
+        model.partial_fit(X[60:180], y[60:180])
     monkeypatch.undo()
     if "cuda" not in str(type(model._core.table.device.arrays)):
         put_numpy_in_place(monkeypatch)
-    assert 200 <= model.t_ < 600
-    twin.partial_fit(X[200 : model.t_], y[200 : model.t_]) if model.t_ > 200 else None
+    assert 60 <= model.t_ < 180
+    twin.partial_fit(X[60 : model.t_], y[60 : model.t_]) if model.t_ > 60 else None
     agree(twin, model)
     agree(twin.partial_fit(X[model.t_ :], y[model.t_ :]), model.partial_fit(X[model.t_ :], y[model.t_ :]))
 
@@ -77,27 +77,27 @@ def test_an_interrupt_between_blocks_leaves_a_model_of_whole_rows(step, on_devic
     interrupt = _Interrupt(monkeypatch, kernel_table.KernelTable, step, late=True)
     broken = 0
     for n in range(1, 30):
-        model = on(AROW(**RBF)).partial_fit(X[:60], y[:60])
+        model = on(AROW(**RBF)).partial_fit(X[:20], y[:20], CLASSES)
         interrupt.left = n
         try:
-            model.partial_fit(X[60:400], y[60:400])
+            model.partial_fit(X[20:110], y[20:110])
         except KeyboardInterrupt:
-            broken += model.t_ > 60
+            broken += model.t_ > 20
         else:
             break
         finally:
             interrupt.left = 0
-        twin = AROW(**RBF).partial_fit(X[: model.t_], y[: model.t_])
+        twin = AROW(**RBF).partial_fit(X[: model.t_], y[: model.t_], CLASSES)
         agree(twin, model)
         np.testing.assert_allclose(model._core.table.S(), twin._core.table.S(), rtol=0, atol=1e-12)
-        agree(twin.partial_fit(X[400:500], y[400:500]), model.partial_fit(X[400:500], y[400:500]))
+        agree(twin.partial_fit(X[110:150], y[110:150]), model.partial_fit(X[110:150], y[110:150]))
     assert broken, "behind a block that was learned"
 
 
 @pytest.mark.parametrize("step", ["_allocate", "_bound", "S"])
 def test_an_interrupt_while_a_shape_leaves_the_device_leaves_it_whole(step, on_device, monkeypatch):
-    model = on(AROW(**RBF)).partial_fit(X[:300], y[:300])
-    rows, expected = X[300:320], AROW(**RBF).partial_fit(X[:300], y[:300]).confidence(X[300:320])
+    model = on(AROW(**RBF)).partial_fit(X[:90], y[:90], CLASSES)
+    rows, expected = X[90:110], AROW(**RBF).partial_fit(X[:90], y[:90], CLASSES).confidence(X[90:110])
     interrupt, broken = _Interrupt(monkeypatch, kernel_table.KernelTable, step, late=True), 0
     model.set_params(device="cpu")
     while model._core.table.shape is not None:
@@ -111,10 +111,10 @@ def test_an_interrupt_while_a_shape_leaves_the_device_leaves_it_whole(step, on_d
 
 
 def test_to_read_a_shape_on_the_device_does_not_change_it_even_if_broken_off(on_device, monkeypatch, tmp_path):
-    monkeypatch.setattr(device_shape, "STRIP", 16)
-    model, twin = on(AROW(**RBF)), AROW(**RBF).partial_fit(X[:300], y[:300])
-    for begin in range(0, 300, 100):
-        model.partial_fit(X[begin : begin + 100], y[begin : begin + 100])
+    monkeypatch.setattr(device_shape, "STRIP", 8)
+    model, twin = on(AROW(**RBF)), AROW(**RBF).partial_fit(X[:90], y[:90], CLASSES)
+    for begin in range(0, 90, 30):
+        model.partial_fit(X[begin : begin + 30], y[begin : begin + 30], CLASSES)
     shape = model._core.table.shape
     assert shape.count, "something waits"
     matrix, waiting = shape.matrix.copy(), shape.count

@@ -59,9 +59,9 @@ def test_learning_predicting_and_going_on(asked, tmp_path):
 @pytest.mark.parametrize("name", ["IELLIP", "AROW", "SecondOrderPerceptron"])
 def test_learners_with_a_shape(name, asked, tmp_path):
     model, here, there = ("--model", name, *RBF[2:]), tmp_path / "here", tmp_path / "there"
-    run("learn", "digits:rows=600", *model, "--save", here)
+    run("learn", "digits:rows=150", *model, "--save", here)
     assert not asked
-    run("learn", "digits:rows=600", *model, "--device", "cuda", "--save", there)
+    run("learn", "digits:rows=150", *model, "--device", "cuda", "--save", there)
     assert asked
     assert load(here).updates_ == load(there).updates_
     asked.clear()
