@@ -109,15 +109,17 @@ def labels(Y, classes):
     return np.array([[int(k in y) for k in range(classes)] for y in Y])
 
 
-def feed(model, X, Y, classes=1, *, sparse=False, sets=False):
-    """Learn row by row; yields after every one."""
+def feed(model, X, Y, classes=1, *, sparse=False, sets=False, stops=None):
+    """Learn row by row, yielding after every one, or up to each of the rows that are the ``stops``."""
     y = labels(Y, classes)
     if sets and y.ndim == 1:
         y = np.eye(classes, dtype=int)[y]
     known = None if y.ndim == 2 else ([-1, 1] if classes == 1 else range(classes))
     X = sp.csr_matrix(X) if sparse else X
-    for t in range(len(y)):
-        model.partial_fit(X[t : t + 1], y[t : t + 1], classes=known)
+    begin = 0
+    for t in range(len(y)) if stops is None else stops:
+        model.partial_fit(X[begin : t + 1], y[begin : t + 1], classes=known)
+        begin = t + 1
         yield t
 
 

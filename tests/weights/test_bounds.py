@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from ellipsoid import AROW, OnlineSVM, PassiveAggressive, Perceptron, QuasiAdditive
 
+pytestmark = pytest.mark.interpreted
 MODELS = [
     PassiveAggressive(C=0.1),
     PassiveAggressive(C=30.0),

@@ -20,6 +20,8 @@ from ellipsoid import (
 )  # fmt: skip
 from ellipsoid.estimators import LEARNERS, persist
 
+pytestmark = pytest.mark.interpreted
+
 # Its labels must be announced.
 ANNOUNCED = QuasiAdditive(C=0.1, link="balanced")
 # Their step for weight k is the same as k steps in a row.
