@@ -56,18 +56,19 @@ def test_learning_predicting_and_going_on(asked, tmp_path):
     assert asked
 
 
+@pytest.mark.interpreted
 @pytest.mark.parametrize("name", ["IELLIP", "AROW", "SecondOrderPerceptron"])
 def test_learners_with_a_shape(name, asked, tmp_path):
     model, here, there = ("--model", name, *RBF[2:]), tmp_path / "here", tmp_path / "there"
-    run("learn", "digits:rows=150", *model, "--save", here)
+    run("learn", "digits:rows=30", *model, "--save", here)
     assert not asked
-    run("learn", "digits:rows=150", *model, "--device", "cuda", "--save", there)
+    run("learn", "digits:rows=30", *model, "--device", "cuda", "--save", there)
     assert asked
     assert load(here).updates_ == load(there).updates_
     asked.clear()
-    labels = run("predict", there, "digits", "--device", "cuda").stdout
+    labels = run("predict", there, "digits:rows=30", "--device", "cuda").stdout
     assert asked
-    assert labels == run("predict", here, "digits").stdout
+    assert labels == run("predict", here, "digits:rows=30").stdout
 
 
 def test_a_scaled_learner_is_placed_too(asked):
@@ -75,23 +76,25 @@ def test_a_scaled_learner_is_placed_too(asked):
     assert asked
 
 
+@pytest.mark.interpreted
 def test_members_of_a_committee_are_placed_too(asked, tmp_path):
     data = datasets.load("digits")
     kernel = {"kernel": "rbf", "gamma": 0.001}
-    Committee([MIRA(**kernel), AROW(**kernel)]).partial_fit(data.X[:300], data.y[:300]).save(tmp_path / "model")
-    here = run("predict", tmp_path / "model", "digits").stdout
+    Committee([MIRA(**kernel), AROW(**kernel)]).partial_fit(data.X[:30], data.y[:30]).save(tmp_path / "model")
+    here = run("predict", tmp_path / "model", "digits:rows=30").stdout
     assert not asked
-    assert run("predict", tmp_path / "model", "digits", "--device", "cuda").stdout == here
+    assert run("predict", tmp_path / "model", "digits:rows=30", "--device", "cuda").stdout == here
     assert asked
 
 
+@pytest.mark.interpreted
 def test_comparing_places_what_has_a_kernel(asked, tmp_path):
     pytest.importorskip("matplotlib")
     told = ("--output", tmp_path, "--quiet", "--device", "cuda")
-    found = run("compare", "digits:rows=300", "--models", "IELLIP:kernel=rbf:gamma=0.001,MIRA", *told)
+    found = run("compare", "digits:rows=30", "--models", "IELLIP:kernel=rbf:gamma=0.001,MIRA", *told)
     assert asked
     assert "on the CPU, having no kernel values to make on a device: MIRA." in found.stderr
-    refused = run("compare", "digits:rows=300", "--models", "MIRA,Perceptron", *told, code=2)
+    refused = run("compare", "digits:rows=30", "--models", "MIRA,Perceptron", *told, code=2)
     assert "--device is for learners with a kernel" in refused.stderr
 
 

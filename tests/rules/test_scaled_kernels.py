@@ -15,7 +15,7 @@ from ellipsoid.representation.kernel.lookahead import NORM2
 from ellipsoid.representation.scaled import expansion as scaled_expansion
 
 RNG = np.random.default_rng(3)
-X = RNG.normal(size=(130, 4))
+X = RNG.normal(size=(70, 4))
 X[RNG.random(X.shape) < 0.2] = 0.0
 Y = {2: (np.abs(X[:, 0]) > np.abs(X[:, 1])).astype(int), 4: (X[:, 0] * X[:, 1] > 0) + 2 * (X[:, 2] > 0.3)}
 LINE = {"kernel": "poly", "degree": 1, "gamma": 1.0, "coef0": 0.0}
@@ -158,10 +158,10 @@ def test_votes_are_those_of_all_hypotheses(name):
 @pytest.mark.parametrize("name", ["ROMMA, max", "ALMA"])
 def test_a_file_in_mid_stream_changes_nothing(name, average, tmp_path):
     model = fresh(MODELS[name], kernel="rbf", gamma=0.4, average=average)
-    model.partial_fit(X[:70], Y[4][:70], classes=range(4)).save(tmp_path / "model")
+    model.partial_fit(X[:40], Y[4][:40], classes=range(4)).save(tmp_path / "model")
     other = ellipsoid.load(tmp_path / "model")
     for one in (model, other):
-        one.partial_fit(X[70:], Y[4][70:])
+        one.partial_fit(X[40:], Y[4][40:])
     assert counts(other) == counts(model)
     assert (other.dual_coef_ == model.dual_coef_).all()
     assert all(c.observed <= c.bound for c in other.certificates())

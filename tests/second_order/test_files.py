@@ -21,12 +21,12 @@ KEPT = {
 @pytest.mark.parametrize("name", KEPT)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_file_holds_everything(name, classes, tmp_path):
-    X, y = noisy(np.random.default_rng(14), rows=80, classes=classes)
-    model = clone(KEPT[name]).partial_fit(X[:50], y[:50])
+    X, y = noisy(np.random.default_rng(14), rows=36, classes=classes)
+    model = clone(KEPT[name]).partial_fit(X[:24], y[:24])
     model.save(tmp_path / "model")
     other = load(tmp_path / "model")
     for each in (model, other):
-        each.partial_fit(X[50:], y[50:])
+        each.partial_fit(X[24:], y[24:])
     assert model.decision_function(X).tobytes() == other.decision_function(X).tobytes()
     assert model.confidence(X).tobytes() == other.confidence(X).tobytes()
     assert model.certificates() == other.certificates()

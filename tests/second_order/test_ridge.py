@@ -106,7 +106,7 @@ def test_a_kernel_learner_solves_the_ridge_problem_in_feature_space():
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_the_linear_kernel_is_the_full_form(classes):
-    X, y = noisy(np.random.default_rng(9), rows=80, classes=classes)
+    X, y = noisy(np.random.default_rng(9), rows=40, classes=classes)
     plain = AROW(shape="dense").partial_fit(X, y)
     kernel = AROW(kernel="poly", degree=1, gamma=1.0, coef0=0.0).partial_fit(X, y)
     np.testing.assert_allclose(kernel.decision_function(X), plain.decision_function(X), rtol=1e-9, atol=1e-12)
@@ -115,7 +115,7 @@ def test_the_linear_kernel_is_the_full_form(classes):
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_rows_of_either_kind_make_the_same_model(classes):
-    X, y = noisy(np.random.default_rng(10), rows=80, classes=classes)
+    X, y = noisy(np.random.default_rng(10), rows=40, classes=classes)
     X[np.random.default_rng(0).random(X.shape) < 0.5] = 0.0
     for shape in ("dense", "diagonal", "gram"):
         dense = AROW(shape=shape).partial_fit(X, y)
