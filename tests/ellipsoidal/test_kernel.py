@@ -27,7 +27,7 @@ def stream(classes=3, n=150):
 @pytest.mark.parametrize("trigger", ["mistake", "margin"])
 def test_polynomial_kernel_is_the_linear_run_in_its_features(classes, trigger):
     X, y = stream(classes, 100)
-    params = {"c": 0.5, "b": 0.6, "trigger": trigger, "fit_intercept": False}
+    params = {"c": 0.5, "b": 0.5, "trigger": trigger, "fit_intercept": False}  # complete after 52 updates
     kernel = IELLIP(kernel="poly", degree=2, gamma=1.0, coef0=1.0, **params)
     linear = IELLIP(**params)
     known = list(range(classes))

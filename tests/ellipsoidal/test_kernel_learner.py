@@ -16,7 +16,7 @@ SETS = (RNG.random((120, 4)) < 0.4).astype(int)
 @pytest.mark.interpreted
 @pytest.mark.parametrize(("y", "classes"), [(MANY, [0, 1, 2, 3]), (TWO, [0, 1]), (SETS, None), (MANY, None)])
 def test_a_linear_kernel_gives_the_linear_learner(y, classes):
-    rows, y = X[:50], y[:50]  # some thirty updates complete the shape
+    rows, y = X[:50], y[:50]
     linear = IELLIP(shape="gram", c=0.4, b=0.7).partial_fit(rows, y, classes=classes)
     kernel = IELLIP(kernel="poly", degree=1, gamma=1.0, c=0.4, b=0.7).partial_fit(rows, y, classes=classes)
     assert (linear.mistakes_, linear.updates_) == (kernel.mistakes_, kernel.updates_)

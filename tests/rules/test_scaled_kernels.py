@@ -15,7 +15,7 @@ from ellipsoid.representation.kernel.lookahead import NORM2
 from ellipsoid.representation.scaled import expansion as scaled_expansion
 
 RNG = np.random.default_rng(3)
-X = RNG.normal(size=(70, 4))
+X = RNG.normal(size=(130, 4))
 X[RNG.random(X.shape) < 0.2] = 0.0
 Y = {2: (np.abs(X[:, 0]) > np.abs(X[:, 1])).astype(int), 4: (X[:, 0] * X[:, 1] > 0) + 2 * (X[:, 2] > 0.3)}
 LINE = {"kernel": "poly", "degree": 1, "gamma": 1.0, "coef0": 0.0}
@@ -49,13 +49,14 @@ def counts(model):
 @pytest.mark.parametrize("classes", [2, 4])
 @pytest.mark.parametrize("name", MODELS)
 def test_an_rbf_run_is_the_linear_run_in_its_feature_space(name, classes, average):
-    factor = np.linalg.cholesky(RBF + 1e-13 * np.eye(len(X)))
+    n = 130 if average else 60  # more than a tile of patterns, and less
+    rows, y, factor = X[:n], Y[classes][:n], np.linalg.cholesky(RBF[:n, :n] + 1e-13 * np.eye(n))
     settings = {"fit_intercept": False, "average": average}
-    linear = fresh(MODELS[name], **settings).partial_fit(factor, Y[classes], classes=range(classes))
-    kernel = fresh(MODELS[name], kernel="rbf", gamma=0.4, **settings).partial_fit(X, Y[classes], classes=range(classes))
+    linear = fresh(MODELS[name], **settings).partial_fit(factor, y, classes=range(classes))
+    kernel = fresh(MODELS[name], kernel="rbf", gamma=0.4, **settings).partial_fit(rows, y, classes=range(classes))
     assert counts(kernel) == counts(linear)
     truth = linear.decision_function(factor)
-    np.testing.assert_allclose(kernel.decision_function(X), truth, rtol=0.0, atol=1e-9 * np.abs(truth).max())
+    np.testing.assert_allclose(kernel.decision_function(rows), truth, rtol=0.0, atol=1e-9 * np.abs(truth).max())
 
 
 @pytest.mark.interpreted
@@ -64,9 +65,9 @@ def test_an_rbf_run_is_the_linear_run_in_its_feature_space(name, classes, averag
 @pytest.mark.parametrize("name", MODELS)
 def test_the_kernel_of_inner_products_is_the_linear_learner(name, rows, intercept):
     """Coefficients times patterns are the weights; the labels are noisy, so that norms grow and are summed afresh."""
-    settings = {"fit_intercept": intercept, "average": True}
-    linear = fresh(MODELS[name], **settings).partial_fit(rows(X), Y[4], classes=range(4))
-    kernel = fresh(MODELS[name], **LINE, **settings).partial_fit(rows(X), Y[4], classes=range(4))
+    settings, n = {"fit_intercept": intercept, "average": True}, 130 if intercept else 60
+    linear = fresh(MODELS[name], **settings).partial_fit(rows(X[:n]), Y[4][:n], classes=range(4))
+    kernel = fresh(MODELS[name], **LINE, **settings).partial_fit(rows(X[:n]), Y[4][:n], classes=range(4))
     assert counts(kernel) == counts(linear)
     weights = kernel.dual_coef_ @ kernel.support_vectors_
     np.testing.assert_allclose(weights, linear.coef_, rtol=0.0, atol=1e-8 * np.abs(linear.coef_).max())
@@ -158,10 +159,10 @@ def test_votes_are_those_of_all_hypotheses(name):
 @pytest.mark.parametrize("name", ["ROMMA, max", "ALMA"])
 def test_a_file_in_mid_stream_changes_nothing(name, average, tmp_path):
     model = fresh(MODELS[name], kernel="rbf", gamma=0.4, average=average)
-    model.partial_fit(X[:40], Y[4][:40], classes=range(4)).save(tmp_path / "model")
+    model.partial_fit(X[:70], Y[4][:70], classes=range(4)).save(tmp_path / "model")
     other = ellipsoid.load(tmp_path / "model")
     for one in (model, other):
-        one.partial_fit(X[40:], Y[4][40:])
+        one.partial_fit(X[70:], Y[4][70:])
     assert counts(other) == counts(model)
     assert (other.dual_coef_ == model.dual_coef_).all()
     assert all(c.observed <= c.bound for c in other.certificates())
