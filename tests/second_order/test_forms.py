@@ -107,7 +107,7 @@ def test_what_a_scale_of_the_rows_does(name, shape):
 
 
 @pytest.mark.parametrize("name", [name for name in FULL if name != "CW variance"])
-def test_two_classes_in_two_rows_are_one_row_of_twice_the_variance(name):
+def test_two_classes_in_two_rows_are_one_row_of_twice_the_variance(name, compiled):
     # Label sets of two labels keep a row for each; the binary run of 2 a has the difference of the two.
     X, y = noisy(np.random.default_rng(6), rows=50)
     more = {
