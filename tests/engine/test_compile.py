@@ -1,8 +1,6 @@
 """Compiled code: the same numbers without the compiler, never stale on disk, and deleted when asked."""
 
-import os
 import shutil
-import subprocess
 import sys
 import textwrap
 from pathlib import Path
@@ -16,6 +14,8 @@ from numba.core.registry import cpu_target
 import ellipsoid
 from ellipsoid.engine import compile as keeping
 from ellipsoid.engine.native import cache as caching
+
+from ..nursery import Nursery
 
 PACKAGE = Path(ellipsoid.__file__).parent
 
@@ -41,20 +41,21 @@ np.savez(sys.argv[1], **weights)
 """
 
 
-def python(code, *args, **environment):
-    """Run code in a new interpreter; its standard output."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *map(str, args)],
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **{k: str(v) for k, v in environment.items()}},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """Run code where nothing of ours has been imported; its standard output."""
+    libraries = ("scipy.sparse", "sklearn.base", "numba")
+    with Nursery(tmp_path_factory.mktemp("nursery"), *libraries) as nursery:
+
+        def run(code, *args, **environment):
+            done = nursery.run(textwrap.dedent(code), *args, **{"PYTHONDONTWRITEBYTECODE": "1", **environment})
+            assert done.returncode == 0, done.stderr
+            return done.stdout
+
+        yield run
 
 
-def test_plain_python_learns_the_same(tmp_path):
+def test_plain_python_learns_the_same(python, tmp_path):
     """NUMBA_DISABLE_JIT=1 is what a debugger and a coverage run see."""
     python(RUN_ALL, tmp_path / "plain.npz", NUMBA_DISABLE_JIT=1)
     scope = {"sys": sys}
@@ -70,7 +71,7 @@ def test_plain_python_learns_the_same(tmp_path):
 
 
 @pytest.mark.slow
-def test_without_numbas_insides_the_same_is_learned():
+def test_without_numbas_insides_the_same_is_learned(python):
     """What a newer numba may leave us with; sparse rows of many classes use every kind of machine code of ours."""
     code = """
     import numpy as np, scipy.sparse as sp
@@ -108,7 +109,7 @@ print(model.coef_.tolist(), "numba.typed.typeddict" in sys.modules, len(compilin
 
 
 @pytest.fixture
-def copied(tmp_path):
+def copied(python, tmp_path):
     """A copy of the package that may be edited, with a cache of its own."""
     home = tmp_path / "home" / "ellipsoid"
     skip = shutil.ignore_patterns("__pycache__", "batch", "cli", "convex", "evaluate", "report")
@@ -175,7 +176,7 @@ learner_named(sys.argv[1])().partial_fit(X, y, classes=range(3)).predict(X)
 
 
 @pytest.mark.parametrize("learner", ["PassiveAggressive", "CELLIP"])
-def test_what_else_is_imported_is_no_part_of_the_code(learner):
+def test_what_else_is_imported_is_no_part_of_the_code(python, learner):
     alone = python(DIGESTS, learner).splitlines()
     assert any(line.startswith("learn ") for line in alone)
     assert set(alone) == set(python(DIGESTS, learner, "all").splitlines())
@@ -266,7 +267,7 @@ def test_on_a_full_disk_everything_works_and_that_is_said(monkeypatch, tmp_path)
         assert keeping.entry(keeping.compiled(successor), 2)(2) == 3
 
 
-def test_without_the_compiler_there_is_nothing_to_clear():
+def test_without_the_compiler_there_is_nothing_to_clear(python):
     code = """
     from ellipsoid.engine import clear_cache, compiled, entry
     def twice(x): return 2 * x

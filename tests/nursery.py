@@ -1,0 +1,122 @@
+"""A process that has imported some libraries, and forks whenever it is told to run a program: a start costs no imports.
+
+It reads lines of JSON: ``{"code": ..., "argv": [...], "env": {...}, "in": ..., "out": ..., "err": ...}`` starts a
+program, whose streams are files, and answers its number; ``{"wait": number, "seconds": ...}`` answers its exit code,
+null if it is still running. Where there is no fork a program is run by a new interpreter.
+"""
+
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+import traceback
+from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+
+
+class Nursery:
+    """Starts programs with the modules imported, in the environment of the moment unless told otherwise."""
+
+    def __init__(self, folder, *modules):
+        self.folder, self.count, self.process = Path(folder), 0, None
+        if hasattr(os, "fork"):
+            command = [sys.executable, __file__, *modules]
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait()
+            self.process.stdout.close()
+
+    def start(self, code, *argv, stdin=os.devnull, out=os.devnull, err=os.devnull, **environment):
+        """The number of a process that runs the code; an environment is added to the present one."""
+        env = {**os.environ, **{name: str(value) for name, value in environment.items()}}
+        streams = {"in": str(stdin), "out": str(out), "err": str(err)}
+        return self._ask(code=code, argv=[str(word) for word in argv], env=env, **streams)
+
+    def wait(self, number, seconds=120):
+        """The exit code of a process, None while it runs."""
+        return self._ask(wait=number, seconds=seconds)
+
+    def run(self, code, *argv, stdin=os.devnull, **environment):
+        """Run to the end: the exit code and what was written, as of ``subprocess.run``."""
+        self.count += 1
+        out, err = (self.folder / f"{self.count}.{name}" for name in ("out", "err"))
+        if self.process is not None:
+            code = self.wait(self.start(code, *argv, stdin=stdin, out=out, err=err, **environment), 600)
+        else:
+            env = {**os.environ, **{name: str(value) for name, value in environment.items()}}
+            command = [sys.executable, "-c", code, *map(str, argv)]
+            with open(stdin, "rb") as source, open(out, "wb") as told, open(err, "wb") as said:
+                code = subprocess.call(command, stdin=source, stdout=told, stderr=said, env=env)
+        return SimpleNamespace(returncode=code, stdout=out.read_text("utf-8"), stderr=err.read_text("utf-8"))
+
+    def _ask(self, **told):
+        self.process.stdin.write(json.dumps(told).encode() + b"\n")
+        self.process.stdin.flush()
+        assert select.select([self.process.stdout], [], [], 660)[0], "the process that starts others does not answer"
+        return json.loads(self.process.stdout.readline())
+
+
+def main():
+    for name in sys.argv[1:]:
+        import_module(name)
+    for line in sys.stdin:
+        told = json.loads(line)
+        if "code" in told:
+            answer = os.fork()
+            if answer == 0:
+                become(told)
+        else:
+            answer = ended(told["wait"], told["seconds"])
+        print(json.dumps(answer), flush=True)
+
+
+def become(told):
+    """Be the program, as a new interpreter would be."""
+    ways = (("in", os.O_RDONLY), ("out", os.O_WRONLY | os.O_CREAT), ("err", os.O_WRONLY | os.O_CREAT))
+    for handle, (name, way) in enumerate(ways):
+        file = os.open(told[name], way)
+        os.dup2(file, handle)
+        os.close(file)
+    os.environ.clear()
+    os.environ.update(told["env"])
+    paths = told["env"].get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[:] = ["", *filter(None, paths), *(path for path in sys.path[1:] if path not in paths)]
+    sys.dont_write_bytecode = bool(told["env"].get("PYTHONDONTWRITEBYTECODE"))
+    sys.argv = ["-c", *told["argv"]]
+    if "numba" in sys.modules:
+        import_module("numba.core.config").reload_config()
+    code = 0
+    try:
+        exec(compile(told["code"], "<string>", "exec"), {"__name__": "__main__"})
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        code = 1
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def ended(number, seconds):
+    deadline = time.monotonic() + seconds
+    while True:
+        found, status = os.waitpid(number, os.WNOHANG)
+        if found:
+            return os.waitstatus_to_exitcode(status)
+        if time.monotonic() >= deadline:
+            return None
+        time.sleep(0.005)
+
+
+if __name__ == "__main__":
+    main()
