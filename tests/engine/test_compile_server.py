@@ -13,6 +13,8 @@ from ellipsoid.engine import compiled
 from ellipsoid.engine.native import cache as caching
 from ellipsoid.engine.native import compile_server
 
+from ..nursery import Nursery
+
 pytestmark = pytest.mark.skipif(numba.config.DISABLE_JIT, reason="nothing is compiled with NUMBA_DISABLE_JIT")
 
 LEARN = """
@@ -32,20 +34,15 @@ def test_a_command_has_its_loops_compiled_and_only_loads_them(tmp_path):
     rows.write_text("a,b,y\n1,2,0\n2,1,1\n1,3,0\n", "utf-8")
 
     def learned():
-        done = subprocess.run(
-            [sys.executable, "-c", LEARN, "learn", str(rows), "--model", "Perceptron", "--save", str(model)],
-            env={**os.environ, "NUMBA_CACHE_DIR": str(cache)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = nursery.run(LEARN, "learn", rows, "--model", "Perceptron", "--save", model, NUMBA_CACHE_DIR=cache)
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[-1] == "False", "this process made no compiler ready"
         return model.read_bytes(), sorted(path.name for path in cache.rglob("*.nbc"))
 
-    first, kept = learned()
-    assert {name.split("-")[0].split(".")[-1] for name in kept} >= {"learn", "inspect"}
-    assert learned() == (first, kept), "what the other process left is what this one looks for"
+    with Nursery(tmp_path, "scipy.sparse", "numba") as nursery:
+        first, kept = learned()
+        assert {name.split("-")[0].split(".")[-1] for name in kept} >= {"learn", "inspect"}
+        assert learned() == (first, kept), "what the other process left is what this one looks for"
 
 
 @compiled

@@ -1,14 +1,12 @@
 """Machine code that comes with the package is used where it fits, and only there."""
 
-import os
 import platform
 import shutil
-import subprocess
-import sys
-import textwrap
 
 import pytest
 from numba.core import config
+
+from ..nursery import Nursery
 
 pytestmark = [
     pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="machine code is packed for x86-64"),
@@ -33,20 +31,22 @@ print(*found, len(compiling.buffer) > 0)
 """
 
 
-def look(cache, *words, **environment):
+@pytest.fixture
+def look(tmp_path):
     """What `inspect` finds in two rows, and whether it was compiled for that."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(LOOK), *map(str, words)],
-        env={**os.environ, "NUMBA_CACHE_DIR": str(cache), **environment},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    *found, compiled = done.stdout.split()
-    assert found == ["1", "1"]
-    return compiled == "True"
+    with Nursery(tmp_path, "numba") as nursery:
+
+        def run(cache, *words, **environment):
+            done = nursery.run(LOOK, *words, NUMBA_CACHE_DIR=cache, **environment)
+            assert done.returncode == 0, done.stderr
+            *found, compiled = done.stdout.split()
+            assert found == ["1", "1"]
+            return compiled == "True"
+
+        yield run
 
 
-def test_code_for_a_level_of_processors_is_loaded_where_it_fits(tmp_path):
+def test_code_for_a_level_of_processors_is_loaded_where_it_fits(look, tmp_path):
     made, folder = tmp_path / "made", tmp_path / "machine_code"
     assert look(made, folder, NUMBA_CPU_NAME="x86-64-v3", NUMBA_CPU_FEATURES="")
     (folder / "x86-64-v3").mkdir(parents=True)
