@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,14 +24,17 @@ def relative(path):
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", MODULES, ids=relative)
-def test_module_says_what_it_is_for(path):
-    assert ast.get_docstring(ast.parse(path.read_text("utf-8")))
+@cache
+def tree_of(path):
+    return ast.parse(path.read_text("utf-8"))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=relative)
-def test_file_can_be_read_in_one_sitting(path):
-    assert len(path.read_text("utf-8").splitlines()) <= LONGEST_FILE
+def test_every_module_says_what_it_is_for():
+    assert [relative(path) for path in MODULES if not ast.get_docstring(tree_of(path))] == []
+
+
+def test_every_file_can_be_read_in_one_sitting():
+    assert [relative(path) for path in SOURCES if len(path.read_text("utf-8").splitlines()) > LONGEST_FILE] == []
 
 
 def test_changelog_opens_with_this_version():
@@ -45,9 +49,8 @@ def test_heavy_libraries_wait_until_they_are_needed(statement):
     assert loaded.stdout.split() == []
 
 
-@pytest.mark.parametrize("name", ellipsoid.__all__)
-def test_public_name_resolves(name):
-    assert getattr(ellipsoid, name) is not None
+def test_every_public_name_resolves():
+    assert [name for name in ellipsoid.__all__ if getattr(ellipsoid, name, None) is None] == []
 
 
 def test_unknown_name_is_an_attribute_error():
@@ -56,7 +59,7 @@ def test_unknown_name_is_an_attribute_error():
 
 
 def test_static_names_agree_with_the_lazy_ones():
-    tree = ast.parse((PACKAGE / "__init__.py").read_text("utf-8"))
+    tree = tree_of(PACKAGE / "__init__.py")
     static = {
         alias.asname: node.module
         for block in tree.body
@@ -77,10 +80,13 @@ def test_every_learner_is_presented(page):
     assert set(LEARNERS) <= set(ellipsoid.__all__)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=relative)
-def test_links_between_files_lead_somewhere(page):
-    targets = re.findall(r"\]\((?![a-z]+:|#)([^)#\s]+)", page.read_text("utf-8"))
-    missing = [target for target in targets if not (page.parent / target).exists()]
+def test_links_between_files_lead_somewhere():
+    missing = [
+        (relative(page), target)
+        for page in PAGES
+        for target in re.findall(r"\]\((?![a-z]+:|#)([^)#\s]+)", page.read_text("utf-8"))
+        if not (page.parent / target).exists()
+    ]
     assert missing == []
 
 
@@ -107,7 +113,7 @@ SHARED_NAMES = {
 
 def defined_names(path):
     """The public names that a module defines itself: functions, classes, constants."""
-    for node in ast.parse(path.read_text("utf-8")).body:
+    for node in tree_of(path).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             targets = [ast.Name(node.name)]
         else:

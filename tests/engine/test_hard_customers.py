@@ -214,10 +214,16 @@ def _(rep, rows, t, n, scores):
 def _(rep, rule, rows, t, moves, work, tally):
     x = np.zeros(rep.theta.shape[0])
     write_row(rows, t, x)
-    rep.theta[:] += work[TAU, 0] * x
-    largest = np.max(np.abs(rep.theta))
-    up, down = np.exp(rep.theta - largest), np.exp(-rep.theta - largest)
-    rep.u[:] = (up - down) / np.sum(up + down)
+    largest = total = 0.0
+    for j in range(len(x)):
+        rep.theta[j] += work[TAU, 0] * x[j]
+        largest = max(largest, abs(rep.theta[j]))
+    for j in range(len(x)):
+        up, down = np.exp(rep.theta[j] - largest), np.exp(-rep.theta[j] - largest)
+        rep.u[j] = up - down
+        total += up + down
+    for j in range(len(x)):
+        rep.u[j] /= total
     return True
 
 
