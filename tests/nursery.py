@@ -1,4 +1,4 @@
-"""A process that has imported some libraries, and forks whenever it is told to run a program: a start costs no imports.
+"""A process that has imported libraries, and forks whenever it is told to run a program: a start then costs no imports.
 
 It reads lines of JSON: ``{"code": ..., "argv": [...], "env": {...}, "in": ..., "out": ..., "err": ...}`` starts a
 program, whose streams are files, and answers its number; ``{"wait": number, "seconds": ...}`` answers its exit code,
@@ -18,12 +18,12 @@ from types import SimpleNamespace
 
 
 class Nursery:
-    """Starts programs with the modules imported, in the environment of the moment unless told otherwise."""
+    """Starts programs after what ``ready`` imports; what they write lies in a folder until it is read."""
 
-    def __init__(self, folder, *modules):
+    def __init__(self, folder, ready):
         self.folder, self.count, self.process = Path(folder), 0, None
         if hasattr(os, "fork"):
-            command = [sys.executable, __file__, *modules]
+            command = [sys.executable, __file__, ready]
             self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
     def __enter__(self):
@@ -66,8 +66,7 @@ class Nursery:
 
 
 def main():
-    for name in sys.argv[1:]:
-        import_module(name)
+    exec(sys.argv[1])
     for line in sys.stdin:
         told = json.loads(line)
         if "code" in told:
@@ -81,9 +80,8 @@ def main():
 
 def become(told):
     """Be the program, as a new interpreter would be."""
-    ways = (("in", os.O_RDONLY), ("out", os.O_WRONLY | os.O_CREAT), ("err", os.O_WRONLY | os.O_CREAT))
-    for handle, (name, way) in enumerate(ways):
-        file = os.open(told[name], way)
+    for handle, name in enumerate(("in", "out", "err")):
+        file = os.open(told[name], os.O_NOCTTY | (os.O_WRONLY | os.O_CREAT if handle else os.O_RDONLY))
         os.dup2(file, handle)
         os.close(file)
     os.environ.clear()

@@ -9,7 +9,10 @@ from ellipsoid import datasets
 from ellipsoid.cli import main
 from ellipsoid.estimators import container
 
-COMMAND = [sys.executable, "-c", "from ellipsoid.cli import main; main()"]
+from ..nursery import Nursery
+
+PROGRAM = "from ellipsoid.cli import main; main()"
+COMMAND = [sys.executable, "-c", PROGRAM]
 
 
 def run(*arguments, code=0):
@@ -35,6 +38,14 @@ def learned(path):
 
 def stream_of(path):
     return container.read(path).header["stream"]
+
+
+@pytest.fixture(scope="module")
+def nursery(tmp_path_factory):
+    """Runs commands in processes of their own, which need not import libraries."""
+    ready = "from ellipsoid.cli.startup import import_libraries; import_libraries()"
+    with Nursery(tmp_path_factory.mktemp("nursery"), ready) as nursery:
+        yield nursery
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import ellipsoid
 from ellipsoid import MIRA, datasets, load
 from ellipsoid.cli import COMMANDS, main
 
-from .conftest import run
+from .conftest import COMMAND, run
 
 
 def rows(n, start=0):
@@ -45,8 +45,7 @@ def test_help_names_every_group_of_benchmarks_and_every_format():
 
 
 def test_help_in_a_process_of_its_own():
-    command = [sys.executable, "-c", "from ellipsoid.cli import main; main()", "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    done = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, check=True)
     assert "compare" in done.stdout
     assert done.stderr == ""
 
@@ -90,9 +89,7 @@ def test_learner_of_another_room(tmp_path):
 
 
 def test_learn_in_a_pipe_is_plain_text():
-    code = "from ellipsoid.cli import main; main()"
-    command = [sys.executable, "-c", code, "learn", "digits", "--model", "Perceptron"]
-    done = subprocess.run(command, capture_output=True, check=True)
+    done = subprocess.run([*COMMAND, "learn", "digits", "--model", "Perceptron"], capture_output=True, check=True)
     assert b"online error" in done.stdout
     assert b"\x1b" not in done.stdout + done.stderr
     assert done.stderr == b""
@@ -102,9 +99,9 @@ def test_reader_that_leaves_early_is_no_error(tmp_path):
     model = tmp_path / "m"
     MIRA().fit(*rows(100)).save(model)
     np.savez(tmp_path / "many.npz", X=np.ones((200_000, 64)), y=np.zeros(200_000, dtype=int))
-    code = "from ellipsoid.cli import main; main()"
-    command = [sys.executable, "-c", code, "predict", str(model), str(tmp_path / "many.npz")]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [*COMMAND, "predict", str(model), str(tmp_path / "many.npz")], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
         process.stdout.readline()
         process.stdout.close()
         assert b"Traceback" not in process.stderr.read()

@@ -3,9 +3,9 @@
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from ellipsoid.cli import main
 from ellipsoid.estimators import container, kernelized
 from ellipsoid.representation.kernel import patterns
 
-from .conftest import COMMAND, learned, lines_of, run, stream_of
+from .conftest import COMMAND, PROGRAM, learned, lines_of, run, stream_of
 
 OPTIONS = ("--model", "MIRA", "--param", "average=true", "--scale", "standard")
 
@@ -62,7 +62,7 @@ def test_a_run_cut_off_anywhere_goes_on_at_the_right_row(stop, svm, monkeypatch)
 @pytest.mark.parametrize("settings", [("PassiveAggressive", "budget=30"), ("OnlineSVM", "window=5")])
 def test_kernel_models_are_those_of_one_file_too(tmp_path, settings):
     model = ("--model", settings[0], "--param", "kernel=rbf", "--param", "gamma=0.001", "--param", settings[1])
-    # The budget and the window are full long before the first file ends; labels that are told compile one loop, not two.
+    # The budget and the window are full before the first file ends. Labels that are told compile one loop, not two.
     model = (*model, "--classes", ",".join(map(str, range(10))))
     for name, part in (("all", lines_of(150)), ("first", lines_of(60)), ("second", lines_of(90, 60))):
         (tmp_path / f"{name}.svm").write_text("".join(part))
@@ -102,27 +102,29 @@ def test_features_that_come_late_are_known_from_their_first_row_on(model, tmp_pa
     assert load(tmp_path / "half").n_features_in_ < load(tmp_path / "whole").n_features_in_
 
 
-def test_kill_9_and_resume_from_a_pipe(svm):
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_kill_9_and_resume_from_a_pipe(svm, nursery):
     """The killed process had saved after 100 rows or more; the resumed one is given the pipe from its beginning."""
     command = ["learn", "-", *OPTIONS, "--save", str(svm / "m"), "--save-every", "100"]
     rows = lines_of(600)
-    with subprocess.Popen([*COMMAND, *command], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+    os.mkfifo(svm / "pipe")
+    process = nursery.start(PROGRAM, *command, stdin=svm / "pipe")
+    with open(svm / "pipe", "wb", buffering=0) as pipe:
         # More than a block of text, so that the reader hands out rows before the pipe is closed.
-        process.stdin.write("".join(rows[:450] + rows[:450] * 60).encode())
-        process.stdin.flush()
-        while not (svm / "m").exists() and process.poll() is None:
-            time.sleep(0.01)
-        process.kill()
-        process.stdin.close()
+        pipe.write("".join(rows[:450] + rows[:450] * 60).encode())
+        while not (svm / "m").exists():
+            assert nursery.wait(process, 0.01) is None
+        os.kill(process, signal.SIGKILL)
+        assert nursery.wait(process) == -signal.SIGKILL
     saved = stream_of(svm / "m")
     assert saved["rows"] > 0
     assert not saved["complete"]
     text = "".join(rows[:450] + rows[:450] * 60 + rows[450:])
-    done = subprocess.run(
-        [*COMMAND, *command, "--resume", str(svm / "m")], input=text, capture_output=True, text=True, check=True
-    )
-    assert f"after {saved['rows']:,} rows" in done.stdout
     (svm / "long.svm").write_text(text)
+    process = nursery.start(PROGRAM, *command, "--resume", svm / "m", stdin=svm / "pipe", out=svm / "out")
+    (svm / "pipe").write_text(text)
+    assert nursery.wait(process) == 0
+    assert f"after {saved['rows']:,} rows" in (svm / "out").read_text()
     run("learn", svm / "long.svm", *OPTIONS, "--save", svm / "whole")
     assert learned(svm / "m") == learned(svm / "whole")
 
@@ -211,34 +213,29 @@ def test_the_curve_and_the_validation_error(svm):
     assert f"validation error  {100 * error:.2f} % (of 350 rows)" in shown
 
 
-def test_predict_reads_a_pipe_and_applies_the_scaler(svm):
+def test_predict_reads_standard_input_and_applies_the_scaler(svm, nursery):
     run("learn", svm / "first.svm", *OPTIONS, "--save", svm / "m")
     expected = run("predict", svm / "m", svm / "second.svm").stdout
-    with open(svm / "second.svm", "rb") as stdin:
-        done = subprocess.run([*COMMAND, "predict", str(svm / "m"), "-"], stdin=stdin, capture_output=True, check=True)
-    assert done.stdout.decode() == expected
+    done = nursery.run(PROGRAM, "predict", svm / "m", "-", stdin=svm / "second.svm")
+    assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
     assert len(expected.split()) == 350
-    assert done.stderr == b""
 
 
 @pytest.mark.skipif(not hasattr(os, "openpty"), reason="this system has no pseudo-terminals")
-def test_progress_is_shown_on_stderr_only(svm):
+def test_progress_is_shown_on_stderr_only(svm, nursery):
     ours, theirs = os.openpty()
-    command = [*COMMAND, "learn", "-", "--model", "MIRA"]
-    place = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
-    with (
-        open(svm / "all.svm", "rb") as stdin,
-        subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=theirs, env=place) as process,
-    ):
-        os.close(theirs)
-        shown = b""
-        while b"wrong" not in shown and (more := read(ours)):
-            shown += more
-        while read(ours):
-            pass
-        printed = process.stdout.read()
+    place = {"stdin": svm / "all.svm", "out": svm / "out", "err": os.ttyname(theirs), "COLUMNS": 100, "TERM": "xterm"}
+    process = nursery.start(PROGRAM, "learn", "-", "--model", "MIRA", **place)
+    shown = b""
+    while b"wrong" not in shown and (more := read(ours)):
+        shown += more
+    # No end is seen before both sides of the terminal have let go of it.
+    os.close(theirs)
+    while read(ours):
+        pass
     os.close(ours)
-    assert process.returncode == 0
+    assert nursery.wait(process) == 0
+    printed = (svm / "out").read_bytes()
     assert b"rows" in shown
     assert b"\x1b" in shown
     assert b"\x1b" not in printed
@@ -253,12 +250,11 @@ def read(terminal):
         return b""
 
 
-def test_progress_in_lines_where_there_is_no_terminal(svm):
+def test_progress_in_lines_where_there_is_no_terminal(svm, nursery):
     long = svm / "long.svm"
     long.write_text("".join(lines_of(600) * 4))
-    done = subprocess.run(
-        [*COMMAND, "learn", str(long), "--model", "MIRA", "--progress"], capture_output=True, text=True, check=True
-    )
+    done = nursery.run(PROGRAM, "learn", long, "--model", "MIRA", "--progress")
+    assert done.returncode == 0
     assert "2,400 rows" in done.stderr
     assert "wrong" not in done.stdout
 

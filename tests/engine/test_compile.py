@@ -44,8 +44,7 @@ np.savez(sys.argv[1], **weights)
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
     """Run code where nothing of ours has been imported; its standard output."""
-    libraries = ("scipy.sparse", "sklearn.base", "numba")
-    with Nursery(tmp_path_factory.mktemp("nursery"), *libraries) as nursery:
+    with Nursery(tmp_path_factory.mktemp("nursery"), "import scipy.sparse, sklearn.base, numba") as nursery:
 
         def run(code, *args, **environment):
             done = nursery.run(textwrap.dedent(code), *args, **{"PYTHONDONTWRITEBYTECODE": "1", **environment})

@@ -39,7 +39,7 @@ def test_a_command_has_its_loops_compiled_and_only_loads_them(tmp_path):
         assert done.stdout.splitlines()[-1] == "False", "this process made no compiler ready"
         return model.read_bytes(), sorted(path.name for path in cache.rglob("*.nbc"))
 
-    with Nursery(tmp_path, "scipy.sparse", "numba") as nursery:
+    with Nursery(tmp_path, "import numba, scipy.sparse") as nursery:
         first, kept = learned()
         assert {name.split("-")[0].split(".")[-1] for name in kept} >= {"learn", "inspect"}
         assert learned() == (first, kept), "what the other process left is what this one looks for"

@@ -34,7 +34,7 @@ print(*found, len(compiling.buffer) > 0)
 @pytest.fixture
 def look(tmp_path):
     """What `inspect` finds in two rows, and whether it was compiled for that."""
-    with Nursery(tmp_path, "numba") as nursery:
+    with Nursery(tmp_path, "import numba") as nursery:
 
         def run(cache, *words, **environment):
             done = nursery.run(LOOK, *words, NUMBA_CACHE_DIR=cache, **environment)
