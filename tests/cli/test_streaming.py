@@ -47,13 +47,15 @@ def test_a_run_cut_off_anywhere_goes_on_at_the_right_row(stop, svm, monkeypatch)
             raise Killed
 
     files = (svm / "first.svm", svm / "second.svm")
-    command = ("learn", *files, *OPTIONS, "--save", svm / "m", "--save-every", 1 if stop == 1 else 50)
+    command = [str(word) for word in ("learn", *files, *OPTIONS, "--save", svm / "m", "--save-every")]
     monkeypatch.setattr(persist, "save", save)
     with pytest.raises(Killed):
-        CliRunner().invoke(main, [str(argument) for argument in command], standalone_mode=False, catch_exceptions=False)
+        CliRunner().invoke(
+            main, [*command, "1" if stop == 1 else "50"], standalone_mode=False, catch_exceptions=False
+        )  # fmt: skip
     monkeypatch.undo()
     assert load(svm / "m").t_ == stop if stop != 599 else 600
-    shown = run(*command, "--resume", svm / "m").stdout
+    shown = run(*command, 50, "--resume", svm / "m").stdout
     run("learn", *files, *OPTIONS, "--save", svm / "whole")
     assert (svm / "m").read_bytes() == (svm / "whole").read_bytes()
     assert "resumed" in shown

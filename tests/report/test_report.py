@@ -38,6 +38,17 @@ def several():
     return some(hold_out=0.2, seeds=(0, 1), passes=2)
 
 
+@pytest.fixture(scope="module")
+def text(comparison):
+    """The page of the comparison."""
+    return render(comparison)
+
+
+@pytest.fixture(scope="module")
+def drawing(comparison):
+    return svg(comparison)
+
+
 class Page(HTMLParser):
     """Collects references, open tags and the text of table cells."""
 
@@ -67,9 +78,7 @@ class Page(HTMLParser):
             self.cells[-1] += data
 
 
-@pytest.mark.parametrize("which", ["comparison", "several"])
-def test_page_fetches_nothing(which, request):
-    text = render(request.getfixturevalue(which))
+def test_page_fetches_nothing(text):
     page = Page(text)
     assert page.open == []
     assert all(reference.startswith("#") for reference in page.references)
@@ -79,41 +88,38 @@ def test_page_fetches_nothing(which, request):
     assert "<script" not in text
 
 
-def test_page_holds_every_number_of_the_table(comparison):
-    cells = Page(render(comparison)).cells
+def test_page_holds_every_number_of_the_table(comparison, text):
+    cells = Page(text).cells
     found = table(comparison)
     for line in found.lines:
-        for text in line:
-            assert text.replace("<=", "≤") in cells
+        for cell in line:
+            assert cell.replace("<=", "≤") in cells
     assert set(MODELS) <= set(cells)
 
 
-def test_page_says_the_setting_and_the_conditions(comparison):
-    text = render(comparison)
+def test_page_says_the_setting_and_the_conditions(comparison, text):
     assert "480 to learn from, 120 to test on, the last 20% held out" in text
     assert "file order" in text
     for certificate in comparison.of("MIRA")[0].certificates:
         assert certificate.holds_if.split(";")[0].split("'")[0] in text
 
 
-def test_names_are_escaped(comparison):
-    text = render(comparison)
+def test_names_are_escaped(text):
     assert "<b>odd" not in text
     assert "some <digits>" not in text
     assert "some &lt;digits&gt;" in text
 
 
-def test_file_is_the_page(comparison, tmp_path):
+def test_file_is_the_page(comparison, text, tmp_path):
     write_html(comparison, tmp_path / "report.html")
-    assert (tmp_path / "report.html").read_text("utf-8") == render(comparison)
+    assert (tmp_path / "report.html").read_text("utf-8") == text
 
 
-def test_equal_results_draw_equal_pictures(comparison):
-    assert svg(comparison) == svg(comparison)
+def test_equal_results_draw_equal_pictures(comparison, drawing):
+    assert svg(comparison) == drawing
 
 
-def test_picture_takes_its_ink_from_the_page(comparison):
-    drawing = svg(comparison)
+def test_picture_takes_its_ink_from_the_page(drawing):
     assert drawing.startswith("<svg")
     assert "currentColor" in drawing
     assert "var(--grid)" in drawing
@@ -182,10 +188,12 @@ def test_averaged_form_shares_the_colour_and_is_dashed(comparison):
     assert styles["MIRA"]["linestyle"] != styles["MIRA (averaged)"]["linestyle"]
 
 
-def test_several_orders_show_deviations(several):
+def test_several_orders_show_deviations_and_their_page_fetches_nothing(several):
     found = table(several)
     assert all(re.fullmatch(r"[\d.]+ \([\d.]+\)", line[1]) for line in found.lines)
-    assert "standard deviation" in render(several)
+    text = render(several)
+    assert "standard deviation" in text
+    test_page_fetches_nothing(text)
 
 
 def test_lowest_errors_are_marked(comparison):

@@ -100,17 +100,17 @@ def test_a_report_has_a_verdict_and_even_tables(entry):
 
 def test_the_page_of_all_runs_is_made_from_their_results(tmp_path):
     pytest.importorskip("matplotlib")
-    entry = named("yang2009-fig2")
+    entry = named("momma2010-table2")
     folder = tmp_path / "runs" / entry.name
     folder.mkdir(parents=True)
     results = random_results(entry)
     results.write(folder)
     assert write_page(tmp_path / "runs", tmp_path / "page.md") == [entry.name]
     text = (tmp_path / "page.md").read_text("utf-8")
-    assert "## yang2009-fig2" in text
+    assert "## momma2010-table2" in text
     assert f"| {len(results.times)} | {0.5 * len(results.times):,.0f} |" in text
     assert entry.report(results).verdicts[0] in text
-    assert (tmp_path / "_static" / "reproductions" / "yang2009-fig2.png").is_file()
+    assert (tmp_path / "_static" / "reproductions" / "momma2010-table2.png").is_file()
 
 
 def test_a_quick_run_gives_no_verdict():
@@ -164,7 +164,7 @@ def test_an_interruption_says_how_to_go_on(monkeypatch, tmp_path):
 @pytest.mark.filterwarnings("always")
 def test_warnings_are_told_once_and_without_code(monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
-    entry = named("yang2009-fig2")
+    entry = named("momma2010-table2")
 
     def warning(*_, **__):
         for _ in range(2):

@@ -1,5 +1,6 @@
 """The hash of names is the published one, on every machine and in every session."""
 
+import os
 import subprocess
 import sys
 
@@ -45,11 +46,9 @@ def test_agrees_with_another_implementation(key, seed):
 
 def test_another_session_with_another_hash_seed_gives_the_same():
     code = "from ellipsoid.streams.scan.hashing import hash_name; print(hash_name('naïve'))"
-    found = {
-        subprocess.run(
-            [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
-            capture_output=True, check=True, text=True,
-        ).stdout
-        for seed in ("1", "2")
-    }  # fmt: skip
-    assert found == {f"{hash_name('naïve')}\n"}
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONHASHSEED": seed, "PYTHONPATH": ":".join(sys.path)},
+        capture_output=True, check=True, text=True,
+    )  # fmt: skip
+    assert done.stdout == f"{hash_name('naïve')}\n"
