@@ -74,25 +74,19 @@ def serving(monkeypatch):
 SERVE = "import ellipsoid.engine.native.compile_server as it; it.PATIENCE = {patience}; it.serve()"
 
 
-def test_one_process_takes_all_requests_that_come_close_together(serving):
-    server, started, program = serving
-    program(SERVE.format(patience=60))
-    # The other process has no such function, says that it is done, and serves on.
-    for _ in range(3):
-        server.request(squared.py_func, (numba.float64,), ())
-    assert len(started) == 1
-    assert started[0].poll() is None
-    server.close()
-    assert started[0].poll() is not None
-
-
-def test_a_process_that_has_left_is_followed_by_another(serving):
+def test_a_process_that_has_left_is_followed_by_one_that_takes_all_requests_that_come_close_together(serving):
     server, started, program = serving
     program(SERVE.format(patience=0.05))
+    # The other process has no such function, says that it is done, and serves on.
     server.request(squared.py_func, (numba.float64,), ())
     assert started[0].wait(timeout=60) == 0, "it leaves when nobody orders"
-    server.request(squared.py_func, (numba.float64,), ())
+    program(SERVE.format(patience=60))
+    for _ in range(3):
+        server.request(squared.py_func, (numba.float64,), ())
     assert len(started) == 2
+    assert started[1].poll() is None
+    server.close()
+    assert started[1].poll() is not None
 
 
 @pytest.mark.parametrize("code", ["", "import os; os.kill(os.getpid(), 9)", "import sys; sys.stdin.buffer.read(4)"])

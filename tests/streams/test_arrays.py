@@ -67,7 +67,7 @@ def test_damaged_and_dangerous_files_are_refused(tmp_path):
     np.save(tmp_path / "flat.npy", y)
     with pytest.raises(ValueError, match="must hold a matrix"):
         open_stream(tmp_path / "flat.npy")
-    for other in (X + 1j, X.astype("U")):
+    for other in (X[:5] + 1j, X[:5].astype("U")):
         np.save(tmp_path / "other.npy", other)
         with pytest.raises(ValueError, match=r"other\.npy must hold real numbers, got an array of type"):
             open_stream(tmp_path / "other.npy")

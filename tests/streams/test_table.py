@@ -53,12 +53,12 @@ def test_words_are_hashed_and_labels_kept_whatever_they_hold(rows):
     rows = [("red", 1.0, "yes"), *rows]
     X, y, reader = read(csv_of([("colour", "size", "kind"), *rows]), bits=12, format="csv")
     assert reader.n_features == 1 + 2**12 == X.shape[1]
+    expected = np.zeros(X.shape)
     for i, (colour, size, kind) in enumerate(rows):
-        expected = np.zeros(1 + 2**12)
-        expected[0] = size
-        expected[1 + (hash_name(colour, hash_name("colour")) & (2**12 - 1))] = 1.0
-        np.testing.assert_array_equal(X[[i]].toarray()[0], expected)
+        expected[i, 0] = size
+        expected[i, 1 + (hash_name(colour, hash_name("colour")) & (2**12 - 1))] = 1.0
         assert y[i] == kind
+    np.testing.assert_array_equal(X.toarray(), expected)
 
 
 def test_cells_may_be_quoted_padded_and_doubly_quoted():
