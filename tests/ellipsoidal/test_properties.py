@@ -17,7 +17,7 @@ def unit(rng, d):
 
 @pytest.mark.parametrize("trigger", ["mistake", "margin", "always"])
 @pytest.mark.parametrize("cut", ["paper", "minvol"])
-@settings(max_examples=15)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 2**32 - 1), d=st.integers(2, 6), a=st.floats(0.2, 1.0))
 def test_new_ellipsoid_covers_what_the_half_space_leaves(dense, cut, trigger, seed, d, a):
     rng = np.random.default_rng(seed)

@@ -34,9 +34,9 @@ def world(seed, classes, margin, n=60, d=3):
 CUTS = [("paper", "margin"), ("paper", "always"), ("minvol", "margin"), ("minvol", "always"), ("minvol", "mistake")]
 
 
-@pytest.mark.parametrize(("classes", "streams"), [(1, 350), (3, 150)])
+@pytest.mark.parametrize(("classes", "streams"), [(1, 700), (3, 300)])
 def test_certain_rows_are_never_wrong(classes, streams):
-    """500 streams in all: the separator is in the ball and has the margin, so what is certain is right."""
+    """1000 streams in all: the separator is in the ball and has the margin, so what is certain is right."""
     sure = wrong = asked = seen = 0
     for seed in range(streams):
         margin, n, d = (0.2, 120, 3) if classes == 1 else (0.2, 300, 2)

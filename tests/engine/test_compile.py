@@ -174,7 +174,7 @@ learner_named(sys.argv[1])().partial_fit(X, y, classes=range(3)).predict(X)
 """
 
 
-@pytest.mark.parametrize("learner", ["PassiveAggressive", "CELLIP"])
+@pytest.mark.parametrize("learner", ["PassiveAggressive", "Winnow", "CELLIP"])
 def test_what_else_is_imported_is_no_part_of_the_code(python, learner):
     alone = python(DIGESTS, learner).splitlines()
     assert any(line.startswith("learn ") for line in alone)

@@ -11,7 +11,8 @@ from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, Multiclass, decide, entry, 
 from ellipsoid.engine.protocol import SCORES, WORK_ROWS
 from ellipsoid.engine.tally import SIZE, UPDATES
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor
-from ellipsoid.rules.perceptron import MAX, PerceptronRule
+from ellipsoid.rules.blame import MAX
+from ellipsoid.rules.perceptron import PerceptronRule
 
 WIDTHS = (1, 2, 3, 5, 8, 15, 16, 17, 33, 64, 100, 257)
 CLASSES = range(1, 41)

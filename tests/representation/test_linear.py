@@ -9,7 +9,8 @@ from ellipsoid.engine.protocol import TAU, WHO, WORK_ROWS, absorb
 from ellipsoid.engine.rows import BAD_INDEX, FINE, HUGE, NOT_FINITE, TOO_LARGE, energy
 from ellipsoid.engine.tally import ROUNDS, SIZE
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor
-from ellipsoid.rules.perceptron import UNIFORM, PerceptronRule
+from ellipsoid.rules.blame import UNIFORM
+from ellipsoid.rules.perceptron import PerceptronRule
 
 cases = pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 layouts = pytest.mark.parametrize("layout", [ClassMajor, FeatureMajor])

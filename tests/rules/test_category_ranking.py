@@ -24,9 +24,10 @@ from ellipsoid import (
 )
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, WORK_ROWS, share_sets
 from ellipsoid.rules import category_ranking  # noqa: F401 (it registers the rules for label sets)
+from ellipsoid.rules.blame import MAX, PROPORTIONAL, UNIFORM
 from ellipsoid.rules.mira import MIRARule
 from ellipsoid.rules.passive_aggressive import PassiveAggressiveRule
-from ellipsoid.rules.perceptron import MAX, PROPORTIONAL, UNIFORM, PerceptronRule
+from ellipsoid.rules.perceptron import PerceptronRule
 
 numbers = st.one_of(st.integers(-3, 3).map(float), st.floats(-50.0, 50.0).map(lambda v: round(v, 6)))
 energies = st.floats(0.05, 40.0).map(lambda v: round(v, 6))

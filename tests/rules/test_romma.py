@@ -16,7 +16,7 @@ from ellipsoid.engine.tally import MISTAKES, SIZE, UPDATES
 from ellipsoid.representation.kernel import lookahead
 from ellipsoid.representation.linear import ClassMajor
 from ellipsoid.representation.scaled import weights as scaled
-from ellipsoid.rules.perceptron import MAX, PROPORTIONAL, UNIFORM
+from ellipsoid.rules.blame import MAX, PROPORTIONAL, UNIFORM
 from ellipsoid.rules.romma import ROMMARule
 
 FEATURES = 4

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import ellipsoid
+from ellipsoid.rules.blame import MAX, PROPORTIONAL, UNIFORM
 from ellipsoid.rules.mira import MIRARule
 from ellipsoid.rules.passive_aggressive import PassiveAggressiveRule
-from ellipsoid.rules.perceptron import MAX, PROPORTIONAL, UNIFORM, PerceptronRule
+from ellipsoid.rules.perceptron import PerceptronRule
 
 FEATURES = 4
 numbers = st.one_of(st.integers(-3, 3).map(float), st.floats(-100.0, 100.0).map(lambda v: round(v, 6)))

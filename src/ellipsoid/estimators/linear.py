@@ -9,10 +9,10 @@ from ellipsoid.certificates import Certificate, additive
 from ellipsoid.certificates.certificate import unproved
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import (
+    blame,
     category_ranking,  # noqa: F401 (it registers the rules for label sets)
     mira,
     passive_aggressive,
-    blame,
     perceptron,
 )
 

@@ -22,8 +22,8 @@ Crammer and Singer, "A family of additive online algorithms for category ranking
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, share_sets, worst_pair
 
-from .mira import UNEVEN_SUM, MIRARule
 from .blame import MAX, PROPORTIONAL
+from .mira import UNEVEN_SUM, MIRARule
 from .perceptron import PerceptronRule
 
 # Halvings that leave no number between the ends.
