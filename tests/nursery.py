@@ -18,28 +18,41 @@ from types import SimpleNamespace
 
 
 class Nursery:
-    """Starts programs after what ``ready`` imports; what they write lies in a folder until it is read."""
+    """Starts programs after what ``ready`` imports; what they write lies in a folder until it is read. An environment
+    is added to the present one, here for all programs.
+    """
 
-    def __init__(self, folder, ready):
-        self.folder, self.count, self.process = Path(folder), 0, None
+    def __init__(self, folder, ready, **environment):
+        self.folder, self.environment, self.count, self.process = Path(folder), environment, 0, None
         if hasattr(os, "fork"):
             command = [sys.executable, __file__, ready]
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+            self.process = subprocess.Popen(command, env=self._around({}), **pipes)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        if self.process is not None:
-            self.process.stdin.close()
+        self.close()
+
+    def close(self):
+        if self.process is None:
+            return
+        self.process.stdin.close()
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
             self.process.wait()
-            self.process.stdout.close()
+        self.process.stdout.close()
+
+    def _around(self, environment):
+        return {**os.environ, **{name: str(value) for name, value in {**self.environment, **environment}.items()}}
 
     def start(self, code, *argv, stdin=os.devnull, out=os.devnull, err=os.devnull, **environment):
-        """The number of a process that runs the code; an environment is added to the present one."""
-        env = {**os.environ, **{name: str(value) for name, value in environment.items()}}
+        """The number of a process that runs the code and adds what it writes to files."""
         streams = {"in": str(stdin), "out": str(out), "err": str(err)}
-        return self._ask(code=code, argv=[str(word) for word in argv], env=env, **streams)
+        return self._ask(code=code, argv=[str(word) for word in argv], env=self._around(environment), **streams)
 
     def wait(self, number, seconds=120):
         """The exit code of a process, None while it runs."""
@@ -52,10 +65,10 @@ class Nursery:
         if self.process is not None:
             code = self.wait(self.start(code, *argv, stdin=stdin, out=out, err=err, **environment), 600)
         else:
-            env = {**os.environ, **{name: str(value) for name, value in environment.items()}}
             command = [sys.executable, "-c", code, *map(str, argv)]
             with open(stdin, "rb") as source, open(out, "wb") as told, open(err, "wb") as said:
-                code = subprocess.call(command, stdin=source, stdout=told, stderr=said, env=env)
+                streams = {"stdin": source, "stdout": told, "stderr": said}
+                code = subprocess.call(command, env=self._around(environment), **streams)
         return SimpleNamespace(returncode=code, stdout=out.read_text("utf-8"), stderr=err.read_text("utf-8"))
 
     def _ask(self, **told):
@@ -81,7 +94,7 @@ def main():
 def become(told):
     """Be the program, as a new interpreter would be."""
     for handle, name in enumerate(("in", "out", "err")):
-        file = os.open(told[name], os.O_NOCTTY | (os.O_WRONLY | os.O_CREAT if handle else os.O_RDONLY))
+        file = os.open(told[name], os.O_NOCTTY | (os.O_WRONLY | os.O_CREAT | os.O_APPEND if handle else os.O_RDONLY))
         os.dup2(file, handle)
         os.close(file)
     os.environ.clear()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ellipsoid import ALMA, MIRA, ROMMA, PassiveAggressive, Perceptron
-from ellipsoid.rules import mira, perceptron
+from ellipsoid.rules import blame, mira, perceptron
 
 
 def repeated(one_round, rule, W, x, y, rounds):
@@ -56,22 +56,22 @@ def test_theorem_7_fails_for_a_positive_margin():
 
 def test_the_blame_goes_to_the_highest_of_the_error_set(one_round):
     """With a margin the right label may be the highest of all, and must not be blamed for itself."""
-    after = one_round(perceptron.PerceptronRule(perceptron.MAX, 2.0, 1.0), [[1.0], [0.5], [-3.0]], [1.0], 0)
+    after = one_round(perceptron.PerceptronRule(blame.MAX, 2.0, 1.0), [[1.0], [0.5], [-3.0]], [1.0], 0)
     assert after.W.ravel().tolist() == [2.0, -0.5, -3.0]
-    tied = one_round(perceptron.PerceptronRule(perceptron.MAX, 0.0, 1.0), [[1.0], [1.0], [1.0]], [1.0], 0)
+    tied = one_round(perceptron.PerceptronRule(blame.MAX, 0.0, 1.0), [[1.0], [1.0], [1.0]], [1.0], 0)
     assert tied.W.ravel().tolist() == [2.0, 0.0, 1.0]
 
 
 def test_proportions_of_nothing_are_equal_shares(one_round):
     after = one_round(
-        perceptron.PerceptronRule(perceptron.PROPORTIONAL, 0.0, 1.0), [[1.0], [1.0], [0.0], [1.0]], [1.0], 0
+        perceptron.PerceptronRule(blame.PROPORTIONAL, 0.0, 1.0), [[1.0], [1.0], [0.0], [1.0]], [1.0], 0
     )
     assert after.W.ravel().tolist() == [2.0, 0.5, 0.0, 0.5]
 
 
 def test_proportions_are_those_of_the_shifted_excess(one_round):
     """Excesses 1 and 3 with the margin, -1 and 1 without."""
-    after = one_round(perceptron.PerceptronRule(perceptron.PROPORTIONAL, 2.0, 1.0), [[0.0], [-1.0], [1.0]], [1.0], 0)
+    after = one_round(perceptron.PerceptronRule(blame.PROPORTIONAL, 2.0, 1.0), [[0.0], [-1.0], [1.0]], [1.0], 0)
     assert after.W.ravel().tolist() == [1.0, -1.25, 0.25]
 
 

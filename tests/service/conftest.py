@@ -3,59 +3,56 @@
 import http.client
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import ClassVar
 from urllib.parse import urlsplit
 
 import pytest
+
+from ..nursery import Nursery
 
 COMMAND = [sys.executable, "-c", "from ellipsoid.cli import main; main()"]
 NDJSON = "application/x-ndjson"
 
 
-class Nursery:
-    """Starts servers by forking a process that has imported everything; one for each way of running learners."""
+# Pages are told more often than people need it: whoever waits for news waits the less.
+READY = """
+from importlib import import_module
+from ellipsoid.cli.startup import import_libraries
+import_libraries()
+for name in ("ellipsoid.cli.serve", "ellipsoid.service.demo", "ellipsoid.service.server"):
+    import_module(name)
+import_module("ellipsoid.service.events").TICK_SECONDS = 0.1
+"""
 
-    known: ClassVar[dict] = {}
+SERVE = """
+import resource, sys
+from ellipsoid.cli import main
+_, largest, *argv = sys.argv
+if int(largest):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(largest), resource.RLIM_INFINITY))
+main(argv, prog_name="ellipsoid")
+"""
 
-    def __init__(self, compiled):
-        environment = {**os.environ, **({} if compiled else {"NUMBA_DISABLE_JIT": "1"})}
-        command = [sys.executable, str(Path(__file__).with_name("nursery.py"))]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+NURSERIES = {}
 
-    @classmethod
-    def of(cls, compiled):
-        if compiled not in cls.known:
-            cls.known[compiled] = cls(compiled)
-        return cls.known[compiled]
 
-    def ask(self, **told):
-        self.process.stdin.write(json.dumps(told).encode() + b"\n")
-        self.process.stdin.flush()
-        assert select.select([self.process.stdout], [], [], 120)[0], "the process that starts servers does not answer"
-        return json.loads(self.process.stdout.readline())
-
-    def close(self):
-        self.process.stdin.close()
-        try:
-            self.process.wait(30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.process.stdout.close()
+def nursery(compiled):
+    """What starts servers, for each way of running learners."""
+    if compiled not in NURSERIES:
+        NURSERIES[compiled] = Nursery(".", READY, **({} if compiled else {"NUMBA_DISABLE_JIT": "1"}))
+    return NURSERIES[compiled]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def nurseries():
+def closed_nurseries():
     yield
-    while Nursery.known:
-        Nursery.known.popitem()[1].close()
+    while NURSERIES:
+        NURSERIES.popitem()[1].close()
 
 
 class Server:
@@ -74,8 +71,8 @@ class Server:
         self.out, self.err = self.folder.with_suffix(".out"), self.folder.with_suffix(".log")
         self.out.write_bytes(b"")
         if self.program is None:
-            told = {"argv": argv, "out": str(self.out), "err": str(self.err), "largest": self.largest}
-            self.number = Nursery.of(self.compiled).ask(**told)
+            streams = {"out": self.out, "err": self.err}
+            self.number = nursery(self.compiled).start(SERVE, self.largest, *argv, **streams)
         else:
             with open(self.out, "ab") as out, open(self.err, "ab") as err:
                 self.child = subprocess.Popen([*self.program, *argv], stdout=out, stderr=err)
@@ -105,7 +102,7 @@ class Server:
                 return None
             self.child = None
         else:
-            code = Nursery.of(self.compiled).ask(wait=self.number, seconds=seconds)
+            code = nursery(self.compiled).wait(self.number, seconds)
         if code is not None:
             self.number = None
         return code
