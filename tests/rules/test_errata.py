@@ -63,9 +63,7 @@ def test_the_blame_goes_to_the_highest_of_the_error_set(one_round):
 
 
 def test_proportions_of_nothing_are_equal_shares(one_round):
-    after = one_round(
-        perceptron.PerceptronRule(blame.PROPORTIONAL, 0.0, 1.0), [[1.0], [1.0], [0.0], [1.0]], [1.0], 0
-    )
+    after = one_round(perceptron.PerceptronRule(blame.PROPORTIONAL, 0.0, 1.0), [[1.0], [1.0], [0.0], [1.0]], [1.0], 0)
     assert after.W.ravel().tolist() == [2.0, 0.5, 0.0, 0.5]
 
 
