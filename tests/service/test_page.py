@@ -4,6 +4,7 @@ import math
 import re
 import time
 from contextlib import closing
+from itertools import pairwise
 from urllib.parse import urlsplit
 
 import pytest
@@ -121,8 +122,9 @@ def test_proofs_of_change_are_marked(browser, quiet):
     # The browser says that a picture is read often, which only this test does.
     with visiting(browser, quiet, forgiven=("willReadFrequently",)) as visitor:
         visitor.go("model/turns")
-        for end in range(40, len(lines) + 1, 40):
-            assert quiet.batch(f"{path}/learn", lines[end - 40 : end])[0] == 200
+        # Both turns come before the first point of the curves.
+        for begin, end in pairwise([0, 160, 180, len(lines)]):
+            assert quiet.batch(f"{path}/learn", lines[begin:end])[0] == 200
             visitor.until("(t) => document.querySelector('.tally').innerText.startsWith(t)", f"{end} ")
         first, second = quiet.call("GET", f"{path}/portrait")[1]["changes"]
         assert 60 < first <= 120 < second

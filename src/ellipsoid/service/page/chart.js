@@ -60,7 +60,7 @@ export class Chart {
       padding: [8, 10, 0, 0],
       legend: { show: false },
       cursor: { show: !this.small, y: false, points: { size: 6 }, drag: { x: !this.small, y: false } },
-      scales: { x: { time: false }, y: this.log ? { distr: 3 } : { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.06] } },
+      scales: { x: { time: false, range: (_, low, high) => this.span(low, high) }, y: this.log ? { distr: 3 } : { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.06] } },
       axes: [
         { ...axis, size: 26, gap: 4, space: width < SMALL ? 70 : 90, values: (_, splits) => splits.map(brief) },
         { ...axis, size: this.small ? 40 : 52, gap: 4, space: 32, values: (_, splits) => splits.map((v) => (v === null ? "" : this.values(v))) },
@@ -81,6 +81,12 @@ export class Chart {
       this.tipBox = el("div", { class: "tip", hidden: true, "aria-hidden": "true" });
       this.plot.over.append(this.tipBox);
     }
+  }
+
+  /** From the first to the last number, and to every mark: one may lie before the first point that was kept. */
+  span(low, high) {
+    const places = [low, high, ...this.marks()].filter((t) => t !== null);
+    return low === null ? [null, null] : [Math.min(...places), Math.max(...places)];
   }
 
   mark(plot) {
