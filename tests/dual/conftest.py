@@ -1,20 +1,12 @@
 """Six rows that every run of dual ascent was computed for by hand-written code of another kind, and what came out."""
 
-import os
-
 import numpy as np
 import pytest
 
+from ..disk import nobody_waits_for_the_disk  # noqa: F401 (for every test here)
+
 X = np.array([[0.5, 0.8], [0.7, -0.6], [-0.7, 0.4], [0.1, 0.9], [0.3, -0.1], [0.2, 0.9]])
 Y = np.array([1, 1, 0, 1, 0, 0])
-
-
-@pytest.fixture(autouse=True, scope="module")
-def nobody_waits_for_the_disk():
-    """Files of tests need not outlive a failure of power."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda handle: None)
-        yield
 
 
 @pytest.fixture(scope="session")

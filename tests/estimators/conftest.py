@@ -1,9 +1,9 @@
 """What the tests of the shells share: all that a learner has learned, as one value that can be compared."""
 
-import os
-
 import numpy as np
 import pytest
+
+from ..disk import nobody_waits_for_the_disk  # noqa: F401 (for every test here)
 
 
 def everything(model):
@@ -34,14 +34,6 @@ def trimmed(array):
         used = np.flatnonzero(array.any(axis=tuple(other for other in range(array.ndim) if other != axis)))
         array = array.take(range(used[-1] + 1 if len(used) else 0), axis=axis)
     return np.ascontiguousarray(array)
-
-
-@pytest.fixture(autouse=True, scope="module")
-def nobody_waits_for_the_disk():
-    """Files of tests need not outlive a failure of power."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "fsync", lambda handle: None)
-        yield
 
 
 @pytest.fixture(scope="session")
