@@ -91,6 +91,14 @@ def test_every_bound_holds_for_every_comparator(name, variant, kernel):
 
 
 @pytest.mark.interpreted
+def test_losses_whose_products_vanish_are_within_their_bounds():
+    model = PassiveAggressiveRegressor(variant="hard", tube=0.0, fit_intercept=False)
+    found = model.partial_fit([[1e70]], [1e-100]).certificates([0.0])
+    assert all(each.observed <= each.bound for each in found)
+    assert found[1].observed > 0.0
+
+
+@pytest.mark.interpreted
 def test_a_step_ends_on_the_edge_of_the_tube_or_at_the_cap():
     rows, y = stream()
     model = PassiveAggressiveRegressor(variant="hard", tube=0.2)

@@ -70,6 +70,13 @@ def test_no_certificate_of_a_mixture_is_exceeded(learner, seed, classes, shards,
     assert again.t_ == (rounds + 1) * len(y) + len(y[:20])
 
 
+@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+def test_shards_that_were_never_updated_have_certificates(learner):
+    for X, told in ((np.zeros((1, 2)), {"classes": [0, 1]}), (np.ones((1, 2)), {})):
+        shards = [deepcopy(learner).partial_fit(X, [0], **told) for _ in range(2)]
+        assert not excess(merge(shards))
+
+
 @pytest.mark.parametrize("learner", [Perceptron(), MIRA(), PassiveAggressive(variant="hard"), IELLIP()], ids=repr)
 def test_bounds_of_a_mixture_say_something(learner):
     X, y, truth = stream(5, classes=3, rows=300, kind="separable")

@@ -5,7 +5,7 @@ from math import inf, log
 import numpy as np
 import pytest
 
-from ellipsoid import AROW, NHERD, SCW, ConfidenceWeighted, SecondOrderPerceptron
+from ellipsoid import AROW, IELLIP, NHERD, SCW, ConfidenceWeighted, SecondOrderPerceptron
 
 from .streams import hostile, noisy, separable, signed
 
@@ -178,3 +178,17 @@ def test_a_kernel_is_bounded_by_its_own_weights(kernel):
         assert all(certificate.observed <= certificate.bound < inf for certificate in found.values())
         with pytest.raises(ValueError, match="comparator must be None"):
             model.certificates(np.zeros((1, 5)))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("learner", [AROW, SecondOrderPerceptron, IELLIP])
+@pytest.mark.parametrize("kernel", ["rbf", "poly"])
+def test_weights_of_a_kernel_that_cancel_prove_nothing(learner, kernel):
+    """Rows that are told both ways leave weights of which only rounding is left, and that has no direction."""
+    rows = np.array([[1.0], [1.0], [1.0], [1.0], [0.7], [0.7], [0.7], [0.7]])
+    for y in ([0, 1, 1, 0, 1, 0, 0, 1], [0, 1, 1, 0] * 2, [1, 0, 0, 1] * 2):
+        for rounds in (1, 2, 8):
+            X, labels = np.tile(rows, (rounds, 1)), np.tile(y, rounds)
+            for n in (2, 4, len(X)):
+                found = learner(kernel=kernel).partial_fit(X[:n], labels[:n], classes=[0, 1]).certificates()
+                assert all(each.observed <= each.bound for each in found), (y, rounds, n, found)

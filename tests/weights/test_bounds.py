@@ -56,6 +56,15 @@ def test_separable_streams_have_a_finite_bound_on_the_weight_of_their_mistakes(m
     assert weights[wrong].sum() <= bound.observed * (1.0 + 1e-9) <= bound.bound < np.inf
 
 
+@pytest.mark.parametrize("weight", [2.0**-54 * (1.0 + 2.0**-20), 1e-10, 1e-6, 0.1])
+@pytest.mark.parametrize("model", [PassiveAggressive(variant="II"), Perceptron()], ids=repr)
+def test_small_weights_of_mistakes_are_not_rounded_up(model, weight):
+    trained = clone(model.set_params(fit_intercept=False))
+    trained.partial_fit(np.eye(8), np.ones(8, int), classes=[0, 1], sample_weight=np.full(8, weight))
+    found = {each.name: each for each in trained.certificates()}["weighted mistakes"]
+    assert 8.0 * weight - 1e-13 <= found.observed <= min(8.0 * weight, found.bound)
+
+
 def test_a_run_that_mixes_weighted_and_plain_calls_is_one_run():
     X, y, weights = stream(2)
     parts = PassiveAggressive(C=0.2).partial_fit(X, y, classes=[0, 1]).partial_fit(X, y, sample_weight=weights)

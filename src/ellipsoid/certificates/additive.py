@@ -81,7 +81,7 @@ class Run(NamedTuple):
         whole += [
             (float(self.tally[k] + self.mixed.apart[k]), float(self.tally[k])) for k in (tallies.PUSH, tallies.PATH)
         ]
-        return max(1.0, *(far / own if own > 0.0 else inf for far, own in whole if far > 0.0))
+        return max([1.0, *(far / own if own > 0.0 else inf for far, own in whole if far > 0.0)])
 
     @property
     def radius2(self) -> Span:
@@ -105,8 +105,11 @@ class Run(NamedTuple):
         """Sum of the weights of the mistakes, rounded down."""
         if not self.weighed:
             return self.mistakes
-        terms = 2.0 * float(self.tally[tallies.MISTAKES]) + 2.0
-        return Span.about(self.mistakes + float(self.tally[tallies.EXCESS]), terms).low
+        mistakes, excess = float(self.tally[tallies.MISTAKES]), float(self.tally[tallies.EXCESS])
+        # Weights were added less 1 each: where they are small, what was rounded is far larger than what is left.
+        mixings = 0.0 if self.mixed is None else self.mixed.operations
+        error = (mistakes + abs(excess)) * lost(2.0 * mistakes + mixings + 2.0)
+        return (Span.exactly(self.mistakes) + Span.within(excess, error)).at_least(0.0).low
 
     @property
     def push(self) -> Span:

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ellipsoid.engine import tally as tallies
 
 from .certificate import Certificate, unproved
-from .rounding import Span, length, lost, product
+from .rounding import LEAST, Span, length, lost, product
 
 
 def tube_bounds(
@@ -36,6 +36,8 @@ def tube_bounds(
     size = length(comparator)
     share = 8.0 * lost(4.0 * steps + 2.0 * terms + 32.0)
     spilled = share * (float(tally[tallies.SWAY]) + tube * float(tally[tallies.PUSH]) + path * path + size.high * path)
+    # Products of tiny numbers vanish, whatever their share.
+    spilled += LEAST * (8.0 * steps + terms)
     gain = Span.exactly(float(tally[tallies.GAIN])) - Span.exactly(tube) * float(tally[tallies.PUSH])
     bound = size.square() + 2.0 * (gain - product(comparator.ravel(), weights.ravel()))
     G = bound.widened(spilled).at_least(0.0)

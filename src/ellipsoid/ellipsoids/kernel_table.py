@@ -199,8 +199,10 @@ class KernelTable(Table):
         coef = self.arrays["coef"][:cuts]
         return coef - self.arrays["late"][:cuts] / rounds if self.average and rounds else coef.copy()
 
-    def preimage_products(self) -> tuple[float, float, float]:
-        """|w|^2, <w, h> and |h|^2 for h = B^{-1} w, the sum of the update examples that made w."""
+    def preimage_products(self) -> tuple[Floats, Floats]:
+        """|w|^2, <w, h> and |h|^2 for h = B^{-1} w, the sum of the update examples that made w; and what each of them
+        would be if nothing cancelled, which is what roundings are shares of.
+        """
         cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
         SV, coef = self.arrays["SV"][:cuts], self.arrays["coef"][:cuts]
         K = kernel_matrix(self.make_kernel(), SV, SV) + float(self.constant)
@@ -219,7 +221,11 @@ class KernelTable(Table):
             h[k, int(block)] += sign * extra[k]
             if rival_sign:
                 h[k, int(rival)] += rival_sign * extra[k]
-        return float(np.vdot(coef, scores)), float(np.vdot(h, scores)), float(np.vdot(h, K @ h))
+        # No kernel value is larger than the product of the lengths of its two patterns.
+        lengths = np.sqrt(K.diagonal())
+        far_w, far_h = lengths @ np.abs(coef), lengths @ np.abs(h)
+        products = [np.vdot(coef, scores), np.vdot(h, scores), np.vdot(h, K @ h)]
+        return np.array(products), np.array([far_w @ far_w, far_h @ far_w, far_h @ far_h])
 
     # -- on a device -------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from ellipsoid.certificates import Certificate, second_order
 from ellipsoid.certificates.certificate import unproved
-from ellipsoid.certificates.rounding import Span
+from ellipsoid.certificates.rounding import Span, lost
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.drift_table import DriftTable
 from ellipsoid.ellipsoids.forms.diagonal import DROP, INVERSE
@@ -49,11 +49,14 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
     def _kernel_bounds(self, learner: EllipsoidLearner, table: KernelTable) -> list[Certificate]:
         run, scale = self._sums(learner), float(np.exp(table.numbers[slots.LOG_SCALE]))
         try:
-            size2, inner, pull2 = table.preimage_products()
+            products, uncancelled = table.preimage_products()
         except np.linalg.LinAlgError:
-            size2, inner, pull2, run = 0.0, 0.0, 0.0, run._replace(uncertain=inf)
-        own = max(0.0, inner) / scale
-        size, pull = (Span.about(max(0.0, square), 64.0).root().high for square in (size2, pull2))
+            products, uncancelled = np.zeros(3), np.full(3, inf)
+        errors = uncancelled * lost(learner.width + 8.0 + 2.0 * run.updates)
+        shares = [error / abs(value) if value else inf for value, error in zip(products, errors, strict=True) if error]
+        run = run._replace(uncertain=run.uncertain + max(shares, default=0.0))
+        size, pull = (Span.within(products[k], errors[k]).root().high for k in (0, 2))
+        own = max(0.0, float(products[1])) / scale
         return self._bounds_of(learner, run, second_order.MeasuredComparator(own, own, own, size, pull / scale))
 
     def _bounds_of(

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 
 from ellipsoid.certificates import Certificate, ellipsoidal
 from ellipsoid.certificates.mixed import counted, roundings
-from ellipsoid.certificates.rounding import Span, length, product
+from ellipsoid.certificates.rounding import Span, length, lost, product
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.forms.vector_forms import FullForm
@@ -108,10 +108,10 @@ class IELLIP(KernelEllipsoidalClassifier):
         return inf if isinstance(self._fitted("log_volume_").table, KernelTable) else super().log_volume_
 
     def _kernel_bounds(self, learner: EllipsoidLearner, table: KernelTable) -> list[Certificate]:
-        size2, inner, norm2 = table.preimage_products()
-        count = learner.width + 8.0 + 2.0 * float(table.numbers[slots.CUTS])
-        size, norm = (Span.about(max(0.0, square), count).root() for square in (size2, norm2))
-        return self._from_pull(learner, size, norm, Span.about(inner, count))
+        products, uncancelled = table.preimage_products()
+        share = lost(learner.width + 8.0 + 2.0 * float(table.numbers[slots.CUTS]))
+        size2, inner, norm2 = map(Span.within, products, uncancelled * share)
+        return self._from_pull(learner, size2.root(), norm2.root(), inner)
 
     def query(self, X: Any, random_state: Any = None) -> NDArray[np.bool_]:
         """True, at random, where a label is worth asking for: likelier the smaller the lead of the best score."""
@@ -146,8 +146,8 @@ class IELLIP(KernelEllipsoidalClassifier):
         # |B^{-1}| is at most exp(most). But for the full form, which keeps a root of B, rounding of the terms that B is
         # made of is multiplied by it, and again where a system is solved.
         root = isinstance(getattr(learner.table, "form", None), FullForm)
-        lost = ellipsoidal.DIGITS if root else max(ellipsoidal.DIGITS, exp(min(2.0 * most, 700.0)))
-        known = ellipsoidal.after_cuts(1.0 + learner.width, cuts + roundings(learner), most, lost)
+        digits = ellipsoidal.DIGITS if root else max(ellipsoidal.DIGITS, exp(min(2.0 * most, 700.0)))
+        known = ellipsoidal.after_cuts(1.0 + learner.width, cuts + roundings(learner), most, digits)
         # h is the solution of a system with the shape, and as uncertain as that.
         inner = inner.widened((size * norm).high * (known.high - 1.0))
         if learner.mixed is not None:
