@@ -214,6 +214,25 @@ def test_files_and_copies_go_on_where_it_stopped(model, tmp_path):
         assert (again.predict(X) == whole.predict(X)).all()
 
 
+@pytest.mark.interpreted
+@pytest.mark.parametrize("weight", [1.0, 2.0])
+def test_a_file_without_the_total_of_its_weights_goes_on_with_a_bound_that_holds(tmp_path, weight):
+    X, y = drifting(40)
+    heavy = np.full(40, weight)
+    model = Committee([PassiveAggressive(C=0.01), PassiveAggressive()], share=0).partial_fit(X, y, sample_weight=heavy)
+    model.save(tmp_path / "model")
+    content = container.read(tmp_path / "model")
+    arrays = {**content.arrays, "committee_counts": content.arrays["committee_counts"][:6]}
+    arrays["committee_weights"] = np.array([0.0, 1.0])
+    container.write(tmp_path / "old", content.header, arrays)
+    old = load(tmp_path / "old")
+    assert old.switching_bounds_.min() >= model.switching_bounds_.min()
+    assert old.switching_bounds_.min() == pytest.approx(model.switching_bounds_.min()) or weight != 1.0
+    mistakes, loss = old.partial_fit(X, 1 - y, sample_weight=100.0 * heavy).certificates()
+    assert np.isfinite(old.weights_).all()
+    assert max(mistakes.observed, loss.observed) <= loss.bound < np.inf
+
+
 def test_forged_files_are_refused(tmp_path):
     X, y = drifting(40)
     Committee(SMALL).partial_fit(X, y).save(tmp_path / "model")

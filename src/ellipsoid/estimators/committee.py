@@ -56,7 +56,8 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         ``AROW`` with a drift from 1e-6 to 0.1: one of them suits most streams.
     share : float from 0 to 1, or "decreasing"
         What is taken from all weights and shared out evenly after each row: how soon a member that was wrong for long
-        is heard again. "decreasing" is 1 / (t + 2) after row t, which needs no guess at the number of switches.
+        is heard again. "decreasing" is 1 / (t + 2) after row t, which needs no guess at the number of switches. 0 is
+        1e-290, so that a weight never becomes too small for a float64.
     rate : float, or "adaptive"
         How fast weights move. "adaptive", with ``share=0``, is AdaHedge, for streams that do not change.
     mix : {"votes", "margins"}
