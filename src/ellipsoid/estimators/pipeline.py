@@ -78,7 +78,13 @@ class Scaled(Wrapper):
             announce(self, classes)
             return self
         X, names = self._unnamed(X)
-        if names is None:
+        if self._shows:
+
+            def learn(learner: Any, both: tuple[Any, Any]) -> Any:
+                return _show_and_learn(learner, both, y, classes, False, names, weight)
+
+            self._pass(X, learn, growing=names is not None, watch=True)
+        elif names is None:
             self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes, **if_any(weight)))
         else:
             self._pass(
@@ -114,17 +120,28 @@ class Scaled(Wrapper):
         elif type(x) is dict and self._learn_named(x, y):
             return self
         own = {} if weight == 1.0 else {"weight": weight}
-        if isinstance(x, dict):
+        named, shows = isinstance(x, dict), self._shows
+        if named:
             x = encoded(x)
-            row, columns = self._named(x)
+        row, columns = self._named(x) if named else (_row(x), {})
 
-            def learn(learner: Any, scaled: Any) -> None:
-                learner.learn_one(_values(x, columns, scaled), y, **own)
+        def example(rows: Any) -> Any:
+            return _values(x, columns, rows) if named else _single(rows)
 
-            self._pass(row, learn, growing=True)
-        else:
-            self._pass(_row(x), lambda learner, rows: learner.learn_one(_single(rows), y, **own))
+        def learn(learner: Any, scaled: Any) -> None:
+            if shows:
+                early, late = map(example, scaled)
+                learner._learn_shown(early, late, y, **own)
+            else:
+                learner.learn_one(example(scaled), y, **own)
+
+        self._pass(row, learn, growing=named, watch=shows)
         return self
+
+    @property
+    def _shows(self) -> bool:
+        """Must the learner see rows as they were scaled before they were known, also where nobody asks for it?"""
+        return getattr(self.learner, "_weighs_what_was_said", False)
 
     def _learn_watched(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness, sample_weight: Floats = NO_WEIGHTS
