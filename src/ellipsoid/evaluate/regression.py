@@ -139,6 +139,7 @@ class NumberRecorder:
             rows=self.rows, mae=mae, rmse=sqrt(self.squared / self.weight), repeat_mae=self.repeated / self.weight,
             coverage=self.inside / self.rows if judged else float("nan"),
             half_width=self.widths / self.finite if self.finite else float("nan"),
-            updates=int(self.model.updates_ - self.updates_before), seconds=self.seconds, window=self.window,
-            checkpoints=np.array(row), cumulative_mae=np.array(cumulative), windowed_mae=np.array(windowed),
+            updates=int(getattr(self.model, "updates_", 0) - self.updates_before), seconds=self.seconds,
+            window=self.window, checkpoints=np.array(row), cumulative_mae=np.array(cumulative),
+            windowed_mae=np.array(windowed),
         )  # fmt: skip
