@@ -275,7 +275,7 @@ class _Judge(ShownRows):
         if learner.numbers:
             told = scores[:, 0].copy()
             self.predicted.append(told)
-            self.thresholds.append(self.conformity.learn(np.abs(codes - told)))
+            self.thresholds.append(self.conformity.learn_numbers(told, np.ascontiguousarray(codes, dtype=np.float64)))
             return
         known, rows = len(learner.labels), np.arange(len(scores))
         odd = oddities(scores, known)

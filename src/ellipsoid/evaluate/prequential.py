@@ -322,7 +322,9 @@ def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any, Any], classes: A
         learn_predict: Any = (
             recorder.late.learn_predict if recorder.late is not None else partial(_learn_predict, model)
         )
-        if recorder.sets is not None and recorder.late is None and not isinstance(X, list):
+        if recorder.late is not None or isinstance(X, list):
+            recorder.sets = None  # nobody says what became of them
+        elif recorder.sets is not None:
             learn_predict = recorder.with_sets
         predicted = learn_predict(X, y, classes, weight)
     except ValueError as error:
