@@ -216,6 +216,18 @@ def test_forged_files_are_refused(tmp_path):
         load(tmp_path / "forged")
 
 
+@pytest.mark.interpreted
+def test_who_asks_for_probabilities_is_sent_to_a_model_that_has_them():
+    X, y = drifting(20)
+    for learner, advice in ((MIRA(), r"Calibrated\(MIRA\("), (Scaled(MIRA()), r"Calibrated\(Scaled\(")):
+        with pytest.raises(AttributeError, match=advice):
+            Conformal(learner).partial_fit(X, y).predict_proba(X)
+        assert Calibrated(learner).partial_fit(X, y).predict_proba(X).shape == (20, 2)
+    with pytest.raises(AttributeError, match="has no predict_proba") as caught:
+        Conformal(PassiveAggressiveRegressor()).predict_proba(X)
+    assert "Calibrated" not in str(caught.value)
+
+
 def test_what_it_cannot_wrap_is_refused_with_a_sentence():
     X, y = drifting(20)
     for model, sentence in (

@@ -15,7 +15,7 @@ from .examples import Encoded, are_named, encoded, one_row, row_of, rows_of
 from .interruption import without_interrupts
 from .one_row import of_this_thread
 from .predict_then_learn import Witness
-from .scalers import StandardStream
+from .scalers import Scaler, StandardStream
 from .weights import announce, around_zeros, if_any, present, present_some, weights_of
 from .wrapper import Wrapper
 
@@ -228,9 +228,17 @@ class Scaled(Wrapper):
         return answer
 
     def _fresh(self) -> tuple[Any, Any]:
+        if not isinstance(self.scaler, Scaler | None):
+            raise ValueError(f"scaler must be StandardStream() or UnitNorm(), got {self.scaler!r}")
         learner, scaler = self._seeded(), StandardStream() if self.scaler is None else clone(self.scaler)
-        if hasattr(learner, "predict_proba"):
-            raise ValueError("Scaled comes before probabilities: Calibrated(Scaled(learner))")
+        if isinstance(learner, Scaled):
+            raise ValueError(f"Scaled scales once, and {learner!r} is in Scaled already: give it the learner inside")
+        if isinstance(learner, Wrapper):
+            kind, what = type(learner).__name__, "probabilities" if hasattr(learner, "predict_proba") else "sets"
+            raise ValueError(f"Scaled comes before {what}: {kind}(Scaled(learner))")
+        if not hasattr(learner, "_learn_watched"):
+            told = "Scaled takes an online learner of this library; others go behind a scaler by scikit-learn's"
+            raise ValueError(f"{told} make_pipeline; got {learner!r}")
         if any(hasattr(member, "scaler") for member in getattr(learner, "learners", None) or ()):
             raise ValueError("Scaled scales for all members of a Committee: give it learners that are not in Scaled")
         if getattr(learner, "grow_features", False):
