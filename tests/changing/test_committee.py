@@ -22,6 +22,7 @@ from ellipsoid import (
     PassiveAggressive,
     Perceptron,
     Scaled,
+    StandardStream,
     datasets,
     load,
     prequential,
@@ -173,6 +174,46 @@ def test_scaled_in_front_scales_for_all_members():
         Scaled(Committee([Scaled(MIRA())])).partial_fit(raw, y)
 
 
+@pytest.mark.interpreted
+@pytest.mark.parametrize("mix", ["votes", "margins"])
+def test_members_behind_a_scaler_are_judged_by_what_they_said_at_every_door(mix):
+    """A row was foretold as the rows before it scale it; nobody is judged by what he would have said otherwise."""
+    X, y = drifting(30, seed=1)
+    X = X * [1.0, 10.0, 0.1, 3.0] + [0.0, 5.0, 0.0, -1.0]
+    members = [PassiveAggressive(C=0.01), PassiveAggressive()]
+    told, passed, single = (Scaled(Committee(members, mix=mix)) for _ in range(3))
+    told.learn_predict(X, y)
+    passed.partial_fit(X[:1], y[:1]).partial_fit(X[1:], y[1:])
+    for x, label in zip(X, y.tolist(), strict=True):
+        single.learn_one(x, label)
+    assert known(told.learner_) == known(passed.learner_) == known(single.learner_)
+    examples = [{str(j): v for j, v in enumerate(x.tolist())} for x in X]
+    unscaled = Scaled(Committee(members, mix=mix), scaler=StandardStream(with_mean=False))
+    named, listed, watched = clone(unscaled), clone(unscaled), clone(unscaled)
+    watched.learn_predict(sp.csr_matrix(X), y)
+    listed.partial_fit(examples, y)
+    for example, label in zip(examples, y.tolist(), strict=True):
+        named.learn_one(example, label)
+    assert named.losses_.tolist() == listed.losses_.tolist()
+    assert known(named.learner_) == known(listed.learner_)
+    assert listed.losses_ == pytest.approx(watched.losses_)
+
+
+@pytest.mark.interpreted
+def test_labels_that_come_late_are_held_against_their_own_rows():
+    X, y = drifting(30)
+    late, told = Committee([PassiveAggressive(C=0.01), PassiveAggressive()]), []
+    run = prequential(late, (X, y), delay=3)
+    slow = clone(late)
+    for i in range(30):
+        told.append(slow.predict(X[i : i + 1])[0] if slow.__sklearn_is_fitted__() else None)
+        if i >= 3:
+            slow.partial_fit(X[i - 3 : i - 2], y[i - 3 : i - 2])
+    slow.partial_fit(X[27:], y[27:])
+    assert known(late) == known(slow)
+    assert run.errors == sum(a != b for a, b in zip(told, y.tolist(), strict=True))
+
+
 def test_names_and_labels_that_come_in_mid_stream():
     rows = [
         ({"rain": 3.0}, "wet"),
@@ -212,6 +253,25 @@ def test_files_and_copies_go_on_where_it_stopped(model, tmp_path):
         assert again.weights_.tolist() == whole.weights_.tolist()
         assert again.switching_losses_.tolist() == whole.switching_losses_.tolist()
         assert (again.predict(X) == whole.predict(X)).all()
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("weight", [1.0, 2.0])
+def test_a_file_without_the_total_of_its_weights_goes_on_with_a_bound_that_holds(tmp_path, weight):
+    X, y = drifting(40)
+    heavy = np.full(40, weight)
+    model = Committee([PassiveAggressive(C=0.01), PassiveAggressive()], share=0).partial_fit(X, y, sample_weight=heavy)
+    model.save(tmp_path / "model")
+    content = container.read(tmp_path / "model")
+    arrays = {**content.arrays, "committee_counts": content.arrays["committee_counts"][:6]}
+    arrays["committee_weights"] = np.array([0.0, 1.0])
+    container.write(tmp_path / "old", content.header, arrays)
+    old = load(tmp_path / "old")
+    assert old.switching_bounds_.min() >= model.switching_bounds_.min()
+    assert old.switching_bounds_.min() == pytest.approx(model.switching_bounds_.min()) or weight != 1.0
+    mistakes, loss = old.partial_fit(X, 1 - y, sample_weight=100.0 * heavy).certificates()
+    assert np.isfinite(old.weights_).all()
+    assert max(mistakes.observed, loss.observed) <= loss.bound < np.inf
 
 
 def test_forged_files_are_refused(tmp_path):

@@ -145,6 +145,24 @@ def test_intervals_of_a_regressor(scaled):
         model.predict_set(X)
 
 
+@pytest.mark.interpreted
+@pytest.mark.parametrize("size", [1.0, 1e9])
+def test_a_hit_is_a_number_between_the_ends_that_were_told(size):
+    """Numbers whose distance from the prediction, added to it again, is rounded to less than they are."""
+    rng = np.random.default_rng(0)
+    regressor = PassiveAggressiveRegressor(tube=size, C=1e6, fit_intercept=False)
+    model = Conformal(regressor, miscoverage=0.1, rate=0.1, window=50).partial_fit([[1.0]], [-1.7123 * size])
+    told = model.predict_one([1.0])
+    number = next(b for b in 0.28 * size * rng.random(1000) if told + abs(b - told) < b)
+    y = np.full(300, number)
+    _, low, high = model.learn_predict_interval(np.ones((300, 1)), y)
+    missed = ~((low <= y) & (y <= high))
+    assert model.misses_ == missed.sum()
+    assert abs((missed.sum() / model.judged_) - 0.1) <= model.certificates()[0].bound
+    assert missed.mean() == pytest.approx(0.1, abs=0.05)
+    assert np.isfinite(high).mean() > 0.7  # and not by intervals without an end
+
+
 def test_prequential_counts_rows_that_were_answered():
     X, y = drifting(300)
     run = prequential(Conformal(PassiveAggressive(C=0.1), miscoverage=0.2, window=50), (X, y), chunk_size=64)
@@ -156,6 +174,15 @@ def test_prequential_counts_rows_that_were_answered():
     assert run.coverage == pytest.approx(held.mean())
     plain = prequential(PassiveAggressive(C=0.1), (X, y))
     assert np.isnan(plain.answered)
+
+
+@pytest.mark.interpreted
+def test_prequential_tells_no_coverage_where_it_saw_no_sets():
+    X, y = drifting(20)
+    for learner in (PassiveAggressive(C=0.1), PassiveAggressiveRegressor()):
+        assert np.isnan(prequential(Conformal(learner, window=5), (X, y), delay=2).coverage)
+        named = [({"a": a, "b": b}, label) for (a, b, *_), label in zip(X.tolist(), y.tolist(), strict=True)]
+        assert np.isnan(prequential(Conformal(learner, window=5), named).coverage)
 
 
 @pytest.mark.parametrize("name", [*MODELS, "regressor"])
@@ -187,6 +214,18 @@ def test_forged_files_are_refused(tmp_path):
     container.write(tmp_path / "forged", {**content.header, "conformal": described}, content.arrays)
     with pytest.raises(DamagedModel):
         load(tmp_path / "forged")
+
+
+@pytest.mark.interpreted
+def test_who_asks_for_probabilities_is_sent_to_a_model_that_has_them():
+    X, y = drifting(20)
+    for learner, advice in ((MIRA(), r"Calibrated\(MIRA\("), (Scaled(MIRA()), r"Calibrated\(Scaled\(")):
+        with pytest.raises(AttributeError, match=advice):
+            Conformal(learner).partial_fit(X, y).predict_proba(X)
+        assert Calibrated(learner).partial_fit(X, y).predict_proba(X).shape == (20, 2)
+    with pytest.raises(AttributeError, match="has no predict_proba") as caught:
+        Conformal(PassiveAggressiveRegressor()).predict_proba(X)
+    assert "Calibrated" not in str(caught.value)
 
 
 def test_what_it_cannot_wrap_is_refused_with_a_sentence():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipsoid.engine import NO_WEIGHTS
-from ellipsoid.engine.tally import MISTAKES, SIZE
+from ellipsoid.engine.tally import EXCESS, MISTAKES, SIZE
 from ellipsoid.estimators.mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
 
 SCORES = np.array([
@@ -139,3 +139,46 @@ def test_weights_of_any_size_keep_the_bounds():
         run(mixture, said, y, weights=np.full(30, weight))
         assert np.isfinite(mixture.weights).all()
         assert mixture.numbers[MEAN_LOSS] <= mixture.switching_bounds().min()
+
+
+def told(right):
+    """Votes of learners that are right, or wrong, of label 0."""
+    right = np.asarray(right, dtype=float)
+    return np.stack([right, 1.0 - right], axis=2), np.zeros(right.shape[1], dtype=np.int64)
+
+
+@pytest.mark.parametrize(("share", "rate"), [(0.0, 0.25), (0.0, 10.0), (1e-320, 1.0), (HEDGED, 1.0)])
+@pytest.mark.parametrize("plan", [
+    [(0, 1.0), (0, 2000.0), (1, 1e6)],
+    [(0, 1.0)] * 20 + [(0, 10.0)] * 10 + [(0, 1e3)] * 10 + [(1, 1e6)] * 3,
+    [(0, 1.0)] * 60 + [(1, 1.0)] * 140,
+])  # fmt: skip
+def test_a_learner_that_fell_behind_for_good_may_turn_out_the_best(share, rate, plan):
+    """Its weight is smaller than any float64 then; the bound is about what it loses all the same."""
+    said, y = told([[who == i for who, _ in plan] for i in (0, 1)])
+    mixture, weights = Mixture(2, share, rate), np.array([weight for _, weight in plan])
+    _, tally = run(mixture, said, y, weights=weights)
+    mistakes = tally[MISTAKES] + tally[EXCESS]
+    assert max(mistakes, mixture.numbers[OWN_LOSS], mixture.numbers[MEAN_LOSS]) <= mixture.switching_bounds().min()
+    assert mixture.weights.sum() == pytest.approx(1.0)
+    again = Mixture(2, share, rate)
+    again.restore({name: array.copy() for name, array in mixture.state().items()})
+    assert all((array == mixture.state()[name]).all() for name, array in again.state().items())
+
+
+def test_small_rows_after_huge_ones_are_in_the_bound_too():
+    """A sum of 2**53 is not moved by 1; counts of mistakes are."""
+    said, y, weights = np.ones((1, 12002, 2)), np.zeros(12002, dtype=np.int64), np.ones(12002)
+    weights[:2] = 2.0**52
+    mixture = Mixture(1, 1e-3, 0.25)
+    _, tally = run(mixture, said, y, weights=weights)
+    assert tally[MISTAKES] + tally[EXCESS] == 2**53 + 12000
+    assert mixture.switching_bounds().min() >= 2**53 + 12000
+
+
+@pytest.mark.parametrize("members", [6, 13])
+def test_weights_that_do_not_quite_sum_to_one_break_no_bound_on_heavy_rows(members):
+    said, y = told(np.ones((members, 300)))
+    mixture = Mixture(members, 1e-3, 0.25)
+    run(mixture, said, y, weights=np.full(300, 2.0**52))
+    assert mixture.numbers[OWN_LOSS] <= mixture.switching_bounds().min()

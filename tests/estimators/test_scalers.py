@@ -6,9 +6,11 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.linear_model import SGDClassifier
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from ellipsoid import MIRA, Perceptron, Scaled, StandardStream, UnitNorm, load
+from ellipsoid import MIRA, Conformal, EllipsoidalSVC, Perceptron, Scaled, StandardStream, UnitNorm, load
 
 from .expected_failures import SHUFFLED
 
@@ -141,6 +143,28 @@ def test_what_the_learner_refuses_the_scaler_has_not_seen(blobs):
     for grown in (model, never):
         grown.partial_fit(2.0 * np.ones((1, 30)), [0])
     assert model.scaler_._used().tobytes() == never.scaler_._used().tobytes()
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("model", "sentence"), [
+    (Scaled(Scaled(MIRA())), "is in Scaled already"),
+    (Scaled(Conformal(MIRA())), r"Conformal\(Scaled\(learner\)\)"),
+    (Scaled(SGDClassifier()), "make_pipeline"),
+    (Scaled(EllipsoidalSVC()), "make_pipeline"),
+    (Scaled(MIRA(), scaler=StandardScaler()), r"StandardStream\(\) or UnitNorm\(\), got StandardScaler\(\)"),
+    (Scaled(MIRA(), scaler="standard"), r"StandardStream\(\) or UnitNorm\(\), got 'standard'"),
+    (Conformal(Scaled(Scaled(MIRA()))), "is in Scaled already"),
+])  # fmt: skip
+def test_what_cannot_be_scaled_or_scale_is_refused_before_anything_is_learned(model, sentence, blobs):
+    X, y = blobs
+    for learn in (
+        lambda: model.fit(X, y), lambda: model.partial_fit(X, y, classes=[0, 1, 2]), lambda: model.learn_predict(X, y),
+        lambda: model.learn_one(X[0], 1), lambda: model.learn_one({"a": 1.0}, 1),
+        lambda: model.partial_fit([{"a": 1.0}, {"b": 1.0}], [0, 1]),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=sentence):
+            learn()
+        assert not hasattr(model, "n_features_in_")
 
 
 def test_what_differs_by_rounding_alone_is_constant():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ellipsoid import PassiveAggressive, Perceptron, Scaled, datasets, prequential
+from ellipsoid import PassiveAggressive, PassiveAggressiveRegressor, Perceptron, Scaled, datasets, prequential
 from ellipsoid.evaluate.late_labels import LateLabels
 
 DIGITS = datasets.load("digits").train
@@ -61,6 +61,26 @@ def test_a_delay_costs_errors_and_is_counted():
         prequential(PassiveAggressive(), (X, y), delay=-1)
     with pytest.raises(ValueError, match="one a row"):
         prequential(PassiveAggressive(), (X, np.eye(10, dtype=int)[y]), delay=3)
+
+
+@pytest.mark.parametrize(("rows", "delay"), [(20, 19), (256, 256), (300, 280)])
+def test_a_run_may_end_before_the_first_label_comes(rows, delay):
+    X, y, steps = DIGITS[0][:rows], DIGITS[1][:rows], []
+    model, plain = PassiveAggressive(), PassiveAggressive().partial_fit(X, y)
+    run = prequential(model, (X, y), delay=delay, bounds=True, log=lambda numbers, step: steps.append(step))
+    expected = predicted_late(PassiveAggressive, list(X), y, delay)
+    assert run.errors == sum(told != label for told, label in zip(expected, y.tolist(), strict=True))
+    assert (run.rows, run.mistakes, run.updates) == (rows, plain.mistakes_, plain.updates_)
+    assert (model.coef_ == plain.coef_).all()
+    assert steps[-1] == rows
+
+
+@pytest.mark.interpreted
+def test_a_regressor_may_wait_for_all_numbers():
+    X, y, model = np.ones((5, 1)), np.full(5, 2.0), PassiveAggressiveRegressor()
+    run = prequential(model, (X, y), delay=9, log=lambda numbers, step: None)
+    assert (run.rows, run.mae, model.t_) == (5, 2.0, 5)
+    assert run.updates == model.updates_ > 0
 
 
 def test_a_log_hears_of_every_stop_and_of_the_end():

@@ -55,8 +55,8 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         They are cloned when learning starts. None is seven ``PassiveAggressive`` with C from 0.001 to 1 and six
         ``AROW`` with a drift from 1e-6 to 0.1: one of them suits most streams.
     share : float from 0 to 1, or "decreasing"
-        What is taken from all weights and shared out evenly after each row: how soon a member that was wrong for long
-        is heard again. "decreasing" is 1 / (t + 2) after row t, which needs no guess at the number of switches.
+        What is taken from all weights, 1e-290 at least, and shared out evenly after each row: how soon a member that
+        was wrong for long is heard again. "decreasing", 1 / (t + 2) after row t, needs no guess at how often.
     rate : float, or "adaptive"
         How fast weights move. "adaptive", with ``share=0``, is AdaHedge, for streams that do not change.
     mix : {"votes", "margins"}
@@ -86,6 +86,8 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Herbster and Warmuth, "Tracking the best expert", Machine Learning 32 (1998); de Rooij, van Erven, Grünwald and
     Koolen, "Follow the leader if you can, hedge if you must", JMLR 15 (2014).
     """
+
+    _weighs_what_was_said = True  # so that a scaler must show rows also as it scaled them before it knew them
 
     def __init__(
         self, learners: Any = None, *, share: Any = 1e-3, rate: Any = 0.25, mix: str = "votes",
@@ -128,14 +130,8 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
         return around_zeros(self, X, X, y, classes, sample_weight)
 
-    def _learn_predict(
-        self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None = None
-    ) -> NDArray[Any]:
-        return around_zeros(self, shown, X, y, classes, sample_weight)
-
     def _learn_predict_present(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> NDArray[Any]:
-        given = weight if len(weight) else None
-        return self._pass(X, y, classes, watch=True, shown=None if shown is X else shown, sample_weight=given)
+        return self._pass(X, y, classes, watch=True, sample_weight=weight if len(weight) else None)
 
     def _learn_watched(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness, sample_weight: Any = None
@@ -195,18 +191,23 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
         """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        return self._learn_shown(x, x, y, weight)
+
+    def _learn_shown(self, shown: Any, x: Any, y: Any, weight: float = 1.0) -> Self:
+        """The same, where members are judged by the example as it was ``shown``, before a scaler knew it."""
         if weight != 1.0:
             if weights_of([weight], 1)[0] == 0.0:
                 return self
-        elif "_core" in self.__dict__ and self._learn_quickly(x, y):
+        elif "_core" in self.__dict__ and self._learn_quickly(shown, x, y):
             return self
         if isinstance(y, np.ndarray | list | tuple):
             raise ValueError(f"y must be one label, got {y!r}")
         X, names = self._one_row(x)
-        self._pass(X, [y], None, names=names, sample_weight=None if weight == 1.0 else [weight])
+        early, own = None if shown is x else self._one_row(shown)[0], None if weight == 1.0 else [weight]
+        self._pass(X, [y], None, shown=early, names=names, sample_weight=own)
         return self
 
-    def _learn_quickly(self, x: Any, y: Any) -> bool:
+    def _learn_quickly(self, shown: Any, x: Any, y: Any) -> bool:
         """Learn an example of a known label by the members' own calls for single ones; False if this is not one."""
         council = self._core
         code = council.labels.index.get(y) if type(y) in QUICK else None
@@ -216,7 +217,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         index = council.labels.index
         said = np.zeros((len(council.members), 1, len(index)))
         for i, member in enumerate(council.members):
-            said[i, 0, index[member.predict_one(x)]] = 1.0
+            said[i, 0, index[member.predict_one(shown)]] = 1.0
         codes = np.array([code])
 
         def learn() -> None:

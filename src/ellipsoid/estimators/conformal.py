@@ -251,6 +251,10 @@ class Conformal(Wrapper):
     def __getattr__(self, name: str) -> Any:
         if name in ("decision_function", "_learn_watched", "_decision_of_one"):
             raise AttributeError(f"Conformal has no {name}; see learner_")
+        if "_proba" in name:
+            kind = type(self.learner).__name__
+            other = "" if is_regressor(self.learner) else f"; Calibrated({kind}(...)) learns those from scores"
+            raise AttributeError(f"Conformal has no {name}: it tells sets or intervals, no probabilities{other}")
         return super().__getattr__(name)
 
     def __sklearn_tags__(self) -> Any:
@@ -275,7 +279,7 @@ class _Judge(ShownRows):
         if learner.numbers:
             told = scores[:, 0].copy()
             self.predicted.append(told)
-            self.thresholds.append(self.conformity.learn(np.abs(codes - told)))
+            self.thresholds.append(self.conformity.learn_numbers(told, np.ascontiguousarray(codes, dtype=np.float64)))
             return
         known, rows = len(learner.labels), np.arange(len(scores))
         odd = oddities(scores, known)

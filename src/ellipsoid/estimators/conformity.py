@@ -4,7 +4,9 @@ Every row has a nonconformity: of a label, by how much another scored higher; of
 off. The threshold q is the k-th smallest of the last m of them, k = ceil((1 - a)(m + 1)); none (infinite) where k > m
 or a <= 0, and lower than all where a >= 1. After each row
 
-    a <- a + rate (miscoverage - miss),     miss = 1 where the row's nonconformity was above q.
+    a <- a + rate (miscoverage - miss),     miss = 1 where the row's nonconformity was above q,
+
+of a number where it was outside the interval that was told, whose ends are rounded.
 
 So a stays within rate of [0, 1], and since it is the sum of its moves, on every stream whatsoever
 
@@ -25,6 +27,7 @@ from ellipsoid.representation.table_protocol import Floats
 
 # The level a, misses, rows that were judged.
 LEVEL, MISSES, JUDGED = range(3)
+NO_NUMBERS = np.zeros(0)
 # Scores beyond this are as large as it: a file holds no infinite number.
 LARGEST_ODDITY = 1e300
 
@@ -41,8 +44,14 @@ def quantile(ordered: Any, held: int, level: float) -> float:
 
 
 @compiled
-def conform(odd: Any, miscoverage: float, rate: float, recent: Any, ordered: Any, numbers: Any, thresholds: Any) -> Any:
-    """Judge the rows one after the other; ``thresholds`` takes what each was held against."""
+def conform(
+    odd: Any, told: Any, truth: Any, miscoverage: float, rate: float, recent: Any, ordered: Any, numbers: Any,
+    thresholds: Any,
+) -> Any:  # fmt: skip
+    """Judge the rows one after the other; ``thresholds`` takes what each was held against.
+
+    Of numbers there is what was ``told`` of each and the ``truth``; of labels there is neither.
+    """
     size = recent.shape[0]
     for t in range(odd.shape[0]):
         judged = int(numbers[JUDGED])
@@ -50,6 +59,8 @@ def conform(odd: Any, miscoverage: float, rate: float, recent: Any, ordered: Any
         q = quantile(ordered, held, numbers[LEVEL])
         thresholds[t] = q
         miss = 1.0 if odd[t] > q else 0.0
+        if told.shape[0] > 0:
+            miss = 0.0 if told[t] - q <= truth[t] and truth[t] <= told[t] + q else 1.0
         numbers[LEVEL] += rate * (miscoverage - miss)
         numbers[MISSES] += miss
         place = judged % size
@@ -77,12 +88,20 @@ class Conformity:
         self.ordered: Floats = np.zeros(window)
         self.numbers: Floats = np.array([self.miscoverage, 0.0, 0.0])
 
-    def learn(self, odd: Floats) -> Floats:
+    def learn(self, odd: Floats, told: Floats = NO_NUMBERS, truth: Floats = NO_NUMBERS) -> Floats:
         """Judge rows of these nonconformities; returns the thresholds that they were held against."""
         thresholds = np.empty(len(odd))
-        args = (odd, self.miscoverage, self.rate, self.recent, self.ordered, self.numbers, thresholds)
+        args = (odd, told, truth, self.miscoverage, self.rate, self.recent, self.ordered, self.numbers, thresholds)
         entry(conform, *args)(*args)
         return thresholds
+
+    def learn_numbers(self, told: Floats, truth: Floats) -> Floats:
+        """Judge rows by the intervals around what was told of them; returns half their widths."""
+        odd = np.abs(truth - told)
+        # A distance from which the number is not reached again, of rounding, is not yet as odd as the number.
+        short = (truth < told - odd) | (truth > told + odd)
+        odd[short] += np.spacing(np.maximum(odd, np.maximum(np.abs(told), np.abs(truth))))[short]
+        return self.learn(odd, told, truth)
 
     @property
     def threshold(self) -> float:

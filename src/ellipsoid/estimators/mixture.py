@@ -12,9 +12,13 @@ convexity at most sum_i p_i l_i, and 1 at least where it is wrong. After the lab
     p_i <- (1 - share) p_i exp(-eta l_i) / Z + share / N                      (fixed share: Herbster, Warmuth 1998)
     p_i ~ exp(-eta_t L_i),   eta_t = ln N / gap                               (AdaHedge: de Rooij et al., JMLR 2014)
 
-where L_i are the sums of losses. Beside them B_ki, the least loss of a sequence of learners that ends with i and
-switches k times at most: B_ki <- l_i + min(B_ki, min_j B_{k-1,j}). Rows that cost every learner the same change nothing
-but what is added to all of B; only the first of them may still move it, so that most rows cost no look at the table.
+where L_i are the sums of losses. A weight below what a float64 holds could never rise again, however well its learner
+does: a share is 1e-290 at least, and no weight of AdaHedge falls further behind the highest. Both bounds hold with
+such weights, which cost less than a rounding.
+
+Beside them B_ki, the least loss of a sequence of learners that ends with i and switches k times at most:
+B_ki <- l_i + min(B_ki, min_j B_{k-1,j}). Rows that cost every learner the same change nothing but what is added to all
+of B; only the first of them may still move it, so that most rows cost no look at the table.
 
 A row of weight k counts k times. Rows that nobody can be wrong about, since one label is known and it is that one, cost
 nothing. Weights are updated row by row in a fixed order: no cutting of a stream changes a bit.
@@ -26,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ellipsoid.certificates.rounding import lost
 from ellipsoid.engine import compiled, entry
 from ellipsoid.engine.generic import MAXIMUM
 from ellipsoid.engine.tally import EXCESS, MISTAKES, ROUNDS, WEIGHED
@@ -36,11 +41,14 @@ from .labels import Codes
 # The most switches whose losses are known.
 SWITCHES = 60
 # Numbers of a run: the sum of <p, l> - m, the loss of the committee, that of its members on average, rows that cost
-# something, what is to be added to all of B, and 1 where B has taken in the last row's switches.
-GAP, OWN_LOSS, MEAN_LOSS, COUNTED, OFFSET, AT_REST = range(6)
-NUMBERS = 6
+# something, what is to be added to all of B, 1 where B has taken in the last row's switches, and the weights of all
+# rows that cost something.
+GAP, OWN_LOSS, MEAN_LOSS, COUNTED, OFFSET, AT_REST, TOTAL = range(7)
+NUMBERS = 7
 # How the share is chosen, in the place of a number.
 DECREASING, HEDGED = -1.0, -2.0
+# The least that is shared out.
+LEAST_SHARE = 1e-290
 
 
 @compiled
@@ -104,14 +112,14 @@ def mix(
                     wrong = max(wrong, said[i, t, k])
             losses[i] = weight * (1.0 - (right - wrong))
             alike = alike and losses[i] == losses[0]
-            if p[i] > 0.0:
-                lowest = min(lowest, losses[i])
+            lowest = min(lowest, losses[i])
         mean = 0.0
         for i in range(members):
             mean += p[i] * (losses[i] - lowest)
         numbers[MEAN_LOSS] += lowest + mean
         before = numbers[COUNTED]
         numbers[COUNTED] += 1.0
+        numbers[TOTAL] += weight
         # The table of switches, from the most down: each level needs what the one below it was before this row.
         if alike and numbers[AT_REST] == 1.0:
             numbers[OFFSET] += losses[0]
@@ -172,7 +180,7 @@ def hedge(sums: Any, least: float, gap: float, p: Any) -> None:
     eta, total = log(np.float64(members)) / gap if gap > 0.0 else inf, 0.0
     for i in range(members):
         behind = sums[i] - least
-        p[i] = (1.0 if behind == 0.0 else 0.0) if eta == inf else exp(-eta * behind)
+        p[i] = max(LEAST_SHARE, (1.0 if behind == 0.0 else 0.0) if eta == inf else exp(-eta * behind))
         total += p[i]
     for i in range(members):
         p[i] /= total
@@ -182,7 +190,7 @@ class Mixture:
     """Weights of so many learners, and the sums that bounds need."""
 
     def __init__(self, members: int, share: float, rate: float) -> None:
-        self.share, self.rate = share, rate
+        self.share, self.rate = share if share < 0.0 else max(share, LEAST_SHARE), rate
         self.weights: Floats = np.full(members, 1.0 / members)
         self.sums: Floats = np.zeros(members)
         self.best: Floats = np.zeros((1 + SWITCHES, members))
@@ -219,16 +227,16 @@ class Mixture:
         if rows == 0.0:
             return np.zeros(1 + SWITCHES)
         least, switches = self.switching_losses(), np.arange(1.0 + SWITCHES)
-        # Each row adds to the gap a difference of sums of so many terms, and is rounded by some units of each.
-        slack = 64.0 * members * np.finfo(float).eps * (float(self.sums.max()) + gap + rows)
+        # Sums over rows lose something at each of them, the weights before they are next divided by their sum among
+        # them; and each row is itself a sum over members, of losses and of logarithms that are divided by the rate.
+        size, slow = 4.0 * float(self.numbers[TOTAL]) + rows, 2.0 * gap if self.share == HEDGED else 1.0 / self.rate
+        slack = lost(8.0 * rows + 64.0 * members) * size + lost(64.0 * members) * rows * (1.0 + slow)
         if self.share == HEDGED:
             found = np.full(1 + SWITCHES, inf)
             found[0] = least[0] + 2.0 * gap + slack
             return found
         if self.share == DECREASING:
             switch, stay = log(members * rows), np.full(1 + SWITCHES, log(rows))
-        elif self.share == 0.0:
-            switch, stay = inf, np.zeros(1 + SWITCHES)
         elif self.share == 1.0:
             switch, stay = log(members), np.where(switches >= rows - 1.0, 0.0, inf)
         else:

@@ -36,7 +36,7 @@ from ellipsoid.streams.label_kinds import plain
 from . import container
 from .container import DamagedModel
 from .old_names import renamed
-from .persist_committee import describe_committee, last_part, read_committee
+from .persist_committee import describe_committee, last_part, read_committee, with_total
 from .weights import class_weight_of, restored_counts
 
 # Arrays in which infinities have a meaning; NaN has one nowhere. Sums of squares of large rows may overflow.
@@ -163,6 +163,7 @@ def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     _check_tally(arrays["tally"], len(_listed(header["labels"])))
     arrays = {name: _meant(name, array) for name, array in arrays.items()}
     stored, arrays["tally"] = arrays["tally"], tallies.completed(arrays["tally"])
+    arrays = with_total(arrays)
     model = _learner(header, arrays) if header["scaler"] is None else _scaled(header, arrays)
     if "calibration" in header:
         model = _calibrated(model, header["calibration"], arrays)

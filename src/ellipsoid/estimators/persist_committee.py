@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import StoredArrays
 from ellipsoid.streams.label_kinds import plain
@@ -74,6 +76,21 @@ def read_committee(
     model._keep(council)
     own = _completed(values(header["params"]), [clone(member) for member in members])
     return model.set_params(**own)
+
+
+def with_total(arrays: StoredArrays) -> StoredArrays:
+    """The arrays of a file; one from before committees added up weights of rows, and had a least share, gets both."""
+    if "committee_counts" not in arrays:
+        return arrays
+    from .mixture import COUNTED, LEAST_SHARE, TOTAL
+    from .weights import LARGEST_WEIGHT
+
+    counts, weights = arrays["committee_counts"], arrays["committee_weights"]
+    if counts.shape != (TOTAL,):
+        return arrays
+    most = LARGEST_WEIGHT if arrays["tally"][tallies.WEIGHED] else 1.0
+    held = np.maximum(weights, LEAST_SHARE / max(1, weights.size))
+    return {**arrays, "committee_counts": np.append(counts, most * counts[COUNTED]), "committee_weights": held}
 
 
 def _completed(params: dict[str, Any], members: list[Any]) -> dict[str, Any]:

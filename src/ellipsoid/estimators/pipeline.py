@@ -15,7 +15,7 @@ from .examples import Encoded, are_named, encoded, one_row, row_of, rows_of
 from .interruption import without_interrupts
 from .one_row import of_this_thread
 from .predict_then_learn import Witness
-from .scalers import StandardStream
+from .scalers import Scaler, StandardStream
 from .weights import announce, around_zeros, if_any, present, present_some, weights_of
 from .wrapper import Wrapper
 
@@ -78,7 +78,13 @@ class Scaled(Wrapper):
             announce(self, classes)
             return self
         X, names = self._unnamed(X)
-        if names is None:
+        if self._shows:
+
+            def learn(learner: Any, both: tuple[Any, Any]) -> Any:
+                return _show_and_learn(learner, both, y, classes, False, names, weight)
+
+            self._pass(X, learn, growing=names is not None, watch=True)
+        elif names is None:
             self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes, **if_any(weight)))
         else:
             self._pass(
@@ -114,17 +120,28 @@ class Scaled(Wrapper):
         elif type(x) is dict and self._learn_named(x, y):
             return self
         own = {} if weight == 1.0 else {"weight": weight}
-        if isinstance(x, dict):
+        named, shows = isinstance(x, dict), self._shows
+        if named:
             x = encoded(x)
-            row, columns = self._named(x)
+        row, columns = self._named(x) if named else (_row(x), {})
 
-            def learn(learner: Any, scaled: Any) -> None:
-                learner.learn_one(_values(x, columns, scaled), y, **own)
+        def example(rows: Any) -> Any:
+            return _values(x, columns, rows) if named else _single(rows)
 
-            self._pass(row, learn, growing=True)
-        else:
-            self._pass(_row(x), lambda learner, rows: learner.learn_one(_single(rows), y, **own))
+        def learn(learner: Any, scaled: Any) -> None:
+            if shows:
+                early, late = map(example, scaled)
+                learner._learn_shown(early, late, y, **own)
+            else:
+                learner.learn_one(example(scaled), y, **own)
+
+        self._pass(row, learn, growing=named, watch=shows)
         return self
+
+    @property
+    def _shows(self) -> bool:
+        """Must the learner see rows as they were scaled before they were known, also where nobody asks for it?"""
+        return getattr(self.learner, "_weighs_what_was_said", False)
 
     def _learn_watched(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness, sample_weight: Floats = NO_WEIGHTS
@@ -211,9 +228,17 @@ class Scaled(Wrapper):
         return answer
 
     def _fresh(self) -> tuple[Any, Any]:
+        if not isinstance(self.scaler, Scaler | None):
+            raise ValueError(f"scaler must be StandardStream() or UnitNorm(), got {self.scaler!r}")
         learner, scaler = self._seeded(), StandardStream() if self.scaler is None else clone(self.scaler)
-        if hasattr(learner, "predict_proba"):
-            raise ValueError("Scaled comes before probabilities: Calibrated(Scaled(learner))")
+        if isinstance(learner, Scaled):
+            raise ValueError(f"Scaled scales once, and {learner!r} is in Scaled already: give it the learner inside")
+        if isinstance(learner, Wrapper):
+            kind, what = type(learner).__name__, "probabilities" if hasattr(learner, "predict_proba") else "sets"
+            raise ValueError(f"Scaled comes before {what}: {kind}(Scaled(learner))")
+        if not hasattr(learner, "_learn_watched"):
+            told = "Scaled takes an online learner of this library; others go behind a scaler by scikit-learn's"
+            raise ValueError(f"{told} make_pipeline; got {learner!r}")
         if any(hasattr(member, "scaler") for member in getattr(learner, "learners", None) or ()):
             raise ValueError("Scaled scales for all members of a Committee: give it learners that are not in Scaled")
         if getattr(learner, "grow_features", False):

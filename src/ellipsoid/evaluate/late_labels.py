@@ -18,14 +18,16 @@ def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, wei
         return model.learn_predict(X, y, classes=classes, **given)
     if hasattr(type(model), "_learn_predict") and not isinstance(X, list):
         return model._learn_predict(shown, X, y, classes, **given)
-    predicted = np.empty(len(y), dtype=object)
+    predicted, labels = np.empty(len(y), dtype=object), y if isinstance(X, list) else y.tolist()
+    # Calls for single examples are the quickest where a row is one as it stands.
+    single = isinstance(X, np.ndarray) and X.dtype == np.float64 and hasattr(model, "learn_one")
     for i in range(len(y)):
         # A learner that has met no label yet has nothing to predict: None, which differs from every label.
         known = hasattr(model, "n_features_in_")
-        if isinstance(X, list):
+        if isinstance(X, list) or (single and known and X.shape[1] == model.n_features_in_):
             predicted[i] = model.predict_one(shown[i]) if known else None
             if known or classes is None:
-                model.learn_one(X[i], y[i], **({} if weight is None else {"weight": weight[i]}))
+                model.learn_one(X[i], labels[i], **({} if weight is None else {"weight": weight[i]}))
             else:  # the first one, with which labels are announced
                 own = {} if weight is None else {"sample_weight": weight[:1]}
                 model.partial_fit(X[:1], y[:1], classes=classes, **own)

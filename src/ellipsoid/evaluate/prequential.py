@@ -253,13 +253,17 @@ class Recorder:
 
     def look(self, mark: _Mark) -> _Mark:
         """What only a learner that stands still can tell."""
-        mistakes = int(self.model.mistakes_ - self.mistakes_before)
         bound, hindsight, dual = outlook(self.model) if self.bounds else (nan, nan, nan)
-        known = mark._replace(updates=self.updates(), seconds=self.seconds, mistakes=mistakes)
+        known = mark._replace(updates=self.updates(), seconds=self.seconds, mistakes=self.mistakes())
         return known._replace(bound=bound, hindsight=hindsight, dual=dual)
 
+    # Where all labels are still to come, nothing was learned and nothing is counted.
+
+    def mistakes(self) -> int:
+        return int(getattr(self.model, "mistakes_", 0) - self.mistakes_before)
+
     def updates(self) -> int:
-        return int(self.model.updates_ - self.updates_before)
+        return int(getattr(self.model, "updates_", 0) - self.updates_before)
 
     def result(self) -> Prequential:
         """What was counted."""
@@ -270,7 +274,7 @@ class Recorder:
         return Prequential(
             rows=self.rows,
             errors=self.errors,
-            mistakes=int(self.model.mistakes_ - self.mistakes_before),
+            mistakes=self.mistakes(),
             updates=self.updates(),
             seconds=self.seconds,
             compile_seconds=self.compile_seconds or 0.0,
@@ -318,7 +322,9 @@ def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any, Any], classes: A
         learn_predict: Any = (
             recorder.late.learn_predict if recorder.late is not None else partial(_learn_predict, model)
         )
-        if recorder.sets is not None and recorder.late is None and not isinstance(X, list):
+        if recorder.late is not None or isinstance(X, list):
+            recorder.sets = None  # nobody says what became of them
+        elif recorder.sets is not None:
             learn_predict = recorder.with_sets
         predicted = learn_predict(X, y, classes, weight)
     except ValueError as error:

@@ -66,7 +66,7 @@ class NumberRecorder:
         self.marks: list[tuple[int, float, float]] = []
         self.rows, self.last, self.seconds, self.logged = 0, 0.0, 0.0, 0
         self.absolute = self.squared = self.repeated = self.weight = 0.0
-        self.inside = self.finite = 0
+        self.judged = self.inside = self.finite = 0
         self.widths = 0.0
         self.recent = np.zeros(0)
         self.updates_before = getattr(model, "updates_", 0)
@@ -93,6 +93,7 @@ class NumberRecorder:
         self._add(np.array([0.0 if value is None else value for value in predicted], dtype=np.float64), y, weight)
 
     def _judge(self, low: Any, high: Any, y: Any) -> None:
+        self.judged += len(y)
         self.inside += int(((low <= y) & (y <= high)).sum())
         finite = np.isfinite(high - low)
         self.finite += int(finite.sum())
@@ -134,11 +135,11 @@ class NumberRecorder:
         mae = self.absolute / self.weight
         marks = [*(mark for mark in self.marks if mark[0] < self.rows), (self.rows, mae, float(self.recent.mean()))]
         row, cumulative, windowed = zip(*marks, strict=True)
-        judged = hasattr(self.model, "learn_predict_interval")
         return RegressionRun(
             rows=self.rows, mae=mae, rmse=sqrt(self.squared / self.weight), repeat_mae=self.repeated / self.weight,
-            coverage=self.inside / self.rows if judged else float("nan"),
+            coverage=self.inside / self.judged if self.judged else float("nan"),
             half_width=self.widths / self.finite if self.finite else float("nan"),
-            updates=int(self.model.updates_ - self.updates_before), seconds=self.seconds, window=self.window,
-            checkpoints=np.array(row), cumulative_mae=np.array(cumulative), windowed_mae=np.array(windowed),
+            updates=int(getattr(self.model, "updates_", 0) - self.updates_before), seconds=self.seconds,
+            window=self.window, checkpoints=np.array(row), cumulative_mae=np.array(cumulative),
+            windowed_mae=np.array(windowed),
         )  # fmt: skip
