@@ -140,6 +140,7 @@ class CELLIP(EllipsoidalClassifier):
             "form": one_of("shape", self.shape, SHAPES),
             "raises": policy == cellip.RAISE,
             "radius": radius,
+            "least_volume": rule.smallest,
         }
         halts = policy >= cellip.RESTART
         learner = CELLIPLearner(rule, intercept=self._constant, average=self.average, table=table, halts=halts)
