@@ -47,10 +47,14 @@ class SlabTable(DriftTable):
         if not self.constant:
             self.B[0, 0] = 0.0
 
+    @property
+    def longest(self) -> float:
+        """The most length that the truth can have by now."""
+        return float(self.radius + self.numbers[slots.ASKED] * self.drift)
+
     def newcomers(self, known: int, new: int) -> tuple[float, float]:
         """See above; without any cut the ball is still one of all coordinates."""
-        moved = float(self.numbers[slots.ASKED]) * self.drift
-        square = (self.radius + moved) ** 2 * (OUTWARDS if moved else 1.0)
+        square = self.longest**2 * (OUTWARDS if self.drift else 1.0)
         known -= 0 if self.constant else 1
         if known < 1 or not self.numbers[slots.CUTS]:
             return 1.0, square
