@@ -160,6 +160,21 @@ def test_features_and_labels_that_come_in_mid_stream(shape):
 
 
 @pytest.mark.interpreted
+def test_a_feature_that_comes_late_has_walked_as_far_as_one_that_was_always_there():
+    rows, labels = drifting(40, 3)
+    rows[:25, 1:] = 0.0
+    for ceiling in (2.0, 1e6):
+        late = AROW(drift=0.125, ceiling=ceiling, shape="dense", grow_features=True)
+        wide = AROW(drift=0.125, ceiling=ceiling, shape="dense").partial_fit(rows, labels, classes=[0, 1])
+        late.partial_fit(rows[:25, :1], labels[:25], classes=[0, 1]).partial_fit(rows[25:], labels[25:])
+        assert covariance(late) == pytest.approx(covariance(wide), rel=1e-12)
+        assert late.coef_ == pytest.approx(wide.coef_, rel=1e-12)
+        for found, expected in zip(late.certificates(), wide.certificates(), strict=True):
+            assert found.observed == pytest.approx(expected.observed, rel=1e-12)
+            assert found.bound == pytest.approx(expected.bound, rel=1e-12)
+
+
+@pytest.mark.interpreted
 def test_what_outgrows_a_matrix_goes_on_with_its_diagonal(monkeypatch):
     monkeypatch.setattr("ellipsoid.estimators.second_order.LARGEST_WHOLE", 4)
     rows, labels = drifting(40, 6)

@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.utils.estimator_checks import check_estimator
 
-from ellipsoid import Conformal, DamagedModel, EmptyVersionSpace, IntervalRegressor, datasets, load, prequential
+from ellipsoid import CELLIP, Conformal, DamagedModel, EmptyVersionSpace, IntervalRegressor, datasets, load, prequential
 from ellipsoid.estimators import container
 
 X = np.array([(1, 0), (0, 1), (1, 1), (1, -1), (2, 1), (-1, 2)]) / 2.0
@@ -40,6 +41,35 @@ def test_the_golden_run():
     assert moving.log_volume_ == pytest.approx(-6.8922120494, abs=1e-9)
     one = IntervalRegressor(noise=0.1, fit_intercept=False).partial_fit([[1.0], [1.0]], [0.5, 0.9])
     assert (one.infeasible_, one.infeasible_round_) == (1, 2)
+
+
+def distance(model, u):
+    """(u - w)' P^{-1} (u - w) in exact arithmetic, for at most two coordinates."""
+    table = model._core.table
+    P = [[Fraction(float(q)) for q in row[1:]] for row in table.B[1:]]
+    off = [q - Fraction(float(w)) for q, w in zip(u, table.weights(1, 0)[0, 1:], strict=True)]
+    if len(u) == 1:
+        return off[0] ** 2 / P[0][0]
+    (a, b), (_, c) = P
+    return (c * off[0] ** 2 - 2 * b * off[0] * off[1] + a * off[1] ** 2) / (a * c - b * b)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("place", [(Fraction(1, 2),), (Fraction(1, 2), Fraction(0)), (Fraction(3, 10), Fraction(2, 5))])
+@pytest.mark.parametrize("bits", [4, 10, 20, 30, 40, 50])
+def test_a_truth_on_the_edge_of_all_that_is_left_is_inside_in_exact_arithmetic(bits, place):
+    """The longest function allowed, the most noise, a row along it: no rounding may cost it its place."""
+    x, noise = [float(5 * q / 4) if len(place) > 1 and place[1] else float(2 * q) for q in place], 2.0**-bits
+    number = float(sum(q * Fraction(value) for q, value in zip(place, x, strict=True)))
+    for sign in (-1.0, 0.0, 1.0):
+        model = IntervalRegressor(noise=noise, radius=0.5, fit_intercept=False)
+        for _ in range(2):
+            model.partial_fit([x], [number + sign * noise])
+            assert distance(model, place) <= 1
+    labels = CELLIP(
+        margin=number - noise / 2.0, radius=0.5, drift=1e-20, cut="minvol", trigger="always", fit_intercept=False
+    )
+    assert distance(labels.partial_fit([x], [1], classes=[0, 1]), place) <= 1
 
 
 def hostile(kind, truth, rng, n):

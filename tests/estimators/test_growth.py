@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from ellipsoid import MIRA, PassiveAggressive, Perceptron
+from ellipsoid import CELLIP, MIRA, IntervalRegressor, PassiveAggressive, Perceptron
 from ellipsoid.estimators import LEARNERS
 
 pytestmark = pytest.mark.few_learners
@@ -237,3 +237,79 @@ def test_features_that_come_late_would_change_an_automatic_gamma(blobs, state):
         model.partial_fit(X[40:, :5], y[40:])
     assert state(model) == before
     assert model.partial_fit(X[40:, :4], y[40:]).t_ == 120
+
+
+# -- version spaces: a truth has a weight for features that nobody has met yet ---------------------------------------
+
+
+def planted(seed):
+    """A truth of length 1, about, and rows in three parts, of which the first lack most features and the next may too.
+
+    All are multiples of 2^-10, so that floats hold the products.
+    """
+    rng = np.random.default_rng(seed)
+    widths = np.sort(rng.integers(1, 5, size=3))
+    u = rng.normal(size=widths[2])
+    u = np.trunc(1024.0 * u / np.linalg.norm(u)) / 1024.0
+    return u, [rng.integers(-1024, 1025, size=(rng.integers(1, 10), width)) / 1024.0 for width in widths]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("cut", "drift"), [("paper", 0.0), ("minvol", 0.0), ("minvol", 2.0**-30)])
+def test_a_version_space_keeps_the_truth_when_features_come(cut, drift):
+    """Certain rows have its label, and nothing is refuted; the first rows may have one feature only."""
+    for seed in range(25):
+        u, parts = planted(seed)
+        model = CELLIP(margin=2.0**-4, cut=cut, drift=drift, trigger="always", fit_intercept=False, grow_features=True)
+        for part in parts:
+            truth = u[: part.shape[1]]
+            for x in part[np.abs(part @ truth) >= 2.0**-4]:
+                label = int(x @ truth > 0.0)
+                if model.__sklearn_is_fitted__() and model.certain([x]).all():
+                    assert model.predict([x]) == [label], seed
+                model.partial_fit([x], [label], classes=[0, 1])
+                assert model.version_space_.contains([truth]).all(), seed
+        assert not model.__sklearn_is_fitted__() or model.infeasible_ == 0
+
+
+@pytest.mark.interpreted
+def test_an_interval_that_has_become_a_point_leaves_new_features_free():
+    """u1 is known to the last digit, and nothing of u2 but that u1^2 + u2^2 <= 1."""
+    for cut in ("paper", "minvol"):
+        model = CELLIP(margin=1.0 - 2.0**-40, cut=cut, trigger="always", fit_intercept=False, grow_features=True)
+        model.partial_fit([[1.0], [1.0]], [1, 1], classes=[0, 1])
+        assert model.exhausted_
+        model.partial_fit([[1.0, 0.0]], [1])
+        assert model.version_space_.contains([[1.0 - 2.0**-41, 2.0**-21]]).all()
+        assert model.infeasible_ == 0
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("drift", [0.0, 2.0**-20])
+def test_intervals_hold_their_numbers_when_features_come(drift):
+    for seed in range(40):
+        u, parts = planted(seed)
+        model = IntervalRegressor(noise=2.0**-7, drift=drift, fit_intercept=False, grow_features=True)
+        noise = np.random.default_rng(seed).choice([-1.0, 0.0, 1.0], size=10) * 2.0**-7
+        for part in parts:
+            y = part @ u[: part.shape[1]] + noise[: len(part)]
+            if part is not parts[0]:
+                low, high = model.predict_interval(part).T
+                assert ((low <= y) & (y <= high)).all(), seed
+            _, low, high = model.learn_predict_interval(part, y)
+            assert ((low <= y) & (y <= high)).all(), seed
+            assert model.version_space_.contains([u[: part.shape[1]]]).all(), seed
+        assert model.infeasible_ == 0
+
+
+@pytest.mark.interpreted
+def test_intervals_stay_narrow_when_features_come_one_by_one():
+    """What was learned of the first is not lost to the last."""
+    rng = np.random.default_rng(0)
+    u, model = 0.3 * rng.choice([-1.0, 1.0], size=8), IntervalRegressor(noise=0.01, fit_intercept=False)
+    for n in range(1, 9):
+        for x in rng.normal(size=(6 * n, n)):
+            model.learn_one({f"x{i}": float(x[i]) for i in range(n)}, float(x @ u[:n]))
+    low, high = model.predict_interval_one({"x0": 1.0})
+    assert low <= u[0] <= high
+    assert high - low < 0.2

@@ -48,6 +48,23 @@ def test_no_certificate_of_a_sum_is_exceeded(learner, seed, classes, shards, rou
     assert not excess(merge([model, *learned(learner, parts(X, y, 2, kind), classes)]), U)
 
 
+@pytest.mark.parametrize("learner", [AROW(), SecondOrderPerceptron()], ids=repr)
+def test_rows_too_long_to_be_added_up_are_refused_with_a_sentence(learner):
+    """Their squares leave nothing of the start; where directions suffice, sums of long rows are sums."""
+    said = []
+    for seed in range(6):
+        X, y, _ = stream(seed, rows=20)
+        for power in (60, 100, 140):
+            try:
+                merged = merge(learned(learner, parts(10.0**power * X, y, 2), 2))
+            except ValueError as error:
+                said.append(str(error))
+            else:
+                assert np.isfinite(merged.coef_).all()
+    assert len(said) > 2
+    assert all("features of about the size of 1" in sentence for sentence in said)
+
+
 def test_the_squared_losses_of_shards_are_held_against_as_many_starts():
     X, y, truth = stream(1, rows=200)
     model = merge(learned(AROW(), parts(X, y, 4), 2))

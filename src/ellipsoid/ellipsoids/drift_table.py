@@ -1,6 +1,6 @@
 """Weights that walk at random, with the Gaussian around them: the growing arrays of the drifting forms.
 
-Features and classes may be added at any time, with the variance that all started with.
+Features and classes may be added at any time, with the variance that they would have, had they always been there.
 """
 
 from typing import Any, Self
@@ -75,8 +75,6 @@ class DriftTable(DiagonalTable):
     """The whole covariance, whose diagonal grows by ``drift`` a round up to ``ceiling``."""
 
     form_name = "drifting"
-    # What a coordinate starts with.
-    variance = 1.0
 
     def __init__(self, linear: LinearTable, *, constant: bool, drift: float, ceiling: float) -> None:
         self.drift, self.ceiling = drift, ceiling
@@ -85,17 +83,22 @@ class DriftTable(DiagonalTable):
     def _fill(self) -> None:
         """Bring B to the functions and features there are; no more, since sums must not depend on room to spare."""
         functions, columns = self.scores, 1 + self.width
-        old, before = self.B, getattr(self, "extent", (0, 0))
+        many, few = getattr(self, "extent", (0, 0))
         self.extent = functions, columns
+        factor, variance = self.newcomers(many * few, functions * columns - many * few)
         grown = np.zeros((functions, columns, functions, columns))
-        many, few = before
-        if old.size:
-            grown[:many, :few, :many, :few] = old.reshape(many, few, many, few)
+        fresh = np.ones((functions, columns), dtype=np.bool_)
+        if self.B.size:
+            grown[:many, :few, :many, :few] = factor * self.B.reshape(many, few, many, few)
+            fresh[:many, :few] = False
         self.B = grown.reshape(functions * columns, functions * columns)
-        fresh = self.B.diagonal() == 0.0
-        self.B[fresh, fresh] = self.variance
+        self.B[fresh.ravel(), fresh.ravel()] = variance
         self.x, self.Bz = np.zeros(columns), np.zeros(functions * columns)
         self._bind()
+
+    def newcomers(self, known: int, new: int) -> tuple[float, float]:
+        """What B is multiplied by where so many coordinates join those known, and the variance of each that joins."""
+        return 1.0, min(1.0 + float(self.numbers[DRIFTED]) * self.drift, max(1.0, self.ceiling))
 
     def _bind(self) -> None:
         self.rep = Drifting(self.linear.rep, self.B, self.drift, self.ceiling, self.numbers, self.x, self.Bz)
@@ -116,7 +119,7 @@ class DriftTable(DiagonalTable):
         """Turn one function into two opposite ones: along what they share, nothing has been learned."""
         self.linear.split(factor)
         own, size = self.B, len(self.B)
-        apart = np.eye(size) * min(1.0 + float(self.numbers[DRIFTED]) * self.drift, max(1.0, self.ceiling))
+        apart = np.eye(size) * self.newcomers(size, size)[1]
         self.scores = 2
         self.numbers[DIM] = self.dim
         self._fill()

@@ -9,11 +9,12 @@
 
 The choice is made at the first row and again where the loop stops because a form is full or has become inaccurate.
 Features and classes may be added at any time: all earlier directions are zero there, so that B is the identity on them
-and the ellipsoid is the one that a start in the larger space would have given.
+and the ellipsoid is one that cuts in the larger space would have given. Only cuts of least volume in one dimension are
+none of a larger space: they leave an interval, and say nothing of what is to come. See `from_an_interval`.
 """
 
 from contextlib import suppress
-from math import exp, inf
+from math import exp, inf, log
 from typing import Any, TypeVar
 
 import numpy as np
@@ -31,6 +32,7 @@ from .forms.gram import row_length
 from .forms.gram_forms import GramForm, SparseGramForm
 from .forms.sketch import SketchForm
 from .forms.vector_forms import ColumnForm, FullForm, ProductForm
+from .rounding import U
 from .shapes import BallShape
 
 # Names that model files give to the forms.
@@ -54,6 +56,7 @@ class EllipsoidTable(Table):
     least, ``log_scale`` the start's log s, ``constant`` whether the constant feature counts. ``form`` forces a form;
     ``raises`` makes an empty intersection an error where the rule halts on it, instead of a restart. ``radius`` is that
     of the start ball where the ellipsoid must hold what it should, whatever rounding does; 0 where nothing is promised.
+    ``least_volume`` says that cuts are of the least volume in the dimension that there is.
     """
 
     # Mixtures of shards that had metrics of their own: by how much the sum of their update examples, each times its
@@ -62,10 +65,10 @@ class EllipsoidTable(Table):
 
     def __init__(  # noqa: PLR0913 (every property of a run once)
         self, linear: LinearTable, *, columns: float, kept: float, log_scale: float, constant: bool,
-        form: str | None = None, raises: bool = False, radius: float = 0.0,
+        form: str | None = None, raises: bool = False, radius: float = 0.0, least_volume: bool = False,
     ) -> None:  # fmt: skip
         self.linear = linear
-        self.raises, self.radius = raises, radius
+        self.raises, self.radius, self.least_volume = raises, radius, least_volume
         self.columns, self.kept, self.start, self.constant = columns, kept, log_scale, constant
         self.forced = None if form is None else FORMS[form]
         self.form: Form | None = None
@@ -123,6 +126,8 @@ class EllipsoidTable(Table):
         """Make room for this many functions and features; True if arrays moved."""
         moved = self.linear.reserve(scores, width)
         self.scores = max(self.scores, scores)
+        if self.least_volume and self.numbers[slots.DIM] == 1.0 < self.dim and self.numbers[slots.CUTS]:
+            self.from_an_interval()
         self.numbers[slots.DIM] = self.dim
         if self.form is not None:
             room = self._room(type(self.form), max(8, self.form.room.downdates))
@@ -131,6 +136,13 @@ class EllipsoidTable(Table):
                 self.bind()
                 return True
         return moved
+
+    def from_an_interval(self) -> None:
+        """Give an interval of one coordinate its new ones: 2 P holds it times the start ball of the others."""
+        scale = max(self.numbers[slots.LOG_SCALE], self.start) + log(2.0)
+        scale += 4.0 * U * (1.0 + abs(scale))
+        self.numbers[slots.WIDENED] += scale - self.numbers[slots.LOG_SCALE]
+        self.numbers[slots.LOG_SCALE], self.numbers[slots.EXHAUSTED] = scale, 0.0
 
     def prepare(self) -> None:
         """Choose a form before the first row."""

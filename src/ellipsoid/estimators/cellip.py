@@ -140,6 +140,7 @@ class CELLIP(EllipsoidalClassifier):
             "form": one_of("shape", self.shape, SHAPES),
             "raises": policy == cellip.RAISE,
             "radius": radius,
+            "least_volume": rule.smallest,
         }
         halts = policy >= cellip.RESTART
         learner = CELLIPLearner(rule, intercept=self._constant, average=self.average, table=table, halts=halts)
@@ -238,6 +239,8 @@ class CELLIP(EllipsoidalClassifier):
             rows, radius = source.rows(start, stop), core.rule.radius
             args = (core.task(NO_CODES), core.table.rep, rows, core.work, radius, out[start:stop])
             entry(mark_disagreements, *args)(*args)
+            # Classifiers may differ in what they think of a feature that no row had yet.
+            out[start:stop] |= source.unmet(start, stop) > 0.0
         return out
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:

@@ -61,6 +61,7 @@ class RowSource:
                 f"X must be 2-D, one row per example, got {self._X.ndim}-D. Reshape your data: X.reshape(1, -1)"
             )
         self.n, self.width = self._X.shape
+        self._whole = self._X
 
     @property
     def native(self) -> bool:
@@ -72,7 +73,16 @@ class RowSource:
 
     def narrowed(self, width: int) -> "RowSource":
         """The same examples without the columns from ``width`` on."""
-        return RowSource(self._X[:, :width], self.constant)
+        narrow = RowSource(self._X[:, :width], self.constant)
+        narrow._whole = self._X
+        return narrow
+
+    def unmet(self, start: int, stop: int) -> NDArray[np.float64]:
+        """The sums of the sizes of all that `narrowed` has taken from rows start..stop: features that nobody met."""
+        if self._whole is self._X:
+            return np.zeros(stop - start)
+        taken = self._whole[start:stop, self.width :].astype(np.float64)
+        return np.asarray(abs(taken).sum(axis=1), dtype=np.float64).ravel()
 
     def only(self, row: int) -> "RowSource":
         """One row as a source of its own, of the same kind."""

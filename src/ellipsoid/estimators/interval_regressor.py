@@ -42,8 +42,10 @@ class SlabLearner(NumberLearner):
     def new_table(self, by_class: bool) -> Any:
         """Weights with an ellipsoid around them."""
         linear = LinearTable(by_class=True, average=False)
-        raises = self.rule.policy == cellip.RAISE
-        return SlabTable(linear, part=Slab, constant=self.constant != 0.0, radius=self.rule.radius, raises=raises)
+        raises, constant = self.rule.policy == cellip.RAISE, self.constant != 0.0
+        return SlabTable(
+            linear, part=Slab, constant=constant, radius=self.rule.radius, drift=self.rule.drift, raises=raises
+        )
 
     def scalars(self) -> dict[str, Any]:
         """What a model file must hold beside arrays."""

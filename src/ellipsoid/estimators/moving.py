@@ -24,8 +24,10 @@ class MovingLearner(EllipsoidLearner):
     def new_table(self, by_class: bool) -> Any:
         """Weights with an ellipsoid around them."""
         linear = LinearTable(by_class=True, average=False)
-        raises = self.rule.policy == cellip.RAISE
-        return SlabTable(linear, part=Slab, constant=self.constant != 0.0, radius=self.rule.radius, raises=raises)
+        raises, constant = self.rule.policy == cellip.RAISE, self.constant != 0.0
+        return SlabTable(
+            linear, part=Slab, constant=constant, radius=self.rule.radius, drift=self.rule.drift, raises=raises
+        )
 
     def add_label(self, label: Any) -> None:
         """Add one of two labels."""

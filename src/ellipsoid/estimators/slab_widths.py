@@ -13,7 +13,10 @@ from .inputs import RowSource
 
 
 def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: float) -> Floats:
-    """sqrt(x'Px) + drift |x| of rows start..stop, computed outwards: the truth may move before the row comes."""
+    """sqrt(x'Px) + drift |x| of rows start..stop, computed outwards: the truth may move before the row comes.
+
+    Of features that no row had yet the truth may have a weight too.
+    """
     rows: Any = source.rows(start, stop)
     if source.sparse:
         dense = sp.csr_matrix((rows.data, rows.indices, rows.indptr), shape=(stop - start, source.width)).toarray()
@@ -29,7 +32,7 @@ def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: flo
     spread = np.sqrt(square + share * lengths**2 * trace)
     vanished = np.minimum(square, lengths**2) < TINY
     spread[vanished] = np.sqrt(trace) * lengths[vanished]
-    spread = (spread + drift * lengths) * (1.0 + 1e-12)
+    spread = (spread + drift * lengths + (table.longest + drift) * source.unmet(start, stop)) * (1.0 + 1e-12)
     return np.asarray(spread + share * centre * lengths)
 
 

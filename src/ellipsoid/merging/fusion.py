@@ -6,7 +6,14 @@ satisfies their weighted sum,
     (q - c)' A (q - c) <= k,   A = sum l_i P_i^{-1},   A c = sum l_i P_i^{-1} c_i,   k = 1 - sum l_i |c - c_i|_i^2 .
 
 So that ellipsoid holds the intersection, whatever the weights: a search for good ones need not be exact. Where k < 0
-the intersection is empty, and the weights are the proof, for anybody to check. Of version spaces this proves that no
+the intersection is empty, and the weights are the proof, for anybody to check: ``a_i = l_i P_i^{-1} (c_i - c)`` add up
+to zero, so that a common point q would have
+
+    0 = sum <a_i, q - c> >= sum <a_i, c_i - c> - sqrt(a_i' P_i a_i) >= s - sqrt(s) > 0,    s = 1 - k.
+
+That needs no inverse once the a_i are there, whatever rounding made of them: only what is proved in this way, rounded
+outwards, is called empty. The ellipsoid around the rest is wider by what inverses may be off; where they are too
+uncertain to tell anything, it is the smallest of those given. Of version spaces an empty intersection proves that no
 classifier has the margin on the rows of all shards, though each shard alone is consistent.
 
 As a merge of version spaces it is weak: a direction that one of S shards has narrowed becomes wider by up to S. To cut
@@ -16,6 +23,7 @@ Kahan (1968); Ros, Sabater and Thomas, "An ellipsoidal calculus based on propaga
 """
 
 from collections.abc import Sequence
+from math import fsum
 from typing import NamedTuple
 
 import numpy as np
@@ -23,14 +31,20 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
 from ellipsoid.ellipsoids import Ellipsoid
+from ellipsoid.ellipsoids.shapes import EPSILON
 from ellipsoid.representation.table_protocol import Floats
 
-# Rounding may have moved k by this share of its terms: nothing is called empty, or narrow, by less.
+# Nothing is called empty, or narrow, by less than this share of the terms of k, even where rounding is less.
 FUSION_SLACK = 1e-9
+# Inverses that are off by more, relatively and in the metric of what they are the inverse of, tell nothing.
+TOO_THIN = 0.01
 
 
 class Fusion(NamedTuple):
-    """``ellipsoid`` holds the intersection, None where it is empty; ``weights`` and ``k`` are those above."""
+    """``ellipsoid`` holds the intersection, None where it is empty; ``weights`` and ``k`` are those above.
+
+    Of ellipsoids too thin for float64 all weight has the one of least volume.
+    """
 
     ellipsoid: Ellipsoid | None
     weights: Floats
@@ -48,7 +62,8 @@ def fuse(ellipsoids: Sequence[Ellipsoid], weights: ArrayLike | None = None) -> F
     True
     """
     centres = np.array([np.ravel(each.centre) for each in ellipsoids])
-    inverses = np.array([np.linalg.inv(each.shape_matrix()) for each in ellipsoids])
+    shapes = np.array([each.shape_matrix() for each in ellipsoids])
+    inverses, least, steep = (np.array(found) for found in zip(*map(_inverse, shapes), strict=True))
     if weights is None:
         shares = _search(centres, inverses)
     else:
@@ -57,10 +72,57 @@ def fuse(ellipsoids: Sequence[Ellipsoid], weights: ArrayLike | None = None) -> F
             raise ValueError("weights must be one for each ellipsoid, none of them negative, and not all zero")
         shares = shares / shares.sum()
     A, centre, k, size = _fused(shares, centres, inverses)
-    if k < -FUSION_SLACK * size:
+    if k < -FUSION_SLACK * size and _are_apart(
+        ellipsoids, shapes, shares[:, None] * _slopes(centre, centres, inverses), centre, centres
+    ):
         return Fusion(None, shares, k)
-    wider = max(k, 0.0) + FUSION_SLACK * size
-    return Fusion(Ellipsoid.from_matrix(centre, wider * np.linalg.inv(A)), shares, k)
+    shape, least_of_sum, steep_of_sum = _inverse(A)
+    unit = 32.0 * (centres.size + 4) * EPSILON
+    slack = max(FUSION_SLACK, unit * max(steep.max(), steep_of_sum))
+    if not slack < TOO_THIN:
+        smallest = int(np.argmin([each.log_volume for each in ellipsoids]))
+        return Fusion(ellipsoids[smallest], np.eye(len(centres))[smallest], 1.0)
+    # How far the centre may be from the point where the sum of the inequalities is least, in the metric of A.
+    lengths = np.linalg.norm(centres - centre, axis=1)
+    slope = shares @ _slopes(centre, centres, inverses)
+    off = 1.1 * (np.linalg.norm(slope) + unit * float(shares @ (lengths / least))) / np.sqrt(least_of_sum)
+    wider = (np.sqrt(max(k, 0.0) + 2.0 * slack * size + off * off) + off) ** 2 * (1.0 + 2.0 * slack)
+    return Fusion(Ellipsoid.from_matrix(centre, wider * shape), shares, k)
+
+
+def _inverse(matrix: Floats) -> tuple[Floats, float, float]:
+    """The inverse, the least eigenvalue, and the ratio of the largest to it: infinite where rounding leaves it open."""
+    values, vectors = np.linalg.eigh(matrix)
+    lost = len(values) * EPSILON * values[-1]
+    steep = float(values[-1] / values[0]) if values[0] > lost else np.inf
+    values = np.maximum(values, max(lost, np.finfo(np.float64).tiny))
+    root = vectors / np.sqrt(values)
+    return root @ root.T, float(values[0]), steep
+
+
+def _are_apart(
+    ellipsoids: Sequence[Ellipsoid], shapes: Floats, slopes: Floats, centre: Floats, centres: Floats
+) -> bool:
+    """Do the slopes prove that no point is in all ellipsoids, whatever rounding has done to them?"""
+    slopes = -slopes / np.abs(slopes).max()
+    unit, gaps = 8.0 * (centres.size + 4) * EPSILON, centres - centre
+    squares = np.einsum("ij,ijk,ik->i", slopes, shapes, slopes)
+    squares += unit * np.einsum("ij,ijk,ik->i", np.abs(slopes), np.abs(shapes), np.abs(slopes))
+    widths = [
+        max(np.sqrt(q), float(each.width([a])[0])) for q, a, each in zip(squares, slopes, ellipsoids, strict=True)
+    ]
+    # No common point is farther from the centre than that, and the slopes add up to zero only but for rounding.
+    reach = np.sqrt(np.einsum("ijj->i", shapes)) + np.linalg.norm(gaps, axis=1)
+    rest = float(np.linalg.norm([fsum(column) for column in slopes.T])) * float(reach.min())
+    return float((slopes * gaps).sum()) - unit * float(np.abs(slopes * gaps).sum()) > (1.0 + unit) * (
+        sum(widths) + rest
+    )
+
+
+def _slopes(centre: Floats, centres: Floats, inverses: Floats) -> Floats:
+    """P_i^{-1} (c - c_i) of all."""
+    slopes: Floats = np.einsum("ijk,ik->ij", inverses, centre - centres)
+    return slopes
 
 
 def _fused(shares: Floats, centres: Floats, inverses: Floats) -> tuple[Floats, Floats, float, float]:

@@ -9,6 +9,8 @@ diagonal drops what lies beside it on the way, and adds up what is left, in the 
 are averaged.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from math import inf
 from typing import Any
 
@@ -32,6 +34,20 @@ ADDED = [
 ]  # fmt: skip
 
 
+@contextmanager
+def _within_float64() -> Iterator[None]:
+    """Say what to do where the squares of rows leave no digits of the start, or are no numbers any more."""
+    try:
+        with np.errstate(over="raise", invalid="raise", divide="raise"):
+            yield
+    except (np.linalg.LinAlgError, FloatingPointError):
+        raise ValueError(
+            "what these models know cannot be added up in float64, since their rows are too long beside r (or a); "
+            "learn them on features of about the size of 1, with Scaled say, and merge those"
+        ) from None
+
+
+@_within_float64()
 def take_gaussian(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]:
     """What a learner knows more than the one that all began with."""
     _check(core)
@@ -56,6 +72,7 @@ def take_gaussian(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, F
     return {}, added, {}
 
 
+@_within_float64()
 def put_gaussian(core: Any, part: Part, start: Any) -> None:
     """Let the learner know what all know."""
     table, added = core.table, part.added

@@ -162,7 +162,8 @@ def shallow(rule, alpha, blur, root, norm2, state, errors):
     if exhausting:
         move, kappa, left, kept, widen = min(alpha, 1.0), 0.0, 1.0, 0.0, 0.0
         rest = max(1.0 - alpha, 8.0 * U)
-        scaled = 2.0 * log((rest if dim == 1.0 else sqrt(2.0 * rest)) + off)
+        # An interval is kept by its ends; an ellipsoid must also hold what features still to come may weigh.
+        scaled = 2.0 * log((rest if dim == 1.0 and rule.smallest else sqrt(2.0 * rest)) + off)
     else:
         move, kappa, left, kept, scaled = proportions(alpha, dim, rule.smallest)
         widen = off * (kappa / left + abs(move) / (1.0 - move))

@@ -12,13 +12,15 @@ volume is, with s = lo + hi and rho = sqrt(4 (1 - lo^2)(1 - hi^2) + d^2 s^2 (hi 
     delta = d^2 / (d^2 - 1) (1 - (lo^2 + hi^2 - rho / d) / 2),
     w <- w + tau Px / g,     P <- delta (P - sigma Px x'P / g^2).
 
-(The usual quotient for sigma cancels where s is small; this is the same number.) A truth that may move by ``drift``
-before the next row stays inside with
+(The usual quotient for sigma cancels where s is small; this is the same number. A g that is rounded up makes the new
+ellipsoid no smaller: for one sigma the delta that is needed falls with x'Px / g^2. In one dimension the interval from
+lo to hi is left.) A truth that may move by ``drift`` before the next row stays inside with
 
     P <- (1 + b / a) P + (1 + a / b) drift^2 I,     a = sqrt(tr P),  b = sqrt(d) drift.
 
-Rounding is taken for a move too: after every cut P grows as for a drift of some units in the last place of w and P, and
-what a score may be off by is added to the noise. So P stays positive, however long the stream.
+Rounding is taken for a move too: after every cut P grows as for a drift of some units in the last place of P and of w,
+as it was or has become, and what a score may be off by is added to the noise. So P stays positive, however long the
+stream.
 
 Fogel and Huang (Automatica 1982); Bland, Goldfarb and Todd (Operations Research 1981) for parallel cuts; Kurzhanski and
 Valyi (1997) for sums of ellipsoids.
@@ -142,11 +144,13 @@ def euclidean_length(x):
 
 
 @helper()
-def shrink_between(rep, dim, lo, hi, g, sign):
+def shrink_between(rep, dim, lo, hi, g, sign, square, rounding):  # noqa: PLR0913 (a cut in numbers)
     """The least ellipsoid around what lies between two planes; False where that is the one there is."""
     P, Px, W = rep.P, rep.Px, rep.base.W
     if dim == 1.0:
-        tau, sigma, delta = 0.5 * (lo + hi), 0.0, (0.5 * (hi - lo)) ** 2
+        # The interval from lo to hi times g, which is a little more than the root of x'Px.
+        wide = g * g / square
+        tau, sigma, delta = 0.5 * (lo + hi) * wide, 0.0, (0.5 * (hi - lo)) ** 2 * wide
     elif lo * hi <= -1.0 / dim:
         return False
     else:
@@ -162,9 +166,11 @@ def shrink_between(rep, dim, lo, hi, g, sign):
     for i in range(P.shape[0]):
         W[0, i] += sign * tau * (Px[i] / g)
     for i in range(P.shape[0]):
-        one = Px[i] / g
+        one, lost = Px[i] / g, rounding * P[i, i]
         for j in range(P.shape[0]):
             P[i, j] = delta * (P[i, j] - sigma * (one * (Px[j] / g)))
+        # A long axis that is cut short leaves rounding of the size that it had.
+        P[i, i] += delta * lost
     return True
 
 
@@ -200,9 +206,9 @@ def cut_slab(rule, task, rep, t, centre, size, length, half, square, trace, roun
     if min(square, length * length) < TINY or not square > FLAT * length * length * trace:
         return False
     lo, hi = max(-1.0, low / g), min(1.0, high / g)
-    if not shrink_between(rep, dim, lo, hi, g, sign):
+    if not shrink_between(rep, dim, lo, hi, g, sign, square, rounding):
         return False
-    reach = 0.0
+    reach, size = 0.0, max(size, euclidean_length(rep.base.W[0]))
     for j in range(rep.P.shape[0]):
         reach += rep.P[j, j]
     make_room(rep.P, rounding * (size + sqrt(reach)), dim)
