@@ -182,3 +182,9 @@ def test_weights_that_do_not_quite_sum_to_one_break_no_bound_on_heavy_rows(membe
     mixture = Mixture(members, 1e-3, 0.25)
     run(mixture, said, y, weights=np.full(300, 2.0**52))
     assert mixture.numbers[OWN_LOSS] <= mixture.switching_bounds().min()
+
+
+def test_a_pickle_with_fewer_numbers_is_refused():
+    state = dict(vars(Mixture(2, 0.1, 1.0)), numbers=np.zeros(6))
+    with pytest.raises(ValueError, match="another version"):
+        Mixture.__new__(Mixture).__setstate__(state)

@@ -197,6 +197,12 @@ class Mixture:
         self.numbers: Floats = np.zeros(NUMBERS)
         self.numbers[AT_REST] = 1.0
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if state["numbers"].shape != (NUMBERS,):
+            # Compiled code would write beyond them.
+            raise ValueError("this committee was pickled by another version; files that `save` has written go on")
+        self.__dict__.update(state)
+
     def learn(self, said: Floats, codes: Codes, known: int, weights: Floats, tally: Floats) -> tuple[Codes, Floats]:
         """Learn rows; returns the index of the label that each was given before (-1: none), and its scores.
 
