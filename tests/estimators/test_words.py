@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from ellipsoid import Calibrated, PassiveAggressive, Perceptron, Scaled, load, open_stream
+from ellipsoid import Calibrated, Committee, PassiveAggressive, Perceptron, Scaled, load, open_stream
 
 EXAMPLES = [
     ({"rain": 1.5, "sky": "grey", "warm": False}, "wet"),
@@ -48,6 +48,18 @@ def test_one_by_one_many_at_a_time_and_through_a_file(model, tmp_path):
     foretold = clone(model).learn_predict(XS, YS)
     assert foretold[0] is None
     assert foretold[-1] == "wet"
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_the_column_of_a_word_is_no_name_at_any_door(model):
+    model = clone(model).partial_fit(XS, YS)
+    before = scores(model).tobytes()
+    for x in ({("sky", "grey"): 1.0}, {("sky", "grey"): 1.0, "rain": 2.0}, {("sky", "mauve"): 1.0}):
+        for door in (lambda x: model.learn_one(x, "wet"), lambda x: model.partial_fit([x], ["wet"]), model.predict_one,
+                     lambda x: model.predict([x])):  # fmt: skip
+            with pytest.raises(ValueError, match="feature names must be strings or integers"):
+                door(x)
+    assert scores(model).tobytes() == before
 
 
 def test_fit_takes_dicts_too():
@@ -110,6 +122,21 @@ class TestFrames:
         with pytest.raises(ValueError, match="row 1 of X holds NaN"):
             whole.partial_fit(frame.assign(rain=[1.0, np.nan] * 6), y)
         assert cut.coef_.tobytes() == whole.coef_.tobytes()
+
+    @pytest.mark.interpreted
+    @pytest.mark.parametrize("model", [*MODELS, Committee([PassiveAggressive()])], ids=repr)
+    def test_a_row_of_a_frame_goes_by_its_names(self, frame, model):
+        y = ["wet", "dry", "dry", "wet"] * 3
+        frame = frame if model is MODELS[0] else frame[["rain", "warm"]].astype(float)
+        model = clone(model).partial_fit(frame, y)
+        turned, other = frame[frame.columns[::-1]], clone(model).partial_fit(frame, y)
+        assert [model.predict_one(row) for _, row in turned.iterrows()] == model.predict(frame).tolist()
+        for (_, row), label in zip(turned.iterrows(), y, strict=True):
+            model.learn_one(row, label)
+        assert model.predict(frame).tolist() == other.partial_fit(frame, y).predict(frame).tolist()
+        assert model.t_ == 24
+        with pytest.raises(ValueError, match=r"x must have the features rain.* by name, got .*snow"):
+            model.predict_one(turned.rename(columns={"rain": "snow"}).iloc[0])
 
     def test_a_new_fit_forgets_them(self, frame):
         y = ["wet", "dry", "dry", "wet"] * 3

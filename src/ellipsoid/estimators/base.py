@@ -391,7 +391,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
 
     def _one_row(self, x: Any) -> tuple[Any, dict[Any, int]]:
         """One example as a 1-row matrix, and the feature names it brings."""
-        return one_row(x, self._core.features if "_core" in self.__dict__ else {})
+        return one_row(x, self._core.features if "_core" in self.__dict__ else {}, self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -28,6 +28,13 @@ def table_of(X: Any) -> Any:
     return arrow.Table.from_batches([X]) if arrow is not None and isinstance(X, arrow.RecordBatch) else X
 
 
+def row_by_name(x: Any, names: Any) -> Any:
+    """A row of a frame, a pandas Series, as a frame of that one row whose columns have the order of these names."""
+    if sorted(x.index) != sorted(names):
+        raise ValueError(f"x must have the features {', '.join(names)} by name, got {', '.join(x.index)}")
+    return x[list(names)].to_frame().T
+
+
 def word_columns(frame: Any) -> list[str]:
     """The columns whose first value that is not missing is a word, or whose type says so."""
     return [name for name in _odd_columns(frame) if isinstance(name, str) and _is_of_words(frame[name])]
