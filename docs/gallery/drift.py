@@ -1,6 +1,7 @@
 """A world that changes: a sudden turn after a third of the stream, and a slow one in its last third.
 
-No learner here forgets on purpose. What can be done today is to begin again, which takes the ten lines of `relay`.
+Learners that forget on purpose have a page of their own. With any other one can begin again, which takes the ten lines
+of `relay`.
 """
 
 import numpy as np

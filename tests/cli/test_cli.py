@@ -231,6 +231,7 @@ def test_datasets_lists_names():
         (("learn", "digits", "--model", "MIRA", "--param", "margin"), "key=value"),
         (("compare", "digits", "--models", "MIRA,Adaline"), "no learner 'Adaline'"),
         (("compare", "digits", "--passes", "0"), "--passes"),
+        (("learn", "digits", "--model", "MIRA", "--save", ""), "'--save': an empty name is no file's; is the variable"),
         (("predict", "no-such-model", "digits"), "does not exist"),
         (("frobnicate",), "No such command"),
     ],
@@ -270,6 +271,8 @@ def test_bad_data_is_one_line_and_exits_with_1(tmp_path, name, text, message):
         ("a.svm", "1 1:1\n2 1:1\n3 1:2\n", ("--model", "CELLIP"), "without --classes the version space"),
         ("a.svm", "1 1:1\n2 1:1\n3 1:2\n", ("--model", "CELLIP"), "; give --classes with all labels"),
         ("a.svm", "1 1:1\n2 1:1\n", ("--classes", "1,3"), "2, which is not in --classes [1, 3]"),
+        ("a.csv", "1,2,u\n", ("--validate", "numbers.csv"), "label 0 is of another kind than those of the model"),
+        ("a.vw", "|a x\n", (), "a number, got '|a'\n"),
         ("a.csv", "1,2,0\n", ("--validate", "wide.csv"), "a model learned with --param grow_features=true"),
     ],
 )
@@ -277,6 +280,7 @@ def test_advice_names_options_and_not_arguments(tmp_path, monkeypatch, name, tex
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_text(text)
     (tmp_path / "wide.csv").write_text("1,2,3,0\n")
+    (tmp_path / "numbers.csv").write_text("1,2,0\n")
     assert advice in run("learn", name, "--model", "MIRA", *options, code=1).stderr
 
 

@@ -51,6 +51,16 @@ def test_columns_of_tables_are_told_apart_by_their_names(tables):
     assert run("predict", model, tables / "nameless.csv").stdout == expected
 
 
+def test_text_without_labels_is_predicted_where_that_is_said(tmp_path):
+    for name, lines in (("a.vw", "1 |a x\n2 |a y\n" * 5), ("bare.vw", "|a x\n|a y\n"), ("b.jsonl", '{"x": 1}\n')):
+        (tmp_path / name).write_text(lines)
+    model = tmp_path / "m"
+    run("learn", tmp_path / "a.vw", "--model", "MIRA", "--save", model)
+    assert "got '|a'; give --no-label where" in run("predict", model, tmp_path / "bare.vw", code=1).stderr
+    assert "by --label, or give --no-label" in run("predict", model, tmp_path / "b.jsonl", code=1).stderr
+    assert run("predict", model, tmp_path / "bare.vw", "--no-label").stdout.split() == ["1", "2"]
+
+
 def test_names_of_columns_stay_with_a_model_that_learns_on(tables):
     run("learn", tables / "ab.csv", "--model", "MIRA", "--save", tables / "m", "--save-every", 50)
     shown = run("inspect", tables / "m").stdout

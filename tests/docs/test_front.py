@@ -65,9 +65,10 @@ def test_citation_names_this_version():
 
 
 def test_every_flag_of_the_page_for_vowpal_wabbit_exists():
-    from ellipsoid.cli.learn import command
+    from ellipsoid.cli import learn, predict
 
-    options = {name for parameter in command.params for name in parameter.opts + parameter.secondary_opts}
+    parameters = learn.command.params + predict.command.params
+    options = {name for parameter in parameters for name in parameter.opts + parameter.secondary_opts}
     page = (ROOT / "docs" / "from-vowpal-wabbit.md").read_text("utf-8")
     rows = re.findall(r"^\| `[^|]*\| ([^|]*) \|$", page, flags=re.MULTILINE)
     named = {flag for row in rows for flag in re.findall(r"(?<![\w-])--[a-z][a-z-]*", row)}

@@ -1,13 +1,28 @@
 """Model files: what was learned comes back to the last bit."""
 
+import copy
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 
-from ellipsoid import IELLIP, MIRA, OnlineEllipsoidalSVC, PassiveAggressive, Perceptron, load
+from ellipsoid import (
+    IELLIP,
+    MIRA,
+    Calibrated,
+    Committee,
+    Conformal,
+    OnlineEllipsoidalSVC,
+    PassiveAggressive,
+    Perceptron,
+    Scaled,
+    UnitNorm,
+    load,
+)
 from ellipsoid.estimators import LEARNERS
 
 pytestmark = pytest.mark.few_learners
@@ -155,6 +170,45 @@ def test_parameters_set_for_the_next_start_do_not_touch_what_was_learned(before,
     assert state(other) == state(model)
     assert state(other.partial_fit(X, y)) == state(model.partial_fit(X, y))
     assert other.certificates() == model.certificates()
+
+
+NEXT_STARTS = [
+    (Scaled(PassiveAggressive()), {"learner": MIRA()}),
+    (Scaled(PassiveAggressive(), random_state=3), {"scaler": UnitNorm(), "learner__C": 7.0}),
+    (Calibrated(PassiveAggressive()), {"learner__C": 7.0, "forget": 0.5}),
+    (Calibrated(Scaled(PassiveAggressive())), {"learner__learner": MIRA(margin=0.25)}),
+    (Calibrated(PassiveAggressive()), {"learner": Scaled(MIRA(), scaler=UnitNorm())}),
+    (Conformal(PassiveAggressive()), {"learner__C": float("inf"), "window": 7}),
+    (Committee([PassiveAggressive(), MIRA()], random_state=1), {"learners": [Perceptron()], "share": 0.5}),
+    (Scaled(Committee([PassiveAggressive()])), {"learner__learners": [MIRA()]}),
+]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(("model", "later"), NEXT_STARTS, ids=repr)
+def test_what_is_made_of_learners_keeps_its_next_start(model, later, blobs, tmp_path):
+    """The run goes on as it began, and a new one begins as was set, also through a file."""
+    X, y = blobs[0][:60], blobs[1][:60] % 2
+    model = clone(model).partial_fit(X, y)
+    model.save(tmp_path / "before")
+    assert b'"next"' not in (tmp_path / "before").read_bytes().replace(rb"\"", b'"')
+    model.set_params(**later)
+    model.save(tmp_path / "m")
+    other = load(tmp_path / "m")
+    other.save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "m").read_bytes()
+    for name, each in (("one", model), ("two", other)):
+        copy.deepcopy(each).set_params(random_state=0).fit(X, y).save(tmp_path / name)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert model.predict(X).tolist() == other.predict(X).tolist()
+    assert model.partial_fit(X, y).predict(X).tolist() == other.partial_fit(X, y).predict(X).tolist()
+
+
+def test_a_next_start_that_cannot_be_loaded_is_not_saved(blobs, tmp_path):
+    model = Scaled(MIRA()).partial_fit(*blobs).set_params(learner=LogisticRegression())
+    with pytest.raises(ValueError, match="no learner 'LogisticRegression'"):
+        model.save(tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.gate("rbf")

@@ -1,6 +1,8 @@
 """What is a label and what is none, at every door alike: what can be learned can be saved, the rest is refused."""
 
+from collections import deque
 from decimal import Decimal
+from enum import Enum
 from fractions import Fraction
 
 import numpy as np
@@ -16,6 +18,7 @@ from ellipsoid import (
     Perceptron,
     Scaled,
     load,
+    open_stream,
     prequential,
 )
 from ellipsoid.estimators.labels import Labels
@@ -95,6 +98,60 @@ def test_no_door_takes_what_is_no_label(kind, name, models, tmp_path):
 def test_batch_learners_share_the_definition(kind, name):
     with pytest.raises(ValueError, match="label"):
         kind().fit(X, column(NO_LABELS[name]))
+
+
+class Colour(str, Enum):  # noqa: UP042 (what ``str`` says of a member is not the text that it is)
+    RED = "red"
+    BLUE = "blue"
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("container", [list, tuple, deque, lambda y: np.array(y, dtype=object)])
+def test_members_of_an_enumeration_are_the_text_that_they_are(container):
+    colours = [Colour.RED, Colour.BLUE] * 2
+    model = MIRA().partial_fit(X, container(colours))
+    assert model.classes_.tolist() == ["red", "blue"]
+    assert MIRA().fit(X, container(colours)).classes_.tolist() == ["blue", "red"]
+    assert model.learn_one(X[0], Colour.BLUE).classes_.tolist() == ["red", "blue"]
+    assert open_stream((X, colours)).arrays()[1].tolist() == colours
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("container", [list, tuple, deque, lambda y: np.array(y, dtype=object)])
+def test_labels_that_numpy_would_make_one_are_refused(container):
+    model = MIRA().partial_fit(X, ["a", "b", "a", "b"])
+    for door in (model.partial_fit, MIRA().partial_fit, MIRA().fit, lambda X, y: prequential(MIRA(), (X, list(y)))):
+        with pytest.raises(ValueError, match=r"the label 'a\\x00' ends with a NUL"):
+            door(X, container(["a", "a\0", "b", "b"]))
+    with pytest.raises(ValueError, match="ends with a NUL"):
+        model.learn_one(X[0], "a\0")
+    assert model.t_ == 4
+    # Both are the same float64.
+    assert MIRA().partial_fit(X, container([2**53, 2**53 + 1] * 2)).classes_.tolist() == [2**53, 2**53 + 1]
+    assert MIRA().partial_fit(X, container([2**53, 2**53 + 1, 0.0, 1])).classes_.tolist() == [2**53, 2**53 + 1, 0, 1]
+    with pytest.raises(ValueError, match="no longer tell whole numbers apart"):
+        MIRA().partial_fit(X, np.array([0.0, 2.0**53, 1.0, 2.0]))
+
+
+@pytest.mark.parametrize("name", ["y.csv", "y.jsonl", "y.parquet"])
+def test_files_with_labels_that_numpy_would_make_one_are_refused_by_name(name, tmp_path):
+    path = tmp_path / name
+    if name == "y.csv":
+        path.write_bytes(b"a,y\n1,u\n2,u\0\n")
+    elif name == "y.jsonl":
+        path.write_bytes(b'{"a": 1, "label": "u"}\n{"a": 2, "label": "u\\u0000"}\n')
+    else:
+        pa = pytest.importorskip("pyarrow")
+        import pyarrow.parquet
+
+        pyarrow.parquet.write_table(pa.table({"a": [1.0, 2.0], "y": ["u", "u\0"]}), path)
+    with pytest.raises(ValueError, match=name + ".*the label 'u.x00' ends with a NUL"):
+        open_stream(path).arrays()
+
+
+def test_text_and_numbers_together_are_named_as_such():
+    with pytest.raises(ValueError, match=r"all text or all whole numbers: row 1 holds 1, row 0 'spam'$"):
+        MIRA().partial_fit(X, ["spam", 1, "spam", 1])
 
 
 def test_numbers_among_text_are_not_written_out():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from ellipsoid import Calibrated, PassiveAggressive, Perceptron, Scaled, load, open_stream
+from ellipsoid import Calibrated, Committee, PassiveAggressive, Perceptron, Scaled, load, open_stream
 
 EXAMPLES = [
     ({"rain": 1.5, "sky": "grey", "warm": False}, "wet"),
@@ -48,6 +48,18 @@ def test_one_by_one_many_at_a_time_and_through_a_file(model, tmp_path):
     foretold = clone(model).learn_predict(XS, YS)
     assert foretold[0] is None
     assert foretold[-1] == "wet"
+
+
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_the_column_of_a_word_is_no_name_at_any_door(model):
+    model = clone(model).partial_fit(XS, YS)
+    before = scores(model).tobytes()
+    for x in ({("sky", "grey"): 1.0}, {("sky", "grey"): 1.0, "rain": 2.0}, {("sky", "mauve"): 1.0}):
+        for door in (lambda x: model.learn_one(x, "wet"), lambda x: model.partial_fit([x], ["wet"]), model.predict_one,
+                     lambda x: model.predict([x])):  # fmt: skip
+            with pytest.raises(ValueError, match="feature names must be strings or integers"):
+                door(x)
+    assert scores(model).tobytes() == before
 
 
 def test_fit_takes_dicts_too():
@@ -111,8 +123,70 @@ class TestFrames:
             whole.partial_fit(frame.assign(rain=[1.0, np.nan] * 6), y)
         assert cut.coef_.tobytes() == whole.coef_.tobytes()
 
+    @pytest.mark.interpreted
+    @pytest.mark.parametrize("model", [*MODELS, Committee([PassiveAggressive()])], ids=repr)
+    def test_a_row_of_a_frame_goes_by_its_names(self, frame, model):
+        y = ["wet", "dry", "dry", "wet"] * 3
+        frame = frame if model is MODELS[0] else frame[["rain", "warm"]].astype(float)
+        model = clone(model).partial_fit(frame, y)
+        turned, other = frame[frame.columns[::-1]], clone(model).partial_fit(frame, y)
+        assert [model.predict_one(row) for _, row in turned.iterrows()] == model.predict(frame).tolist()
+        for (_, row), label in zip(turned.iterrows(), y, strict=True):
+            model.learn_one(row, label)
+        assert model.predict(frame).tolist() == other.partial_fit(frame, y).predict(frame).tolist()
+        assert model.t_ == 24
+        with pytest.raises(ValueError, match=r"x must have the features rain.* by name, got .*snow"):
+            model.predict_one(turned.rename(columns={"rain": "snow"}).iloc[0])
+
     def test_a_new_fit_forgets_them(self, frame):
         y = ["wet", "dry", "dry", "wet"] * 3
         model = PassiveAggressive().fit(frame, y).fit(frame[["rain", "warm"]], y)
         assert model.n_features_in_ == 2
         assert not hasattr(model, "word_columns_")
+
+    @pytest.mark.parametrize("kind", ["table", "batch", "polars"])
+    @pytest.mark.parametrize("words", [True, False])
+    def test_arrow_tables_and_polars_frames_are_as_those_of_pandas(self, frame, kind, words):
+        pa, y = pytest.importorskip("pyarrow"), ["wet", "dry", "dry", "wet"] * 3
+        frame = frame if words else frame[["rain", "warm"]]
+        table = pa.Table.from_pandas(frame)
+        if kind == "polars":
+            given = pytest.importorskip("polars").from_arrow(table)
+        else:
+            given = table if kind == "table" else table.to_batches()[0]
+        for model in MODELS[:1] if words else MODELS:
+            known = clone(model).partial_fit(frame, y)
+            learned = clone(model).partial_fit(given, y)
+            assert learned.decision_function(given).tobytes() == known.decision_function(frame).tobytes()
+            assert learned.feature_names_in_.tolist() == frame.columns.tolist()
+            assert known.predict(given).tolist() == learned.predict(frame).tolist()
+            assert clone(model).learn_predict(given, y).tolist() == clone(model).learn_predict(frame, y).tolist()
+            heavy = [0, *[1] * 11]
+            without = clone(model).partial_fit(given, y, sample_weight=heavy).decision_function(given)
+            assert without.tobytes() == clone(model).partial_fit(frame[1:], y[1:]).decision_function(frame).tobytes()
+
+    def test_a_column_of_words_of_which_none_is_there_is_one_in_a_table(self):
+        pa = pytest.importorskip("pyarrow")
+        table = pa.table({"rain": [0.5, 1.0], "sky": pa.nulls(2, pa.string())})
+        assert PassiveAggressive().partial_fit(table, ["wet", "dry"]).word_columns_ == ["sky"]
+        with pytest.raises(ValueError, match="two columns of one name: rain, rain"):
+            PassiveAggressive().partial_fit(table.rename_columns(["rain", "rain"]), ["wet", "dry"])
+
+    @pytest.mark.parametrize(
+        ("learner", "names"),
+        [
+            (PassiveAggressive(), ["rain", "sky"]),
+            (PassiveAggressive(), ["rain"]),
+            (Scaled(PassiveAggressive()), ["rain"]),
+        ],
+    )
+    def test_columns_that_are_neither_numbers_nor_words_are_refused_by_name(self, frame, learner, names):
+        """A missing date would be the lowest of all integers."""
+        pa, pd, y = pytest.importorskip("pyarrow"), pytest.importorskip("pandas"), ["wet", "dry", "dry", "wet"] * 3
+        known = frame[names]
+        dates = pd.to_datetime(["2020-01-01"] * 11 + [None])
+        for column in (dates, dates - dates[0], dates.tz_localize("UTC"), dates.to_period("D"), [b"1"] * 12, [1j] * 12):
+            odd = known.assign(day=column)
+            for given in (odd, pa.Table.from_pandas(odd)) if column is dates else (odd,):
+                with pytest.raises(ValueError, match="column 'day'"):
+                    clone(learner).partial_fit(given, y)

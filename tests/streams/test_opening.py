@@ -196,6 +196,8 @@ def test_missing_files_folders_and_other_things(tmp_path):
         open_stream("nonesuch")
     with pytest.raises(TypeError, match="got int"):
         open_stream(3)
+    with pytest.raises(TypeError, match="open as text: open it with 'rb'"):
+        open_stream(io.StringIO("1 1:2\n"))
     with pytest.raises(ValueError, match="has no rows"):
         gather(open_stream(io.BytesIO(b"# nothing\n"), format="svmlight"))
 

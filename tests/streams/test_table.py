@@ -147,6 +147,21 @@ def test_flaws_are_named_with_their_line(block_size, size, line, message):
         read(b"a,b,y\n1,2,0\n\n1,2,1\n" + line + b"\n1,2,0\n", format="csv")
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"a,b,y\r1,2,0\r3,4,1\r", r"a carriage return follows 'a,b,y': let lines end with a line feed"),
+        (b"a,b\rc,y\n1,2,0\n", r"a carriage return follows 'a,b': let"),
+        (b"1,2," + b"x" * 200_000 + b"\n", "a cell has more than 131,072 characters: shorten it"),
+    ],
+)
+@pytest.mark.parametrize("size", [1, 1 << 20])
+def test_flaws_of_the_first_line_too(block_size, size, text, message):
+    block_size(size)
+    with pytest.raises(ValueError, match="line 3: " + message):
+        read(b"\n\n" + text, format="csv")
+
+
 def test_nothing_to_learn_from():
     with pytest.raises(ValueError, match="has no column of features"):
         read(b"y\n1\n", format="csv")

@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from .reading import NewFile
+
 # Options of a run over one stream that say nothing of shards.
 ALONE = {
     "epochs": 1,
@@ -31,7 +33,7 @@ def apart_options(command: Callable[..., Any]) -> Callable[..., Any]:
                          help="Passes over all shards [default: 5, or 1 where models add up]."),
             click.option("--merge", "way", type=click.Choice(["auto", "dual"]), default="auto", show_default=True,
                          help="How models are put together."),
-            click.option("--checkpoint", type=click.Path(dir_okay=False),
+            click.option("--checkpoint", type=NewFile(dir_okay=False),
                          help="Write the model of every round to this file; --resume with it goes on."),
         )
     ):  # fmt: skip

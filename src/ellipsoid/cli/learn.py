@@ -10,7 +10,7 @@ import click
 from .ahead import compile_ahead
 from .apart import apart_options, is_apart, learn_apart
 from .device import device_option, place
-from .reading import KEPT, Inputs, keeping_names, named_set, reading_options, with_kept
+from .reading import KEPT, Inputs, NewFile, keeping_names, named_set, reading_options, with_kept
 from .startup import import_libraries
 from .summary import parameter_of, show, support_patterns
 
@@ -37,9 +37,9 @@ from .summary import parameter_of, show, support_patterns
     metavar="A,B,…",
     help="Announce the labels of a file beforehand; bounds may need it [default: none].",
 )
-@click.option("--save", "target", type=click.Path(dir_okay=False), help="Write the model to this file.")
+@click.option("--save", "target", type=NewFile(dir_okay=False), help="Write the model to this file.")
 @click.option("--save-every", metavar="N|Ns", help="Write it also after every N rows, or every N seconds.")
-@click.option("--plot", type=click.Path(dir_okay=False), help="Draw error, mistakes and their bounds to this PNG file.")
+@click.option("--plot", type=NewFile(dir_okay=False), help="Draw error, mistakes and their bounds to this PNG file.")
 @click.option("--resume", type=click.Path(exists=True, dir_okay=False), help="Go on with the model in this file.")
 @click.option("--test-then-train", "curve", is_flag=True, help="Show the error of the predictions on the way.")
 @click.option("--validate", metavar="DATA", help="Show the error on these rows after learning.")

@@ -6,12 +6,13 @@ from typing import Any
 
 import click
 
+from .reading import NewFile
 from .startup import import_libraries
 
 
 @click.command(name="merge")
 @click.argument("models", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False), metavar="MODEL...")
-@click.option("--save", "target", required=True, type=click.Path(dir_okay=False), help="Write the merged model here.")
+@click.option("--save", "target", required=True, type=NewFile(dir_okay=False), help="Write the merged model here.")
 @click.option(
     "--weights", type=click.Choice(["uniform", "mistakes", "updates"]), default="uniform", show_default=True,
     help="What each model counts: the same, or in proportion to its mistakes or updates.",

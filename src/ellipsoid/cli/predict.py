@@ -9,14 +9,14 @@ from typing import IO, Any
 import click
 
 from .device import device_option, place
-from .reading import Inputs, keeping_names, named_set, reading_options, with_kept
+from .reading import Inputs, NewFile, keeping_names, named_set, reading_options, with_kept
 from .startup import import_libraries
 
 
 @click.command(name="predict")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
-@click.option("-o", "--output", type=click.Path(dir_okay=False), help="Write the labels to this file, not to stdout.")
+@click.option("-o", "--output", type=NewFile(dir_okay=False), help="Write the labels to this file, not to stdout.")
 @reading_options
 @click.option("--weights", metavar="COLUMN", help="A column of weights, which is no feature.")
 @device_option

@@ -8,6 +8,17 @@ from typing import Any
 
 import click
 
+
+class NewFile(click.Path):
+    """A file to be written. An empty name, of a variable that is not set, would mean none: hours would be lost."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The name, if it is one."""
+        if value == "":
+            self.fail("an empty name is no file's; is the variable that holds it set?", param, ctx)
+        return super().convert(value, param, ctx)
+
+
 # What the library calls an argument, where a sentence advises one, and the option that stands for it.
 IN_OPTIONS = {
     "missing='zero'": "--missing zero",
@@ -16,6 +27,8 @@ IN_OPTIONS = {
     "give format,": "give --format,",
     "to use by columns": "to use by --columns",
     "of the labels by label, or give labelled=False": "of the labels by --label",
+    "of the labels by label, or give --no-label": "of the labels by --label, or give --no-label",
+    "; give labelled=False where none has one": "",
     "label names a column": "--label names a column",
     "weights names a column": "--weights names a column",
     "columns name columns": "--columns names columns",
@@ -64,6 +77,8 @@ def in_options(command: Callable[..., Any]) -> Callable[..., Any]:
             return command(*args, **options)
         except (ValueError, MemoryError) as error:
             sentence = str(error)
+            if "no_label" in options:
+                sentence = sentence.replace("give labelled=False", "give --no-label")
             for argument, option in IN_OPTIONS.items():
                 sentence = sentence.replace(argument, option)
             raise (ValueError if isinstance(error, ValueError) else MemoryError)(sentence) from error

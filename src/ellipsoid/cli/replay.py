@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from .reading import NewFile
 from .startup import import_libraries
 
 
@@ -24,7 +25,7 @@ from .startup import import_libraries
     show_default=True,
     help="The scaler in front of that learner.",
 )
-@click.option("--save", "target", type=click.Path(dir_okay=False), help="Write the model to this file.")
+@click.option("--save", "target", type=NewFile(dir_okay=False), help="Write the model to this file.")
 @click.option(
     "--rows",
     "lines",

@@ -23,7 +23,7 @@ from .checks import Labelled
 from .declaration import declared
 from .early_stopping import HeldOut, Patience, hold_out
 from .examples import are_named, one_row, rows_of
-from .frames import frame_rows, word_columns
+from .frames import frame_rows, table_of, word_columns
 from .inputs import RowSource, check_memory, flaw_message
 from .interruption import LearnerMark, add_progress_note, without_interrupts
 from .labels import Codes, tidy
@@ -369,8 +369,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         if are_named(X):
             X = rows_of(X, {} if core is None else core.features)[0]
         elif hasattr(X, "columns"):
-            words = word_columns(X) if core is None else self.__dict__.get("word_columns_")
-            X = frame_rows(X, words) if words else X
+            X = frame_rows(X, None if core is None else self.__dict__.get("word_columns_", []))
         source = RowSource(X, self._constant if core is None else core.constant)
         growing = core is not None and (core.features is not None or self._started_with("grow_features"))
         return checks.rows_that_fit(source, core, type(self).__name__, growing=growing, learning=learning)
@@ -380,6 +379,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
 
     def _note_names(self, X: Any, reset: bool) -> None:
         """Keep or compare column names, as scikit-learn does."""
+        X = table_of(X)
         if reset:
             self.__dict__.pop("word_columns_", None)
             if hasattr(X, "columns") and (words := word_columns(X)):
@@ -391,7 +391,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
 
     def _one_row(self, x: Any) -> tuple[Any, dict[Any, int]]:
         """One example as a 1-row matrix, and the feature names it brings."""
-        return one_row(x, self._core.features if "_core" in self.__dict__ else {})
+        return one_row(x, self._core.features if "_core" in self.__dict__ else {}, self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

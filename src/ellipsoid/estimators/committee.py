@@ -239,7 +239,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if isinstance(x, dict):
             council = core or self._fresh()
             return one_row(x, council.features) if council.plain else ([x], None)
-        return one_row(x, {})[0], None
+        return one_row(x, {}, self)[0], None
 
     def _fresh(self) -> Council:
         """New members, not started, and their weights."""

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 
 from ellipsoid.streams.label_kinds import refuse_masked
 
+from .frames import row_by_name
 from .inputs import InvalidInput
 
 
@@ -30,7 +31,7 @@ def encoded(example: dict[Any, Any]) -> dict[Any, Any]:
         return example
     found = Encoded()
     for given, value in example.items():
-        name = given if type(given) is str else _checked(given)
+        name = given if type(given) is str else checked_name(given)
         if isinstance(value, str):
             found[name, str(value)] = 1.0
         elif value is not None:
@@ -38,7 +39,8 @@ def encoded(example: dict[Any, Any]) -> dict[Any, Any]:
     return found
 
 
-def _checked(name: Any) -> Any:
+def checked_name(name: Any) -> Any:
+    """A name that a feature may have."""
     if not isinstance(name, str | int | np.integer):
         raise InvalidInput(f"feature names must be strings or integers, got {name!r}; give it another name")
     return int(name) if isinstance(name, np.integer) else name
@@ -67,7 +69,7 @@ def rows_of(examples: Any, columns: dict[Any, int] | None) -> tuple[Any, dict[An
             raise InvalidInput(f"row {i} of X must be a dict of features, as the first is, got {example!r}")
         pairs = []
         for given, value in (known := encoded(example)).items():
-            name = given if type(known) is Encoded and type(given) is tuple else _checked(given)
+            name = given if type(known) is Encoded and type(given) is tuple else checked_name(given)
             column = columns.get(name)
             if column is None:
                 column = fresh.setdefault(name, len(columns) + len(fresh))
@@ -89,10 +91,15 @@ def are_named(X: Any) -> bool:
     return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], dict)
 
 
-def one_row(x: Any, columns: dict[Any, int] | None) -> tuple[Any, dict[Any, int]]:
-    """One example as a 1-row matrix, and the columns of the names it brings; ``columns`` is None without names."""
+def one_row(x: Any, columns: dict[Any, int] | None, model: Any = None) -> tuple[Any, dict[Any, int]]:
+    """One example as a 1-row matrix, and the columns of the names it brings; ``columns`` is None without names.
+
+    A row of a frame goes by its names, where the model has those of a frame.
+    """
     if isinstance(x, dict):
         return rows_of([x], columns)
+    if hasattr(x, "to_frame") and hasattr(model, "feature_names_in_") and all(isinstance(n, str) for n in x.index):
+        return row_by_name(x, model.feature_names_in_), {}
     if hasattr(x, "tocsr") and (x.ndim == 1 or x.shape[0] == 1):
         return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr(), {}
     refuse_masked(x, "x")

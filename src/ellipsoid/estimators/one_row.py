@@ -99,6 +99,9 @@ class OneNamedRow(_Prepared):
 
     def __init__(self, learner: Any) -> None:
         self.columns: dict[Any, int] = learner.features
+        # A pair (name, word) is the column of a word, and no name that an example may give.
+        words = any(type(name) is tuple for name in self.columns)
+        self.given = {n: c for n, c in self.columns.items() if type(n) is not tuple} if words else self.columns
         self.layouts: dict[tuple[Any, ...], _Layout | None] = {}
         self.present: _Layout | None = None
         self.in_buffer: dict[Any, Any] | None = None
@@ -152,7 +155,8 @@ class OneNamedRow(_Prepared):
         count = len(numbers)
         self.present = None
         write_values, write_columns = _writers(count)
-        write_columns(self.places[1], 0, *map(self.columns.__getitem__, numbers))
+        columns = self.columns if type(numbers) is Encoded else self.given
+        write_columns(self.places[1], 0, *map(columns.__getitem__, numbers))
         write_values(self.places[0], 0, *numbers.values())
         self.sort(self.indices, self.data, count)
         self.ends[1] = count

@@ -15,6 +15,7 @@
     words       the columns of a data frame that hold words; not there without
     conformal   how its sets are made; not there without
     members     of a committee the headers of its members; not there without
+    next        what it is to start with next, where that is not told by the rest; not there without
     run         which run over shards it is a checkpoint of, and after which round; not there without
 
 A file is believed only if the learner made from it would be written as the same header and arrays. That one test
@@ -22,7 +23,6 @@ refuses arrays of wrong names, shapes or types and contradictory headers for eve
 compiled code relies on beyond that (indices within bounds) each learner checks before it takes an array.
 """
 
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from . import container
 from .container import DamagedModel
 from .old_names import renamed
 from .persist_committee import describe_committee, last_part, read_committee, with_total
+from .persist_parameters import next_start, params_as_json, params_from_json, set_next_start
 from .weights import class_weight_of, restored_counts
 
 # Arrays in which infinities have a meaning; NaN has one nowhere. Sums of squares of large rows may overflow.
@@ -48,11 +49,8 @@ SCRATCH = {"form_small": 3}
 # Beyond this a float no longer counts.
 MOST_ROUNDS = 2.0**53
 
-# Parameters that say nothing of what was learned: a file is the same whatever machine made it.
-OF_THE_MACHINE = ("device", "precision")
-
 KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
-OPTIONAL = {"calibration", "conformal", "words", "members", "run"}
+OPTIONAL = {"calibration", "conformal", "words", "members", "next", "run"}
 
 
 def save(model: Any, path: Any, stream: dict[str, Any] | None = None, run: dict[str, Any] | None = None) -> None:
@@ -88,6 +86,12 @@ def open_model(path: Any) -> tuple[Any, container.Content]:
 
 def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     """The header and the arrays of a model; None stands for the stream."""
+    header, arrays = _described(model)
+    # What is inside starts next as the whole says.
+    return {name: value for name, value in header.items() if name != "next"} | next_start(model), arrays
+
+
+def _described(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     if "conformity_" in model.__dict__:
         return _describe_conformal(model)
     if "calibration_" in model.__dict__:
@@ -96,8 +100,8 @@ def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
         return _describe_scaled(model)
     core = model._learned()
     if hasattr(core, "members"):
-        return describe_committee(model, describe, _params)
-    params, started = _params(model.get_params(deep=False)), _params(core.started)
+        return describe_committee(model, describe, params_as_json)
+    params, started = params_as_json(model.get_params(deep=False)), params_as_json(core.started)
     header: dict[str, Any] = {
         "class": type(model).__name__,
         "params": params,
@@ -120,7 +124,10 @@ def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
 
 def _describe_scaled(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     header, arrays = describe(model.learner_)
-    params, started = _params(model._seeded().get_params(deep=False)), _params(model.learner_._core.started)
+    following, started = model._seeded(), params_as_json(model.learner_._core.started)
+    # Another learner's are told in `next`.
+    same = type(following) is type(model.learner_)
+    params = params_as_json((following if same else model.learner_).get_params(deep=False))
     scalars, parts = model.scaler_.state()
     header |= {
         "params": params,
@@ -128,7 +135,7 @@ def _describe_scaled(model: Any) -> tuple[dict[str, Any], StoredArrays]:
         "names": [str(name) for name in model.feature_names_in_] if hasattr(model, "feature_names_in_") else None,
         "scaler": {
             "class": type(model.scaler_).__name__,
-            "params": _params(model.scaler_.get_params(deep=False)),
+            "params": params_as_json(model.scaler_.get_params(deep=False)),
             "state": scalars,
         },
     }
@@ -146,7 +153,7 @@ def _describe_conformal(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     header, arrays = describe(model.learner_)
     conformity, parts = model.conformity_, model.conformity_.state()
     header["conformal"] = {
-        "params": _params({name: getattr(model, name) for name in ("miscoverage", "rate", "window")}),
+        "params": params_as_json({name: getattr(model, name) for name in ("miscoverage", "rate", "window")}),
         "started": [conformity.miscoverage, conformity.rate, len(conformity.recent)],
     }
     return header, arrays | {f"conformal_{name}": array.copy() for name, array in parts.items()}
@@ -169,6 +176,8 @@ def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
         model = _calibrated(model, header["calibration"], arrays)
     if "conformal" in header:
         model = _conformal(model, header["conformal"], arrays)
+    if "next" in header:
+        set_next_start(model, header["next"])
     agrees({**header, "stream": None}, {**arrays, "tally": stored}, describe(model))
     return model
 
@@ -180,10 +189,10 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     from . import learner_named
 
     if header["class"] == "Committee":
-        return read_committee(header, arrays, _version_1, _values)
+        return read_committee(header, arrays, _version_1, params_from_json)
     kind = learner_named(header["class"])
-    params, started = _values(header["params"]), header["started"]
-    model = kind(**(params if started is None else _values(started)))
+    params, started = params_from_json(header["params"]), header["started"]
+    model = kind(**(params if started is None else params_from_json(started)))
     core = model._start()
     core.class_weight = class_weight_of(model.get_params(deep=False).get("class_weight"))
     labels = [plain(value) for value in _listed(header["labels"])]
@@ -222,7 +231,7 @@ def _scaled(header: dict[str, Any], arrays: StoredArrays) -> Any:
     described = header["scaler"]
     if described["class"] not in SCALERS:
         raise ValueError(f"it holds the unknown scaler {described['class']!r}; there are {', '.join(SCALERS)}")
-    scaler = SCALERS[described["class"]](**_values(described["params"]))
+    scaler = SCALERS[described["class"]](**params_from_json(described["params"]))
     parts = {name.removeprefix("scaler_"): array for name, array in arrays.items() if name.startswith("scaler_")}
     scaler.restore(described["state"], parts)
     learner = _learner({**header, "names": None}, arrays)
@@ -261,7 +270,7 @@ def _conformal(learner: Any, described: dict[str, Any], arrays: StoredArrays) ->
     conformity = model._new()
     conformity.restore({name: arrays[f"conformal_{name}"] for name in conformity.state()})
     model._keep(learner, conformity)
-    return model.set_params(**_values(described["params"]))
+    return model.set_params(**params_from_json(described["params"]))
 
 
 def agrees(header: dict[str, Any], arrays: StoredArrays, made: tuple[dict[str, Any], StoredArrays]) -> None:
@@ -283,6 +292,8 @@ def agrees(header: dict[str, Any], arrays: StoredArrays, made: tuple[dict[str, A
 def _says(told: Any, value: Any) -> bool:
     if isinstance(told, dict) and isinstance(value, dict):
         return all(key in value and _says(told[key], value[key]) for key in told)
+    if isinstance(told, list) and isinstance(value, list) and len(told) == len(value):
+        return all(map(_says, told, value))
     return bool(told == value)
 
 
@@ -353,32 +364,3 @@ def _feature(name: Any) -> Any:
     if isinstance(name, list) and len(name) == 2 and isinstance(name[1], str):
         return _name(name[0]), name[1]
     return _name(name)
-
-
-def _params(params: dict[str, Any]) -> dict[str, Any]:
-    return {name: _plain(name, value) for name, value in params.items() if name not in OF_THE_MACHINE}
-
-
-def _plain(name: str, value: Any) -> Any:
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and value == inf:
-        return "inf"
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    if name == "class_weight" and isinstance(value, dict):
-        return [[label, weight] for label, weight in class_weight_of(value).items()]
-    if name == "learners":
-        return "given"  # they are written as members
-    if name == "random_state":
-        return None  # a generator's position is not part of what was learned
-    raise ValueError(f"the parameter {name}={value!r} cannot be written to a model file")
-
-
-def _values(params: Any) -> dict[str, Any]:
-    if not isinstance(params, dict):
-        raise ValueError(f"it holds {type(params).__name__} where parameters are due")
-    found: dict[str, Any] = {name: inf if value == "inf" else value for name, value in params.items()}
-    if isinstance(found.get("class_weight"), list):
-        found["class_weight"] = dict(found["class_weight"])
-    return found

@@ -9,9 +9,9 @@ from sklearn.base import clone
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.engine.rows import HUGE
 from ellipsoid.representation.table_protocol import Floats
-from ellipsoid.streams.label_kinds import QUICK, refuse_masked
+from ellipsoid.streams.label_kinds import QUICK
 
-from .examples import Encoded, are_named, encoded, one_row, row_of, rows_of
+from .examples import Encoded, are_named, checked_name, encoded, one_row, row_of, rows_of
 from .interruption import without_interrupts
 from .one_row import of_this_thread
 from .predict_then_learn import Witness
@@ -123,7 +123,7 @@ class Scaled(Wrapper):
         named, shows = isinstance(x, dict), self._shows
         if named:
             x = encoded(x)
-        row, columns = self._named(x) if named else (_row(x), {})
+        row, columns = self._named(x) if named else (one_row(x, {}, self)[0], {})
 
         def example(rows: Any) -> Any:
             return _values(x, columns, rows) if named else _single(rows)
@@ -157,7 +157,7 @@ class Scaled(Wrapper):
     def _learn_one_watched(self, x: Any, y: Any, witness: Witness, weight: float = 1.0) -> None:
         """``learn_one`` that does so."""
         own = NO_WEIGHTS if weight == 1.0 else np.array([weight])
-        row, names = one_row(x, self.learner_._core.features if self.__sklearn_is_fitted__() else {})
+        row, names = one_row(x, self.learner_._core.features if self.__sklearn_is_fitted__() else {}, self)
 
         def learn(learner: Any, both: tuple[Any, Any]) -> None:
             _show_and_learn(learner, both, [y], None, witness, names if isinstance(x, dict) else None, own)
@@ -266,7 +266,7 @@ class Scaled(Wrapper):
             row, columns = self._named(known)
             scores: NDArray[np.float64] = learner._decision_of_one(_values(known, columns, scaler.transform(row)))
             return scores
-        return self.decision_function(_row(x))
+        return self.decision_function(one_row(x, {}, self)[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the learner for the scaled rows."""
@@ -287,12 +287,15 @@ class Scaled(Wrapper):
             known = self._met(x)
             row, columns = self._named(known)
             return learner.predict_one(_values(known, columns, scaler.transform(row)) if known else {})
-        return learner.predict_one(_single(self._scaled(_row(x))))
+        return learner.predict_one(_single(self._scaled(one_row(x, {}, self)[0])))
 
     def _met(self, x: dict[Any, Any]) -> dict[Any, Any]:
         """The features of an example that were met before."""
         met = self.learner_._core.features or {}
-        return Encoded((name, value) for name, value in encoded(x).items() if name in met)
+        known = encoded(x)
+        if type(known) is not Encoded:
+            known = {checked_name(name): value for name, value in known.items()}
+        return Encoded((name, value) for name, value in known.items() if name in met)
 
     def _scaled(self, X: Any) -> Any:
         scaler = self._learned_pair()[1]
@@ -326,16 +329,6 @@ class Scaled(Wrapper):
 
     def _learned_pair(self) -> tuple[Any, Any]:
         return self._learned(), self.scaler_
-
-
-def _row(x: Any) -> Any:
-    if hasattr(x, "tocsr"):
-        return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr()
-    refuse_masked(x, "x")
-    array = np.asarray(x)
-    if array.ndim != 1:
-        raise ValueError(f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows")
-    return array.reshape(1, -1)
 
 
 def _show_and_learn(

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from ellipsoid.engine import entry
 
 from . import moments as running
+from .frames import frame_rows, table_of
 from .inputs import RowSource, check_memory, writable
 from .moments import COUNT, MEAN, SQUARE_SUM
 
@@ -127,7 +128,7 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     # -- input -------------------------------------------------------------------------------------------------
 
     def _source(self, X: Any, fresh: bool, learning: bool = True) -> RowSource:
-        source = RowSource(X, 0.0)
+        source = RowSource(frame_rows(X, []) if hasattr(X, "columns") else X, 0.0)
         if source.n == 0:
             raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
         if source.width == 0:
@@ -146,7 +147,7 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _names(self, X: Any, reset: bool) -> None:
         if hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            validate_data(self, table_of(X), reset=reset, skip_check_array=True)
 
 
 class StandardStream(Scaler):

@@ -17,6 +17,7 @@ from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import label_array, plain
 
 from .checks import new_classes
+from .frames import table_of
 from .labels import tidy
 from .learner import Learner
 
@@ -72,6 +73,7 @@ def class_weight_of(given: Any) -> Any:
 
 def present(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Floats]:
     """The rows of positive weight, their labels, and their weights (none at all: each is 1)."""
+    X = table_of(X)
     if given is None:
         return X, y, NO_WEIGHTS
     rows = _num_samples(X)
@@ -186,6 +188,7 @@ def labels_named_before(model: Any, classes: Any) -> Any:
 
 def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: Any) -> NDArray[Any]:
     """``learn_predict`` of a learner; rows of weight 0 are predicted where they stand, and not learned."""
+    shown, X = (table_of(X),) * 2 if shown is X else (shown, X)
     if given is None or (weights := weights_of(given, _num_samples(X))).all():
         return model._learn_predict_present(shown, X, y, classes, NO_WEIGHTS if given is None else weights)
     labels = _given_values(model, y)

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .examples import one_row
 from .predict_then_learn import Witness
 
 
@@ -36,5 +35,6 @@ class Witnessed:
 
     def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
         """The scores of one example."""
-        scores: NDArray[np.float64] = self.decision_function(one_row(x, self._learned().features)[0])
+        self._learned()
+        scores: NDArray[np.float64] = self.decision_function(self._one_row(x)[0])
         return scores

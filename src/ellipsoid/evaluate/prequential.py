@@ -337,7 +337,20 @@ def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any, Any], classes: A
 
 
 def wrong_rows(predicted: Any, y: Any) -> Any:
-    """Whether each row's label (or, of many labels, any of them) differs from the one predicted."""
+    """Whether each row's label (or, of many labels, any of them) differs from the one predicted.
+
+    >>> wrong_rows(np.array([1, 2]), np.array(["1", "2"]))
+    Traceback (most recent call last):
+    ValueError: the label '1' is of another kind than those of the model, such as 2
+    """
+    if (
+        np.ndim(y) == 1
+        and len(y)
+        and (told := predicted[-1]) is not None
+        and isinstance(y[0], str) != isinstance(told, str)
+    ):
+        label, told = (each.item() if isinstance(each, np.generic) else each for each in (y[0], told))
+        raise ValueError(f"the label {label!r} is of another kind than those of the model, such as {told!r}")
     wrong = np.asarray(predicted != y).astype(bool)
     return wrong.any(axis=1) if wrong.ndim == 2 else wrong
 

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from ellipsoid.streams.examples import hashed
+from ellipsoid.streams.label_kinds import refuse_nul
 
 DENSE, NAMED = "dense", "named"
 # Squares of what is no larger, and sums of these, are finite in every learner.
@@ -91,9 +92,12 @@ def label_of(y: Any) -> str | int:
 
     >>> label_of("spam"), label_of(True), label_of(3.0)
     ('spam', 1, 3)
+    >>> label_of("spam\\0")
+    Traceback (most recent call last):
+    ValueError: the label 'spam\\x00' ends with a NUL, which arrays of text drop: strip it
     """
     if isinstance(y, str):
-        return y
+        return refuse_nul(y)
     if isinstance(y, float) and not (isfinite(y) and y.is_integer()):
         raise ValueError(f"a label must be text or a whole number, got {y!r}")
     if abs(y) >= WHOLE_LABEL:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .blocks import Origin
+from .label_kinds import refuse_nul
 from .labels import Numbers
 from .onehot import beside
 from .options import Options
@@ -181,7 +182,7 @@ class ArrowTable:
 
         kind = column.type.value_type if types.is_dictionary(column.type) else column.type
         if _is_text(kind):
-            yield X, np.array(column.to_pylist(), dtype=np.str_)
+            yield X, np.array([refuse_nul(word, f"{self.origin.name}: ") for word in column.to_pylist()])
             return
         if not (types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)):
             raise ValueError(f"{self.origin.name}: a label must be a number or a string, got a column of type {kind}")

@@ -20,6 +20,7 @@ import numpy as np
 
 from .blocks import Origin
 from .examples import hashed
+from .label_kinds import refuse_nul
 from .labels import Numbers
 from .options import Options
 from .words import LineError
@@ -149,7 +150,7 @@ class JsonLines:
             kind = "a word" if self._words else "a number"
             raise ValueError(f"the label {_short(label)} must be {kind}, as the first one is")
         _check_finite(self._label, label)
-        return label
+        return refuse_nul(label) if isinstance(label, str) else label
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

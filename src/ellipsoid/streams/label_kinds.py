@@ -1,10 +1,10 @@
 """What a label may be: text, or a whole number.
 
-Whole numbers are bool, integers of 64 bits, and floats without a fraction up to 2^53, beyond which a float no longer
-tells whole numbers apart. Labels of one model are all text or all numbers. Numbers that are equal are one label (True,
-1 and 1.0), which keeps the form in which it came first; later ones take the form of the first label, so that
-``classes_`` never turns from integers into floats in mid-stream. Everything else is refused, whichever way it comes,
-before anything is learned: what can be learned can be saved.
+Whole numbers are bool, integers of 64 bits, and floats without a fraction below 2^53, where a float no longer tells
+whole numbers apart. Text does not end with a NUL, which arrays of text drop. Labels of one model are all text or all
+numbers. Numbers that are equal are one label (True, 1 and 1.0), which keeps the form in which it came first; later ones
+take the form of the first label, so that ``classes_`` never turns from integers into floats in mid-stream. Everything
+else is refused, whichever way it comes, before anything is learned: what can be learned can be saved.
 """
 
 from math import isfinite
@@ -47,9 +47,12 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
     if labels.ndim != 1:
         return labels
     kind = labels.dtype.kind
-    if kind == "U" and isinstance(y, list | tuple):
-        # numpy writes numbers out where there is text among them: 1 would become "1".
-        _refuse_first(y, [not isinstance(label, str) for label in y], what)
+    if not isinstance(y, np.ndarray) and (
+        (kind == "U" and not all(map(is_kept, y))) or (kind == "f" and (np.abs(labels) == WHOLE).any())
+    ):
+        # numpy would write numbers among text out, cut the names of an enumeration short, and round integers.
+        labels = np.fromiter(y, dtype=object, count=len(labels))
+        kind = "O"
     if kind == "f":
         return _whole(labels, what)
     if kind == "u" and labels.dtype.itemsize == 8:
@@ -67,6 +70,22 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
     return labels
 
 
+def is_kept(label: Any) -> bool:
+    """Does numpy keep this label as it is in an array of text? It drops NULs at the end, and asks others for ``str``.
+
+    >>> is_kept("a"), is_kept("a\\0"), is_kept(1)
+    (True, False, False)
+    """
+    return type(label) in (str, np.str_) and not label.endswith("\0")
+
+
+def refuse_nul(label: str, where: str = "") -> str:
+    """The same text, or ``ValueError`` where it ends with a NUL: it would become one label with that without."""
+    if label.endswith("\0"):
+        raise ValueError(f"{where}the label {label!r} ends with a NUL, which arrays of text drop: strip it")
+    return label
+
+
 def refuse_masked(array: Any, what: str) -> None:
     """Raise ``ValueError`` where a masked array has masked entries, which nobody would look at."""
     if not isinstance(array, np.ma.MaskedArray):
@@ -81,7 +100,7 @@ def plain(label: Any) -> Any:
     if isinstance(label, np.generic) and label.dtype.kind in QUICK_KINDS:
         label = label.item() if label.dtype.itemsize <= 8 or label.dtype.kind == "U" else float(label)
     if isinstance(label, str):
-        return str(label)
+        return str.__str__(label)  # the text itself, whatever an enumeration says of it
     if isinstance(label, bool):
         return label
     if isinstance(label, int) and LOWEST <= label <= HIGHEST:
@@ -111,6 +130,10 @@ def _objects(labels: NDArray[Any], what: str) -> NDArray[Any]:
             values.append(plain(label))
         except ValueError:
             _refuse(row, label, what)
+        if isinstance(label, str):
+            refuse_nul(values[-1])
+        elif isinstance(label, float) and abs(label) == WHOLE:
+            _refuse(row, label, what)
         if isinstance(values[-1], str) != isinstance(values[0], str):
             raise ValueError(
                 f"{what} must hold labels of one kind, {KINDS}: row {row} holds {label!r}, row 0 {values[0]!r}"
@@ -124,7 +147,7 @@ def _objects(labels: NDArray[Any], what: str) -> NDArray[Any]:
 
 def _whole(labels: NDArray[Any], what: str) -> NDArray[Any]:
     with np.errstate(invalid="ignore"):
-        _refuse_first(labels, ~((labels == np.floor(labels)) & (np.abs(labels) <= WHOLE)), what)
+        _refuse_first(labels, ~((labels == np.floor(labels)) & (np.abs(labels) < WHOLE)), what)
     return labels.astype(np.float64) if labels.dtype.itemsize > 8 else labels
 
 
@@ -149,6 +172,8 @@ def _more(label: Any) -> str:
     """What to do instead, or scikit-learn's words for it."""
     if label is None or label != label:
         return "; labels must be known"
+    if isinstance(label, float) and label.is_integer():
+        return ": floats of this size no longer tell whole numbers apart; use integers, or text"
     if isinstance(label, float):
         return ". Unknown label type: continuous"
     if isinstance(label, bytes):

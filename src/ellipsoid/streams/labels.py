@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from .label_kinds import is_kept
+
 # Beyond this, neighbouring integers are the same float.
 _EXACT = 2.0**53
 
@@ -47,5 +49,6 @@ def as_they_are(y: Any) -> Any:
     >>> as_they_are([1, "x"]).tolist()
     [1, 'x']
     """
-    mixed = isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1
-    return np.array(y, dtype=object) if mixed else np.asarray(y)
+    words = [label for label in y if isinstance(label, str)] if isinstance(y, list | tuple) else []
+    odd = words and not (len(words) == len(y) and all(map(is_kept, words)))
+    return np.array(y, dtype=object) if odd else np.asarray(y)

@@ -72,6 +72,8 @@ def open_stream(source: Any, **options: Any) -> Stream:
     if isinstance(source, str | os.PathLike):
         return _named(os.fspath(source), asked)
     if hasattr(source, "read"):
+        if isinstance(source.read(0), str):
+            raise TypeError("a stream is read from bytes, and this file is open as text: open it with 'rb'")
         return _bytes(Origin(source), asked, asked.format)
     if isinstance(source, Dataset):
         return _dataset(source, asked)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .blocks import SLACK, Origin, TextBlock
+from .label_kinds import refuse_nul
 from .labels import Numbers
 from .onehot import beside
 from .options import Options
@@ -71,11 +72,15 @@ class Csv:
             lines += done.lines
 
     def _blocks(self) -> Iterator[Scanned]:
-        blocks, mark, density = self.origin.blocks(ABREAST), len(_MARK), 1.0
+        blocks, mark, density, lines = self.origin.blocks(ABREAST), len(_MARK), 1.0, 0
         for block in blocks:
-            position = self._decide(block, mark if block.raw.startswith(_MARK) else 0)
+            try:
+                position = self._decide(block, mark if block.raw.startswith(_MARK) else 0)
+            except LineError as error:
+                raise LineError(error.name, lines + error.line, error.what) from None
             mark = 0
             done = self.scanned(block, density, position)
+            lines += done.lines
             yield done
             if self.n_features is not None:
                 density = done.density
@@ -106,7 +111,8 @@ class Csv:
             cell = raw[begin:end]
             word = known.get(cell)
             if word is None:
-                word = known[cell] = cell.decode("utf-8", "backslashreplace").replace('""', '"')
+                word = cell.decode("utf-8", "backslashreplace").replace('""', '"')
+                known[cell] = refuse_nul(word, f"{self.origin.name}: ")
                 if len(known) > _MOST_LABELS:
                     raise ValueError(
                         f"{self.origin.name}: the column of labels has more than {_MOST_LABELS} words in it"
@@ -123,7 +129,7 @@ class Csv:
             line = bytes(block.raw[position:end]).decode("utf-8", "backslashreplace").strip("\r ")
             if line and self._cells is None:
                 self._delimiter = max(_DELIMITERS, key=line.count)
-                self._cells = [cell.strip() for cell in next(csv.reader([line], delimiter=self._delimiter))]
+                self._cells = self._split(line, block, position)
                 if self._has_header(self._cells):
                     self._names = self._cells
                     line = ""
@@ -134,6 +140,17 @@ class Csv:
                 return position
             position = end + 1
         return block.stop
+
+    def _split(self, line: str, block: TextBlock, position: int) -> list[str]:
+        """The cells of the first line, which begins at a position."""
+        try:
+            return [cell.strip() for cell in next(csv.reader([line], delimiter=self._delimiter))]
+        except csv.Error as error:
+            what = f"a cell has more than {csv.field_size_limit():,} characters: shorten it, or leave out its column"
+            if "limit" not in str(error):
+                word = token(block, max(position, block.raw.index(b"\r", position) - 1), b"\r\n")
+                what = f"a carriage return follows {word}: let lines end with a line feed, as tr '\\r' '\\n' does"
+            raise LineError(self.origin.name, 1 + block.raw.count(b"\n", 0, position), what) from None
 
     def _has_header(self, cells: list[str]) -> bool:
         if self.options.header is not None:

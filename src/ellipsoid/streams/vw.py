@@ -13,7 +13,7 @@ from .sparse_text import SparseText, matrix
 from .words import token
 
 _SENTENCES = {
-    reasons.NO_LABEL: "a line must begin with its label, a number, got {}",
+    reasons.NO_LABEL: "a line must begin with its label, a number, got {}; give labelled=False where none has one",
     reasons.NO_BAR: "numbers and a tag must be followed by |, got {}",
     reasons.NO_WEIGHT: "an importance must not be negative, got {}",
     reasons.NO_VALUE: "what follows a colon must be a number, got {}",
