@@ -273,6 +273,21 @@ def test_a_version_space_keeps_the_truth_when_features_come(cut, drift):
 
 
 @pytest.mark.interpreted
+def test_cuts_of_fewer_dimensions_leave_the_mistakes_so_far_without_a_bound():
+    """They may have enlarged the volume that it is told by; what is still to come is told by the volume there is."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(40, 4))
+    X, y = X[np.abs(X[:, 0]) > 0.2], (X[:, 0] > 0.0)[np.abs(X[:, 0]) > 0.2].astype(int)
+    model = CELLIP(margin=0.1, radius=2.0, cut="minvol", fit_intercept=False, grow_features=True)
+    narrow = clone(model).partial_fit(X[:9, :2], y[:9], classes=[0, 1])
+    for run, bounded in ((clone(model), True), (narrow, False)):
+        so_far, still = run.partial_fit(X, y, classes=[0, 1]).certificates()[:2]
+        assert (so_far.bound < np.inf) == bounded
+        assert so_far.observed <= so_far.bound
+        assert still.bound < np.inf
+
+
+@pytest.mark.interpreted
 def test_an_interval_that_has_become_a_point_leaves_new_features_free():
     """u1 is known to the last digit, and nothing of u2 but that u1^2 + u2^2 <= 1."""
     for cut in ("paper", "minvol"):

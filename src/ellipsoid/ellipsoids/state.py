@@ -45,7 +45,9 @@ MASS = 22  # bounds the parts of w that are kept apart
 WIDENED = 23  # what LOG_SCALE was raised by against rounding
 UNSURE = 24  # what WIDENED has become: the deeper a cut, the less it leaves of s, and of its excess it leaves all
 UNCUT = 25  # 1 after a mistake too shallow, beside its rounding, to cut anything off, or a shape lost in rounding: then
-# nothing bounds the mistakes
+# nothing bounds the mistakes; GREW_LATE after a cut of the least volume of fewer dimensions, which may enlarge that of
+# more: then nothing bounds those made so far
+GREW_LATE = 2.0
 GAINED = 26  # what s itself was raised by against rounding, in all
 STATE_SIZE = 27
 # Rules that keep a Gaussian (AROW and its kin) promise no version space: their own numbers take some of those places.

@@ -126,8 +126,10 @@ class EllipsoidTable(Table):
         """Make room for this many functions and features; True if arrays moved."""
         moved = self.linear.reserve(scores, width)
         self.scores = max(self.scores, scores)
-        if self.least_volume and self.numbers[slots.DIM] == 1.0 < self.dim and self.numbers[slots.CUTS]:
-            self.from_an_interval()
+        if self.least_volume and self.numbers[slots.DIM] < self.dim and self.numbers[slots.CUTS]:
+            self.numbers[slots.UNCUT] = self.numbers[slots.UNCUT] or slots.GREW_LATE
+            if self.numbers[slots.DIM] == 1.0:
+                self.from_an_interval()
         self.numbers[slots.DIM] = self.dim
         if self.form is not None:
             room = self._room(type(self.form), max(8, self.form.room.downdates))

@@ -254,12 +254,13 @@ class CELLIP(EllipsoidalClassifier):
         known = ellipsoidal.after_cuts(table.dim, float(numbers[slots.CUTS]), logs if logs < inf else 0.0)
         # The stored shape may be larger than the sum of logarithms says, by as much as it was widened.
         log_det = table.log_det() + table.dim * float(numbers[slots.WIDENED])
-        refuted = self.infeasible_ > 0 or tally[tallies.ZEROS] > 0 or numbers[slots.UNCUT] > 0.0
+        refuted = self.infeasible_ > 0 or tally[tallies.ZEROS] > 0 or numbers[slots.UNCUT] == 1.0
         widened = float(numbers[slots.WIDENED])
         if learner.rule.smallest:
             bound, remaining = ellipsoidal.minvol_bound(
                 start, largest=largest, dim=table.dim, log_det=log_det, widened=widened, known=known
             )
+            bound = inf if numbers[slots.UNCUT] == slots.GREW_LATE else bound
         else:
             s = Span.about(float(np.exp(numbers[slots.LOG_SCALE])), 8) * known
             bound, remaining = ellipsoidal.cellip_bound(
