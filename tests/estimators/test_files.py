@@ -4,6 +4,7 @@ import copy
 import json
 from pathlib import Path
 
+import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,13 +12,17 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from ellipsoid import (
+    AROW,
     IELLIP,
     MIRA,
     Calibrated,
     Committee,
     Conformal,
+    IntervalRegressor,
     OnlineEllipsoidalSVC,
+    OnlineSVM,
     PassiveAggressive,
+    PassiveAggressiveRegressor,
     Perceptron,
     Scaled,
     UnitNorm,
@@ -28,6 +33,20 @@ from ellipsoid.estimators import LEARNERS
 pytestmark = pytest.mark.few_learners
 
 CLOSED = ("CELLIP", "Winnow")
+# Other places where learned numbers are kept.
+WRAPPED = {
+    "a kernel": lambda: PassiveAggressive(kernel="rbf", gamma=0.1, budget=10),
+    "a metric with a kernel": lambda: AROW(kernel="rbf", gamma=0.1),
+    "a diagonal that drifts": lambda: AROW(shape="diagonal", drift=1e-3),
+    "a covariance that drifts": lambda: AROW(drift=1e-3),
+    "a sketch": lambda: AROW(shape="sketch"),
+    "a window with a kernel": lambda: OnlineSVM(window=5, kernel="rbf", gamma=0.1),
+    "a committee": lambda: Committee([PassiveAggressive(), AROW()]),
+    "label sets": lambda: Conformal(AROW()),
+    "probabilities": lambda: Calibrated(Scaled(AROW())),
+    "intervals": lambda: IntervalRegressor(noise=10.0),
+    "numbers": PassiveAggressiveRegressor,
+}
 
 
 def dense(learner, X, y):
@@ -82,6 +101,23 @@ def test_round_trip(name, story, blobs, state, tmp_path):
     given, taken = model.get_params(), other.get_params()
     given.pop("random_state"), taken.pop("random_state")
     assert given == taken
+
+
+@pytest.mark.interpreted
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("mapped", [None, "r"])
+@pytest.mark.parametrize("name", [*LEARNERS, *WRAPPED])
+def test_joblib_gives_back_a_model_that_goes_on(name, mapped, blobs, tmp_path):
+    X, y = blobs[0][:50], blobs[1][:50] % 2
+    model = WRAPPED[name]() if name in WRAPPED else LEARNERS[name]()
+    joblib.dump(model.partial_fit(X[:20], y[:20]), tmp_path / "pickled")
+    other = joblib.load(tmp_path / "pickled", mmap_mode=mapped)
+    for each in (model, other):
+        each.partial_fit(X[20:40], y[20:40])
+        for row, label in zip(X[40:], y[40:].tolist(), strict=True):
+            each.learn_one(row, label)
+        each.save(tmp_path / str(each is model))
+    assert (tmp_path / "True").read_bytes() == (tmp_path / "False").read_bytes()
 
 
 def again(model, folder):

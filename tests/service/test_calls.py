@@ -31,6 +31,9 @@ def test_a_model_is_made_once(shared):
         ({"learner": "MIRA", "bits": 99}, "bits"),
         ({"learner": "MIRA", "classes": ["a", 1]}, "classes"),
         ({"learner": "MIRA", "nonsense": 1}, "nonsense"),
+        ({"learner": "PassiveAggressiveRegressor"}, "learns labels"),
+        ({"learner": "IntervalRegressor", "params": {"noise": 1.0}}, "learns labels"),
+        ({"learner": "Committee", "params": {"share": 2.0}}, "share"),
     ],
 )
 def test_a_bad_model_is_refused_with_the_sentence_of_the_library(shared, body, word):
@@ -38,6 +41,19 @@ def test_a_bad_model_is_refused_with_the_sentence_of_the_library(shared, body, w
     assert status == 422
     assert word in told["detail"]
     assert shared.call("GET", "/v1/models/bad")[0] == 404
+
+
+def test_a_committee_is_a_learner_like_others(shared, model):
+    made = {"learner": "Committee", "params": {"mix": "margins"}}
+    several = "/v1/models/several"
+    assert shared.call("PUT", several, made)[0] == 201
+    assert shared.batch(f"{several}/learn", examples(8))[0] == 200
+    assert shared.call("POST", f"{several}/predict", {"x": [1, 2, 3]})[1]["y"] in ("big", "small")
+    status, told = shared.call("GET", several)
+    assert (status, told["t"], bool(told["certificates"])) == (200, 8, True)
+    assert shared.call("GET", f"{several}/file")[0] == shared.call("GET", f"{several}/portrait")[0] == 200
+    assert shared.call("PUT", f"{model}/challengers/several", made)[0] == 201
+    assert shared.call("PUT", f"{model}/challengers/number", {"learner": "PassiveAggressiveRegressor"})[0] == 422
 
 
 def test_examples_are_learned_and_predicted(shared, model):

@@ -20,6 +20,7 @@ from .conftest import COMMAND, Server, examples, serving
 
 PATH = "/v1/models/m"
 BODY = {"learner": "PassiveAggressive"}
+OF_NUMBERS = "PassiveAggressiveRegressor"
 
 
 def made(server):
@@ -69,6 +70,24 @@ def test_a_full_disk_is_survived(tmp_path):
         server.kill()
         server.start()
         assert stands(server) == (t, file)
+
+
+def test_a_model_that_has_stopped_does_not_hide_that_others_are_ready(tmp_path):
+    """Stores of before may hold a learner of numbers, which nobody can make any more."""
+    with serving(tmp_path / "store") as server:
+        made(server)
+        server.batch(f"{PATH}/learn", [{"x": [1.0, 2.0], "y": y} for y in (0, 1)])
+        server.kill()
+        for snapshot in (tmp_path / "store" / "snapshots").iterdir():
+            snapshot.unlink()
+        with sqlite3.connect(tmp_path / "store" / "journal.sqlite") as store:
+            for table in ("models", "learners"):
+                store.execute(f"UPDATE {table} SET body = replace(body, '\"PassiveAggressive\"', '\"{OF_NUMBERS}\"')")
+        server.start()
+        assert server.call("PUT", "/v1/models/other", BODY)[0] == 201
+        status, told = server.call("GET", "/readyz")
+        assert (status, told["status"], list(told["stopped"])) == (200, "ready", ["m"])
+        assert told["stopped"]["m"]
 
 
 def test_a_truncated_journal_ends_earlier_and_is_whole(tmp_path):

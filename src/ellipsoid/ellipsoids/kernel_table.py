@@ -391,5 +391,4 @@ class KernelTable(Table):
         return kept | ON_THE_CPU
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(ON_THE_CPU | state)
-        self._bind()
+        super().__setstate__(ON_THE_CPU | state)

@@ -378,10 +378,9 @@ class EllipsoidTable(Table):
                 now = self.form.save(1 + self.width)
                 arrays |= {name: now[name] for name in now if name.removeprefix("form_") in SINCE_VERSION_2}
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {key: value for key, value in self.__dict__.items() if key != "rep"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+    def _bind(self) -> None:
+        # One array, which joblib gives back as two.
+        if self.form is not None:
+            self.form.numbers = self.numbers
         self.rep = None
         self.bind()

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import compiled, entry
 from ellipsoid.engine.generic import helper
-from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.representation.table_protocol import Floats, owning
 
 # The level a, misses, rows that were judged.
 LEVEL, MISSES, JUDGED = range(3)
@@ -135,6 +135,9 @@ class Conformity:
         held = min(int(judged), len(recent))
         self.recent[:], self.numbers[:] = recent, numbers
         self.ordered[:held] = np.sort(recent[:held])
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(owning(state))
 
 
 def oddities(scores: Floats, known: int) -> Floats:

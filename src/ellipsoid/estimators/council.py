@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ellipsoid.engine import NO_WEIGHTS, without_lock
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.kernel.threads import threads_for, together
-from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.representation.table_protocol import Floats, owning
 
 from .base import OnlineClassifier
 from .inputs import RowSource
@@ -294,6 +294,9 @@ class Council:
         known = len(self.labels)
         said = np.stack([opinions(scores_of(member), known, self.votes) for member in self.members])
         return self.mixture.scores(said)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(owning(state))
 
 
 class _Seen:

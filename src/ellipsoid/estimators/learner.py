@@ -19,7 +19,7 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.compile import gives_lock, unlocked_entry
 from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, ORDERED, PAIRED, PLAIN, WATCHED
-from ellipsoid.representation.table_protocol import Table
+from ellipsoid.representation.table_protocol import Table, owning
 from ellipsoid.representation.tables import LinearTable, whole_blocks
 
 from .inputs import RowSource, flaw_message
@@ -390,3 +390,7 @@ class Learner:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "fast": None, "named": None, "_predictor": None, "row_weights": NO_WEIGHTS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.tally, self.work, self.table = owning((self.tally, self.work, self.table))

@@ -82,5 +82,26 @@ class Table(Marked, Protocol):
         return {key: value for key, value in self.__dict__.items() if key != "rep"}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        self.__dict__.update(owning(state))
         self._bind()
+
+
+def owning(held: Any) -> Any:
+    """The same with copies of the arrays that nobody may write to: joblib maps those of a pickle from a file.
+
+    >>> frozen = np.frombuffer(bytes(8))
+    >>> owning({"W": frozen, "more": [frozen]})["more"][0].flags.writeable
+    True
+    """
+    if isinstance(held, np.ndarray):
+        return held if held.flags.writeable else np.array(held)
+    if isinstance(held, tuple):
+        parts = [owning(part) for part in held]
+        return type(held)(*parts) if hasattr(held, "_fields") else tuple(parts)
+    if isinstance(held, list):
+        held[:] = [owning(part) for part in held]
+    elif isinstance(held, dict):
+        held.update([(name, owning(part)) for name, part in held.items()])
+    elif type(held).__module__.startswith("ellipsoid.") and hasattr(held, "__dict__"):
+        owning(held.__dict__)
+    return held

@@ -12,8 +12,10 @@ from math import inf
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from ellipsoid.estimators import container, persist
+from ellipsoid.estimators.committee import Committee
 from ellipsoid.estimators.pipeline import Scaled
 from ellipsoid.estimators.scalers import StandardStream, UnitNorm
 from ellipsoid.evaluate.late_labels import predict_then_learn
@@ -32,10 +34,19 @@ def new_model(body: NewLearner) -> Any:
     """The learner that a request asks for, or ``ValueError``."""
     params = {name: inf if value == "inf" else value for name, value in body.params.items()}
     made = learner_of(body.learner, params)
-    made._begin()  # bad parameters are refused now, not with the first example
+    # Bad parameters are refused now, not with the first example.
+    made._fresh() if isinstance(made, Committee) else made._begin()
     if body.scale == "none":
         return made
     return Scaled(made, scaler=StandardStream() if body.scale == "standard" else UnitNorm())
+
+
+def labels_model(body: NewLearner) -> Any:
+    """The same, and a ``ValueError`` for one that learns numbers; stores that hold such a model still open."""
+    made = new_model(body)
+    if not is_classifier(made):
+        raise ValueError(f"a service learns labels, and {body.learner} numbers; choose a classifier, such as AROW")
+    return made
 
 
 class StreamLearner:

@@ -103,13 +103,13 @@ async def alive(service: Service, request: Request, holder: Holder) -> Response:
 
 
 async def ready(service: Service, request: Request, holder: Holder) -> Response:
-    """Every journal is replayed, and the disk can be written."""
+    """Every journal is replayed, but those of models that have stopped, and the disk can be written."""
     store = service.store
     if not store.ready():
-        behind = [name for name, stream in store.models.items() if not stream.ready]
-        why = store.journal.fault or f"still replaying the journal of {', '.join(behind[:5])}"
+        why = store.journal.fault or f"still replaying the journal of {', '.join(store.behind()[:5])}"
         raise CallProblem(503, f"not ready: {why}", retry_after=1)
-    return json_response({"status": "ready"})
+    stopped = store.stopped()
+    return json_response({"status": "ready", "stopped": stopped} if stopped else {"status": "ready"})
 
 
 async def metrics(service: Service, request: Request, holder: Holder) -> Response:

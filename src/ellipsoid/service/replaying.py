@@ -17,7 +17,7 @@ from ellipsoid.evaluate.position import Position
 from ellipsoid.evaluate.prequential import Recorder
 
 from .database import blocks_after, first_and_last, model_row, opened
-from .learning import StreamLearner, new_model
+from .learning import StreamLearner, labels_model, new_model
 from .messages import NewLearner
 from .record import ERROR_WINDOW
 from .rows import Rows, as_learned, joined
@@ -94,7 +94,7 @@ class Replay:
     def __init__(self, past: PastStream, body: NewLearner | None) -> None:
         self.past, own = past, body is None
         self.body = past.learner_body() if body is None else body
-        self.model = new_model(self.body)
+        self.model = new_model(self.body) if own else labels_model(self.body)
         self.start, self.rows, self.errors = past.oldest, 0, 0
         if own and past.oldest > 0:
             self._restore()

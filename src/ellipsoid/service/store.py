@@ -17,7 +17,7 @@ from .database import blocks_after, first_and_last, model_row, opened
 from .history import StoreHistory
 from .housekeeping import keep_house
 from .journal import Journal
-from .learning import StreamLearner, new_model
+from .learning import StreamLearner, labels_model
 from .messages import NewLearner, NewModel, canonical
 from .problem import CallProblem, DamagedStore
 from .snapshots import FIRST, Snapshots
@@ -128,9 +128,17 @@ class Store:
         self._housekeeper.start()
 
     def ready(self) -> bool:
-        """Has every champion learned its journal, and did the last write succeed?"""
-        behind = [stream for stream in list(self.models.values()) if not stream.caught_up()]
-        return not behind and self.journal.fault is None
+        """Has every champion that has not stopped learned its journal, and did the last write succeed?"""
+        return not self.behind() and self.journal.fault is None
+
+    def behind(self) -> list[str]:
+        """Models that are still being rebuilt; one that has stopped never will be, and keeps no other waiting."""
+        models = list(self.models.items())
+        return [name for name, stream in models if not stream.caught_up() and stream.best.failure is None]
+
+    def stopped(self) -> dict[str, str]:
+        """Models whose champion has stopped, and why."""
+        return {name: why for name, stream in list(self.models.items()) if (why := stream.best.failure) is not None}
 
     def stream(self, name: str) -> ModelStream:
         """A model, or `CallProblem` 404."""
@@ -295,7 +303,7 @@ def replay_onto(learner: StreamLearner, connection: sqlite3.Connection, model: i
 
 def _refuse_bad(body: NewLearner) -> None:
     try:
-        new_model(body)
+        labels_model(body)
         classes = getattr(body, "classes", None)
         if classes is not None and (len(set(classes)) < len(classes) or len({isinstance(c, str) for c in classes}) > 1):
             raise ValueError("classes must all be text or all be numbers, and none twice")

@@ -207,7 +207,7 @@ def endpoint(service: Service, name: str, role: str | None, call: Call) -> Calla
             response = Response(status_code=400)
         except Exception:
             _log.exception("%s failed", name)
-            response = problem_response(CallProblem(500, "the service failed here; its _log has the reason"))
+            response = problem_response(CallProblem(500, "the service failed here; its log has the reason"))
         service.metrics.answered(name, response.status_code, time.perf_counter() - began)
         return response
 
