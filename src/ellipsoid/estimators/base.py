@@ -30,6 +30,7 @@ from .labels import Codes, tidy
 from .learned_attributes import LearnedAttributes
 from .learner import NO_LABELS, Learner
 from .one_row import of_this_thread
+from .one_thread import one_thread_at_a_time
 from .parameters import comparator_rows
 from .predict_then_learn import Witness, before_it_grows
 from .predictions import FLOAT64, Predictions
@@ -196,16 +197,11 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         given = weight if len(weight) else None
         return self._pass(X, y, classes, watch=True, shown=None if shown is X else shown, sample_weight=given)
 
+    @one_thread_at_a_time
     def _pass(
-        self,
-        X: Any,
-        y: ArrayLike,
-        classes: ArrayLike | None,
-        watch: bool | Witness = False,
-        shown: Any = None,
-        names: dict[Any, int] | None = None,
-        sample_weight: ArrayLike | None = None,
-    ) -> Labelled:
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool | Witness = False, shown: Any = None,
+        names: dict[Any, int] | None = None, sample_weight: ArrayLike | None = None,
+    ) -> Labelled:  # fmt: skip
         X, y, weight = weights.present(self, X, y, sample_weight)
         if sample_weight is not None and len(weight) == 0:
             weights.announce(self, classes)

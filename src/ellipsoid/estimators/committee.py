@@ -17,26 +17,18 @@ from ellipsoid.streams.label_kinds import QUICK
 
 from . import persist
 from .checks import labels_of
-from .council import Council
+from .council import Council, default_family
 from .examples import are_named, one_row, rows_of
 from .interruption import add_progress_note, without_interrupts
 from .labels import tidy
 from .learned_attributes import missing
 from .mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
+from .one_thread import one_thread_at_a_time
 from .parameters import one_of, positive
 from .predict_then_learn import Witness
 from .predictions import FLOAT64
 from .weights import announce, around_zeros, if_any, labels_named_before, present, present_some, weights_of
 from .wrapper import seed_of
-
-
-def default_family() -> list[Any]:
-    """Seven passive-aggressive learners and six of AROW that forget: factors of 3, and of 10, between their rates."""
-    from .arow import AROW
-    from .linear import PassiveAggressive
-
-    steps = [PassiveAggressive(C=C) for C in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)]
-    return [*steps, *(AROW(drift=drift) for drift in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1))]
 
 
 class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -144,6 +136,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         X, names = self._one_row(x)
         self._pass(X, [y], None, watch=witness, names=names, sample_weight=None if weight == 1.0 else [weight])
 
+    @one_thread_at_a_time
     def _pass(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool | Witness = False, shown: Any = None,
         names: dict[Any, int] | None = None, sample_weight: Any = None,

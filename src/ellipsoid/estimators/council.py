@@ -99,6 +99,15 @@ def opinions(scores: Floats, known: int, votes: bool) -> Floats:
     return found
 
 
+def default_family() -> list[Any]:
+    """Seven passive-aggressive learners and six of AROW that forget: factors of 3, and of 10, between their rates."""
+    from .arow import AROW
+    from .linear import PassiveAggressive
+
+    steps = [PassiveAggressive(C=C) for C in (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)]
+    return [*steps, *(AROW(drift=drift) for drift in (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1))]
+
+
 class Council:
     """Members, their weights, and the counts of the committee; beside it what other estimators ask of a learner."""
 

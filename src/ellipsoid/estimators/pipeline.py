@@ -14,6 +14,7 @@ from ellipsoid.streams.label_kinds import QUICK
 from .examples import Encoded, are_named, checked_name, encoded, one_row, row_of, rows_of
 from .interruption import without_interrupts
 from .one_row import of_this_thread
+from .one_thread import one_thread_at_a_time
 from .predict_then_learn import Witness
 from .scalers import Scaler, StandardStream
 from .weights import announce, around_zeros, if_any, present, present_some, weights_of
@@ -69,6 +70,7 @@ class Scaled(Wrapper):
         self._keep(learner, scaler)
         return self
 
+    @one_thread_at_a_time
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -92,6 +94,7 @@ class Scaled(Wrapper):
             )
         return self
 
+    @one_thread_at_a_time
     def learn_predict(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> NDArray[Any]:
@@ -143,6 +146,7 @@ class Scaled(Wrapper):
         """Must the learner see rows as they were scaled before they were known, also where nobody asks for it?"""
         return getattr(self.learner, "_weighs_what_was_said", False)
 
+    @one_thread_at_a_time
     def _learn_watched(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness, sample_weight: Floats = NO_WEIGHTS
     ) -> None:

@@ -1,0 +1,97 @@
+"""Several threads that learn blocks with one model wait for one another: it is a model of all their rows."""
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from ellipsoid import MIRA, Committee, PassiveAggressive, Perceptron, Scaled, load
+from ellipsoid.estimators.one_thread import learning
+
+pytestmark = pytest.mark.interpreted
+
+MODELS = [
+    PassiveAggressive(),
+    PassiveAggressive(kernel="rbf", gamma=0.1),
+    MIRA(kernel="rbf", gamma=0.1, grow_features=True),
+    Scaled(Perceptron()),
+    Committee([PassiveAggressive(), Perceptron()]),
+]
+
+
+@pytest.fixture
+def hurried():
+    """Threads that take turns far more often than usual."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+def at_once(calls):
+    with ThreadPoolExecutor(len(calls)) as pool:
+        for done in [pool.submit(call) for call in calls]:
+            done.result()
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_blocks_of_several_threads_are_all_learned(model, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = (X[:, 0] > 0.0).astype(int)
+
+    def learn():
+        for start in range(0, 60, 10):
+            model.partial_fit(X[start : start + 10], y[start : start + 10], classes=[0, 1])
+
+    at_once([learn] * 4)
+    assert model.t_ == 4 * 60
+    assert not learning
+    model.save(tmp_path / "model")
+    assert (load(tmp_path / "model").predict(X) == model.predict(X)).all()
+    assert (model.predict(X) == y).mean() > 0.8
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize(
+    "model", [PassiveAggressive(), Scaled(Perceptron()), Committee([PassiveAggressive()])], ids=repr
+)
+def test_no_two_names_get_one_column(model):
+    def learn(own):
+        for i in range(12):
+            rows = [{f"{own}{i}": 1.0, f"{own}{i + 1}": -1.0, "all": 0.5}]
+            model.partial_fit(rows, ["yes"], classes=["no", "yes"])
+            model.partial_fit([{f"{own}{i}": -1.0, "all": 1.0}] * 2, ["no", "yes"])
+
+    at_once([lambda own=own: learn(own) for own in "abcd"])
+    assert model.t_ == 4 * 36
+    inner = getattr(model, "learner_", model)
+    for each in inner.learners_ if isinstance(inner, Committee) else [inner]:
+        assert sorted(each._core.features.values()) == list(range(4 * 13 + 1))
+
+
+def test_a_call_within_a_call_and_an_error_leave_the_model_free():
+    model = PassiveAggressive().partial_fit([[1.0], [2.0]], [0, 1])
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit([[np.nan], [1.0]], [0, 1])
+    assert not learning
+    model._learn_watched(np.ones((2, 1)), [0, 1], None, lambda *_: model.partial_fit([[3.0], [1.0]], [1, 0]))
+    assert model.t_ >= 4
+    assert not learning
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_a_forked_process_waits_for_nobody():
+    model = PassiveAggressive().partial_fit([[1.0], [2.0]], [0, 1])
+    learning[id(model)] = -1  # some thread that will not be there
+    try:
+        pid = os.fork()
+        if pid == 0:
+            model.partial_fit([[1.0], [2.0]], [0, 1])
+            os._exit(0 if model.t_ == 4 else 1)
+        assert os.waitpid(pid, 0)[1] == 0
+    finally:
+        learning.clear()
