@@ -3,6 +3,7 @@
 import json
 import os
 import resource
+import signal
 import socket
 import sqlite3
 import struct
@@ -263,6 +264,22 @@ def test_a_stop_comes_to_its_end_and_leaves_a_snapshot(tmp_path):
         assert stands(server)[0] == acknowledged == 200
     finally:
         server.close()
+
+
+def test_a_stop_while_the_demo_gets_ready_is_no_error_and_leaves_nothing(tmp_path):
+    begun = subprocess.Popen(
+        [*COMMAND, "serve", "--demo", "--port", "0"], stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path), "NUMBA_DISABLE_JIT": "1"},
+    )  # fmt: skip
+    assert begun.stderr is not None
+    assert "getting the demo ready" in begun.stderr.readline()
+    deadline = time.monotonic() + 20.0
+    while not list(tmp_path.glob("ellipsoid-demo-*/*")) and time.monotonic() < deadline:
+        time.sleep(0.005)
+    begun.send_signal(signal.SIGTERM)
+    assert begun.wait(10) == 0
+    begun.stderr.close()
+    assert not list(tmp_path.glob("ellipsoid-demo-*"))
 
 
 def test_two_services_do_not_share_a_store(tmp_path):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import errno
+import signal
 import socket
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +89,7 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
         )
     if (options["tls_key"] is None) != (options["tls_certificate"] is None):
         raise click.UsageError("--tls-key and --tls-certificate belong together.")
+    _end_without_error()
     given = click.get_current_context().get_parameter_source("port") is not click.core.ParameterSource.DEFAULT
     port = free_port(host, options["port"], another=demo and not given)
     import_libraries()
@@ -123,6 +126,12 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
         click.echo(f"serving {opened.folder} on {address}")
 
     sys.exit(run_service(opened, tokens, web, listening, host=host, port=port, **tls))
+
+
+def _end_without_error() -> None:
+    """Let SIGTERM end the process in order also before the server is there to be told: what was begun is put away."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 
 
 def free_port(host: str, port: int, another: bool) -> int:

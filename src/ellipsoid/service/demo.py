@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import shutil
 import tempfile
 import threading
@@ -116,5 +117,7 @@ def _digits() -> tuple[list[Any], list[int], list[Any]]:
 
 
 def demo_store(options: StoreOptions) -> DemoStore:
-    """A new store in a temporary folder, which goes when it is closed."""
-    return DemoStore(Path(tempfile.mkdtemp(prefix="ellipsoid-demo-")), options)
+    """A new store in a temporary folder, which goes when it is closed, or with the process if that never began."""
+    folder = Path(tempfile.mkdtemp(prefix="ellipsoid-demo-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return DemoStore(folder, options)
