@@ -22,6 +22,7 @@ from ellipsoid import (
     PassiveAggressiveRegressor,
     Perceptron,
     Scaled,
+    Winnow,
     load,
     prequential,
 )
@@ -309,3 +310,20 @@ def test_rows_that_were_learned_are_judged_once_though_the_showing_was_broken_of
     assert len(calls) > 2
     assert model.t_ == 60
     assert model.conformity_.numbers.tolist() == whole.conformity_.numbers.tolist()
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("learner", [Winnow(), Winnow(average=True)], ids=["plain", "average"])
+def test_sets_of_a_learner_with_a_row_for_each_of_two_labels_hold_what_they_held_before_the_row(learner):
+    X, y = drifting(60)
+    singly, model = Conformal(learner, miscoverage=0.3), Conformal(learner, miscoverage=0.3)
+    held = []
+    for x, label in zip(X, y, strict=True):
+        judged = hasattr(singly, "learner_") and len(singly.classes_) == 2
+        held.append(label in singly.predict_set_one(x) if judged else None)
+        singly.learn_one(x, label)
+    assert model.learn_predict_set(X, y)[2].tolist()[5:] == held[5:]
+    assert None not in held[5:]
+    assert (
+        (model.misses_, model.judged_) == (singly.misses_, singly.judged_) == (held.count(False), 60 - held.count(None))
+    )
