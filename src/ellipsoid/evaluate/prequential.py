@@ -24,7 +24,7 @@ from ellipsoid.streams.label_kinds import label_array
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.stream import Stream
 
-from .checkpoints import Checkpoints
+from .checkpoints import Checkpoints, running_sum
 from .confusion import Confusion
 from .late_labels import LateLabels, predict_then_learn
 from .run import Prequential
@@ -215,8 +215,9 @@ class Recorder:
     def add(self, predicted: Any, y: Any, seconds: float, weight: Any = None) -> None:
         """Count rows that were predicted and learned."""
         wrong = wrong_rows(predicted, y)
-        self.total_weight += len(wrong) if weight is None else float(weight.sum())
-        self.weighted_errors += float(wrong.sum() if weight is None else weight[wrong].sum())
+        own = np.ones(len(wrong)) if weight is None else weight
+        self.total_weight = float(running_sum(self.total_weight, own)[-1])
+        self.weighted_errors = float(running_sum(self.weighted_errors, own[wrong])[-1])
         if y.ndim == 1:
             self.confusion.add(np.asarray(predicted), y)
         if self.metric is not None:
@@ -289,8 +290,8 @@ class Recorder:
             hindsight=hindsight,
             dual_objective=dual,
             labels=tuple(map(_plain_label, self.confusion.labels)),
-            confusion=self.confusion.matrix.copy(),
-            label_counts=self.confusion.counts.copy(),
+            confusion=self.confusion.matrix,
+            label_counts=self.confusion.counts,
             repeat_errors=self.confusion.repeat_errors,
             majority_errors=self.confusion.majority_errors,
             total_weight=self.total_weight if self.weighed else None,
