@@ -14,7 +14,7 @@ from ellipsoid.estimators.regression import numbers_of
 from ellipsoid.estimators.weights import weights_of
 
 from .checkpoints import Checkpoints, running_sum
-from .late_labels import LateLabels, predict_then_learn
+from .late_labels import LateLabels, NotedAnswers, predict_then_learn
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class RegressionRun:
 
     ``mae`` is the mean absolute error, ``rmse`` the root of the mean squared one, ``repeat_mae`` what repeating the
     last number would have had. Of a learner of intervals, ``coverage`` is the share of the rows whose interval held
-    their number and ``half_width`` the mean of half its width, over those that were finite; NaN for others.
+    their number and ``half_width`` the mean of half its width, over those that were finite; NaN for others. Rows
+    that came before anything was learned, because labels come late, have no interval and are not counted.
     """
 
     rows: int
@@ -86,9 +87,17 @@ class NumberRecorder:
             predicted, low, high = self.model.learn_predict_interval(X, y, sample_weight=weight)
             self._judge(low, high, y)
         else:
-            learn_predict = predict_then_learn if self.late is None else self.late.learn_predict
-            rows = (self.model, X, X, y, None, weight) if self.late is None else (X, y, None, weight)
-            predicted = learn_predict(*rows)
+            told = hasattr(self.model, "learn_predict_interval")
+            model = NotedAnswers(self.model) if told else self.model
+            if self.late is None:
+                predicted = predict_then_learn(model, X, X, y, None, weight)
+            else:
+                self.late.model = model
+                predicted = self.late.learn_predict(X, y, None, weight)
+            if told and model.noted:
+                some = np.array([value is not None for value in predicted])
+                ends = np.array(model.noted)
+                self._judge(ends[:, 0], ends[:, 1], y[some])
         self.seconds += perf_counter() - began
         self._add(np.array([0.0 if value is None else value for value in predicted], dtype=np.float64), y, weight)
 
