@@ -23,6 +23,7 @@ from ellipsoid import (
     Perceptron,
     Scaled,
     StandardStream,
+    Winnow,
     datasets,
     load,
     prequential,
@@ -58,6 +59,15 @@ def test_one_learner_alone_is_itself():
     assert committee.learn_predict(X, y).tolist() == alone.learn_predict(X, y).tolist()
     assert (committee.learners_[0].coef_ == alone.coef_).all()
     assert (committee.predict(X) == alone.predict(X)).all()
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("mix", ["votes", "margins"])
+def test_a_member_with_a_row_for_each_of_two_labels_is_itself(mix):
+    X, y = drifting(60)
+    alone, committee = Winnow(), Committee([Winnow()], mix=mix)
+    assert committee.learn_predict(X, y).tolist() == alone.learn_predict(X, y).tolist()
+    assert committee.mistakes_ == alone.mistakes_
 
 
 def test_the_best_member_is_found_and_then_another():

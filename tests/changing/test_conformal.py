@@ -3,6 +3,7 @@
 import copy
 import pickle
 from collections import deque
+from functools import partial
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ from ellipsoid import (
     PassiveAggressiveRegressor,
     Perceptron,
     Scaled,
+    Winnow,
     load,
     prequential,
 )
@@ -177,12 +179,35 @@ def test_prequential_counts_rows_that_were_answered():
 
 
 @pytest.mark.interpreted
-def test_prequential_tells_no_coverage_where_it_saw_no_sets():
-    X, y = drifting(20)
-    for learner in (PassiveAggressive(C=0.1), PassiveAggressiveRegressor()):
-        assert np.isnan(prequential(Conformal(learner, window=5), (X, y), delay=2).coverage)
-        named = [({"a": a, "b": b}, label) for (a, b, *_), label in zip(X.tolist(), y.tolist(), strict=True)]
-        assert np.isnan(prequential(Conformal(learner, window=5), named).coverage)
+@pytest.mark.parametrize("delay", [0, 4])
+@pytest.mark.parametrize("named", [False, True], ids=["arrays", "dicts"])
+@pytest.mark.parametrize("learner", [PassiveAggressive(C=0.1), PassiveAggressiveRegressor()], ids=["sets", "intervals"])
+def test_prequential_counts_sets_of_dicts_and_of_rows_whose_labels_come_late(learner, named, delay):
+    X, y = drifting(40)
+    rows = [{"a": a, "b": b} if t < 20 else {"a": a, "b": b, "c": c} for t, (a, b, c, _) in enumerate(X.tolist())]
+    rows = rows if named else X
+    make = partial(Conformal, learner, miscoverage=0.3, window=10, rate=0.1)
+    model, held, single = make(), [], []
+    for t in range(40):
+        if t > delay:
+            model.learn_one(rows[t - delay - 1], y[t - delay - 1])
+        if t <= delay:  # nothing was learned, and nothing is told
+            continue
+        if isinstance(learner, PassiveAggressive):
+            told = model.predict_set_one(rows[t])
+            held.append(y[t] in told)
+            single.append(len(told) == 1)
+        else:
+            low, high = model.predict_interval_one(rows[t])
+            held.append(low <= y[t] <= high)
+    stream = list(zip(rows, y.tolist(), strict=True)) if named else (X, y)
+    for size in (3, 40):
+        run = prequential(make(), stream, delay=delay, chunk_size=size)
+        if single:
+            assert (run.covered_rows, run.answered_rows) == (sum(held), sum(single))
+            assert run.answered_errors <= run.errors
+        elif named or delay:
+            assert run.coverage == pytest.approx(np.mean(held))
 
 
 @pytest.mark.parametrize("name", [*MODELS, "regressor"])
@@ -309,3 +334,20 @@ def test_rows_that_were_learned_are_judged_once_though_the_showing_was_broken_of
     assert len(calls) > 2
     assert model.t_ == 60
     assert model.conformity_.numbers.tolist() == whole.conformity_.numbers.tolist()
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("learner", [Winnow(), Winnow(average=True)], ids=["plain", "average"])
+def test_sets_of_a_learner_with_a_row_for_each_of_two_labels_hold_what_they_held_before_the_row(learner):
+    X, y = drifting(60)
+    singly, model = Conformal(learner, miscoverage=0.3), Conformal(learner, miscoverage=0.3)
+    held = []
+    for x, label in zip(X, y, strict=True):
+        judged = hasattr(singly, "learner_") and len(singly.classes_) == 2
+        held.append(label in singly.predict_set_one(x) if judged else None)
+        singly.learn_one(x, label)
+    assert model.learn_predict_set(X, y)[2].tolist()[5:] == held[5:]
+    assert None not in held[5:]
+    assert (
+        (model.misses_, model.judged_) == (singly.misses_, singly.judged_) == (held.count(False), 60 - held.count(None))
+    )

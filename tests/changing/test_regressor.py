@@ -218,6 +218,13 @@ def test_prequential_tells_distances():
     assert run.windowed_mae[-1] == pytest.approx(off[-50:].mean())
     assert run.repeat_mae == pytest.approx(np.abs(np.diff(y, prepend=0.0)).mean())
     assert run.to_dict()["coverage"] is None
+    weight = np.random.default_rng(0).random(200)
+    weighed = [
+        prequential(PassiveAggressiveRegressor(C=0.1), (rows, y), sample_weight=weight, chunk_size=size, window=50)
+        for size in (7, 200)
+    ]
+    # No digit depends on how the stream was cut.
+    assert [part.to_dict() | {"seconds": 0} for part in weighed[:1]] == [weighed[1].to_dict() | {"seconds": 0}]
     late = prequential(PassiveAggressiveRegressor(C=0.1), (rows, y), delay=10)
     assert late.mae > run.mae
     dicts = prequential(PassiveAggressiveRegressor(C=0.1), [({"a": a}, 2.0 * a) for a in rows[:50, 0].tolist()])

@@ -107,6 +107,17 @@ def test_too_thin_for_floats_is_no_proof():
     assert "nothing is proven" in result.message
 
 
+@pytest.mark.parametrize("length", [5e-324, 1e-290, 1e200, 1e300])
+@pytest.mark.parametrize("radius", [1e-300, 1e-160, 1e-30, 1.0, 1e160, 1e300])
+def test_a_set_that_is_there_is_not_called_empty_or_small_by_underflow(length, radius):
+    def oracle(x):
+        return ([length, 0.0], -0.1 * radius * length) if x[0] > -0.1 * radius else None
+
+    if 0.1 * radius * length < 1e300:
+        found = feasible_point(oracle, [0.5 * radius, 0], radius, inner_radius=0.2 * radius)
+        assert found.status in ("feasible", "exhausted")
+
+
 def test_first_question_may_answer_everything():
     everywhere = feasible_point(lambda x: None, [0.0], 1.0)
     assert (everywhere.status, everywhere.n_iter, everywhere.cuts) == ("feasible", 1, [])

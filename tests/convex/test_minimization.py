@@ -232,6 +232,39 @@ def test_feasible_set_without_interior_is_not_called_infeasible():
     assert "no feasible point was met" in result.message
 
 
+@pytest.mark.parametrize("power", [-1070, -550, -531, 515, 850, 1010])
+def test_a_proof_holds_at_radii_whose_squares_leave_the_floats(power):
+    # All is 2^power times as large as in the unit ball, and powers of two are exact.
+    radius = 2.0**power
+    result = minimize(linear([-1.0, -1.0]), [0, 0], radius, tol=0.0, max_iter=300)
+    assert np.linalg.norm(result.x / radius) <= 1.0 + 1e-15
+    assert result.lower_bound / radius <= -np.sqrt(2.0) * (1.0 - 1e-15)
+    assert result.fun / radius >= -np.sqrt(2.0) * (1.0 + 1e-15)
+    if abs(power) < 860:
+        assert result.fun / radius == pytest.approx(-np.sqrt(2.0))
+        assert result.lower_bound / radius == pytest.approx(-np.sqrt(2.0))
+
+
+@pytest.mark.parametrize("radius", [1e3, 1e155, 1e200, 1e300])
+def test_a_ball_that_holds_a_feasible_point_is_not_called_infeasible(radius):
+    result = minimize(lambda x: (abs(x[0]), [np.sign(x[0]), 0.0]), [0, 0], radius, constraints=[affine([-1, 0], -1.0)])
+    assert result.status != "infeasible"
+    assert result.lower_bound <= 1.0
+
+
+@pytest.mark.parametrize("slope", [1e-310, 1e-280, 1.0, 1e308])
+@pytest.mark.parametrize("dim", [1, 2])
+def test_a_slope_of_any_size_has_a_bound_and_no_false_proof(dim, slope):
+    # With a second coordinate of which nothing depends the ellipsoid becomes as thin as a float can tell.
+    def objective(x):
+        return slope * abs(x[0]), [slope * np.sign(x[0]), *[0.0] * (dim - 1)]
+
+    result = minimize(objective, [0.3] * dim, 1.0, tol=0.0, max_iter=4000)
+    assert result.lower_bound <= 0.0 <= result.fun
+    assert result.status != "infeasible"
+    assert result.iteration_bound >= iteration_bound(dim, min(slope, 1e290) / 1e-15)
+
+
 def test_limit_and_callback_end_the_run():
     objective = quadratic([1, 1], [1, 3])
     limited = minimize(objective, [0, 0], 5.0, max_iter=7)

@@ -22,6 +22,7 @@ from ellipsoid import (
     PassiveAggressive,
     Perceptron,
     Scaled,
+    Winnow,
     load,
 )
 from ellipsoid.estimators import LEARNERS, container
@@ -168,6 +169,32 @@ def test_prediction_decision_and_probability_agree_and_order_is_the_learners(blo
     assert np.array_equal(two.decision_function(X) > 0.0, two.predict(X) == two.classes_[1])
     own = np.argsort(two.learner_.decision_function(X), kind="stable")
     assert (np.diff(two.decision_function(X)[own]) >= 0.0).all()
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    "learner", [Winnow(), Winnow(average=True), Scaled(Winnow())], ids=["plain", "average", "scaled"]
+)
+def test_a_learner_with_a_row_for_each_of_two_labels_says_the_same_at_every_door(learner):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    y = (X[:, 0] + 1.5 * rng.standard_normal(60) > 1.2).astype(int)
+    singly, model = Calibrated(learner), Calibrated(learner)
+    told = []
+    for x, label in zip(X, y, strict=True):
+        told.append(singly.predict_one(x) if hasattr(singly, "learner_") else None)
+        singly.learn_one(x, label)
+    assert model.learn_predict(X, y).tolist() == told
+    assert known(model) == known(singly)
+    chances = model.predict_proba(X)
+    assert [model.predict_one(x) for x in X] == model.predict(X).tolist()
+    assert model.predict(X).tolist() == model.classes_[chances.argmax(axis=1)].tolist()
+    assert [list(model.predict_proba_one(x).values()) for x in X] == chances.tolist()
+    # What the slope was learned for is what it is used with: scores at twice their size would have another log loss.
+    scores = np.outer(model.learner_.decision_function(X), [-HALF, HALF])
+    logits = np.log(chances)
+    steep = model.slope_ / model.scale_
+    np.testing.assert_allclose(logits[:, 1] - logits[:, 0], np.diff(steep * scores + model.biases_)[:, 0], atol=1e-9)
 
 
 def test_one_known_label_is_certain_and_a_new_one_is_possible(blobs):

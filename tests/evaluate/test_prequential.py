@@ -10,6 +10,7 @@ from scipy import sparse
 
 from ellipsoid import MIRA, PassiveAggressive, Perceptron, datasets, prequential
 from ellipsoid.evaluate.checkpoints import MOST, SHORTEST_STRIDE, Checkpoints
+from ellipsoid.evaluate.prequential import recorder_for
 from ellipsoid.evaluate.run import Prequential
 
 CURVES = ("checkpoints", "cumulative_error", "windowed_error", "cumulative_updates")
@@ -53,6 +54,26 @@ def test_chunk_size_changes_nothing(chunk_size, window, announce):
     classes = np.arange(10) if announce else None
     whole = prequential(MIRA(), (X, y), classes=classes, window=window)
     same(whole, prequential(MIRA(), (X, y), classes=classes, window=window, chunk_size=chunk_size))
+
+
+@pytest.mark.interpreted
+def test_chunk_size_changes_neither_labels_nor_ties_nor_the_last_digit_of_a_sum():
+    X = np.array([[1.0], [-1.0], [-1.0], [1.5], [-1.2], [1.0], [0.7], [-0.3]])
+    y = np.array([1, 2, 2, 0, 0, 2, 0, 2])
+    more, weight = np.random.default_rng(0).random((2, 99))
+    told = set()
+    for size in (1, 3, 99):
+        run = prequential(Perceptron(), (X, y), classes=[0, 1, 2], chunk_size=size)
+        told.add((run.labels, run.confusion.tobytes(), run.majority_errors))
+        recorder = recorder_for(Perceptron(), None, 10)
+        for start in range(0, 99, size):
+            rows = slice(start, start + size)
+            recorder.add(more[rows] > 0.5, more[rows] > 0.7, 0.0, weight[rows])
+        told.add((recorder.total_weight, recorder.weighted_errors))
+    assert len(told) == 2
+    assert run.labels == (1, 2, 0)
+    # The commonest so far: none, 1, 1 or 2 (1 came first), 2, 2, 2 or 0 (2), 2, 2 or 0
+    assert run.majority_errors == 1 + 1 + 1 + 1 + 1 + 0 + 1 + 0
 
 
 @settings(max_examples=30)

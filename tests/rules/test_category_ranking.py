@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from ellipsoid import (
     ALMA,
@@ -211,3 +212,21 @@ def test_who_cannot_rank_says_so(model, sets):
         with pytest.raises(ValueError, match=r"y must be 1-D.*takes no label sets"):
             learn(X, Y)
     assert not model.__sklearn_tags__().classifier_tags.multi_label
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("model", [MIRA(), QuasiAdditive(link="balanced"), Scaled(Perceptron())], ids=repr)
+def test_sets_of_no_label_and_names_of_labels_are_refused_before_anything_has_changed(model, sets):
+    X, Y, _ = sets
+    for learn in (clone(model).fit, clone(model).partial_fit):
+        with pytest.raises(ValueError, match=r"y has no columns: a matrix y is one column per label"):
+            learn(X, Y[:, :0])
+    columns = list(range(Y.shape[1]))
+    for classes in (["a", "b", "c", "d", "e"][: len(columns)], columns[1:], columns[::-1]):
+        with pytest.raises(ValueError, match=r"the labels of label sets are the columns of y.*leave classes out"):
+            model.partial_fit(X, Y, classes=classes)
+        assert not hasattr(model, "classes_")
+    assert model.partial_fit(X[:3], Y[:3], classes=columns).classes_.tolist() == columns
+    with pytest.raises(ValueError, match="leave classes out"):
+        model.partial_fit(X[:3], Y[:3], classes=columns[1:])
+    assert model.t_ == 3

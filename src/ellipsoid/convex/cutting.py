@@ -14,12 +14,13 @@ Rounding is paid for.  A depth is reduced by what rounding may do to sqrt(a'Pa) 
 each step the ellipsoid is inflated until it covers the one that exact arithmetic would have made: with
 |dc| and |dJ| the bounds on the rounding of c and J, by | |J^{-1}| (|dc|/s + |dJ| 1) |, a number that does
 not change when coordinates are rescaled.  When inflation eats the gain of a cut, the ellipsoid is
-exhausted.
+exhausted.  Numbers that leave the floats prove nothing: lengths are taken without squares that do, what is
+smaller than ``LEAST_WIDTH`` counts as that, and an ellipsoid that rounding could make infinite is as wide as can be.
 """
 
 from __future__ import annotations
 
-from math import ceil, copysign, exp, inf, log, log1p, sqrt
+from math import ceil, exp, inf, log, log1p, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,8 @@ from ellipsoid.representation.table_protocol import Floats
 
 DEEPEST = 1.0 - 1e-9  # a depth beyond this is used as this: the cover is larger, never wrong
 LOG_RANGE = 600.0  # a scale beyond exp of this, or its inverse, leaves the floats with a product or two
+LEAST_WIDTH = 1e-290  # below this a width is not told from 0; what underflow may add to anything is far less
+THINNEST = 1e-200  # beside the longest row of the factor; thinner, its inverse would leave the floats
 
 
 def log_volume_ratio(dim: int, depth: float = 0.0) -> float:
@@ -50,21 +53,39 @@ def iteration_bound(dim: int, ratio: float) -> int:
     >>> iteration_bound(1, 1024.0), iteration_bound(10, 1e6)
     (10, 2759)
     """
-    return max(0, ceil(-dim * log(max(ratio, 1.0)) / log_volume_ratio(dim) - 1e-9))
+    if not ratio < inf:
+        raise ValueError(f"ratio must be a finite number, got {ratio}")
+    return cuts_for(dim, log(max(ratio, 1.0)))
+
+
+def cuts_for(dim: int, log_ratio: float) -> int:
+    """The same, of the logarithm of a ratio that may be too large for a float."""
+    return max(0, ceil(-dim * max(log_ratio, 0.0) / log_volume_ratio(dim) - 1e-9))
+
+
+def lengths(rows: Floats) -> Floats:
+    """The lengths of a vector or of several, also where their squares leave the floats.
+
+    >>> lengths(np.array([[3e-200, 4e-200], [3e200, 4e200]]))
+    array([5.e-200, 5.e+200])
+    """
+    exponents = np.frexp(np.abs(rows).max(axis=-1))[1]
+    scaled = np.ldexp(rows, -exponents[..., np.newaxis])
+    with np.errstate(over="ignore"):
+        return np.ldexp(np.sqrt(np.einsum("...i,...i->...", scaled, scaled)), exponents)
 
 
 class Direction(NamedTuple):
     """What the ellipsoid looks like along a normal a."""
 
     unit: Floats  # h = J'a / |J'a|
-    width: float  # sqrt(a'Pa)
-    noise: float  # how far rounding may have moved the width, or <a, c> in its evaluation
+    width: float  # sqrt(a'Pa), at least LEAST_WIDTH
+    noise: float  # at least LEAST_WIDTH: how far rounding may have moved the width, or <a, c> in its evaluation
 
 
 def sure_depth(excess: float, allowance: float, width: float) -> float:
     """The depth at which <a, x> <= <a, c> - excess cuts, whatever rounding did within ``allowance``."""
-    sure = excess - allowance
-    return sure / width if width > 0.0 else copysign(inf, sure)
+    return (excess - allowance) / width if width < inf else -inf
 
 
 class CuttingEllipsoid:
@@ -74,6 +95,7 @@ class CuttingEllipsoid:
         self.dim = centre.size
         self.centre = centre.copy()
         self.exhausted = abs(log(radius)) > LOG_RANGE
+        self.lost = self.exhausted  # is nothing known of its size?
         self._factor: Floats = np.eye(self.dim)
         self._inverse: Floats = np.eye(self.dim)
         self._reach: Floats = np.ones(self.dim)  # the lengths of the rows of the factor
@@ -88,11 +110,14 @@ class CuttingEllipsoid:
         size = float(np.abs(normal).max())
         scaled = normal / size
         image = scaled @ self._factor
-        length = sqrt(float(image @ image))
+        length = float(lengths(image))
+        unit = image / length if length > 0.0 else image
+        if self.lost:
+            return Direction(unit, inf, inf)
         scale = exp(self._log_scale)
-        lost = (self.dim + 4) * EPSILON * scale * float(np.abs(scaled) @ self._reach)
-        noise = size * (lost + 4.0 * EPSILON * float(np.abs(scaled) @ np.abs(self.centre)))
-        return Direction(image / length if length > 0.0 else image, size * length * scale, noise)
+        off = (self.dim + 4) * EPSILON * scale * float(np.abs(scaled) @ self._reach) + LEAST_WIDTH
+        noise = size * (off + 4.0 * EPSILON * float(np.abs(scaled) @ np.abs(self.centre))) + LEAST_WIDTH
+        return Direction(unit, max(size * max(length * scale, LEAST_WIDTH), LEAST_WIDTH), noise)
 
     def cut(self, unit: Floats, depth: float) -> float:
         """Cover what the half-space of the given depth leaves; returns the depth that was used."""
@@ -119,7 +144,8 @@ class CuttingEllipsoid:
         return Ellipsoid.from_factor(self.centre, self._factor, 2.0 * self._log_scale)
 
     def _refresh(self) -> None:
-        self._reach = np.sqrt(np.einsum("ij,ij->i", self._factor, self._factor))
+        self._reach = lengths(self._factor)
+        self.lost |= float(self._reach.min()) < THINNEST
         largest = float(self._reach.max())
         if largest < 1e-8:
             # The factor shrinks while the scale grows: move the size over before either leaves the floats.
@@ -135,15 +161,18 @@ class CuttingEllipsoid:
                 self.exhausted = True
 
     def _inflate(self, gain: float) -> None:
-        if abs(self._log_scale) > LOG_RANGE:
-            self.exhausted = True
+        if self.lost or abs(self._log_scale) > LOG_RANGE:
+            self.exhausted = self.lost = True
             return
         moved = EPSILON * (np.abs(self.centre) * exp(-self._log_scale) + (2 * self.dim + 8) * self._reach)
         # The last term is for the logarithms, whose sums are rounded too.
         logarithms = abs(self._log_scale) + abs(self.log_det) / self.dim
-        shortfall = float(np.linalg.norm(np.abs(self._inverse) @ moved)) + (100.0 + 2.0 * logarithms) * EPSILON
-        growth = log1p(shortfall)
-        self._log_scale += growth
-        self.log_det += 2.0 * self.dim * growth
+        with np.errstate(over="ignore", invalid="ignore"):
+            uncovered = float(np.linalg.norm(np.abs(self._inverse) @ moved))
+        growth = log1p(uncovered + (100.0 + 2.0 * logarithms) * EPSILON)
+        self.lost = not growth < inf
+        if not self.lost:
+            self._log_scale += growth
+            self.log_det += 2.0 * self.dim * growth
         # A gain half lost is the end of useful work; a NaN must end it too.
         self.exhausted |= not self.dim * growth < 0.5 * gain

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from ellipsoid.ellipsoids.shapes import EPSILON
 from ellipsoid.representation.table_protocol import Floats
 
-from .cutting import CuttingEllipsoid, iteration_bound, sure_depth
+from .cutting import CuttingEllipsoid, cuts_for, sure_depth
 from .oracles import check_cut, checked_number, start_ball, vector
 from .results import Cut, CutRule, FeasibilityResult
 
@@ -71,7 +71,7 @@ def feasible_point(
     if max_iter is not None and max_iter < 1:
         raise ValueError(f"max_iter must be at least 1, got {max_iter}")
     dim = centre.size
-    bound = iteration_bound(dim, radius / inner) + 1
+    bound = cuts_for(dim, log(radius) - log(inner)) + 1
     limit = 2 * bound if max_iter is None else int(max_iter)
     ellipsoid = CuttingEllipsoid(centre, radius)
     cuts: list[Cut] = []
@@ -94,8 +94,9 @@ def feasible_point(
             cuts.append(Cut(normal, offset, np.inf))
             return finish("empty", f"the oracle asks for 0 <= {offset}", iteration + 1)
         along = ellipsoid.along(normal)
-        value = float(normal @ x) - offset
-        allowance = along.noise + (dim + 2) * EPSILON * (float(np.abs(normal) @ np.abs(x)) + abs(offset))
+        with np.errstate(over="ignore", invalid="ignore"):  # an infinite allowance ends the run
+            value = float(normal @ x) - offset
+            allowance = along.noise + (dim + 2) * EPSILON * (float(np.abs(normal) @ np.abs(x)) + abs(offset))
         depth = sure_depth(value, allowance, along.width)
         if depth > 1.0:
             cuts.append(Cut(normal, offset, depth))
@@ -112,6 +113,6 @@ def feasible_point(
                 "half-space without the point"
             )
         cuts.append(Cut(normal, offset, ellipsoid.cut(along.unit, depth)))
-        if ellipsoid.log_det < 2.0 * dim * log(inner):
+        if not ellipsoid.lost and ellipsoid.log_det < 2.0 * dim * log(inner):
             return finish("small", f"no ball of radius {inner:.6g} fits into the set", iteration + 1)
     return finish("max_iter", f"the limit of {limit} questions was reached", limit)

@@ -21,6 +21,7 @@ Schrijver (Combinatorica 1, 1981).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import log
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -30,7 +31,7 @@ from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids.shapes import EPSILON
 from ellipsoid.representation.table_protocol import Floats
 
-from .cutting import CuttingEllipsoid, Direction, iteration_bound, sure_depth
+from .cutting import LEAST_WIDTH, CuttingEllipsoid, Direction, cuts_for, iteration_bound, lengths, sure_depth
 from .oracles import Oracle, check_cut, evaluate, start_ball
 from .results import CutRule, MinimizeResult, Step
 
@@ -81,7 +82,7 @@ class _Search:
         self.ellipsoid = CuttingEllipsoid(centre, radius)
         self.x: Floats | None = None
         self.best, self.lower_bound = np.inf, -np.inf
-        self.steepest = 0.0
+        self.log_steepest = -np.inf  # of the longest subgradient of the objective
         self.history: list[Step] = []
 
     @property
@@ -102,11 +103,11 @@ class _Search:
 
     def _ball(self, x: Floats) -> _Linearisation | None:
         offset = x - self.start
-        distance = float(np.linalg.norm(offset))
+        distance = float(lengths(offset))
         if distance <= self.radius:
             return None
         normal, value = offset / distance, distance - self.radius
-        rounding = 4.0 * EPSILON * distance
+        rounding = (2.0 * x.size + 8.0) * EPSILON * distance
         return _Linearisation("ball", None, value, value, rounding, normal, self._along(normal))
 
     def _deepest_constraint(self, x: Floats, iteration: int) -> _Linearisation | None:
@@ -127,7 +128,9 @@ class _Search:
         self._check(found, self.best)
         if value < self.best:
             self.best, self.x = value, x.copy()
-        self.steepest = max(self.steepest, float(np.linalg.norm(normal)))
+        if normal.any():
+            size = float(np.abs(normal).max())
+            self.log_steepest = max(self.log_steepest, log(size) + log(float(lengths(normal / size))))
         # A zero subgradient has no width: the value is its own lower bound.
         loss = found.direction.width + found.allowance if found.direction else 0.0
         bound = max(self.lower_bound, value - loss)
@@ -144,12 +147,13 @@ class _Search:
         # The best point is feasible, so every linearisation must lie below what was evaluated there.
         if self.x is None:
             return
-        slope = cut.normal * (self.x - self.ellipsoid.centre)
-        there = cut.value + float(slope.sum())
-        scale = abs(cut.value) + abs(limit) + float(np.abs(slope).sum())
+        with np.errstate(over="ignore", invalid="ignore"):  # what is too large for a float contradicts nothing
+            slope = cut.normal * (self.x - self.ellipsoid.centre)
+            there = cut.value + float(slope.sum())
+            scale = abs(cut.value) + abs(limit) + float(np.abs(slope).sum())
         # Close to the minimum the values are differences of larger numbers: allow for those too.
-        absolute = float(np.linalg.norm(cut.normal)) * (self.radius + float(np.linalg.norm(self.start)))
-        if there > limit + CONSISTENT * scale + 1e-3 * CONSISTENT * absolute:
+        absolute = float(lengths(cut.normal)) * (self.radius + float(lengths(self.start)))
+        if there > limit + CONSISTENT * scale + 1e-3 * CONSISTENT * absolute + LEAST_WIDTH:
             raise ValueError(
                 f"{cut.name} is not convex, or its subgradient is wrong: the linearisation at iteration "
                 f"{len(self.history)} is {there:.6g} at an earlier point, where the value "
@@ -232,6 +236,8 @@ def _finish(
     message: str,
     witness: int | Literal["ball"] | None = None,
 ) -> MinimizeResult:
+    # Of 2 G R and the tolerance, which may be too large for a float.
+    ratio = log(2.0) + search.log_steepest + log(search.radius) - log(max(tol, EPSILON))
     return MinimizeResult(
         x=search.x,
         fun=search.best,
@@ -242,6 +248,6 @@ def _finish(
         message=message,
         witness=witness,
         ellipsoid=search.ellipsoid.snapshot(),
-        iteration_bound=iteration_bound(search.start.size, 2.0 * search.steepest * search.radius / max(tol, EPSILON)),
+        iteration_bound=cuts_for(search.start.size, ratio),
         history=search.history,
     )

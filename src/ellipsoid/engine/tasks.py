@@ -83,9 +83,15 @@ class Regression(NamedTuple):
 
 @helper()
 def note_scores(ledger, t, n, scores, first):
-    """Keep the n scores from ``first`` on that row t is predicted by, where the ledger has room for them."""
+    """Keep the n scores from ``first`` on that row t is predicted by, where the ledger has room for them.
+
+    Of two, each with a function of its own, the lead of the second is kept: two labels are told one score.
+    """
     if ledger.shape[0] > FORETOLD:
         places = ledger.view(np.float64)
+        if n == 2:
+            places[FORETOLD, t] = scores[first + 1] - scores[first]
+            return
         for r in range(n):
             places[FORETOLD + r, t] = scores[first + r]
 

@@ -254,7 +254,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         labels = checks.labels_of(y, source.n, sets=self._takes_sets)
         learner.check_learning(source)
         if labels.ndim == 2 or learner.multilabel:
-            known = checks.new_columns(learner, labels, watch)
+            known = checks.new_columns(learner, labels, classes, watch)
         else:
             known = checks.new_classes(learner.labels.values, classes)
             checks.refuse_unknown(learner, known, labels, closed=learner.closed or classes is not None)

@@ -228,6 +228,8 @@ class Calibrated(Wrapper):
         if code < 0:
             raise ValueError(flaw_message(0, -1 - code))
         scores = fast.decide_args[-1][SCORES : SCORES + 1, : core.scores]
+        if core.told < core.scores:
+            scores = scores[:, 1:] - scores[:, :1]
         return self.calibration_.logits(_table(scores), core.half)
 
     # -- what was learned --------------------------------------------------------------------------------------
@@ -313,7 +315,7 @@ class _WatchedRow(NamedTuple):
     @classmethod
     def of(cls, core: Any, fast: Any, calibration: Calibration) -> "_WatchedRow":
         """Prepare both."""
-        ledger = np.zeros((FORETOLD + core.scores, 1), dtype=np.int64)
+        ledger = np.zeros((FORETOLD + core.told, 1), dtype=np.int64)
         rule, _, *others = fast.learn_args
         task = core.task(ledger, WATCHED, NO_LABELS)
         scores = ledger.view(np.float64)[FORETOLD:]

@@ -34,7 +34,7 @@ def labels_of(y: Any, rows: int, *, sets: bool) -> Labelled:
     return labels
 
 
-def new_columns(learner: Learner, sets: Labelled, watch: bool) -> list[Any]:
+def new_columns(learner: Learner, sets: Labelled, classes: Any, watch: bool) -> list[Any]:
     """Columns of label sets to make known now; an error where they contradict what is known."""
     if watch:
         raise ValueError(
@@ -42,6 +42,11 @@ def new_columns(learner: Learner, sets: Labelled, watch: bool) -> list[Any]:
         )
     if sets.ndim != 2:
         raise ValueError("this learner was started on label sets: y must be a 0/1 matrix, one column per label")
+    if classes is not None and label_array(classes, "classes").tolist() != list(range(sets.shape[1])):
+        raise ValueError(
+            f"the labels of label sets are the columns of y, 0 to {sets.shape[1] - 1}, got classes={classes!r}: "
+            "leave classes out, and keep names of columns beside the model"
+        )
     if len(learner.labels) == 0:
         return list(range(sets.shape[1]))
     if not learner.multilabel:

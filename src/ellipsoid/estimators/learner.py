@@ -95,8 +95,13 @@ class Learner:
 
     @property
     def scores(self) -> int:
-        """Number of scores of a row: one for two classes."""
+        """Number of scores that a row has in the loop."""
         return self.functions(len(self.labels))
+
+    @property
+    def told(self) -> int:
+        """Number of scores of a row that ``decision`` and witnesses are told: one for two classes, in any case."""
+        return self.scores
 
     def functions(self, labels: int) -> int:
         """How many functions so many labels need."""
@@ -392,5 +397,4 @@ class Learner:
         return {**self.__dict__, "fast": None, "named": None, "_predictor": None, "row_weights": NO_WEIGHTS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self.tally, self.work, self.table = owning((self.tally, self.work, self.table))
+        self.__dict__.update(owning(state))

@@ -105,7 +105,7 @@ class WatchedBlock(NamedTuple):
             self.run(begin, end)
             return
         witness = shown_rows(learner.witness)
-        scores = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.scores, ::step][:, begin:end]
+        scores = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.told, ::step][:, begin:end]
         witness.expect(learner, scores, self.ledger[CODES, step - 1 :: step][begin:end])
         try:
             self.run(begin, end)

@@ -31,8 +31,14 @@ class WinnowLearner(Learner):
     table: LinkTable
 
     def __init__(self, rule: winnow.WinnowRule, link: Link, *, intercept: float, average: bool) -> None:
-        super().__init__(rule, intercept=intercept, average=average)
+        # The lead of the second label is twice what either score differs from their mean.
+        super().__init__(rule, intercept=intercept, average=average, half=0.5)
         self.link = link
+
+    @property
+    def told(self) -> int:
+        """Of two labels the lead of the second."""
+        return 1 if len(self.labels) == 2 else self.scores
 
     def functions(self, labels: int) -> int:
         """How many functions so many labels need: one each."""

@@ -12,8 +12,22 @@ multiples of `SHORTEST_STRIDE`.
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 MOST = 128
 SHORTEST_STRIDE = 256
+
+
+def running_sum(total: float, values: Any) -> NDArray[np.float64]:
+    """``total`` and each value added in turn: the same bits however the values are cut.
+
+    >>> running_sum(1.0, [2.0, 3.0])
+    array([1., 3., 6.])
+    """
+    return np.cumsum(np.concatenate([[total], values]))
 
 
 class Checkpoints:

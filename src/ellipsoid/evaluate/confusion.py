@@ -29,13 +29,34 @@ class Confusion:
     """
 
     def __init__(self) -> None:
-        self.labels: list[Any] = []
-        self.matrix = np.zeros((0, 0), dtype=np.int64)
-        self.counts = np.zeros(0, dtype=np.int64)
         self.repeat_errors = 0
         self.majority_errors = 0
-        self._index: dict[Any, int] = {}
+        # Places of labels in the order in which rows had them, and in which they were predicted: two orders, so that
+        # neither depends on how the rows were cut, nor what learns nothing on what was predicted.
+        self._true: dict[Any, int] = {}
+        self._said: dict[Any, int] = {}
+        self._pairs = np.zeros((0, 0), dtype=np.int64)
+        self._counts = np.zeros(0, dtype=np.int64)
         self._last = -1
+
+    @property
+    def labels(self) -> list[Any]:
+        """Labels in the order in which rows had them, then those that were only predicted."""
+        return [*self._true, *(label for label in self._said if label not in self._true)]
+
+    @property
+    def matrix(self) -> NDArray[np.int64]:
+        """Rows of true label i that were predicted as label j."""
+        labels = self.labels
+        place = {label: k for k, label in enumerate(labels)}
+        found = np.zeros((len(labels), len(labels)), dtype=np.int64)
+        found[: len(self._true), [place[label] for label in self._said]] = self._pairs
+        return found
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Rows of each label."""
+        return np.pad(self._counts, (0, len(self.labels) - len(self._counts)))
 
     def add(self, predicted: NDArray[Any], y: NDArray[Any]) -> None:
         """Count rows in their order."""
@@ -43,32 +64,33 @@ class Confusion:
             self._add_block(predicted[start : start + BLOCK], y[start : start + BLOCK])
 
     def _add_block(self, predicted: NDArray[Any], y: NDArray[Any]) -> None:
-        true, said = self._codes(y), self._codes(predicted)
-        size = len(self.labels)
+        true, said = _codes(self._true, y), _codes(self._said, predicted)
+        size, width = len(self._true), len(self._said)
+        grown = size - len(self._counts), width - self._pairs.shape[1]
+        self._pairs, self._counts = (
+            np.pad(self._pairs, ((0, grown[0]), (0, grown[1]))),
+            np.pad(self._counts, (0, grown[0])),
+        )
         known = said >= 0
-        self.matrix += np.bincount(true[known] * size + said[known], minlength=size * size).reshape(size, size)
+        self._pairs += np.bincount(true[known] * width + said[known], minlength=size * width).reshape(size, width)
         before = np.concatenate([[self._last], true[:-1]])
         self.repeat_errors += int((before != true).sum())
         came = np.zeros((len(true), size), dtype=np.int64)
         came[np.arange(len(true)), true] = 1
-        so_far = self.counts + np.cumsum(came, axis=0) - came
+        so_far = self._counts + np.cumsum(came, axis=0) - came
         commonest = so_far.argmax(axis=1)  # a tie goes to the label that was met first
         self.majority_errors += int(((commonest != true) | (so_far.max(axis=1) == 0)).sum())
-        self.counts += came.sum(axis=0)
+        self._counts += came.sum(axis=0)
         self._last = int(true[-1])
 
-    def _codes(self, values: NDArray[Any]) -> NDArray[np.int64]:
-        """Places of labels in the order they were met; -1 for None."""
-        listed = values.tolist()
-        fresh = [value for value in dict.fromkeys(listed) if value is not None and value not in self._index]
-        for value in fresh:
-            self._index[value] = len(self.labels)
-            self.labels.append(value)
-        if fresh:
-            grown = len(fresh)
-            self.matrix = np.pad(self.matrix, ((0, grown), (0, grown)))
-            self.counts = np.pad(self.counts, (0, grown))
-        return np.fromiter((-1 if value is None else self._index[value] for value in listed), np.int64, len(listed))
+
+def _codes(places: dict[Any, int], values: NDArray[Any]) -> NDArray[np.int64]:
+    """Places of labels, of new ones behind those that are known; -1 for None."""
+    listed = values.tolist()
+    for value in dict.fromkeys(listed):
+        if value is not None:
+            places.setdefault(value, len(places))
+    return np.fromiter((-1 if value is None else places[value] for value in listed), np.int64, len(listed))
 
 
 def kappa_against(errors: float, reference_errors: float) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.base import is_regressor
 
 
 def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, weight: Any = None) -> Any:
@@ -36,6 +37,30 @@ def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, wei
             own = {} if weight is None else {"sample_weight": weight[i : i + 1]}
             model.partial_fit(X[i : i + 1], y[i : i + 1], classes=None if known else classes, **own)
     return predicted
+
+
+class NotedAnswers:
+    """A learner of label sets or of intervals that notes one beside every prediction, in their order."""
+
+    def __init__(self, model: Any) -> None:
+        self._model, self.noted = model, list[Any]()
+        self._kind = "predict_interval" if is_regressor(model) else "predict_set"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def predict_one(self, x: Any) -> Any:
+        """The prediction for one example."""
+        self.noted.append(getattr(self._model, f"{self._kind}_one")(x))
+        return self._model.predict_one(x)
+
+    def predict(self, X: Any) -> Any:
+        """The predictions for rows."""
+        found = getattr(self._model, self._kind)(X)
+        if self._kind == "predict_set":
+            found = [set(self._model.classes_[row].tolist()) for row in found]
+        self.noted.extend(found)
+        return self._model.predict(X)
 
 
 class LateLabels:

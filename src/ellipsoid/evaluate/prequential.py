@@ -24,9 +24,9 @@ from ellipsoid.streams.label_kinds import label_array
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.stream import Stream
 
-from .checkpoints import Checkpoints
+from .checkpoints import Checkpoints, running_sum
 from .confusion import Confusion
-from .late_labels import LateLabels, predict_then_learn
+from .late_labels import LateLabels, NotedAnswers, predict_then_learn
 from .run import Prequential
 
 Progress = Callable[[int, int | None], None]
@@ -203,11 +203,26 @@ class Recorder:
 
     def with_sets(self, X: Any, y: Any, classes: Any, weight: Any) -> Any:
         """Predict and learn rows, and count what became of their label sets."""
-        predicted, sizes, held = self.model.learn_predict_set(X, y, classes=classes, sample_weight=weight)
+        if self.late is None and not isinstance(X, list):
+            predicted, sizes, held = self.model.learn_predict_set(X, y, classes=classes, sample_weight=weight)
+        else:
+            model = NotedAnswers(self.model)
+            predicted = self.foretold(model, X, y, classes, weight)
+            noted = iter(model.noted)
+            sets = [set() if told is None else next(noted) for told in predicted]
+            sizes = np.array([len(each) for each in sets])
+            held = np.array([label in each for each, label in zip(sets, y.tolist(), strict=True)])
         single = sizes == 1
         found = held.sum(), single.sum(), (single & wrong_rows(predicted, y)).sum()
         self.sets = [old + int(new) for old, new in zip(self.sets or (0, 0, 0), found, strict=True)]
         return predicted
+
+    def foretold(self, model: Any, X: Any, y: Any, classes: Any, weight: Any) -> Any:
+        """Predict, then learn, rows, also such whose labels come late."""
+        if self.late is None:
+            return _learn_predict(model, X, y, classes, weight)
+        self.late.model = model
+        return self.late.learn_predict(X, y, classes, weight)
 
     def rows_to_stop(self) -> int:
         return self.checkpoints.stop_after(self.rows) - self.rows
@@ -215,8 +230,9 @@ class Recorder:
     def add(self, predicted: Any, y: Any, seconds: float, weight: Any = None) -> None:
         """Count rows that were predicted and learned."""
         wrong = wrong_rows(predicted, y)
-        self.total_weight += len(wrong) if weight is None else float(weight.sum())
-        self.weighted_errors += float(wrong.sum() if weight is None else weight[wrong].sum())
+        own = np.ones(len(wrong)) if weight is None else weight
+        self.total_weight = float(running_sum(self.total_weight, own)[-1])
+        self.weighted_errors = float(running_sum(self.weighted_errors, own[wrong])[-1])
         if y.ndim == 1:
             self.confusion.add(np.asarray(predicted), y)
         if self.metric is not None:
@@ -289,8 +305,8 @@ class Recorder:
             hindsight=hindsight,
             dual_objective=dual,
             labels=tuple(map(_plain_label, self.confusion.labels)),
-            confusion=self.confusion.matrix.copy(),
-            label_counts=self.confusion.counts.copy(),
+            confusion=self.confusion.matrix,
+            label_counts=self.confusion.counts,
             repeat_errors=self.confusion.repeat_errors,
             majority_errors=self.confusion.majority_errors,
             total_weight=self.total_weight if self.weighed else None,
@@ -319,13 +335,7 @@ def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any, Any], classes: A
     X, y, weight = rows
     began = perf_counter()
     try:
-        learn_predict: Any = (
-            recorder.late.learn_predict if recorder.late is not None else partial(_learn_predict, model)
-        )
-        if recorder.late is not None or isinstance(X, list):
-            recorder.sets = None  # nobody says what became of them
-        elif recorder.sets is not None:
-            learn_predict = recorder.with_sets
+        learn_predict = partial(recorder.foretold, model) if recorder.sets is None else recorder.with_sets
         predicted = learn_predict(X, y, classes, weight)
     except ValueError as error:
         # A model numbers the rows of the piece it was given.

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ellipsoid.estimators.regression import numbers_of
 from ellipsoid.estimators.weights import weights_of
 
-from .checkpoints import Checkpoints
-from .late_labels import LateLabels, predict_then_learn
+from .checkpoints import Checkpoints, running_sum
+from .late_labels import LateLabels, NotedAnswers, predict_then_learn
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,8 @@ class RegressionRun:
 
     ``mae`` is the mean absolute error, ``rmse`` the root of the mean squared one, ``repeat_mae`` what repeating the
     last number would have had. Of a learner of intervals, ``coverage`` is the share of the rows whose interval held
-    their number and ``half_width`` the mean of half its width, over those that were finite; NaN for others.
+    their number and ``half_width`` the mean of half its width, over those that were finite; NaN for others. Rows
+    that came before anything was learned, because labels come late, have no interval and are not counted.
     """
 
     rows: int
@@ -86,9 +87,17 @@ class NumberRecorder:
             predicted, low, high = self.model.learn_predict_interval(X, y, sample_weight=weight)
             self._judge(low, high, y)
         else:
-            learn_predict = predict_then_learn if self.late is None else self.late.learn_predict
-            rows = (self.model, X, X, y, None, weight) if self.late is None else (X, y, None, weight)
-            predicted = learn_predict(*rows)
+            told = hasattr(self.model, "learn_predict_interval")
+            model = NotedAnswers(self.model) if told else self.model
+            if self.late is None:
+                predicted = predict_then_learn(model, X, X, y, None, weight)
+            else:
+                self.late.model = model
+                predicted = self.late.learn_predict(X, y, None, weight)
+            if told and model.noted:
+                some = np.array([value is not None for value in predicted])
+                ends = np.array(model.noted)
+                self._judge(ends[:, 0], ends[:, 1], y[some])
         self.seconds += perf_counter() - began
         self._add(np.array([0.0 if value is None else value for value in predicted], dtype=np.float64), y, weight)
 
@@ -97,13 +106,13 @@ class NumberRecorder:
         self.inside += int(((low <= y) & (y <= high)).sum())
         finite = np.isfinite(high - low)
         self.finite += int(finite.sum())
-        self.widths += float((high - low)[finite].sum() / 2.0)
+        self.widths = float(running_sum(self.widths, (high - low)[finite] / 2.0)[-1])
 
     def _add(self, predicted: Any, y: Any, weight: Any) -> None:
         off, own = np.abs(predicted - y), np.ones(len(y)) if weight is None else weight
-        before = self.absolute, self.weight
-        self.squared += float((own * off * off).sum())
-        self.repeated += float((own * np.abs(np.concatenate([[self.last], y[:-1]]) - y)).sum())
+        self.squared = float(running_sum(self.squared, own * off * off)[-1])
+        repeated = own * np.abs(np.concatenate([[self.last], y[:-1]]) - y)
+        self.repeated = float(running_sum(self.repeated, repeated)[-1])
         self.last = float(y[-1])
         if self.metric is not None:
             for value, told in zip(y.tolist(), predicted.tolist(), strict=True):
@@ -111,13 +120,12 @@ class NumberRecorder:
         start, end = self.rows, self.rows + len(y)
         if self.checkpoints.reach(end):
             self.marks = [mark for mark in self.marks if self.checkpoints.keeps(mark[0])]
-        errors, weighed = before[0] + np.cumsum(own * off), before[1] + np.cumsum(own)
+        errors, weighed = running_sum(self.absolute, own * off), running_sum(self.weight, own)
         known = np.concatenate([self.recent, off])
-        sums = np.concatenate([[0.0], np.cumsum(known)])
         for row in self.checkpoints.between(start, end):
             i = len(known) - (end - row)
-            windowed = float(sums[i] - sums[max(0, i - self.window)]) / min(i, self.window)
-            self.marks.append((row, float(errors[row - start - 1] / weighed[row - start - 1]), windowed))
+            windowed = float(known[max(0, i - self.window) : i].mean())
+            self.marks.append((row, float(errors[row - start] / weighed[row - start]), windowed))
         self.absolute, self.weight = float(errors[-1]), float(weighed[-1])
         self.recent, self.rows = known[-self.window :], end
         if self.log is not None:

@@ -30,12 +30,12 @@ class Prequential:
     met for the first time, always an error, is one only if its row of zeros does not win.
 
     ``confusion`` counts rows of true label i that were predicted as label j, in the order of ``labels``, which is that
-    in which they were met; ``label_counts`` counts the rows of each label. ``repeat_errors`` and ``majority_errors``
-    are those of two rules that learn nothing: repeat the last label, say the label met most often so far. Of streams
-    with several labels a row they are empty, and the measures made of them NaN. All these count rows;
-    ``total_weight`` and ``weighted_errors`` are the weights of all rows and of those in ``errors``, None without
-    weights. ``covered_rows``, ``answered_rows`` and ``answered_errors`` count rows whose label set held their label,
-    was one label, and was one that differed from it; None for a learner without sets.
+    in which rows had them, those only predicted behind; ``label_counts`` counts the rows of each label.
+    ``repeat_errors`` and ``majority_errors`` are those of two rules that learn nothing: repeat the last label, say the
+    label met most often so far. Of streams with several labels a row they are empty, and the measures made of them NaN.
+    All these count rows; ``total_weight`` and ``weighted_errors`` are the weights of all rows and of those in
+    ``errors``, None without weights. ``covered_rows``, ``answered_rows`` and ``answered_errors`` count rows whose label
+    set held their label, was one label, and was one that differed from it; None for a learner without sets.
     """
 
     rows: int
