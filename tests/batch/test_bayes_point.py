@@ -118,3 +118,16 @@ def test_soft_boundary_bears_contradictions(method):
 def test_parameters_out_of_range(parameters, sentence):
     with pytest.raises(ValueError, match=sentence):
         BayesPointMachine(**parameters).fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_precomputed_kernel_with_a_constant_is_refused_and_without_one_is_the_kernel():
+    rng = np.random.default_rng(3)
+    X = 20.0 * rng.standard_normal((40, 3))
+    y = np.sign(X @ [1.0, 0.5, -0.3])
+    with pytest.raises(ValueError, match="set fit_intercept=False"):
+        BayesPointMachine(kernel="precomputed").fit(X @ X.T, y)
+    named, given = (
+        BayesPointMachine(kernel=kernel, fit_intercept=False, random_state=0).fit(rows, y)
+        for kernel, rows in (("linear", X), ("precomputed", X @ X.T))
+    )
+    assert (named.predict(X) == given.predict(X @ X.T)).all()

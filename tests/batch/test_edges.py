@@ -7,6 +7,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ellipsoid.batch import BayesPointMachine, EllipsoidalSVC
 from ellipsoid.batch.problem import NotSeparable
+from ellipsoid.batch.proof import proves_inseparable
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 3))
@@ -67,6 +68,56 @@ def test_hard_margin_out_of_passes_claims_nothing_about_the_classes():
     labels = np.where(points @ rng.standard_normal(20) > 0.0, 1, -1)
     with pytest.raises(NotSeparable, match="max_iter=1 passes found no separating hyperplane; raise max_iter"):
         EllipsoidalSVC(kernel="linear", hard_margin=True, solver="features", max_iter=1).fit(points, labels)
+
+
+STEP = np.arange(6.0)[:, None]
+HALF = np.array([0, 0, 0, 1, 1, 1])
+
+
+@pytest.mark.parametrize("solver", ["smo", "block"])
+@pytest.mark.parametrize(
+    "rows",
+    [1998.0 + STEP, 1e6 + STEP, 1e9 + STEP, 1.0 + np.array([[1.0, 2, 3, 3 + 1e-6, 5, 6]]).T, 5.0 + 1e-8 * STEP],
+    ids=["years", "million", "billion", "close", "closer"],
+)
+def test_a_hard_margin_with_a_gap_separates_every_row(rows, solver):
+    model = EllipsoidalSVC(kernel="linear", hard_margin=True, solver=solver).fit(rows, HALF)
+    assert model.score(rows, HALF) == 1.0
+    assert 0.0 <= model.duality_gap_ < 0.1
+    # In one dimension the best ellipsoid touches the nearest point: nothing else bounds it.
+    assert model.margin_ratio(rows).min() == pytest.approx(1.0, abs=0.1)
+
+
+@pytest.mark.parametrize("solver", ["smo", "block", "features"])
+@pytest.mark.parametrize("scale", [1e-12, 1e12])
+def test_the_scale_of_the_data_does_not_matter_to_a_hard_margin(scale, solver):
+    plain = EllipsoidalSVC(kernel="linear", hard_margin=True, solver=solver, random_state=0).fit(APART, CLEAN)
+    model = EllipsoidalSVC(kernel="linear", hard_margin=True, solver=solver, random_state=0).fit(scale * APART, CLEAN)
+    assert model.coef_ == pytest.approx(plain.coef_, abs=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["smo", "block"])
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_that_no_hyperplane_separates_is_proven_or_not_claimed(scale, solver):
+    with pytest.raises(NotSeparable, match="a mixture of one class is one of the other") as caught:
+        EllipsoidalSVC(kernel="linear", hard_margin=True, solver=solver, max_iter=200).fit(scale * X, NOISY)
+    assert caught.value.proven
+    # The same multipliers are no proof where a hyperplane exists.
+    assert not proves_inseparable(scale * APART, CLEAN.astype(float), caught.value.alpha)
+
+
+def test_rows_with_both_labels_are_a_proof_for_every_kernel():
+    with pytest.raises(NotSeparable, match="a row of X has both labels") as caught:
+        EllipsoidalSVC(hard_margin=True, gamma=0.5).fit(np.vstack([X[:8], X[:1]]), np.append(CLEAN[:8], -CLEAN[0]))
+    assert caught.value.proven
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_rows_whose_squares_overflow_are_refused(kernel):
+    huge = X.copy()
+    huge[3] *= 1e200
+    with pytest.raises(ValueError, match="row 3 of X is too large"):
+        EllipsoidalSVC(kernel=kernel).fit(huge, NOISY)
 
 
 @pytest.mark.parametrize("solver", ["smo", "block", "features"])

@@ -34,7 +34,8 @@ class BayesPointMachine(BatchClassifier):
         Added to the diagonal of the normalised kernel: a soft boundary. 0 is the hard version space, which exists only
         for separable classes.
     fit_intercept : bool
-        Add a constant feature, as long as the points themselves.
+        Add a constant feature, as long as the points themselves. Not with a precomputed kernel, which does not hold
+        the lengths of new points: set it to False there.
     tol : float
         The billiard ends when twice as many bounces turn the vector of training values by less than this angle.
     max_bounces, n_perceptrons, max_iter : int
@@ -94,6 +95,11 @@ class BayesPointMachine(BatchClassifier):
         X, self.classes_, codes = self._training_rows(X, y)
         self.kernel_ = make_kernel(self.kernel, self.gamma, self.degree, self.coef0, X)
         self._constant = bool(self.fit_intercept)
+        if self._constant and self.kernel_.name == "precomputed":
+            raise ValueError(
+                "fit_intercept=True needs k(x, x) of new points, which a precomputed kernel does not give; set "
+                "fit_intercept=False, or pass the kernel as a function"
+            )
         K = self.kernel_(X, X)
         check_kernel(self.kernel_, K)
         lengths = np.sqrt(np.diag(K))
@@ -172,7 +178,7 @@ class BayesPointMachine(BatchClassifier):
         """The product of a point, scaled to length one, with each centre of mass."""
         X = self._new_rows(X)
         if self.kernel_.name == "precomputed":
-            # k(x, x) is not at hand; the sign, and the order of the classes, do not need it without a constant.
+            # k(x, x) is not at hand; without a constant, neither the sign nor the order of the classes needs it.
             cross, left = X[:, self.support_], np.ones(X.shape[0])
         else:
             cross, left = self.kernel_(X, self.support_vectors_), np.sqrt(self.kernel_.diagonal(X))

@@ -26,7 +26,7 @@ from .fitting import (
     kernel_width,
     prepare,
 )
-from .kernels import KernelFunction, make_kernel
+from .kernels import KernelFunction, make_kernel, refuse_huge
 from .problem import HARD_MARGIN_R, SOFT_MARGIN_R, Matrix, Vector, check_constants
 from .progress import GapBar
 
@@ -198,7 +198,9 @@ class EllipsoidalSVC(BatchClassifier):
 
     def _informative(self, X: Any, weights: Vector | None) -> NDArray[np.int64]:
         """Rows to learn from: a point at the origin says nothing about w, a point of weight zero nothing at all."""
-        diagonal = np.diag(X) if self.kernel == "precomputed" else self.kernel_.diagonal(X)
+        with np.errstate(over="ignore"):
+            diagonal = np.diag(X) if self.kernel == "precomputed" else self.kernel_.diagonal(X)
+        refuse_huge(diagonal, "kernel value with itself")
         if diagonal.min() < 0:
             raise ValueError(f"the kernel has a negative diagonal: row {int(diagonal.argmin())} has k(x, x) < 0")
         empty = diagonal == 0

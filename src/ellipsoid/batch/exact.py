@@ -50,7 +50,7 @@ def solve_exact(
     if d > MOST_DIMENSIONS:
         raise ValueError(f'formulation="exact" is for at most {MOST_DIMENSIONS} dimensions, got {d}; use "relaxed"')
     if hard and not _separable(X, y):
-        raise NotSeparable("a linear programme finds no separating hyperplane")
+        raise NotSeparable("a linear programme finds no separating hyperplane; rescale X")
     norms = np.linalg.norm(X, axis=1)
     E = cp.Variable((d, d), PSD=True)
     w, b = cp.Variable(d), cp.Variable()
@@ -107,7 +107,7 @@ def _certify(X: Matrix, y: Vector, r: float, C: Vector, point: tuple[Vector, flo
     if np.isinf(C[0]):
         shrink = min(1.0, float(np.min(margins / lengths)))
         if shrink <= 0:
-            raise NotSeparable("the conic solver found no separating hyperplane")
+            raise NotSeparable("the conic solver found no separating hyperplane; rescale X")
         E, lengths = E * shrink, lengths * shrink
     else:
         penalty = float(C @ np.maximum(lengths - margins, 0.0))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import eigh, solve_triangular
+from scipy.linalg import cholesky, eigh, solve_triangular
 
 from .problem import Matrix, Vector
 from .sparse_rows import SparseParts, filled_rows, gram_of_rows, nonzeros_of_rows, quadratic_of_rows
@@ -61,6 +61,22 @@ class FeatureRows:
     def times(self, w: Vector) -> Vector:
         return self.phi @ w
 
+    def absolute_times(self, w: Vector) -> Vector:
+        """sum_j |phi_ij| |w_j|: what rounding is a share of in a product with w."""
+        parts = [abs(self.phi[rows]) @ np.abs(w) for rows in self._chunks()]
+        return np.concatenate(parts)
+
+    def absolute_sum(self, weights: Vector) -> Vector:
+        """sum_i |phi_i| weights_i, the same for ``combine``."""
+        total: Vector = sum(abs(self.phi[rows]).T @ weights[rows] for rows in self._chunks())
+        return total
+
+    @property
+    def depth(self) -> int:
+        """Additions that a term of ``weighted_gram`` goes through at most."""
+        n = self.shape[0]
+        return n if self.parts is not None else min(n, CHUNK) + n // CHUNK + 1
+
     def combine(self, beta: Vector) -> Vector:
         """sum_i beta_i phi_i."""
         return self.phi.T @ beta
@@ -79,6 +95,12 @@ class FeatureRows:
             total += part.T @ (part * share[:, None])
         return total
 
+    def factor(self, weights: Vector, ridge: float) -> Matrix:
+        """The lower Cholesky factor of ``ridge I + sum_i weights_i phi_i phi_i'``."""
+        system = self.weighted_gram(weights)
+        system[np.diag_indices_from(system)] += ridge
+        return cholesky(system, lower=True, overwrite_a=True, check_finite=False)
+
     def quadratic(self, form: Matrix) -> Vector:
         """phi_i' form phi_i for every row, ``form`` symmetric."""
         if self.parts is not None:
@@ -88,6 +110,15 @@ class FeatureRows:
             part = self.phi[rows]
             out[rows] = np.einsum("ij,ij->i", part, part @ form)
         return out
+
+    def squared_images(self, root: Matrix, weights: Vector) -> tuple[Vector, Vector]:
+        """|y|^2 and (|y|.weights)^2 for y = root phi_i: ``quadratic`` of root'root, without its cancellation."""
+        out, sums = np.empty(self.shape[0]), np.empty(self.shape[0])
+        for rows in self._chunks():
+            image = self.phi[rows] @ root.T
+            out[rows] = np.einsum("ij,ij->i", image, image)
+            sums[rows] = np.abs(image) @ weights
+        return out, sums**2
 
 
 @dataclass(frozen=True)

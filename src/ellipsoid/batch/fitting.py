@@ -21,8 +21,9 @@ from .features import FeatureRows, LandmarkMap, incomplete_cholesky, nystroem
 from .kernels import Kernel, check_kernel
 from .posterior import cholesky_of_kernel
 from .problem import Matrix, NotSeparable, Problem, Vector, balanced, make_problem
+from .proof import WIDEST_PROOF, contradiction, proves_inseparable, reach_in_features
 from .proximal import PLAIN_LIMIT, Report, SolverOptions, solve_kernel
-from .scalable import inverse_of, solve_features
+from .scalable import solve_features
 
 # The exact kernel solver keeps two N x N matrices; beyond this many points features of the kernel take over.
 EXACT_LIMIT = 6000
@@ -43,6 +44,7 @@ class Prepared:
     """The training points as the chosen solver wants them, shared by all binary problems of a multiclass one."""
 
     solver: str
+    points: Any
     squared_norms: Vector
     rank: int
     kernel_matrix: Matrix | DeviceKernel | None = None
@@ -125,21 +127,21 @@ def prepare(
     if exact:
         rows = FeatureRows(X) if linear else _kernel_features(X, kernel, n, "cholesky", seed)[0]
         feature_map = None if linear else _kernel_features(X, kernel, n, "cholesky", seed)[1]
-        return Prepared("exact", rows.squared_norms(), rows.shape[1], rows=rows, feature_map=feature_map)
+        return Prepared("exact", X, rows.squared_norms(), rows.shape[1], rows=rows, feature_map=feature_map)
     if solver == "features":
         if linear and width <= WIDEST_INVERSE:
             rows = FeatureRows(X)
-            return Prepared("features", rows.squared_norms(), min(n, width), rows=rows)
+            return Prepared("features", X, rows.squared_norms(), min(n, width), rows=rows)
         rows, feature_map = _kernel_features(X, kernel, n_components, features, seed)
-        return Prepared("features", rows.squared_norms(), rows.shape[1], rows=rows, feature_map=feature_map)
+        return Prepared("features", X, rows.squared_norms(), rows.shape[1], rows=rows, feature_map=feature_map)
     if device:
         matrix = DeviceKernel(X, kernel)
-        return Prepared(solver, matrix.diagonal(), n, kernel_matrix=matrix)
+        return Prepared(solver, X, matrix.diagonal(), n, kernel_matrix=matrix)
     K = kernel(X, X)
     check_kernel(kernel, K)
     rows_or_none = FeatureRows(X) if linear else None
     rank = min(n, width) if linear else n
-    return Prepared(solver, np.diag(K).copy(), rank, kernel_matrix=np.ascontiguousarray(K), rows=rows_or_none)
+    return Prepared(solver, X, np.diag(K).copy(), rank, kernel_matrix=np.ascontiguousarray(K), rows=rows_or_none)
 
 
 def _kernel_features(X: Any, kernel: Kernel, width: int, method: str, seed: int) -> tuple[FeatureRows, LandmarkMap]:
@@ -182,10 +184,27 @@ def fit_binary(
     if settings.exact:
         return _fit_exact(prepared, problem, nu, settings.tol, weights)
     fit = _fit_features if prepared.solver == "features" else _fit_kernel
-    model = fit(prepared, problem, settings, previous, report)
-    if problem.hard and np.isinf(model.gap):
-        raise NotSeparable(f"max_iter={settings.max_iter} passes found no separating hyperplane", proven=False)
+    try:
+        model = fit(prepared, problem, settings, previous, report)
+        if problem.hard and np.isinf(model.gap):
+            detail = f"max_iter={settings.max_iter} passes found no separating hyperplane; raise max_iter"
+            raise NotSeparable(detail, alpha=model.alpha)
+    except NotSeparable as error:
+        reason = _proof(prepared, y, error.alpha)
+        raise NotSeparable(reason, proven=True, alpha=error.alpha) if reason else error from None
     return model
+
+
+def _proof(prepared: Prepared, y: Vector, alpha: Vector | None) -> str | None:
+    """Why no hyperplane separates the classes, where that can be proven."""
+    if contradiction(prepared.points, y):
+        return "a row of X has both labels"
+    rows = prepared.rows
+    # Features of a kernel are another, smaller model than the kernel's.
+    if rows is None or alpha is None or prepared.feature_map is not None or not rows.shape[1] <= WIDEST_PROOF:
+        return None
+    found = proves_inseparable(rows.dense(), y, alpha)
+    return "a mixture of one class is one of the other" if found else None
 
 
 def _warm_alpha(previous: BinaryModel, problem: Problem) -> Vector:
@@ -226,9 +245,9 @@ def _fit_kernel(
         model.w = prepared.rows.combine(found.coef)
         if prepared.rows.shape[1] <= WIDEST_INVERSE:
             # The features' small determinant is exact where the kernel's large one loses digits (r near 1).
-            model.inverse, log_determinant = inverse_of(prepared.rows, problem, found.alpha)
+            reach = reach_in_features(prepared.rows, problem, found.alpha)
             norm = float(np.linalg.norm(prepared.rows.combine(problem.y * found.alpha)))
-            model.dual = problem.r * log_determinant - norm
+            model.inverse, model.dual = reach.inverse, problem.r * reach.log_determinant - norm
     return model
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky
 
+from ellipsoid.engine.rows import HUGE
 from ellipsoid.estimators.parameters import whole
 from ellipsoid.representation.kernel.functions import KERNELS, from_products
 
@@ -60,6 +61,9 @@ def make_kernel(
     """The kernel with gamma="scale" and "auto" resolved on the training data, a weight counting as repetitions."""
     if not callable(name) and name not in NAMES:
         raise ValueError(f"kernel must be one of {', '.join(NAMES)} or a function, got {name!r}")
+    if not callable(name) and name != "precomputed":
+        with np.errstate(over="ignore"):
+            refuse_huge(_squared_norms(X), "squared norm")
     if gamma == "scale":
         variance = _variance(X, weights) if name in ("rbf", "poly") else 1.0
         value = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
@@ -70,6 +74,14 @@ def make_kernel(
     else:
         value = float(gamma)
     return Kernel(name, value, whole("degree", degree), coef0)
+
+
+def refuse_huge(values: Vector, what: str) -> None:
+    """Raise ``ValueError`` for the first row whose square is too large to compute with."""
+    fine = values <= HUGE
+    if not fine.all():
+        row = int(np.argmin(fine))
+        raise ValueError(f"row {row} of X is too large: its {what} is beyond {HUGE:g}; rescale the features")
 
 
 def check_kernel(kernel: Kernel, K: Matrix) -> None:

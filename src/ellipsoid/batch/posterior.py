@@ -13,6 +13,7 @@ from scipy.linalg.blas import dgemm, dsymv, dsyrk
 
 from ellipsoid.engine.compile import compiled
 
+from .features import FeatureRows
 from .problem import Matrix, Problem, Vector
 
 # Relative error of Omega, on a random direction, beyond which it is computed afresh.
@@ -42,11 +43,20 @@ def cholesky_of_kernel(alpha: Vector, scaled_kernel: Matrix, r: float) -> Matrix
         raise ValueError("the kernel is not positive semi-definite; choose another kernel") from None
 
 
-class Posterior:
-    """Omega's upper triangle (Fortran order), its diagonal, and log|I + A^{1/2} Kc A^{1/2}/(1-r)|."""
+def log_determinant(lower: Matrix, r: float) -> float:
+    """log|LL'/(1-r)|."""
+    return float(2.0 * np.log(np.diag(lower)).sum() - len(lower) * np.log(1.0 - r))
 
-    def __init__(self, kernel: Matrix, problem: Problem, alpha: Vector) -> None:
+
+class Posterior:
+    """Omega's upper triangle (Fortran order), its diagonal, and log|I + A^{1/2} Kc A^{1/2}/(1-r)|.
+
+    With ``rows``, fewer features than points, Omega comes from these: what K as it is centred lacks does not matter.
+    """
+
+    def __init__(self, kernel: Matrix, problem: Problem, alpha: Vector, rows: FeatureRows | None = None) -> None:
         self.r = problem.r
+        self.c, self.rows = problem.c, rows
         self.root_c = np.sqrt(problem.c)
         self.kernel = kernel
         self.buffers = [self.new_buffer(len(alpha)) for _ in range(2)]
@@ -85,6 +95,14 @@ class Posterior:
 
     def refresh(self, alpha: Vector) -> None:
         """Omega and the log-determinant from alpha alone, by one Cholesky factorisation of the support points."""
+        self.waiting = [0, 0]
+        if self.rows is not None:
+            lower = self.rows.factor(alpha * self.c, 1.0 - self.r)
+            images = solve_triangular(lower, self.rows.dense().T * self.root_c, lower=True, check_finite=False)
+            self.upper = dsyrk(self.r, images, trans=True)
+            self.log_determinant = log_determinant(lower, self.r)
+            self.diagonal = np.diag(self.upper).copy()
+            return
         scaled = self.scaled_kernel()
         self.log_determinant = 0.0
         support = np.flatnonzero(alpha > 0)
@@ -94,10 +112,8 @@ class Posterior:
             cross = np.sqrt(alpha[support])[:, None] * scaled[support]
             half = solve_triangular(lower, cross, lower=True, overwrite_b=True, check_finite=False)
             self.upper = dsyrk(-self.r / (1.0 - self.r), half, beta=1.0, c=self.upper, trans=True, overwrite_c=True)
-            diagonal = np.log(np.diag(lower)).sum() * 2.0
-            self.log_determinant = float(diagonal - len(support) * np.log(1.0 - self.r))
+            self.log_determinant = log_determinant(lower, self.r)
         self.diagonal = np.diag(self.upper).copy()
-        self.waiting = [0, 0]
 
     def columns(self, which: NDArray[np.int64]) -> Matrix:
         """Omega's columns ``which``, the moves not yet written into the triangle included."""
@@ -165,6 +181,8 @@ class Posterior:
         image = self.times(direction)
 
         def scaled_times(v: Vector) -> Vector:
+            if self.rows is not None:
+                return self.root_c * self.rows.times(self.rows.combine(self.root_c * v))
             return self.root_c * self.kernel_times(self.root_c * v)
 
         right = self.r * scaled_times(direction)

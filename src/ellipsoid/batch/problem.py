@@ -23,18 +23,25 @@ Matrix = NDArray[np.float64]
 
 HARD_MARGIN_R = 1.0 - 1e-6
 SOFT_MARGIN_R = 0.9
-# (D) is unbounded when a hard margin cannot be had; alpha then grows without limit.
+# (D) is unbounded when a hard margin cannot be had; alpha then grows without limit. A margin of a share g of the
+# points' lengths bounds alpha_i |phi_i| by about the rank over g.
 DIVERGED = 1e12
+# The relative error of one rounding, and a little more for products of errors.
+ROUNDING = 1.2e-16
 
 
 class NotSeparable(ValueError):
-    """A hard margin was asked for, and no hyperplane separates the classes, or none was found in time."""
+    """A hard margin was asked for, and no hyperplane separates the classes (``proven``), or none was found.
 
-    def __init__(self, detail: str, *, proven: bool = True) -> None:
-        verdict = f"and these are not ({detail}); " if proven else f"but {detail}; raise max_iter, or "
+    ``alpha`` are the multipliers that a solver stopped at; whether they prove anything is for others to say.
+    """
+
+    def __init__(self, detail: str, *, proven: bool = False, alpha: Vector | None = None) -> None:
+        verdict = f"and these are not ({detail}); " if proven else f"but {detail}, or "
         super().__init__(
             f"hard_margin=True needs separable classes, {verdict}use hard_margin=False, or a kernel that separates them"
         )
+        self.proven, self.alpha = proven, alpha
 
 
 @dataclass(frozen=True)
@@ -111,11 +118,12 @@ def best_bias(problem: Problem, scores: Vector, omega: Vector) -> float:
     return float(breakpoints[order[min(first, len(order) - 1)]])
 
 
-def widest_bias(problem: Problem, scores: Vector, omega: Vector) -> tuple[float, float]:
+def widest_bias(problem: Problem, scores: Vector, omega: Vector, apart: float) -> tuple[float, float]:
     """The bias that maximises ``min_i y_i (scores_i + b) / omega_i``, and that minimum (hard margin).
 
     For a target ratio k, the biases that reach it form the interval [max_+ (k omega - s), min_- (-k omega - s)];
-    it shrinks as k grows, so bisection finds where it vanishes. The minimum is 0 where no bias separates at all.
+    it shrinks as k grows, so bisection finds where it vanishes. The minimum is 0 where no bias separates by more than
+    ``apart``.
     """
     plus = problem.y > 0
     sp, wp, sm, wm = scores[plus], omega[plus], scores[~plus], omega[~plus]
@@ -124,9 +132,7 @@ def widest_bias(problem: Problem, scores: Vector, omega: Vector) -> tuple[float,
         return float(np.max(k * wp - sp)), float(np.min(-k * wm - sm))
 
     low, high = 0.0, 1.0
-    # Squared distances carry an error of eps, distances one of its root: a separation below that (contradictory
-    # labels on one point) is none.
-    if np.subtract(*interval(0.0)) >= -1e-7 * np.abs(scores).max() or not np.isfinite(omega).all():
+    if not np.subtract(*interval(0.0)) < -apart or not np.isfinite(omega).all():
         return sum(interval(0.0)) / 2.0, 0.0
     while np.subtract(*interval(high)) < 0 and high < 1e12:
         high *= 2.0
@@ -141,28 +147,54 @@ def widest_bias(problem: Problem, scores: Vector, omega: Vector) -> tuple[float,
     return sum(interval(low)) / 2.0, low
 
 
-def duality_gap(problem: Problem, alpha: Vector, omega: Vector, scores: Vector, norm: float) -> Gap:
+def duality_gap(
+    problem: Problem,
+    alpha: Vector,
+    omega: Vector,
+    scores: Vector,
+    norm: float,
+    errors: tuple[Vector, Vector] | None = None,
+    apart: float = 0.0,
+) -> Gap:
     """Primal minus dual at a dual-feasible alpha, with ``B = r M^{-1}`` and any w of norm at most one.
 
     ``omega_i = c_i phi_i'B phi_i``, ``scores_i = phi_i.w`` and ``norm = |sum_i alpha_i y_i phi_i|``. The terms in
-    log|B| and tr B cancel, so neither is needed.
+    log|B| and tr B cancel, so neither is needed. With the ``errors`` of omega and of the scores it is the largest gap
+    that these allow; without them it guides a solver and certifies nothing. Classes that lie no further than a share
+    ``apart`` of the scores from each other are not separated.
     """
-    spent = float(alpha @ omega)
+    if not (omega > 0).all():
+        # B is positive: these are the remains of cancellation.
+        return Gap(np.inf, 0.0, 0.0)
+    blur = np.zeros_like(scores) if errors is None else errors[1]
+    lost = np.zeros_like(omega) if errors is None else errors[0]
+    spent = float(alpha @ (omega - lost))
+    omega = omega + lost
     if not problem.hard:
         bias = best_bias(problem, scores, omega)
-        slack = np.maximum(omega - problem.y * (scores + bias), 0.0)
-        return Gap(float(problem.C @ slack) - spent + norm, bias)
-    bias, scale = widest_bias(problem, scores, omega)
+        slack = np.maximum(omega + blur - problem.y * (scores + bias), 0.0)
+        return _known(float(problem.C @ slack) - spent + norm, bias, 1.0)
+    bias, scale = widest_bias(problem, scores - problem.y * blur, omega, apart * float(np.abs(scores).max()))
     if scale <= 0:
         return Gap(np.inf, bias, 0.0)
     excess = scale - 1.0 - np.log(scale)
-    return Gap(problem.r * problem.rank * excess + norm - scale * spent, bias, scale)
+    return _known(problem.r * problem.rank * excess + norm - scale * spent, bias, scale)
+
+
+def _known(value: float, bias: float, scale: float) -> Gap:
+    return Gap(value if np.isfinite(value) else np.inf, bias, scale)
 
 
 def check_diverged(problem: Problem, alpha: Vector, squared_norms: Vector) -> None:
     """A hard margin's multipliers grow without limit exactly when the classes cannot be separated."""
-    if problem.hard and np.max(alpha * squared_norms) > DIVERGED:
-        raise NotSeparable("the dual is unbounded")
+    if problem.hard and not np.max(alpha * np.sqrt(squared_norms)) <= DIVERGED:
+        raise unseparated(alpha)
+
+
+def unseparated(alpha: Vector) -> NotSeparable:
+    """The error of multipliers beyond what can be computed with."""
+    detail = "if a hyperplane separates these, it does so by less than rounding lets one see; centre or rescale X"
+    return NotSeparable(detail, alpha=alpha)
 
 
 def balanced(alpha: Vector, y: Vector) -> Vector:

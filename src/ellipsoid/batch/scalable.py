@@ -8,12 +8,13 @@ anew, and the duality gap with the best bias bounds the error. The best pair met
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_solve, cholesky
+from scipy.linalg import LinAlgError, cho_solve
 from scipy.linalg.lapack import dgesv
 
 from .ascent import Points, Weights, block_sweeps, point_pass
 from .features import FeatureRows
-from .problem import Matrix, Problem, Vector, balanced, check_diverged, duality_gap
+from .problem import Matrix, Problem, Vector, balanced, check_diverged, unseparated
+from .proof import gap_in_features, reach_in_features
 from .proximal import GROW, PULL, Report, SolverOptions
 
 # Above this many features a rank-one change of P is bound by memory, and blocks win.
@@ -25,6 +26,7 @@ FULL_PASS_EVERY = 5
 RENEW_EVERY = 4
 # A small problem is worked on to this share of the dual: decisions move by the root of a gap.
 POLISHED = 1e-10
+SPOILT = "the features are so unlike in scale that M has no Cholesky factor; rescale X"
 
 
 @dataclass
@@ -115,30 +117,23 @@ class _Ascent:
         solved = dgesv(system, change * image, overwrite_a=True, overwrite_b=True)[2]
         self.inverse -= image.T @ solved
 
+    def renew(self) -> None:
+        """P from alpha alone."""
+        lower = self.rows.factor(self.alpha * self.problem.c, 1.0 - self.problem.r)
+        inverse = cho_solve((lower, True), np.eye(len(lower)), overwrite_b=True, check_finite=False)
+        self.inverse = 0.5 * (inverse + inverse.T)
+
     def certify(self) -> tuple[FeatureSolution, float]:
         """The certificate at the present alpha and w; returns it with sum_i alpha_i omega_i."""
         problem = self.problem
         alpha = balanced(self.alpha, problem.y)
-        beta = problem.y * alpha
-        inverse, log_determinant = inverse_of(self.rows, problem, alpha)
-        # Before the first move M = (1-r) I, and no product is needed.
-        reach = self.rows.quadratic(inverse) if alpha.any() else self.norms / (1.0 - problem.r)
-        omega = problem.r * problem.c * reach
-        norm = float(np.linalg.norm(self.rows.combine(beta)))
-        gap = duality_gap(problem, alpha, omega, self.rows.times(self.w), norm)
-        dual = problem.r * log_determinant - norm
-        solution = FeatureSolution(alpha, self.w.copy(), gap.bias, inverse, gap.value, dual, gap.scale, 0, False)
-        return solution, float(alpha @ omega)
-
-
-def inverse_of(rows: FeatureRows, problem: Problem, alpha: Vector) -> tuple[Matrix, float]:
-    """M^{-1} and log|M/(1-r)| from alpha alone."""
-    system = rows.weighted_gram(alpha * problem.c)
-    system[np.diag_indices_from(system)] += 1.0 - problem.r
-    lower = cholesky(system, lower=True, overwrite_a=True, check_finite=False)
-    inverse = cho_solve((lower, True), np.eye(len(lower)), overwrite_b=True, check_finite=False)
-    log_determinant = 2.0 * np.log(np.diag(lower)).sum() - len(lower) * np.log(1.0 - problem.r)
-    return 0.5 * (inverse + inverse.T), float(log_determinant)
+        reach = reach_in_features(self.rows, problem, alpha)
+        assert reach.inverse is not None
+        w = self.w / max(1.0, float(np.linalg.norm(self.w)))
+        gap, norm = gap_in_features(self.rows, problem, alpha, w, reach)
+        dual = problem.r * reach.log_determinant - norm
+        solution = FeatureSolution(alpha, w, gap.bias, reach.inverse, gap.value, dual, gap.scale, 0, False)
+        return solution, float(alpha @ reach.omega)
 
 
 def solve_features(
@@ -152,14 +147,22 @@ def solve_features(
     ascent = _Ascent(rows, problem, options)
     if start is not None:
         ascent.alpha, ascent.w, ascent.bias = start[0].copy(), start[1].copy(), start[2]
-        ascent.inverse = inverse_of(rows, problem, ascent.alpha)[0]
+        ascent.renew()
+    try:
+        return _solve(ascent, report)
+    except LinAlgError:
+        raise unseparated(ascent.alpha) if problem.hard else ValueError(SPOILT) from None
+
+
+def _solve(ascent: _Ascent, report: Report | None) -> FeatureSolution:
+    problem, options = ascent.problem, ascent.options
     mu = PULL * problem.r * problem.rank
     best: FeatureSolution | None = None
     done = rounds = 0
     converged, limit = False, options.max_iter
     while True:
         now, spent = ascent.certify()
-        if best is None or now.gap < best.gap:
+        if best is None or now.gap <= best.gap:
             best = now
         target = options.tol * max(1.0, abs(now.dual + problem.constant))
         if report is not None:
@@ -183,4 +186,4 @@ def solve_features(
         rounds += 1
         # The certificate builds its own M; P drifts by rounding only, least where r is far from one.
         if rounds % RENEW_EVERY == 0 or problem.hard:
-            ascent.inverse = inverse_of(rows, problem, ascent.alpha)[0]
+            ascent.renew()
