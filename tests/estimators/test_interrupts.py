@@ -33,6 +33,7 @@ from ellipsoid.estimators import container, persist
 from ellipsoid.estimators import expansion as blocks
 from ellipsoid.estimators import interruption as broken
 from ellipsoid.estimators.interruption import LearnerMark
+from ellipsoid.estimators.one_thread import learning
 from ellipsoid.representation.kernel import prefetch as forerun
 from ellipsoid.representation.kernel import threads
 
@@ -119,6 +120,7 @@ def test_an_interrupt_leaves_the_model_of_the_first_rows(name):
     tried, wrong = campaign(SOME[name], points=12)
     assert tried == 12
     assert not wrong
+    assert not learning, "other threads would wait for ever"
 
 
 @pytest.mark.slow

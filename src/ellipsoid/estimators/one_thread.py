@@ -11,6 +11,8 @@ from functools import wraps
 from threading import Condition, get_ident
 from typing import Any, TypeVar
 
+from .interruption import without_interrupts
+
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 # The threads that learn just now, by model: of the process rather than of the model, which may be copied meanwhile.
@@ -29,6 +31,13 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_other_threads)
 
 
+def _give_up(key: int, own: int) -> None:
+    with _changed:
+        if learning.get(key) == own:
+            del learning[key]
+            _changed.notify_all()
+
+
 def one_thread_at_a_time(learn: Method) -> Method:
     """Let a method that learns wait until no other thread runs it, or another such method, for the same model."""
 
@@ -37,15 +46,13 @@ def one_thread_at_a_time(learn: Method) -> Method:
         key, own = id(model), get_ident()
         if learning.get(key) == own:
             return learn(model, *args, **named)  # called by itself
-        with _changed:
-            while key in learning:
-                _changed.wait()
-            learning[key] = own
         try:
+            with _changed:
+                while key in learning:
+                    _changed.wait()
+                learning[key] = own
             return learn(model, *args, **named)
         finally:
-            with _changed:
-                learning.pop(key, None)
-                _changed.notify_all()
+            without_interrupts(lambda: _give_up(key, own))
 
     return alone  # type: ignore[return-value]
