@@ -31,7 +31,7 @@ NO_LABELS = {
     "NaN": np.nan,
     "inf": np.inf,
     "None": None,
-    "NaT": np.datetime64("NaT"),
+    "NaT": np.datetime64("NaT", "ns"),
     "a date": np.datetime64("2020-01-01", "ns"),
     "a duration": np.timedelta64(5, "ns"),
     "bytes": b"a",

@@ -334,6 +334,9 @@ class World(Refusals):
         prefix = prefix_of(self.model)
         if "Committee" in repr(self.model):  # whose parameters are its own
             values = {"rate": 0.5}
+        after = {**self.model.get_params(), **{prefix + name: value for name, value in values.items()}}
+        if after.get(prefix + "drift") and after.get(prefix + "selective"):
+            values = {name: type(value)(0) for name, value in values.items()}  # the two contradict each other
         before = everything(self.model)
         begun = started(self.model)
         self.model.set_params(**{prefix + name: value for name, value in values.items()})
