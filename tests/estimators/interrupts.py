@@ -43,6 +43,8 @@ class Interrupted:
 
     def __enter__(self):
         self.before = sys.gettrace()
+        # Python 3.12 traces instructions only where some frame has asked for it before tracing begins.
+        sys._getframe().f_trace_opcodes = True
         sys.settrace(self._call)
         return self
 
