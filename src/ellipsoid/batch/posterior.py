@@ -8,8 +8,9 @@ BLAS-3 call (``syrk``) a block of moves updates it at half the cost of a general
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError, cholesky, eigh, solve, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from scipy.linalg.blas import dgemm, dsymv, dsyrk
+from scipy.linalg.lapack import dgesv
 
 from ellipsoid.engine.compile import compiled
 
@@ -143,10 +144,10 @@ class Posterior:
     def middle(self, block: Matrix, delta: Vector) -> tuple[Vector, Matrix]:
         """Eigenvalues and eigenvectors of the middle matrix."""
         system = np.eye(len(delta)) + block * (delta[None, :] / self.r)
-        try:
-            middle = solve(system.T, np.diag(delta / self.r), overwrite_b=True, check_finite=False)
-        except LinAlgError:
-            raise ValueError("Omega is not positive semi-definite") from None
+        # What is nearly singular needs no warning: the gap is computed afresh, whatever has become of Omega.
+        _, _, middle, singular = dgesv(system.T, np.diag(delta / self.r), overwrite_b=True)
+        if singular or not np.isfinite(middle).all():
+            raise ValueError("Omega is not positive semi-definite")
         values, vectors = eigh(0.5 * (middle + middle.T), check_finite=False)
         return values, vectors
 
