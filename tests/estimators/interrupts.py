@@ -24,7 +24,7 @@ PACKAGE = str(Path(ellipsoid.__file__).parent)
 
 # They hold a lock. Python looks for signals at calls and jumps back, and so never between the end of a ``with`` and the
 # release of its lock, where an instruction that is traced might be.
-HOLDING = ("Picker.pick", "Nonzeros.of")
+HOLDING = ("Picker.pick", "Nonzeros.of", "one_thread_at_a_time.<locals>.alone")
 
 RNG = np.random.default_rng(3)
 X = np.round(4.0 * RNG.normal(size=(40, 7))) / 4.0
