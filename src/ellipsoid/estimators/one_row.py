@@ -20,6 +20,9 @@ MOST_LAYOUTS = 256
 # Kinds of values that nobody can change in place, and of which equal ones are the same float64, unlike a float32 and a
 # float: where all are such, equal examples are the same row.
 UNCHANGING = frozenset({float, int, bool, str, type(None), np.float64, np.int64})
+# Kinds of names that are looked up as they are; a pair (name, word) is the column of a word, and no name of an example.
+NAMES = frozenset({str, np.str_, int})
+NAMES_AND_WORDS = NAMES | {tuple}
 
 
 class NoOneRow:
@@ -99,9 +102,6 @@ class OneNamedRow(_Prepared):
 
     def __init__(self, learner: Any) -> None:
         self.columns: dict[Any, int] = learner.features
-        # A pair (name, word) is the column of a word, and no name that an example may give.
-        words = any(type(name) is tuple for name in self.columns)
-        self.given = {n: c for n, c in self.columns.items() if type(n) is not tuple} if words else self.columns
         self.layouts: dict[tuple[Any, ...], _Layout | None] = {}
         self.present: _Layout | None = None
         self.in_buffer: dict[Any, Any] | None = None
@@ -111,13 +111,13 @@ class OneNamedRow(_Prepared):
         self.ends = np.zeros(2, dtype=np.int32)
         self.places: Any = memoryview(self.data), memoryview(self.indices)  # type: ignore[arg-type]
         self.sort = entry(sort_by_column, self.indices, self.data, 0)
-        # 1.0 would be found where 1 is a name, and is none.
-        self.whole_numbers = any(isinstance(name, int) for name in self.columns)
+        # Was an integer among the names so far? Only then must those of a known set be looked at, of which 1.0 is none.
+        self.whole_numbers = False
         super().__init__(learner, CSR(self.data, self.indices, self.ends, learner.constant, learner.width))
 
     def fill(self, example: dict[Any, Any]) -> bool:
         """Put an example into the buffer; False where a name is not known, or a value no number."""
-        if self.whole_numbers and not {*map(type, example)} <= {str, int}:
+        if self.whole_numbers and not NAMES.issuperset(map(type, example)):
             return False
         try:
             if self.in_buffer == example and self._is_same_row(example):
@@ -152,11 +152,13 @@ class OneNamedRow(_Prepared):
             return False
 
     def _fill_by_columns(self, numbers: dict[Any, Any], example: dict[Any, Any]) -> bool:
-        count = len(numbers)
+        count, kinds = len(numbers), {*map(type, numbers)}
+        if not kinds <= (NAMES_AND_WORDS if type(numbers) is Encoded else NAMES):
+            return False
+        self.whole_numbers |= int in kinds
         self.present = None
         write_values, write_columns = _writers(count)
-        columns = self.columns if type(numbers) is Encoded else self.given
-        write_columns(self.places[1], 0, *map(columns.__getitem__, numbers))
+        write_columns(self.places[1], 0, *map(self.columns.__getitem__, numbers))
         write_values(self.places[0], 0, *numbers.values())
         self.sort(self.indices, self.data, count)
         self.ends[1] = count
