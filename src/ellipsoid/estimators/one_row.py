@@ -21,8 +21,8 @@ MOST_LAYOUTS = 256
 # float: where all are such, equal examples are the same row.
 UNCHANGING = frozenset({float, int, bool, str, type(None), np.float64, np.int64})
 # Kinds of names that are looked up as they are; a pair (name, word) is the column of a word, and no name of an example.
-NAMES = frozenset({str, np.str_, int})
-NAMES_AND_WORDS = NAMES | {tuple}
+NAME_KINDS = frozenset({str, np.str_, int})
+COLUMN_KINDS = NAME_KINDS | {tuple}
 
 
 class NoOneRow:
@@ -117,7 +117,7 @@ class OneNamedRow(_Prepared):
 
     def fill(self, example: dict[Any, Any]) -> bool:
         """Put an example into the buffer; False where a name is not known, or a value no number."""
-        if self.whole_numbers and not NAMES.issuperset(map(type, example)):
+        if self.whole_numbers and not NAME_KINDS.issuperset(map(type, example)):
             return False
         try:
             if self.in_buffer == example and self._is_same_row(example):
@@ -153,7 +153,7 @@ class OneNamedRow(_Prepared):
 
     def _fill_by_columns(self, numbers: dict[Any, Any], example: dict[Any, Any]) -> bool:
         count, kinds = len(numbers), {*map(type, numbers)}
-        if not kinds <= (NAMES_AND_WORDS if type(numbers) is Encoded else NAMES):
+        if not kinds <= (COLUMN_KINDS if type(numbers) is Encoded else NAME_KINDS):
             return False
         self.whole_numbers |= int in kinds
         self.present = None

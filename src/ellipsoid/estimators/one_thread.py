@@ -20,7 +20,7 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=learning.clear)
 
 # How long a thread sleeps before it looks again.
-PATIENCE = 0.001
+LOOK_AGAIN = 0.001
 
 
 def one_thread_at_a_time(learn: Method) -> Method:
@@ -34,7 +34,7 @@ def one_thread_at_a_time(learn: Method) -> Method:
         try:
             # One operation, which no other thread can come between.
             while learning.setdefault(key, own) != own:
-                sleep(PATIENCE)
+                sleep(LOOK_AGAIN)
             return learn(model, *args, **named)
         finally:
             # Python is interrupted at calls, and there is none: the model cannot be held for ever.
