@@ -1,6 +1,7 @@
 """Early stopping of ``fit``: which rows it learns, when it ends, and what it refuses."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import StratifiedShuffleSplit
 
@@ -50,6 +51,20 @@ def test_kernels_and_weights_go_with_it(learner, blobs):
     again = learner(**options, n_epochs=model.n_iter_, random_state=0)
     again.fit(X[learned], y[learned], sample_weight=weights[learned])
     np.testing.assert_allclose(model.decision_function(X), again.decision_function(X), rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["frame", "dicts"])
+def test_words_and_names_that_only_held_out_rows_have_are_passed_over(kind, blobs):
+    X, y = blobs
+    words = [f"only here {i}" if i % 7 else "often" for i in range(len(y))]
+    frame = pd.DataFrame({"a": X[:, 0], "word": words, "b": X[:, 1]})
+    rows = frame if kind == "frame" else frame.to_dict("records")
+    learned, _ = split(y)
+    model = Perceptron(**PATIENT).fit(rows, y)
+    assert model.n_iter_ < 60
+    part = frame.iloc[learned] if kind == "frame" else [rows[i] for i in learned]
+    again = Perceptron(n_epochs=model.n_iter_, random_state=0).fit(part, y[learned])
+    assert np.array_equal(again.decision_function(rows), model.decision_function(rows))
 
 
 def test_a_scaler_knows_the_held_out_rows_too(blobs):

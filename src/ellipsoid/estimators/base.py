@@ -105,8 +105,6 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         source = self._source(X, None)
         labels = checks.labels_of(y, source.n, sets=self._takes_sets)
         learner.check_learning(source)
-        if held is not None:
-            learner.check(RowSource(held.X, learner.constant))
         known = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
         if len(known) < 2:
             raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
@@ -118,6 +116,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         for label in known.tolist():
             learner.add_label(label)
         learner.name(names)
+        held = held and held.known_to(self, learner)
         ledger = np.empty((2 if self.shuffle else 1, source.n), dtype=np.int64)
         if not learner.multilabel:
             ledger[CODES] = learner.labels.encode(labels)[0]

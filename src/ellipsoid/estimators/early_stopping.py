@@ -14,7 +14,6 @@ from sklearn.utils.validation import _num_samples
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import label_array
 
-from .inputs import RowSource
 from .parameters import positive, whole
 
 
@@ -25,11 +24,17 @@ class HeldOut(NamedTuple):
     y: Any
     weight: Floats
 
+    def known_to(self, model: Any, learner: Any) -> "HeldOut":
+        """The same with rows as a learner reads them, which knows the names and words of those that it learns."""
+        source = model._source(self.X, learner, learning=False)
+        learner.check(source)
+        return self._replace(X=source)
+
     def score(self, learner: Any) -> float:
         """The share of the rows, by weight, whose label is predicted; of label sets, all of whose labels are; of
         numbers the coefficient of determination.
         """
-        scores = learner.decision(RowSource(self.X, learner.constant))
+        scores = learner.decision(self.X)
         if learner.numbers:
             from sklearn.metrics import r2_score
 
@@ -77,7 +82,7 @@ def hold_out(model: Any, X: Any, y: Any, weight: Floats) -> tuple[tuple[Any, Any
     labels = np.asarray(y, dtype=np.float64) if is_regressor(model) else label_array(y)
     if len(labels) != _num_samples(X):
         raise ValueError(f"y has {len(labels)} labels for the {_num_samples(X)} rows of X")
-    RowSource(X, 0.0).check()
+    model._source(X, None).check()
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
     kind = StratifiedShuffleSplit if labels.ndim == 1 and not is_regressor(model) else ShuffleSplit
