@@ -7,15 +7,15 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test slow gpu bounds compat bench check docs dist platform clean
+.PHONY: help run demo test long slow gpu bounds compat bench check docs dist platform clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-6s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Two test workers on two cores: a thread pool inside each of them would only get in the way.
-test slow gpu bounds: export OMP_NUM_THREADS ?= 1
+test long slow gpu bounds: export OMP_NUM_THREADS ?= 1
 # Tests start many processes: where no bytecode may be kept, each of them would compile every module anew.
-test slow gpu bounds: export PYTHONDONTWRITEBYTECODE :=
+test long slow gpu bounds: export PYTHONDONTWRITEBYTECODE :=
 
 run: $(VENV)/.installed-plots  ## compare the learners on embedded data; report in build/compare
 	$(BIN)/ellipsoid compare digits --output build/compare
@@ -24,7 +24,10 @@ demo: $(VENV)/.installed-serve  ## a service that learns an embedded stream, to 
 	$(BIN)/ellipsoid serve --demo
 
 test: $(VENV)/.installed-dev  ## the tests, the doctests and the examples of the documentation
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "not slow and not gpu"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "not long and not slow and not gpu"
+
+long: $(VENV)/.installed-dev  ## the tests that take longer than half a second, which a gate runs too
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "long and not slow and not gpu"
 
 slow: $(VENV)/.installed-dev  ## the tests that take longer than a few seconds
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m slow

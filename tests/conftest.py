@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable, Generator, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,10 +58,16 @@ def is_left_to_slow_runs(item: pytest.Item) -> bool:
     return bool(item.get_closest_marker("few_learners") and names and not names & FEW_LEARNERS)
 
 
+# Written by tools/long_tests.py: seconds and name of each.
+LONG_TESTS = {line.split()[1] for line in Path(__file__).with_name("long_tests.txt").read_text().splitlines()}
+
+
 def pytest_collection_modifyitems(items: Iterable[pytest.Item]) -> None:
     for item in items:
         if is_left_to_slow_runs(item):
             item.add_marker(pytest.mark.slow)
+        if item.nodeid.partition("[")[0] in LONG_TESTS:
+            item.add_marker(pytest.mark.long)
         if "dataset" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.data)
         if item.get_closest_marker("data"):

@@ -7,7 +7,7 @@ from collections import deque
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.base import clone
@@ -105,6 +105,8 @@ def test_what_is_forgotten_follows_a_stream_that_turns():
                        st.floats(-1e308, 1e308), st.floats(-1.0, 1.0), st.integers(0, 2)), min_size=1, max_size=12),
     st.sampled_from([1.0, 0.5, 1e-9]),
 )  # fmt: skip
+@example([(0.0, 0.0, 2.225073858507e-311, 0)], 1.0)
+@example([(0.0, 1.0, 0.0, 0), (0.0, 0.0, 5e-324, 1)], 1e-9)
 def test_probabilities_are_probabilities_whatever_the_scores(rows, forget):
     scores, codes = np.array([row[:3] for row in rows]), np.array([row[3] for row in rows])
     calibration = Calibration(forget)

@@ -37,6 +37,8 @@ PRIOR = 1.0
 EARLY_POWER = 3.0
 # Spreads beyond so many means teach no more than this many: one row must not undo what all others have taught.
 WIDEST = 10.0
+# And those below this nothing at all: one over them is not a number that can be multiplied with.
+NARROWEST = 1e-300
 # A step changes the slope by no more than this factor, and all of them together leave it within these bounds.
 BOLDEST, FLATTEST, STEEPEST = 2.0, 1e-6, 1e6
 # No probability is below exp(-700), the smallest power that rounds to an ordinary number.
@@ -95,7 +97,7 @@ def learn_label(out: Any, y: Any, width: Any, forget: Any, table: Any, spread: A
     spread[MEAN_SPREAD] += (width - spread[MEAN_SPREAD]) / spread[SPREAD_WEIGHT]
     mean = spread[MEAN_SPREAD]
     # z_k is out[k] * by.
-    by = min(1.0 / mean, WIDEST / width) if mean > 0.0 and width > 0.0 else 0.0
+    by = min(1.0 / mean, WIDEST / width) if min(mean, width) > NARROWEST else 0.0
     slope, biases, flat, across = table[PARAMETERS, 0], table[PARAMETERS, 1:], table[CURVATURE], table[ACROSS, 1:]
     highest = -np.inf
     for k in range(labels):
