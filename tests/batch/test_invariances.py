@@ -17,7 +17,7 @@ def cloud(seed, n=40, d=3, noise=0.5):
 
 
 def tight(**more):
-    return EllipsoidalSVC(**{"kernel": "linear", "nu": 0.3, "tol": 1e-9, **more})
+    return EllipsoidalSVC(**{"kernel": "linear", "nu": 0.3, "tol": 1e-9, "max_iter": 10_000, **more})
 
 
 @given(seed=st.integers(0, 10_000), scale=st.sampled_from([0.1, 10.0, 300.0]))

@@ -32,8 +32,9 @@ def test_new_ellipsoid_covers_what_the_half_space_leaves(dense, cut, trigger, se
         n, width = y * float(model.coef_[0] @ x), float(old.width([x])[0])
         model.partial_fit([x], [y])
         if model.updates_ == before:
-            # It may have changed its form, and then makes room for the rounding of that.
-            assert volume <= model.log_volume_ <= volume + 1e-9
+            # It may have changed its form, and then makes room for the rounding of that: of P, beside its least axis.
+            room = 1e-9 + 20.0 * np.finfo(float).eps / np.linalg.eigvalsh(old.shape_matrix()).min()
+            assert volume <= model.log_volume_ <= volume + room
             continue
         if model.exhausted_:
             break
@@ -47,7 +48,7 @@ def test_new_ellipsoid_covers_what_the_half_space_leaves(dense, cut, trigger, se
             mu = sqrt(d**2 * (1.0 - alpha**2) / (d**2 - 1))
             ratio = mu ** (d - 1) * d * (1.0 - alpha) / (d + 1)
         assert model.version_space_.volume_ratio(old) == pytest.approx(ratio, rel=1e-8)
-        assert 0.5 * (model.log_volume_ - volume) == pytest.approx(log(ratio), rel=1e-8, abs=1e-12)
+        assert 0.5 * (model.log_volume_ - volume) == pytest.approx(log(ratio), rel=1e-8, abs=1e-11)
         assert model.log_volume_ < volume
 
 
