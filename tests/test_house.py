@@ -102,6 +102,12 @@ def test_every_promise_names_tests_that_exist():
     assert idle == []
 
 
+def test_every_long_test_exists():
+    for line in (ROOT / "tests" / "long_tests.txt").read_text().splitlines():
+        path, *_, name = line.split()[1].split("::")
+        assert re.search(rf"^ *def {name}\(", (ROOT / path).read_text(), re.MULTILINE), line
+
+
 # Names that two modules of the package define, and why. Everything else has one home and is imported from there.
 SHARED_NAMES = {
     "load": "ellipsoid.load reads a model, ellipsoid.datasets.load a data set",

@@ -102,6 +102,7 @@ def test_we_and_the_dense_matrix_make_the_same_mistakes(digits):
     assert "the same" in harness.compare(iellip.beside_dense(small, quick=True), ONCE)["agreement"]
 
 
+@pytest.mark.long
 def test_one_by_one_makes_the_updates_of_the_blocks(digits):
     settings = {"kernel": "rbf", "gamma": 0.002}
     found = kernels.learned(digits, settings)

@@ -134,6 +134,7 @@ def test_blocks_do_not_matter(monkeypatch, weight):
     assert known(whole) == known(cut)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("scaled", [False, True])
 def test_threads_do_not_matter(monkeypatch, classes, scaled):

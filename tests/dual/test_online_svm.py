@@ -130,6 +130,7 @@ def test_every_round_raises_the_dual_by_what_the_theory_promises(classes, window
         assert model.dual_objective_ <= run.primal(len(X), W) + 1e-9
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("C", [0.1, 2.0, 50.0])
 @pytest.mark.parametrize("classes", [2, 3])

@@ -30,6 +30,7 @@ def in_chunks(model, rows, labels, size, classes):
     return model
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("window", [1, 2, 7, None])
 def test_a_polynomial_of_degree_one_is_the_linear_run_in_any_chunks(window, classes):

@@ -47,6 +47,7 @@ def stream(seed, classes, n=80, dim=5, noise=0.1):
     return X, y
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("multiclass", ["uniform", "max", "proportional"])
 @pytest.mark.parametrize("balanced", [False, True])

@@ -40,6 +40,7 @@ def test_features_scaled_by_powers_of_two_change_no_bit(model, classes):
     assert (one.decision_function(X) == other.decision_function(X * scale)).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", SETTINGS, ids=repr)
 @pytest.mark.parametrize("classes", [2, 3])
 def test_dense_sparse_and_single_precision_learn_the_same_bits(model, classes):

@@ -73,11 +73,13 @@ def test_golden_vector_compiled(dense, name):
     check(dense, name, "auto", sparse=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "form"), [("minvol", "column"), ("update", "dense"), ("round", "product")])
 def test_golden_vector_compiled_in_a_form(dense, name, form):
     check(dense, name, form, sparse=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["paper", "update", "multi-label"])
 def test_golden_vector_compiled_sparse(dense, name):
     check(dense, name, "auto", sparse=True)

@@ -52,6 +52,7 @@ def test_any_chunking_and_a_stop_in_between_give_the_same_model(tmp_path):
     assert len({copy.partial_fit(X, MANY).dual_coef_.tobytes() for copy in copies}) == 1
 
 
+@pytest.mark.long
 def test_an_overflowing_kernel_value_is_refused_before_anything_changes():
     model = IELLIP(kernel="poly", degree=9, gamma=1.0).partial_fit(X, MANY, classes=range(4))
     before = model.dual_coef_.tobytes()

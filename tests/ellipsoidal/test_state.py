@@ -103,6 +103,7 @@ def test_single_examples_are_chunks_of_one(state):
         assert [one.predict_one(x) for x in X] == one.predict(X).tolist()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["CELLIP always", "IELLIP round"])
 def test_averages_are_the_mean_of_all_hypotheses(name):
     X, y = stream()

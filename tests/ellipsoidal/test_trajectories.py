@@ -199,6 +199,7 @@ def test_nearly_parallel_rows_in_forms_that_cancel(dense, plain, form):
     assert np.linalg.norm(dense.weights(model) - w) <= 1e-9 * np.linalg.norm(w)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("c", "b", "tolerance"), [(0.9, 0.9, 1e-7), (0.5, 0.97, 1e-5)])
 def test_nearly_parallel_rows_in_many_dimensions(dense, c, b, tolerance):
     """Sparse rows in a space too large for a matrix: the Gram form goes on, and loses what 1 / D_N says."""

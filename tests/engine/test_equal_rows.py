@@ -67,6 +67,7 @@ def test_equal_rows_score_equally(layout, sparse):
             assert updates == (classes > 1)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 @pytest.mark.parametrize("layout", [ClassMajor, FeatureMajor])
 def test_learning_predicting_and_deciding_see_the_same_scores(layout, sparse):

@@ -231,6 +231,7 @@ GOLDEN_X = np.array([[0.5, 0.8], [0.7, -0.6], [-0.7, 0.4], [0.1, 0.9], [0.3, -0.
 GOLDEN_Y = np.array([1, 1, 0, 1, 0, 0])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("chunk", [1, 4, 6])
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 def test_balanced_winnow_meets_its_golden_vector(sparse, chunk):

@@ -115,6 +115,7 @@ def test_averages_with_labels_that_appear_one_after_another(blobs, state):
         assert state(watched) == state(slow)
 
 
+@pytest.mark.long
 @pytest.mark.gate("vote")
 @pytest.mark.parametrize("average", [True, "vote"])
 @pytest.mark.parametrize("model", [Perceptron, ROMMA], ids=["told in hindsight", "asked row by row"])

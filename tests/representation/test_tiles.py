@@ -61,6 +61,7 @@ def scores(kernel, patterns, slots, coef, X, constant2, far=None):
     return found.sums[:, : len(X)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "whole", "count"),
     [
@@ -104,6 +105,7 @@ def test_a_value_has_the_same_bits_in_any_tile_with_and_without_zeros(name):
     assert np.array_equal(tiles.X, laid_out(X, norms(X)).X)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("whole", [True, False])
 def test_far_rows_have_the_digits_of_their_differences_and_change_no_other(whole):
     """Whether a row is far is its own affair: beside far rows and alone it has the same values."""

@@ -137,6 +137,7 @@ def test_later_passes_of_fit_catch_up_on_what_has_changed(reference, small_block
     np.testing.assert_allclose(model.dual_coef_.T, coef[order], rtol=0, atol=1e-10 * np.abs(coef).max())
 
 
+@pytest.mark.long
 def test_rows_far_from_the_origin_keep_their_digits(reference, small_blocks):
     """A Gaussian knows differences only: the run must be that of the rows moved to the origin."""
     params, _ = KERNELS["rbf"]

@@ -106,6 +106,7 @@ def test_what_a_scale_of_the_rows_does(name, shape):
     np.testing.assert_allclose(other.coef_ * factor, one.coef_, rtol=1e-9 if name.startswith(("CW", "SCW")) else 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in FULL if name != "CW variance"])
 def test_two_classes_in_two_rows_are_one_row_of_twice_the_variance(name, compiled):
     # Label sets of two labels keep a row for each; the binary run of 2 a has the difference of the two.
@@ -196,6 +197,7 @@ def test_chunks_make_no_difference(shape, rows):
     check_chunks(shape, rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [np.asarray, sp.csr_matrix], ids=["dense", "csr"])
 def test_chunks_make_no_difference_to_variances(compiled, rows):
     # With the labels told the loop of the rows before the third need not be compiled.
