@@ -110,9 +110,11 @@ def test_a_metric_is_told_every_prediction():
         prequential(PassiveAggressive(), (X, y), metric=len)
 
 
+@pytest.mark.parametrize("dicts", [False, True])
 @pytest.mark.parametrize("delay", [0, 3, 50])
-def test_labels_announced_beforehand_are_known_when_the_first_row_is_learned(delay):
+def test_labels_announced_beforehand_are_known_when_the_first_row_is_learned(delay, dicts):
     X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
     model = PassiveAggressive()
-    prequential(model, (X, y), classes=[2, 1, 0], delay=delay)
+    rows = [dict(zip("abc", row, strict=True)) for row in X.tolist()] if dicts else X
+    prequential(model, (rows, y), classes=[2, 1, 0], delay=delay)
     assert model.classes_.tolist() == [2, 1, 0]

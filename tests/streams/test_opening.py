@@ -213,6 +213,16 @@ def test_arrays_data_sets_and_iterables_come_through_the_same_door():
     np.testing.assert_array_equal(chunks[0], X)
 
 
+def test_dicts_may_come_with_their_labels_apart():
+    rows, labels = [{"rain": 1.0}, {"sun": 2.0, "sky": "blue"}, {"rain": 0.5}], np.array(["wet", "dry", "wet"])
+    apart, pairs = (gather(open_stream(given, bits=8)) for given in ((rows, labels), zip(rows, labels, strict=True)))
+    assert apart[0].shape == (3, 256)
+    assert (apart[0] != pairs[0]).nnz == 0
+    assert apart[1].tolist() == pairs[1].tolist() == ["wet", "dry", "wet"]
+    with pytest.raises(ValueError, match="y has 2 labels for the 3 rows of X"):
+        open_stream((rows, labels[:2]))
+
+
 def test_prequential_takes_a_reader(tmp_path):
     (tmp_path / "a.svm").write_bytes(TEXT)
     reader = open_stream(tmp_path / "a.svm", n_features=2)

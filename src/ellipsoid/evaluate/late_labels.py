@@ -124,13 +124,8 @@ class LateLabels:
         """Learn the rows that wait: the last labels have come."""
         if self.rows is None or not len(self.labels):
             return
-        if isinstance(self.rows, list):
-            weights = np.ones(len(self.rows)) if self.weights is None else self.weights
-            for example, label, weight in zip(self.rows, self.labels, weights.tolist(), strict=True):
-                self.model.learn_one(example, label, **({} if self.weights is None else {"weight": weight}))
-        else:
-            given = {} if self.weights is None else {"sample_weight": self.weights}
-            self.model.partial_fit(self.rows, self.labels, classes=self.classes, **given)
+        given = {} if self.weights is None else {"sample_weight": self.weights}
+        self.model.partial_fit(self.rows, self.labels, classes=self.classes, **given)
         self.rows = self.labels = self.weights = self.classes = None
 
 

@@ -8,7 +8,7 @@ a path                                by its name: ``.svm .libsvm .svmlight .txt
                                       (``.gz .bz2 .xz .zst``); other names as ``"-"``
 the name of a data set, a `Dataset`   its training part; ``test`` has the other; behind the name may stand how
                                       many rows, and the seed of what is drawn: ``sea:rows=20000:seed=3``
-a pair ``(X, y)`` of arrays           as it is
+a pair ``(X, y)`` of arrays           as it is; X may be a list of dicts
 any other iterable                    examples ``(x, y)``, with dicts or rows, or chunks ``(X, y)``
 a `Stream` that is open               itself
 ====================================  =======================================================================
@@ -78,6 +78,11 @@ def open_stream(source: Any, **options: Any) -> Stream:
     if isinstance(source, Dataset):
         return _dataset(source, asked)
     if isinstance(source, tuple) and len(source) == 2:
+        X, y = source
+        if isinstance(X, list) and X and isinstance(X[0], dict):
+            if len(X) != len(y):
+                raise ValueError(f"y has {len(y)} labels for the {len(X)} rows of X")
+            return Stream("stream", Examples(list(zip(X, y, strict=True)), asked), asked)
         _refuse_columns("arrays", asked)
         return Stream("arrays", ArrayRows(*source), asked)
     if isinstance(source, Iterable):
