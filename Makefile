@@ -26,7 +26,7 @@ demo: $(VENV)/.installed-serve  ## a service that learns an embedded stream, to 
 test: $(VENV)/.installed-dev  ## the tests, the doctests and the examples of the documentation
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "not long and not slow and not gpu"
 
-long: $(VENV)/.installed-dev  ## the tests that take longer than half a second, which a gate runs too
+long: $(VENV)/.installed-dev  ## the tests that take longer than 0.4 seconds, which a gate runs too
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadscope -m "long and not slow and not gpu"
 
 slow: $(VENV)/.installed-dev  ## the tests that take longer than a few seconds

@@ -13,7 +13,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-TOGETHER, EACH = 0.5, 0.1
+TOGETHER, EACH = 0.4, 0.1
 LIST = Path(__file__).parent.parent / "tests" / "long_tests.txt"
 LINE = re.compile(r"([\d.]+)s (?:call|setup|teardown) +(tests/[^\[]+::\w+)(.*)")
 

@@ -92,6 +92,7 @@ def test_nobody_need_know_the_best_member(name, seed):
     assert above_the_best(*datasets.stream(name, seed=seed))[1] < 0.003
 
 
+@pytest.mark.long
 @pytest.mark.data
 def test_electricity_without_a_setting(dataset):
     data = dataset("elec2")

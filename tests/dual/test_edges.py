@@ -275,6 +275,7 @@ def test_exact_steps_along_rows_of_all_scales(link, rows):
     assert steps > 60
 
 
+@pytest.mark.long
 def test_features_that_come_after_very_long_rows_find_finite_weights(tmp_path):
     """All known coordinates lie far below zero, where a new one begins."""
     model = Winnow(fit_intercept=False, version=1, balanced=False, grow_features=True)

@@ -83,6 +83,7 @@ def test_all_examples_strong_duality_in_the_feature_space(C):
         assert 0.5 * square + C * losses.sum() - model.dual_objective_ == pytest.approx(0.0, abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("classes", [2, 3])
 def test_a_window_of_one_is_the_kernel_passive_aggressive(classes):
     svm, pa = (

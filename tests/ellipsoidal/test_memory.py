@@ -44,6 +44,7 @@ def test_64000_dimensions(model):
     assert np.isfinite(model.log_volume_)
 
 
+@pytest.mark.long
 def test_936360_dimensions():
     """Twenty classes of 46,818 words: the shape costs little beside the weights' own 7.5 MB."""
     X, y = documents(2000, 46_818, 20)

@@ -124,6 +124,7 @@ def test_constant_shrinking_is_a_sliding_window(dense):
     np.testing.assert_allclose(late.coef_, whole.coef_, rtol=1e-6)
 
 
+@pytest.mark.long
 def test_constant_shrinking_in_one_dimension(dense):
     model = IELLIP(c=0.5, b=1.0, fit_intercept=False)
     model.partial_fit(np.ones((5000, 1)), [1, -1] * 2500, classes=[-1, 1])
@@ -131,6 +132,7 @@ def test_constant_shrinking_in_one_dimension(dense):
     np.testing.assert_allclose(model.coef_, [[-1.0]], rtol=1e-9)
 
 
+@pytest.mark.long
 def test_constant_shrinking_with_directions_never_met(dense):
     """Classes are compared by differences and one feature is silent: those directions must not drown the others."""
     rng = np.random.default_rng(7)

@@ -238,6 +238,7 @@ def test_growth_in_files_and_chunks_changes_nothing(state, tmp_path):
         assert state(carried) == state(whole)
 
 
+@pytest.mark.long
 def test_named_features_as_a_stream_of_dicts(dense):
     X, y = stream(classes=2)
     for name in ("CELLIP", "IELLIP"):

@@ -83,6 +83,7 @@ def test_run_equals_the_dense_one_on_other_rows(dense, plain, seed):
 
 
 # The loops of streams 3 and 11 are needed by other tests too; label sets of a version space are met in one form.
+@pytest.mark.long
 @pytest.mark.gate(3, 11, "dense")
 @pytest.mark.parametrize(("seed", "form"), [*((seed, "auto") for seed in range(21)), (6, "dense")])
 def test_compiled_run_equals_the_dense_one(dense, seed, form):

@@ -132,6 +132,7 @@ def rows_of(X, sparse):
     return CSR(C.data, C.indices, C.indptr, 0.0, X.shape[1]) if sparse else Dense(X, 0.0)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "csr"])
 def test_kernel_expansion_grows_through_the_one_loop(rings, sparse):
     X, y = rings
