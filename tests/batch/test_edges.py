@@ -183,6 +183,12 @@ def test_iteration_limit_is_told(solver):
     assert model.duality_gap_ > 0
 
 
+def test_what_rounding_leaves_is_not_blamed_on_the_passes():
+    with pytest.warns(ConvergenceWarning, match="rounding left a duality gap of .*: raise tol"):
+        model = EllipsoidalSVC(kernel="linear", nu=0.3, tol=1e-16, max_iter=5000).fit(X, NOISY)
+    assert model.n_iter_ < 5000
+
+
 def test_degenerate_nu_is_told():
     with pytest.warns(UserWarning, match="reduce nu"):
         EllipsoidalSVC(gamma=0.5, nu=100.0).fit(X[:40], np.r_[1, 1, 1, -np.ones(37)])

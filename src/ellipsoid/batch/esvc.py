@@ -237,9 +237,12 @@ class EllipsoidalSVC(BatchClassifier):
 
     def _warn(self, model: BinaryModel, y: Vector, positive: int) -> None:
         if not model.converged:
-            exact = model.shape is not None
-            worker = "the conic solver" if exact else f"max_iter={self.max_iter} passes"
-            remedy = "rescale X, or raise tol" if exact else "raise max_iter or tol"
+            if model.shape is not None:
+                worker, remedy = "the conic solver", "rescale X, or raise tol"
+            elif model.iterations < self.max_iter:
+                worker, remedy = "rounding", "more passes would not help: raise tol"
+            else:
+                worker, remedy = f"max_iter={self.max_iter} passes", "raise max_iter or tol"
             warnings.warn(
                 f"class {self.classes_[positive]!r}: {worker} left a duality gap of {model.gap:.3g} (dual objective "
                 f"{model.dual:.6g}); {remedy}",
