@@ -284,3 +284,15 @@ def test_features_that_come_after_very_long_rows_find_finite_weights(tmp_path):
     assert np.isfinite(model.coef_).all()
     model.save(tmp_path / "m")
     assert (load(tmp_path / "m").coef_ == model.coef_).all()
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("update", ["fixed", "adaptive", "curvature", "exact"])
+@pytest.mark.parametrize("dicts", [False, True])
+def test_a_distribution_over_features_that_come_later_exceeds_no_bound(update, dicts):
+    """G is a mean over all features, and one more may lower the dual."""
+    model = QuasiAdditive(link="entropy", update=update, C=1.0, fit_intercept=False, grow_features=not dicts)
+    for j in range(20):
+        row = {f"f{j}": -10.0, "f0": -10.0} if dicts else sp.csr_matrix(([-10.0], ([0], [j])), shape=(1, j + 1))
+        model.partial_fit([row] if dicts else row, [1 if j else 0], classes=[0, 1] if j == 0 else None)
+        assert all(c.observed <= c.bound for c in model.certificates())

@@ -7,8 +7,14 @@ import pytest
 
 from ellipsoid import (
     BayesPointMachine,
+    Calibrated,
+    Committee,
+    Conformal,
     EllipsoidalSVC,
     OnlineEllipsoidalSVC,
+    PassiveAggressive,
+    PassiveAggressiveRegressor,
+    Perceptron,
     QuasiAdditive,
     Scaled,
     Winnow,
@@ -139,3 +145,25 @@ def test_batch_solutions_answer_with_what_they_were_fitted_with(kind, changes, b
     before = [np.asarray(s).tolist() for s in found()]
     model.set_params(**changes)
     assert [np.asarray(s).tolist() for s in found()] == before
+
+
+@pytest.mark.parametrize(
+    ("make", "other"),
+    [
+        (lambda: Scaled(PassiveAggressive()), Committee()),
+        (lambda: Scaled(Committee([PassiveAggressive(), Perceptron()], mix="margins")), Perceptron()),
+        (lambda: Conformal(PassiveAggressive()), PassiveAggressiveRegressor()),
+        (lambda: Calibrated(PassiveAggressive()), Committee()),
+    ],
+)
+def test_a_wrapper_goes_on_with_the_learner_that_it_began_with(make, other):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)) * [1.0, 10.0, 100.0], np.array(["no", "yes"])[rng.integers(2, size=40)]
+    alone, set_later = make().partial_fit(X[:20], y[:20]), make().partial_fit(X[:20], y[:20])
+    set_later.set_params(learner=other)
+    told = []
+    for model in (alone, set_later):
+        told.append([*model.learn_predict(X[20:30], y[20:30]), model.learn_one(X[30], str(y[30])).score(X, y)])
+        model.partial_fit(X[31:], y[31:])
+        told[-1] += [*model.predict(X), *(c.observed for c in model.certificates())]
+    assert told[0] == told[1]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from ellipsoid import Calibrated, Committee, PassiveAggressive, Perceptron, Scaled, load, open_stream
+from ellipsoid import Calibrated, Committee, Conformal, PassiveAggressive, Perceptron, Scaled, load, open_stream
+from ellipsoid.estimators.examples import rows_of
 
 EXAMPLES = [
     ({"rain": 1.5, "sky": "grey", "warm": False}, "wet"),
@@ -30,6 +31,21 @@ def test_the_same_features_as_hashed_rows_have():
     assert np.allclose(scores(own), hashing.decision_function(X), atol=1e-12)
     assert own.mistakes_ == hashing.mistakes_
     assert own.n_features_in_ == len(np.unique(X.indices))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [*MODELS, Conformal(PassiveAggressive()), Scaled(Committee([PassiveAggressive(), Perceptron()]))],
+    ids=repr,
+)
+def test_fit_takes_them_as_columns(model):
+    """Of a matrix with the same columns the same model is made, and it goes on with names."""
+    rows, _ = rows_of(XS, {})
+    named, plain = (clone(model).set_params(random_state=0).fit(given, YS) for given in (XS, rows))
+    assert named.predict(XS).tolist() == plain.predict(rows).tolist()
+    assert named.t_ == plain.t_
+    assert named.predict_one(XS[0]) == named.predict(XS[:1])[0]
+    assert named.learn_one({"rain": 1.0, "new": 2.0}, "wet").n_features_in_ == rows.shape[1] + 1
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)

@@ -79,3 +79,35 @@ def test_labels_named_later_close_the_set_too(learner):
         model.partial_fit(X[:3], [0, 1, 2])
     with pytest.raises(ValueError, match="must not repeat"):
         model.partial_fit(X[:2], y[:2], classes=[0, 1, 1])
+
+
+@pytest.mark.parametrize("bad", [20, 30], ids=["of weight 0", "of weight 1"])
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_what_is_refused_has_learned_nothing_and_names_its_row(learner, bad):
+    """Rows are learned piece by piece between those of weight 0, and the last piece may be the one that is refused."""
+    model, rows, own = clone(learner).partial_fit(X, y), X.copy(), np.ones(40)
+    before, t = scores(model), model.t_
+    rows[bad], own[[10, 20]] = np.nan, 0.0
+    with pytest.raises(ValueError, match=f"^row {bad} of X holds NaN"):
+        model.learn_predict(rows, y, sample_weight=own)
+    assert model.t_ == t
+    assert (scores(model) == before).all()
+    assert len(model.learn_predict(X, y, sample_weight=own)) == 40
+    assert model.t_ == t + 38
+
+
+@pytest.mark.parametrize("wrap", [lambda learner: learner, lambda learner: Committee([learner]), Calibrated, Conformal])
+@pytest.mark.parametrize("way", ["partial_fit", "learn_predict"])
+def test_no_weight_leaves_a_column_of_a_precomputed_kernel_behind(way, wrap):
+    model, own = wrap(PassiveAggressive(kernel="precomputed")), np.where(np.arange(6) == 1, 0.0, 1.0)
+    with pytest.raises(ValueError, match="row 1 has weight 0, and its column of a precomputed kernel"):
+        WAYS[way](model, X[:6] @ X[:6].T, y[:6], own)
+
+
+@pytest.mark.parametrize("way", ["fit", "partial_fit", "learn_predict"])
+@pytest.mark.parametrize("learner", LEARNERS, ids=str)
+def test_a_refusal_counts_the_rows_of_weight_0(learner, way):
+    rows, own = X.copy(), np.where(np.arange(40) % 3 == 0, 0.0, 1.0)
+    rows[31] = np.nan
+    with pytest.raises(ValueError, match=r"^row 31 of X holds NaN"):
+        getattr(clone(learner), way)(rows, y, sample_weight=own)

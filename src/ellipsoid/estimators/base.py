@@ -89,8 +89,9 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         before = self.__dict__.copy()
         try:
             present = weights.present_some(self, X, y, sample_weight)
-            learned, held = hold_out(self, *present)
-            self._fit(*learned, held)
+            with weights.numbered_among_all(sample_weight):
+                learned, held = hold_out(self, *present)
+                self._fit(*learned, held)
         except BaseException:
             without_interrupts(lambda: self._take_attributes(before))
             raise
@@ -210,7 +211,8 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             classes = weights.labels_named_before(self, classes)
         if are_named(X):
             X, names = rows_of(X, {} if core is None else core.features)
-        learner, source, labels, known, weight = self._examined(X, y, classes, weight, bool(watch))
+        with weights.numbered_among_all(sample_weight):
+            learner, source, labels, known, weight = self._examined(X, y, classes, weight, bool(watch))
         if core is not None:
             self._note_names(X, reset=False)
         predictions = np.empty(source.n, dtype=object) if watch else None

@@ -13,12 +13,13 @@ from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK, label_array
 
 from .calibration import MEAN_SPREAD, PARAMETERS, Calibration, calibrate, log_probabilities
+from .examples import are_named
 from .inputs import flaw_message
 from .labels import Codes, tidy
 from .learner import NO_LABELS, Learner
 from .one_row import of_this_thread
 from .predictions import FLOAT64
-from .weights import announce, around_zeros, if_any, present, present_some, weights_of
+from .weights import announce, around_zeros, if_any, numbered_among_all, present, present_some, weights_of
 from .wrapper import Wrapper, seed_of
 
 
@@ -70,7 +71,8 @@ class Calibrated(Wrapper):
         learner, trial, calibration = self._fresh(), self._fresh(), Calibration(self.forget)
         X, y, weight = present_some(learner, X, _single_labels(y), sample_weight)
         labels = _single_labels(y)
-        learner.fit(X, labels, **if_any(weight))
+        with numbered_among_all(sample_weight):
+            learner.fit(X, labels, **if_any(weight))
         order = np.arange(len(labels))
         if getattr(getattr(learner, "learner", learner), "shuffle", True):
             order = check_random_state(seed_of(self)).permutation(len(labels))
@@ -86,9 +88,10 @@ class Calibrated(Wrapper):
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """One pass in the given order; broken off, learner and calibration know the same rows."""
-        X, labels, weight = present(self.learner, X, _single_labels(y), sample_weight)
+        X, labels, weight = present(self._kind, X, _single_labels(y), sample_weight)
         if sample_weight is None or len(weight):
-            self._watch(lambda learner, pupil: learner._learn_watched(X, labels, classes, pupil, **if_any(weight)))
+            with numbered_among_all(sample_weight):
+                self._watch(lambda learner, pupil: learner._learn_watched(X, labels, classes, pupil, **if_any(weight)))
         else:
             announce(self, classes)
         return self
@@ -337,7 +340,7 @@ def _table(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _indexable(X: Any) -> Any:
     """Rows that can be put into another order."""
-    return X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "columns") else np.asarray(X)
+    return X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "columns") or are_named(X) else np.asarray(X)
 
 
 def _single_labels(y: Any) -> NDArray[Any]:

@@ -97,7 +97,7 @@ def rows_that_fit(source: RowSource, core: Learner | None, name: str, *, growing
         helps = not growing and (source.sparse or source.width > core.width)
         raise ValueError(
             f"X has {source.width} features, but {name} is expecting {core.width} features "
-            f"as input{'; grow_features=True lets the width change' if helps else ''}"
+            f"as input{'; grow_features=True, set before learning starts, lets it change' if helps else ''}"
         )
     if source.width > core.width and not learning:
         source.check()

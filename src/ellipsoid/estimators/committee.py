@@ -27,7 +27,16 @@ from .one_thread import one_thread_at_a_time
 from .parameters import one_of, positive
 from .predict_then_learn import Witness
 from .predictions import FLOAT64
-from .weights import announce, around_zeros, if_any, labels_named_before, present, present_some, weights_of
+from .weights import (
+    announce,
+    around_zeros,
+    if_any,
+    labels_named_before,
+    numbered_among_all,
+    present,
+    present_some,
+    weights_of,
+)  # fmt: skip
 from .wrapper import seed_of
 
 
@@ -99,7 +108,8 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         trial, council, X = self._fresh(), self._fresh(), _indexable(X)
         for member in council.members:
             X_, y_, weight = present_some(member, X, y, sample_weight)
-            member.fit(X_, y_, **if_any(weight))
+            with numbered_among_all(sample_weight):
+                member.fit(X_, y_, **if_any(weight))
         labels = labels_of(y_, len(weight) or _count(X_), sets=False)
         order = check_random_state(seed_of(self)).permutation(len(labels))
         own = weight[order] if len(weight) else weight
@@ -152,7 +162,8 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             X, names = rows_of(X, council.features)
         labels = labels_of(y, _count(X), sets=False)
         witness = watch if callable(watch) else None
-        told = self._learn_rows(council, X, labels, classes, weight, shown=shown, names=names, witness=witness)
+        with numbered_among_all(sample_weight):
+            told = self._learn_rows(council, X, labels, classes, weight, shown=shown, names=names, witness=witness)
         return tidy(told, self.classes_.dtype)
 
     def _learn_rows(

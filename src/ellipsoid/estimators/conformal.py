@@ -12,10 +12,11 @@ from ellipsoid.certificates import Certificate
 from ellipsoid.representation.table_protocol import Floats
 
 from .conformity import JUDGED, MISSES, Conformity, oddities
+from .examples import are_named
 from .labels import tidy
 from .parameters import positive, whole
 from .predict_then_learn import ShownRows
-from .weights import announce, around_zeros, if_any, present, present_some, weights_of
+from .weights import announce, around_zeros, if_any, numbered_among_all, present, present_some, weights_of
 from .wrapper import Wrapper, seed_of
 
 
@@ -74,8 +75,10 @@ class Conformal(Wrapper):
         """Forget everything, then make the learner's passes, and one more for the threshold."""
         learner, trial, conformity = self._fresh(), self._fresh(), self._new()
         X, y, weight = present_some(learner, X, y, sample_weight)
-        learner.fit(X, y, **if_any(weight))
-        X = X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "columns") else np.asarray(X)
+        with numbered_among_all(sample_weight):
+            learner.fit(X, y, **if_any(weight))
+        if not hasattr(X, "columns") and not are_named(X):
+            X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
         values = np.asarray(y)
         order = check_random_state(seed_of(self)).permutation(len(values))
         classes = None if is_regressor(learner) else learner.classes_
@@ -88,9 +91,10 @@ class Conformal(Wrapper):
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """One pass in the given order; broken off, learner and threshold know the same rows."""
-        X, y, weight = present(self.learner, X, y, sample_weight)
+        X, y, weight = present(self._kind, X, y, sample_weight)
         if sample_weight is None or len(weight):
-            self._watch(lambda learner, judge: learner._learn_watched(X, y, classes, judge, **if_any(weight)))
+            with numbered_among_all(sample_weight):
+                self._watch(lambda learner, judge: learner._learn_watched(X, y, classes, judge, **if_any(weight)))
         else:
             announce(self, classes)
         return self
@@ -100,12 +104,12 @@ class Conformal(Wrapper):
     ) -> NDArray[Any]:
         """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
         found: NDArray[Any] = around_zeros(self, X, X, y, classes, sample_weight)
-        return found.astype(np.float64) if is_regressor(self.learner) else found
+        return found.astype(np.float64) if is_regressor(self._kind) else found
 
     def _learn_predict_present(self, shown: Any, X: Any, y: Any, classes: Any, weight: Floats) -> NDArray[Any]:
         judge = self._watch(lambda learner, judge: learner._learn_watched(X, y, classes, judge, **if_any(weight)))
         told = np.concatenate(judge.predicted)
-        if is_regressor(self.learner):
+        if is_regressor(self._kind):
             return told
         return tidy(np.array([*self.classes_.tolist(), None], dtype=object)[told], self.classes_.dtype)
 
@@ -217,7 +221,7 @@ class Conformal(Wrapper):
         return told - wide, told + wide
 
     def _intervals(self) -> None:
-        if not is_regressor(self.learner):
+        if not is_regressor(self._kind):
             raise AttributeError("a classifier has sets in place of intervals: see predict_set")
 
     # -- what was learned --------------------------------------------------------------------------------------
@@ -252,8 +256,8 @@ class Conformal(Wrapper):
         if name in ("decision_function", "_learn_watched", "_decision_of_one"):
             raise AttributeError(f"Conformal has no {name}; see learner_")
         if "_proba" in name:
-            kind = type(self.learner).__name__
-            other = "" if is_regressor(self.learner) else f"; Calibrated({kind}(...)) learns those from scores"
+            kind = type(self._kind).__name__
+            other = "" if is_regressor(self._kind) else f"; Calibrated({kind}(...)) learns those from scores"
             raise AttributeError(f"Conformal has no {name}: it tells sets or intervals, no probabilities{other}")
         return super().__getattr__(name)
 

@@ -162,6 +162,11 @@ class Council:
         """Names of features and their columns."""
         return {} if self.first is None else self.first.features
 
+    def name(self, fresh: dict[Any, int] | None) -> None:
+        """Let every member know the names of columns."""
+        for member in self.members:
+            getattr(member, "learner_", member)._core.name(fresh)
+
     @property
     def rounds(self) -> int:
         """Rows that were learned."""

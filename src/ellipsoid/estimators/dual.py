@@ -271,7 +271,10 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
         rival = learner.scores > 1 and not learner.one_vs_rest
         curvature = learner.curvature
         fixed = rule.step_kind == dual_ascent.FIXED_STEP
-        never_falls = rule.step_kind != dual_ascent.ADAPTIVE_STEP or curvature.high <= 2.0
+        # A feature that comes later raises G = log mean exp(theta) where that is negative, and so lowers D.
+        may_widen = learner.features is not None or bool(learner.started.get("grow_features"))
+        lowered = link.kind == SIMPLEX and may_widen
+        never_falls = not lowered and (rule.step_kind != dual_ascent.ADAPTIVE_STEP or curvature.high <= 2.0)
         gain = run.value.low if fixed else float(tally[tallies.GAIN])
         kind = "fixed" if fixed else "adaptive" if rule.step_kind == dual_ascent.ADAPTIVE_STEP else "best"
         if link.quadratic:
@@ -285,7 +288,7 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
             increase = 0.0
         condition = "kappa(x) at most the largest one of an update; finite where that promises an increase a mistake"
         mistakes = counted(learner)
-        bound = dual.mistakes(run, fitted, mistakes, increase, condition)
+        bound = dual.mistakes(run, fitted, mistakes, 0.0 if lowered else increase, condition)
         if fixed:
             bound = bound._replace(bound=min(bound.bound, dual.fixed_mistakes(run, fitted, curvature, link.quadratic)))
         if tally[tallies.WEIGHED]:

@@ -17,7 +17,7 @@ from .one_row import of_this_thread
 from .one_thread import one_thread_at_a_time
 from .predict_then_learn import Witness
 from .scalers import Scaler, StandardStream
-from .weights import announce, around_zeros, if_any, present, present_some, weights_of
+from .weights import announce, around_zeros, if_any, numbered_among_all, present, present_some, weights_of
 from .wrapper import Wrapper
 
 
@@ -65,8 +65,11 @@ class Scaled(Wrapper):
         """
         learner, scaler = self._fresh()
         X, y, weight = present_some(learner, X, y, sample_weight)
+        X, names = rows_of(X, {}) if are_named(X) else (X, None)
         # Labels and widths are the learner's to judge, before anything is forgotten.
-        learner.fit(scaler.fit(X).transform(X), y, **if_any(weight))
+        with numbered_among_all(sample_weight):
+            learner.fit(scaler.fit(X).transform(X), y, **if_any(weight))
+        learner._core.name(names)
         self._keep(learner, scaler)
         return self
 
@@ -75,10 +78,15 @@ class Scaled(Wrapper):
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """One pass in the given order, as the learner has it; broken off, both know the same rows."""
-        X, y, weight = present(self.learner, X, y, sample_weight)
+        X, y, weight = present(self._kind, X, y, sample_weight)
         if sample_weight is not None and len(weight) == 0:
             announce(self, classes)
             return self
+        with numbered_among_all(sample_weight):
+            self._learn_rows(X, y, classes, weight)
+        return self
+
+    def _learn_rows(self, X: Any, y: ArrayLike, classes: ArrayLike | None, weight: Floats) -> None:
         X, names = self._unnamed(X)
         if self._shows:
 
@@ -92,7 +100,6 @@ class Scaled(Wrapper):
             self._pass(
                 X, lambda learner, rows: learner._pass(rows, y, classes, names=names, **if_any(weight)), growing=True
             )
-        return self
 
     @one_thread_at_a_time
     def learn_predict(
@@ -144,7 +151,7 @@ class Scaled(Wrapper):
     @property
     def _shows(self) -> bool:
         """Must the learner see rows as they were scaled before they were known, also where nobody asks for it?"""
-        return getattr(self.learner, "_weighs_what_was_said", False)
+        return getattr(self._kind, "_weighs_what_was_said", False)
 
     @one_thread_at_a_time
     def _learn_watched(

@@ -3,7 +3,10 @@
 A row of weight 0 was never there. All that is wrong with a weight is said, with its row, before anything is learned.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from ellipsoid.streams.label_kinds import label_array, plain
 
 from .checks import new_classes
 from .frames import table_of
+from .inputs import InvalidInput
 from .labels import tidy
 from .learner import Learner
 
@@ -83,10 +87,36 @@ def present(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Floats]:
     labels, kept = _given_values(model, y), np.flatnonzero(weights)
     if len(labels) != rows:
         raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
-    if isinstance(kernel := getattr(model, "kernel", None), str) and kernel == "precomputed":
-        raise ValueError(f"row {np.flatnonzero(weights == 0.0)[0]} has weight 0, and its column of a precomputed "
-                         "kernel would be there all the same; leave out both")  # fmt: skip
+    _refuse_gaps(model, weights)
     return _safe_indexing(X, kept), labels[kept], weights[kept]
+
+
+def _refuse_gaps(model: Any, weights: Floats) -> None:
+    """Raise ``ValueError`` where a row without weight would leave its column in a kernel that was computed before."""
+    inside = [model]
+    for each in inside:
+        inner = [
+            getattr(each, "learner", None),
+            each.__dict__.get("learner_"),
+            *(getattr(each, "learners", None) or ()),
+        ]
+        inside += [other for other in inner if other is not None]
+        if isinstance(kernel := getattr(each, "kernel", None), str) and kernel == "precomputed":
+            raise ValueError(f"row {np.flatnonzero(weights == 0.0)[0]} has weight 0, and its column of a precomputed "
+                             "kernel would be there all the same; leave out both")  # fmt: skip
+
+
+@contextmanager
+def numbered_among_all(given: Any) -> Iterator[None]:
+    """Within it a sentence about a row of positive weight tells its number among all rows that these are weights of."""
+    try:
+        yield
+    except ValueError as error:
+        found = re.match(r"row (\d+)\b", str(error)) if type(error) in (ValueError, InvalidInput) else None
+        kept = np.flatnonzero(np.asarray(given, dtype=np.float64)) if found and np.ndim(given) == 1 else np.arange(0)
+        if found is None or int(found[1]) >= len(kept):
+            raise
+        raise type(error)(f"row {kept[int(found[1])]}{str(error)[found.end() :]}") from error
 
 
 def _given_values(model: Any, y: Any) -> NDArray[Any]:
@@ -187,27 +217,52 @@ def labels_named_before(model: Any, classes: Any) -> Any:
 
 
 def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: Any) -> NDArray[Any]:
-    """``learn_predict`` of a learner; rows of weight 0 are predicted where they stand, and not learned."""
+    """``learn_predict`` of a learner; rows of weight 0 are predicted where they stand, and not learned.
+
+    The pieces between them are learned by a copy: the model takes that over unless a piece is refused.
+    """
     shown, X = (table_of(X),) * 2 if shown is X else (shown, X)
     if given is None or (weights := weights_of(given, _num_samples(X))).all():
         return model._learn_predict_present(shown, X, y, classes, NO_WEIGHTS if given is None else weights)
     labels = _given_values(model, y)
     if len(labels) != len(weights):
         raise ValueError(f"y has {len(labels)} labels for the {len(weights)} rows of X")
-    kept = np.flatnonzero(weights)
-    if len(kept) == 0:
+    _refuse_gaps(model, weights)
+    if not weights.any():
         announce(model, classes)
-    if len(kept) and hasattr(model, "_examined"):
-        model._examined(_safe_indexing(X, kept), labels[kept], classes, weights[kept], True)
+    trial = deepcopy(model)
     found, start = np.empty(len(weights), dtype=object), 0
     for end in [*np.flatnonzero(weights == 0.0), len(weights)]:
-        if end > start:
-            part = np.arange(start, end)
-            rows, seen = _safe_indexing(X, part), _safe_indexing(shown, part)
-            seen = rows if shown is X else seen
-            found[part] = model._learn_predict_present(seen, rows, labels[part], classes, weights[part])
-            classes = None
-        if end < len(weights) and hasattr(model, "n_features_in_"):
-            found[end] = model.predict(_safe_indexing(shown, [end]))[0]
+        before, row = getattr(trial, "t_", 0), start
+        try:
+            if end > start:
+                part = np.arange(start, end)
+                rows, seen = _safe_indexing(X, part), _safe_indexing(shown, part)
+                seen = rows if shown is X else seen
+                found[part] = trial._learn_predict_present(seen, rows, labels[part], classes, weights[part])
+                classes, row = None, end
+            if end < len(weights) and hasattr(trial, "n_features_in_"):
+                found[end] = trial.predict(_safe_indexing(shown, [end]))[0]
+        except BaseException as error:
+            if type(error) in (ValueError, InvalidInput) and (getattr(trial, "t_", 0) == before or row == end):
+                raise type(error)(_counted_from(row, str(error))) from error
+            _take_over(model, trial)
+            raise
         start = end + 1
+    _take_over(model, trial)
     return tidy(found, model.classes_.dtype) if hasattr(model, "classes_") else found
+
+
+def _take_over(model: Any, trial: Any) -> None:
+    """Have what a copy has learned; parameters stay the objects that they were."""
+    own = {name: model.__dict__[name] for name in model.get_params(deep=False) if name in model.__dict__}
+    model.__dict__ = {**trial.__dict__, **own}
+
+
+def _counted_from(start: int, message: str) -> str:
+    """A sentence about a row of a part, with its number among all rows.
+
+    >>> _counted_from(20, "row 3 of X holds NaN")
+    'row 23 of X holds NaN'
+    """
+    return re.sub(r"^row (\d+)\b", lambda found: f"row {start + int(found[1])}", message)

@@ -29,6 +29,11 @@ def check_kind(model: Any) -> None:
             "calibrated models cannot be merged: their calibrations speak of different scores; merge the learners "
             "inside, and calibrate the result on rows of its own"
         )
+    if name in ("Committee", "Conformal"):
+        raise ValueError(
+            f"{name} models cannot be merged: what they count belongs to one stream; merge the learners inside, member "
+            "by member, and go on with a new one"
+        )
     if name in UNPROVED:
         raise ValueError(f"{name} models cannot be merged: {UNPROVED[name]}")
     if not hasattr(model, "_core"):
