@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os.path import realpath
 from typing import Any
 
 import click
@@ -10,7 +11,7 @@ import click
 from .ahead import compile_ahead
 from .apart import OVER_SHARDS, apart_options, is_apart, learn_apart, refuse_changed
 from .device import device_option, place
-from .reading import KEPT, Inputs, NewFile, keeping_names, named_set, reading_options, with_kept
+from .reading import KEPT, Inputs, NewFile, keeping_names, named_set, reading_options, refuse_overwriting, with_kept
 from .startup import import_libraries
 from .summary import parameter_of, show, support_patterns
 
@@ -63,6 +64,12 @@ def command(**options: Any) -> None:
     every = _every(options["save_every"])
     if not is_apart(options):
         refuse_changed(options, OVER_SHARDS, "for a run over shards: give --workers or --scheduler too")
+    rows = (*options["data"], options["validate"])
+    refuse_overwriting("--save", options["target"], rows)
+    refuse_overwriting("--checkpoint", options["checkpoint"], rows)
+    refuse_overwriting("--plot", options["plot"], (*rows, options["resume"]))
+    if options["plot"] and options["target"] and realpath(options["plot"]) == realpath(options["target"]):
+        raise click.UsageError("--plot would overwrite what --save has written: name another file.")
     import_libraries()
     if options["plot"]:
         from ellipsoid.report.plots import need_matplotlib

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import Any
 
@@ -17,6 +18,16 @@ class NewFile(click.Path):
         if value == "":
             self.fail("an empty name is no file's; is the variable that holds it set?", param, ctx)
         return super().convert(value, param, ctx)
+
+
+def refuse_overwriting(option: str, target: str | None, read: Iterable[str | None]) -> None:
+    """Refuse to write to a file that the same command reads: its rows or its model would be lost."""
+    # What is no regular file, such as a terminal, may be read and written; a name without a file is a data set's.
+    if target is None or not os.path.isfile(target):
+        return
+    for name in read:
+        if name not in (None, "-") and os.path.exists(name) and os.path.samefile(target, name):
+            raise click.UsageError(f"{option} {target} would overwrite {name}, which is read: name another file.")
 
 
 # What the library calls an argument, where a sentence advises one, and the option that stands for it.
@@ -211,8 +222,6 @@ class Inputs:
 
 
 def _sizes(names: tuple[str, ...]) -> int | None:
-    import os
-
     try:
         return sum(os.path.getsize(name) for name in names)
     except OSError:
