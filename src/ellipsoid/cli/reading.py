@@ -55,7 +55,13 @@ IN_OPTIONS = {
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of every command that reads streams, in which its errors speak."""
+    """The options of a command that reads streams row by row, in which its errors speak."""
+    keep = "Give each name in JSON lines a column of its own, instead of hashing it."
+    return array_options(click.option("--keep-names", is_flag=True, help=keep)(command))
+
+
+def array_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Those of every command that reads streams, also of one that needs all rows as one array."""
     command = in_options(command)
     for option in reversed(
         (
@@ -67,8 +73,6 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--header/--no-header", default=None,
                          help="Whether CSV text begins with a line of names [default: found out]."),
             click.option("--bits", type=click.IntRange(1, 30), help="Hash names of features to 2^BITS columns."),
-            click.option("--keep-names", is_flag=True,
-                         help="Give each name in JSON lines a column of its own, instead of hashing it."),
             click.option("--missing", type=click.Choice(["error", "zero"]), default="error", show_default=True,
                          help="What to do with empty cells."),
             click.option("--first-feature", type=click.Choice(["0", "1"]),
