@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import warnings
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -194,19 +195,9 @@ def test_compare_writes_a_page_a_picture_and_the_numbers(tmp_path):
 
 def test_compare_options(tmp_path):
     data = write_csv(tmp_path / "rows.csv", *rows(200))
-    options = (
-        "--models",
-        "MIRA,Perceptron:multiclass=ovr",
-        "--seed",
-        5,
-        "--shuffles",
-        2,
-        "--passes",
-        2,
-        "--scale",
-        "unit",
-    )
-    result = run("compare", data, *options, "--hold-out", 0, "--quiet", "--output", tmp_path / "out")
+    options = ("--models", "MIRA,Perceptron:multiclass=ovr", "--seed", 5, "--shuffles", 2, "--passes", 2)
+    how = ("--scale", "unit", "--hold-out", 0, "--quiet")
+    result = run("compare", data, *options, *how, "--output", tmp_path / "out")
     assert result.output == ""
     record = json.loads((tmp_path / "out" / "results.json").read_text())
     assert list(record["learners"]) == ["MIRA", "Perceptron (multiclass=ovr)"]
@@ -214,6 +205,21 @@ def test_compare_options(tmp_path):
     assert len(record["cells"][0]["passes"]) == 2
     assert record["setting"]["scale"] == "unit"
     assert record["setting"]["test_rows"] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [("a.csv", "1,2,0\n3,,1\n2,1,1\n", ("--missing", "zero")), ("a.svm", "1 99999999:1\n0 2:1\n", ("--bits", "9"))],
+)
+def test_compare_has_the_options_that_its_errors_advise(tmp_path, monkeypatch, name, text, options):
+    def stop(models, source, *_, **how):
+        raise ValueError(f"all read, {source.arrays()[0].shape}")
+
+    monkeypatch.setattr(import_module("ellipsoid.evaluate.compare"), "compare", stop)
+    (tmp_path / name).write_text(text)
+    how = ("compare", tmp_path / name, "--output", tmp_path / "out")
+    assert f"give {options[0]}" in run(*how, code=1).stderr
+    assert "all read, " in run(*how, *options, code=1).stderr
 
 
 def test_datasets_lists_names():

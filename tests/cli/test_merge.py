@@ -88,6 +88,8 @@ def test_learning_over_shards_saves_and_resumes(halves, tmp_path):
     ("words", "sentence"),
     [
         (["--epochs", "2"], "--epochs is not for a run over shards"),
+        (["--test-then-train"], "--test-then-train is not for a run over shards"),
+        (["--task", "regression"], "--task regression contradicts the learner: MIRA is one of classification"),
         (["--scheduler", "tcp://nowhere:1"], "give one"),
         (["--resume", "HERE", "--checkpoint", "there"], "leave --checkpoint out"),
     ],
@@ -98,3 +100,28 @@ def test_options_that_contradict_are_refused(halves, tmp_path, words, sentence):
     told = run("learn", names[0], "--model", "MIRA", "--workers", "1", *words)
     assert told.exit_code == 2
     assert sentence in " ".join(told.output.split())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["--checkpoint", "zz"], ["--rounds", "3"], ["--shards", "4"], ["--merge", "dual"]],
+    ids=lambda words: words[0],
+)
+def test_options_of_shards_are_refused_without_workers(halves, words):
+    told = run("learn", halves[0][0], "--model", "MIRA", *words)
+    assert told.exit_code == 2
+    assert f"{words[0]} is for a run over shards: give --workers or --scheduler too" in " ".join(told.output.split())
+
+
+def test_regression_over_shards_needs_no_model(monkeypatch):
+    from ellipsoid import distributed
+
+    def stop(chosen, *_, **told):
+        raise ValueError(f"chosen: {chosen!r}")
+
+    monkeypatch.setattr(distributed, "fit", stop)
+    told = run("learn", "rows.csv", "--task", "regression", "--workers", "1")
+    assert "chosen: PassiveAggressiveRegressor()" in told.output
+    told = run("learn", "rows.csv", "--workers", "1")
+    assert told.exit_code == 2
+    assert "Missing option '--model'." in told.output

@@ -85,6 +85,35 @@ def test_part_of_a_file_was_sent_before(client, tmp_path):
     assert client.show("resumed")["features"] == 4
 
 
+def test_importances_of_rows_that_are_sent(shared, client, tmp_path):
+    """A row of weight 0 was never there; the service learns each row once, so that other weights than 1 are refused."""
+    client.make("weighed", "PassiveAggressive")
+    path = tmp_path / "rows.vw"
+    path.write_text("".join(f"{i % 2} {0 if i % 3 == 1 else 1} | a:{i} b\n" for i in range(20)) + "7 0 | c\n")
+    assert "13 rows learned" in run("send", shared.url, "weighed", path, "--batch", 4).output
+    shown = client.show("weighed")
+    assert (shown["t"], len(shown["classes"])) == (13, 2)
+    assert "13 rows were there already" in run("send", shared.url, "weighed", path, "--batch", 5).output
+    assert client.show("weighed")["t"] == 13
+    path.write_text("1 1 | a\n0 0 | a\n0 2.5 | b\n")
+    told = run("send", shared.url, "weighed", path, code=1).output
+    assert "row 3 of " in told
+    assert "weight 2.5" in told
+    assert "ellipsoid learn" in told
+    assert client.show("weighed")["t"] == 13
+
+
+def test_part_of_a_file_where_some_rows_do_not_count_was_sent_before(tmp_path):
+    from ellipsoid.service.sending import examples_of
+    from ellipsoid.streams.opening import open_stream
+
+    path = tmp_path / "rows.vw"
+    path.write_text("".join(f"{i} {i % 2} | a\n" for i in range(10)))
+    for rows in (1, 3, None):
+        stream = open_stream(path, chunk_rows=rows)
+        assert [(row, y) for row, _, y in examples_of(stream, 2)] == [(2, 5), (3, 7), (4, 9)]
+
+
 def test_another_learner_on_the_same_stream(shared, client, tmp_path):
     client.make("past", "PassiveAggressive")
     client.learn_many("past", examples(50))

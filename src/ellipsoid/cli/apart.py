@@ -19,6 +19,8 @@ ALONE = {
     "weights": None,
     "device": None,
 }
+# Options of a run over shards that say nothing of one stream.
+OVER_SHARDS = {"shards": 16, "rounds": None, "way": "auto", "checkpoint": None}
 
 
 def apart_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -46,34 +48,32 @@ def is_apart(options: dict[str, Any]) -> bool:
     return bool(options["scheduler"] or options["workers"])
 
 
-def learn_apart(options: dict[str, Any]) -> None:
-    """Learn DATA in shards, save the model, and show what it is."""
+def refuse_changed(options: dict[str, Any], usual: dict[str, Any], why: str) -> None:
+    """Refuse options that would be ignored."""
+    for name, value in usual.items():
+        if options[name] != value:
+            spoken = {"curve": "test-then-train", "way": "merge"}.get(name, name.replace("_", "-"))
+            raise click.UsageError(f"--{spoken} is {why}.")
+
+
+def learn_apart(options: dict[str, Any], chosen: Any) -> None:
+    """Learn DATA in shards by the chosen learner, save the model, and show what it is."""
     from ellipsoid import distributed
     from ellipsoid.estimators.persist import save
-    from ellipsoid.evaluate.lineup import learner, parameter
     from ellipsoid.report.table import bound_in_words, number
     from ellipsoid.streams.datasets import plain_labels
 
     from .reading import stream_options
     from .terminal import show_table
 
-    for name, usual in ALONE.items():
-        if options[name] != usual:
-            raise click.UsageError(f"--{name.replace('_', '-')} is not for a run over shards.")
+    refuse_changed(options, ALONE, "not for a run over shards")
     if options["scheduler"] and options["workers"]:
         raise click.UsageError("--scheduler and --workers are two ways to say who learns: give one.")
-    if options["name"] is None:
-        raise click.UsageError("Missing option '--model'.")
     if options["resume"] and options["checkpoint"] not in (None, options["resume"]):
         raise click.UsageError("--resume goes on with its own file: leave --checkpoint out, or give the same.")
     told: dict[str, Any] = stream_options(options)
     if options["classes"]:
         told["classes"] = plain_labels([label.strip() for label in options["classes"].split(",")])
-    try:
-        settings = dict(parameter(setting) for setting in options["settings"])
-        chosen = learner(options["name"], settings)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
     model = distributed.fit(
         chosen, list(options["data"]), client=options["scheduler"], workers=options["workers"],
         shards=options["shards"], rounds=options["rounds"], merge=options["way"], scale=options["scale"],

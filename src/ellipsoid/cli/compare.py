@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from .device import device_option, place_some
-from .reading import in_options
+from .reading import array_options, stream_options
 
 
 @click.command(name="compare")
@@ -32,7 +32,7 @@ from .reading import in_options
     "--hold-out", type=click.FloatRange(0, 1, max_open=True), default=0.2, show_default=True,
     help="Share of the rows, the last ones, kept for testing where the data has no test part.",
 )  # fmt: skip
-@click.option("--label", metavar="COLUMN", help="The label's column of a table, or member of JSON lines.")
+@array_options
 @device_option
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes to share the work.")
 @click.option(
@@ -41,7 +41,6 @@ from .reading import in_options
     help="Folder for curves.png, report.html and results.json.",
 )  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Write the files, print nothing.")
-@in_options
 def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
     """Run several learners over DATA, row by row in the same order, and show how they did.
 
@@ -57,7 +56,7 @@ def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
     from .terminal import progress_bar, show_table
 
     need_matplotlib()
-    source = open_stream(data, label=options["label"], device=options["device"] or "cpu").in_memory()
+    source = open_stream(data, **stream_options(options)).in_memory()
     models = _models(options["models"], source.arrays()[1])
     place_some(models, options["device"])
     protocol = Protocol(

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from os.path import realpath
 from typing import Any
 
 import click
 
 from .ahead import compile_ahead
-from .apart import apart_options, is_apart, learn_apart
+from .apart import OVER_SHARDS, apart_options, is_apart, learn_apart, refuse_changed
 from .device import device_option, place
-from .reading import KEPT, Inputs, NewFile, keeping_names, named_set, reading_options, with_kept
+from .reading import KEPT, Inputs, NewFile, keeping_names, named_set, reading_options, refuse_overwriting, with_kept
 from .startup import import_libraries
 from .summary import parameter_of, show, support_patterns
 
@@ -61,6 +62,14 @@ def command(**options: Any) -> None:
     if options["save_every"] and not options["target"]:
         raise click.UsageError("--save-every needs --save, the file to write to.")
     every = _every(options["save_every"])
+    if not is_apart(options):
+        refuse_changed(options, OVER_SHARDS, "for a run over shards: give --workers or --scheduler too")
+    rows = (*options["data"], options["validate"])
+    refuse_overwriting("--save", options["target"], rows)
+    refuse_overwriting("--checkpoint", options["checkpoint"], rows)
+    refuse_overwriting("--plot", options["plot"], (*rows, options["resume"]))
+    if options["plot"] and options["target"] and realpath(options["plot"]) == realpath(options["target"]):
+        raise click.UsageError("--plot would overwrite what --save has written: name another file.")
     import_libraries()
     if options["plot"]:
         from ellipsoid.report.plots import need_matplotlib
@@ -68,7 +77,9 @@ def command(**options: Any) -> None:
         need_matplotlib()
     _check_folders(options)
     if is_apart(options):
-        learn_apart(options)
+        chosen = _new_model(options)
+        _check_task(chosen, options["task"])
+        learn_apart(options, chosen)
         return
     model, record = _model(options)
     place(model, options["device"])
@@ -111,22 +122,38 @@ def _every(text: str | None) -> tuple[int | None, float | None]:
     return rows, seconds
 
 
+def _settings(options: dict[str, Any]) -> dict[str, Any]:
+    from ellipsoid.evaluate.lineup import parameter
+
+    try:
+        return dict(parameter(setting) for setting in options["settings"])
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
+def _new_model(options: dict[str, Any]) -> Any:
+    """The learner that the options name."""
+    from ellipsoid.evaluate.lineup import learner
+
+    name = options["name"] or ("PassiveAggressiveRegressor" if options["task"] == "regression" else None)
+    if name is None:
+        # Over shards even --resume needs to be told the learner.
+        instead = "" if is_apart(options) else " (or '--resume', to go on with a saved model)"
+        raise click.UsageError(f"Missing option '--model'{instead}.")
+    try:
+        return learner(name, _settings(options))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+
+
 def _model(options: dict[str, Any]) -> tuple[Any, Any]:
     """The learner, new or read from a file, and the file's record of its stream."""
     from ellipsoid.estimators.persist import open_model
-    from ellipsoid.evaluate.lineup import learner, parameter
 
     name, resume = options["name"], options["resume"]
-    if options["task"] == "regression" and name is None and resume is None:
-        name = "PassiveAggressiveRegressor"
-    try:
-        settings = dict(parameter(setting) for setting in options["settings"])
-        if resume is None:
-            if name is None:
-                raise click.UsageError("Missing option '--model' (or '--resume', to go on with a saved model).")
-            return _scaled(learner(name, settings), options["scale"]), None
-    except ValueError as error:
-        raise click.UsageError(str(error)) from error
+    if resume is None:
+        return _scaled(_new_model(options), options["scale"]), None
+    settings = _settings(options)
     model, content = open_model(resume)
     inner = getattr(model, "learner_", model)
     params = inner.get_params()

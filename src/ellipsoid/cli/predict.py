@@ -9,7 +9,7 @@ from typing import IO, Any
 import click
 
 from .device import device_option, place
-from .reading import Inputs, NewFile, keeping_names, named_set, reading_options, with_kept
+from .reading import Inputs, NewFile, keeping_names, named_set, reading_options, refuse_overwriting, with_kept
 from .startup import import_libraries
 
 
@@ -28,6 +28,7 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
     """
     if options["label"] is not None and no_label:
         raise click.UsageError("--label and --no-label contradict each other.")
+    refuse_overwriting("--output", output, (model, *data))
     import_libraries()
     from ellipsoid.estimators.persist import open_model
     from ellipsoid.evaluate.position import Position

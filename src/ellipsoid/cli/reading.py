@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import Any
 
@@ -17,6 +18,16 @@ class NewFile(click.Path):
         if value == "":
             self.fail("an empty name is no file's; is the variable that holds it set?", param, ctx)
         return super().convert(value, param, ctx)
+
+
+def refuse_overwriting(option: str, target: str | None, read: Iterable[str | None]) -> None:
+    """Refuse to write to a file that the same command reads: its rows or its model would be lost."""
+    # What is no regular file, such as a terminal, may be read and written; a name without a file is a data set's.
+    if target is None or not os.path.isfile(target):
+        return
+    for name in read:
+        if name not in (None, "-") and os.path.exists(name) and os.path.samefile(target, name):
+            raise click.UsageError(f"{option} {target} would overwrite {name}, which is read: name another file.")
 
 
 # What the library calls an argument, where a sentence advises one, and the option that stands for it.
@@ -44,7 +55,13 @@ IN_OPTIONS = {
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of every command that reads streams, in which its errors speak."""
+    """The options of a command that reads streams row by row, in which its errors speak."""
+    keep = "Give each name in JSON lines a column of its own, instead of hashing it."
+    return array_options(click.option("--keep-names", is_flag=True, help=keep)(command))
+
+
+def array_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Those of every command that reads streams, also of one that needs all rows as one array."""
     command = in_options(command)
     for option in reversed(
         (
@@ -56,8 +73,6 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
             click.option("--header/--no-header", default=None,
                          help="Whether CSV text begins with a line of names [default: found out]."),
             click.option("--bits", type=click.IntRange(1, 30), help="Hash names of features to 2^BITS columns."),
-            click.option("--keep-names", is_flag=True,
-                         help="Give each name in JSON lines a column of its own, instead of hashing it."),
             click.option("--missing", type=click.Choice(["error", "zero"]), default="error", show_default=True,
                          help="What to do with empty cells."),
             click.option("--first-feature", type=click.Choice(["0", "1"]),
@@ -211,8 +226,6 @@ class Inputs:
 
 
 def _sizes(names: tuple[str, ...]) -> int | None:
-    import os
-
     try:
         return sum(os.path.getsize(name) for name in names)
     except OSError:

@@ -23,7 +23,10 @@ def command(url: str, name: str, data: Path, token: str | None, batch: int, **op
     """Send the rows of the file DATA to the model NAME of the service at URL.
 
     The same command again sends what is missing: the service knows every row by the digest of the file and its number.
-    Names of features are kept.
+    Names of features in JSON lines are kept, unless --bits hashes them. The features of svmlight text go by their
+    numbers there, those of Vowpal Wabbit text and of tables with words by numbers of columns, to which names and words
+    are hashed; tables of numbers are sent as rows without names. Rows of importance 0 are not sent, and other
+    importances than 1 refused: a service learns each row once.
     """
     import_libraries()
     from ellipsoid.service.client import Client

@@ -1,7 +1,7 @@
 """A file of any format to a service: in batches, exactly once, and resumed where it stopped.
 
-The key of an example is the digest of its file and the number of its row, so that whoever sends a file again sends
-nothing twice. Where it stopped the service knows: batches are learned as a whole and in order.
+The key of an example is the digest of its file and the number of its row among those that count, so that whoever sends
+a file again sends nothing twice. Where it stopped the service knows: batches are learned as a whole and in order.
 """
 
 from __future__ import annotations
@@ -41,13 +41,26 @@ def first_unsent(client: Client, name: str, digest: str) -> int:
 
 
 def examples_of(stream: Stream, start: int) -> Iterator[tuple[int, Any, Any]]:
-    """Rows as the service takes them, with their numbers, from number ``start`` on."""
+    """Rows as the service takes them, with their numbers, from number ``start`` on.
+
+    A row of weight 0 was never there, and gets no number: `first_unsent` wants numbers without gaps.
+    """
+    number = 0
     for chunk in stream:
         if chunk.y is None:
             raise ValueError(f"{stream.name} has no labels to learn from")
         labels = chunk.y.tolist()
-        for i in range(max(0, start - chunk.offset), len(labels)):
-            yield chunk.offset + i, _example(chunk.X, i, stream), labels[i]
+        weights = [1.0] * len(labels) if chunk.weights is None else chunk.weights.tolist()
+        for i, weight in enumerate(weights):
+            if weight not in (0.0, 1.0):
+                raise ValueError(
+                    f"row {chunk.offset + i + 1} of {stream.name} has the weight {weight:g}, and a service learns each "
+                    "row once: leave weights other than 0 and 1 out, or learn the file by ellipsoid learn"
+                )
+        for i in (i for i, weight in enumerate(weights) if weight):
+            if number >= start:
+                yield number, _example(chunk.X, i, stream), labels[i]
+            number += 1
 
 
 def _example(X: Any, i: int, stream: Stream) -> Any:
