@@ -22,7 +22,7 @@ from .prepare import check_machines, first_rows, survey, warm_workers
 from .progress import RunProgress
 from .rounds import Round
 from .shard import Job, errors_of
-from .start import adds_up, announced, cap_factor, way_to_merge
+from .start import adds_up, announced, cap_factor, check_names, way_to_merge
 
 USUAL_ROUNDS = 5
 
@@ -73,6 +73,8 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     """
     wishes = Wishes(shards, rounds, merge, weights, classes, n_features, checkpoint, resume, validate)
     wishes.check()
+    check_names(options)
+    way_to_merge(_unwrapped(learner, scale)[0], merge)
     told: dict[str, Any] = {"progress": progress, "label": label, "options": options, "scale": scale}
     run = ShardedRun(learner, data, engine_of(client, workers), block_bytes=block_bytes, **told)
     try:
