@@ -182,6 +182,11 @@ class ShardedRun:
         history: list[dict[str, Any]] = []
         if resume:
             read, first, history = kept.read()
+            if first > rounds:
+                raise ValueError(
+                    f"{kept.path} holds the model after {first} rounds, and only {rounds} are asked for: ask for "
+                    f"{first} or more, or begin anew, without resume"
+                )
             model = way.resumed(getattr(read, "learner_", read))
             self.say(f"resumed after round {first}")
         name = uuid4().hex[:8]
