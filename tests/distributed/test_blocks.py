@@ -115,5 +115,7 @@ def test_files_of_two_formats_are_refused(file, tmp_path):
 def test_tables_of_other_columns_are_refused(tmp_path):
     for name, head in (("a", "x,z,y"), ("b", "z,x,y")):
         (tmp_path / f"{name}.csv").write_text(f"{head}\n1,2,0\n2,3,1\n")
-    with pytest.raises(ValueError, match="another line of names"):
+    with pytest.raises(
+        ValueError, match="are z, x, where the model learned x, z; name its columns in that order by columns"
+    ):
         make_plan([str(tmp_path / "a.csv"), str(tmp_path / "b.csv")], 100, {})

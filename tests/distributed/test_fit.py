@@ -15,6 +15,8 @@ from ellipsoid import (
     IELLIP,
     MIRA,
     Calibrated,
+    Committee,
+    Conformal,
     EllipsoidClassifier,
     OnlineSVM,
     PassiveAggressive,
@@ -27,6 +29,7 @@ from ellipsoid import (
     load,
     merge,
 )
+from ellipsoid.distributed import comparing, fitting
 from ellipsoid.distributed.engine import LostWorkers
 from ellipsoid.distributed.engine_loky import Loky
 from ellipsoid.distributed.fitting import ShardedRun
@@ -128,6 +131,8 @@ def test_a_driver_that_stopped_goes_on_after_its_last_round(small, tmp_path, mon
     assert load(kept).rounds_ == 2
     resumed = distributed.fit(MIRA(average=True), small, shards=3, rounds=4, checkpoint=kept, resume=True, **cut)
     assert digest(resumed) == digest(whole) == digest(load(kept))
+    with pytest.raises(ValueError, match="the model after 4 rounds, and only 3 are asked for: ask for 4 or more"):
+        distributed.fit(MIRA(average=True), small, shards=3, rounds=3, checkpoint=kept, resume=True, **cut)
     for change in ({"shards": 4}, {"block_bytes": 401}):
         with pytest.raises(ValueError, match="belongs to another run"):
             distributed.fit(MIRA(average=True), small, **{**cut, "shards": 3, **change}, checkpoint=kept, resume=True)
@@ -246,6 +251,10 @@ REFUSED = {
     "endless shape": (IELLIP(b=1.0), {}, "shrinks its shape for ever"),
     "kernel metric": (IELLIP(kernel="rbf"), {}, "a kernel model grows with every shard"),
     "calibrated": (Calibrated(MIRA()), {}, "calibrate the result"),
+    "committee": (Committee(), {}, "Committee is not learned in shards: .* over one stream, without workers"),
+    "conformal": (Conformal(MIRA()), {}, "Conformal is not learned in shards: .* over one stream, without workers"),
+    "scaled committee": (Scaled(Committee()), {}, "Committee is not learned in shards"),
+    "names": (MIRA(), {"dicts": "keep"}, "leave dicts='keep' out, to hash them"),
     "sketch": (AROW(shape="sketch"), {}, "shape='dense' or 'diagonal'"),
     "shards": (MIRA(), {"shards": 0}, "shards must be a positive integer"),
     "rounds": (MIRA(), {"rounds": 1.5}, "rounds must be a positive integer"),
@@ -268,6 +277,26 @@ def test_what_cannot_be_is_refused_by_a_sentence(case, small):
     learner, options, sentence = REFUSED[case]
     with pytest.raises(ValueError, match=sentence):
         distributed.fit(learner, small, **{**cut, **options})
+
+
+@pytest.mark.parametrize("learner", [Committee(), Conformal(MIRA()), Calibrated(MIRA()), Scaled(MIRA())], ids=repr)
+def test_what_is_no_single_learner_is_not_compared(learner, small):
+    with pytest.raises(ValueError, match=f"single learners, and {type(learner).__name__} is none: give the learners"):
+        distributed.compare({"plain": MIRA(), "wrapped": learner}, small, client="here")
+    with pytest.raises(ValueError, match="leave dicts='keep' out"):
+        distributed.compare({"plain": MIRA()}, small, client="here", dicts="keep")
+
+
+def test_what_is_refused_starts_nobody(small, monkeypatch):
+    """Processes take seconds to start, and would wait for a run that never comes."""
+    for module in (fitting, comparing):
+        monkeypatch.setattr(module, "engine_of", lambda *_: pytest.fail("an engine was started"))
+    with pytest.raises(ValueError, match="not learned in shards"):
+        distributed.fit(Committee(), small)
+    with pytest.raises(ValueError, match="leave dicts='keep' out"):
+        distributed.fit(MIRA(), small, dicts="keep")
+    with pytest.raises(ValueError, match="is none"):
+        distributed.compare({"scaled": Scaled(MIRA())}, small)
 
 
 def test_a_bad_line_ends_the_run_and_names_its_shard(tmp_path):

@@ -22,8 +22,9 @@ def command(model: str, top: int) -> None:
     from ellipsoid.estimators.persist import open_model
     from ellipsoid.evaluate.position import Position
     from ellipsoid.report.table import bound_in_words, number
+    from ellipsoid.streams.same_columns import some
 
-    from .terminal import show_table, some
+    from .terminal import show_table
 
     learner, content = open_model(model)
     header = content.header

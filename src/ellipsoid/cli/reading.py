@@ -37,6 +37,8 @@ IN_OPTIONS = {
     "give n_features or bits": "give --bits",
     "give format,": "give --format,",
     "to use by columns": "to use by --columns",
+    "in that order by columns": "in that order by --columns",
+    "leave dicts='keep' out": "leave --keep-names out",
     "of the labels by label, or give labelled=False": "of the labels by --label",
     "of the labels by label, or give --no-label": "of the labels by --label, or give --no-label",
     "; give labelled=False where none has one": "",
@@ -170,14 +172,16 @@ class Inputs:
     def weighted(self) -> Iterator[tuple[Any, Any, Any]]:
         """Rows and labels, and weights, None where the streams do not tell them."""
         from ellipsoid.streams.opening import open_stream
+        from ellipsoid.streams.same_columns import same_columns
 
+        unlabelled = "--no-label" if "labelled" in self.options else None
         self.descriptions, self._behind = [], 0
         for name in self.names:
             self.reader = open_stream(name, **self.options)
             if self._has_no_label(name):
                 self.reader = open_stream(name, **{**self.options, "labelled": False})
             for chunk in self.reader:
-                self._compare(self.reader.columns)
+                self.learned = same_columns(self.reader, self.learned, columns="--columns", unlabelled=unlabelled)
                 for option in KEPT:
                     if self.options.get(option) is None:
                         self.options[option] = getattr(self.reader, option)
@@ -196,27 +200,6 @@ class Inputs:
         for _ in stream:
             return bool(stream.columns == self.learned[:-1])
         return False
-
-    def _compare(self, columns: list[str] | None) -> None:
-        """Refuse a table in another order: features are told apart by their places alone."""
-        if self.learned is None:
-            self.learned = columns
-        elif columns is None and self.reader.bits is not None:
-            # A word's feature is found by the name of its column.
-            raise ValueError(f"{self.reader.name} has words and no header, which the model knows their columns by")
-        elif columns not in (None, self.learned):
-            from .terminal import some
-
-            unlabelled = "labelled" in self.options and columns == self.learned[:-1]
-            raise ValueError(
-                f"the columns of numbers in {self.reader.name} are {some(columns)}, where the model learned "
-                f"{some(self.learned)}; "
-                + (
-                    "give --no-label if it has no label"
-                    if unlabelled
-                    else "name its columns in that order by --columns, or give it a header if it has none"
-                )
-            )
 
     def done(self, rows: int) -> tuple[int, int | None]:
         """Bytes read and bytes in all, or rows and rows in all of what is no file; None where nobody knows."""

@@ -55,15 +55,6 @@ def warnings_as_lines() -> Iterator[None]:
         yield
 
 
-def some(things: Sequence[str], most: int = 12) -> str:
-    """The first of many things between commas.
-
-    >>> some(["a", "b", "c"], most=2)
-    'a, b, … (3 in all)'
-    """
-    return ", ".join(things[:most]) + (f", … ({len(things):,} in all)" if len(things) > most else "")
-
-
 Tick = Callable[[int, int, tuple[int, int | None], int | None], None]
 
 

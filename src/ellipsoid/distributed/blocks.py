@@ -11,6 +11,7 @@ import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +21,18 @@ from ellipsoid.streams.words import LineError
 
 # How much of a file is looked at for the end of a line.
 LOOK_BYTES = 1 << 16
+# Lines of CSV text that tell what its columns are.
+PREFIX_ROWS = 20
 
 
 @dataclass(frozen=True)
 class BlockReading:
     """How blocks become rows: the options of `open_stream`, settled once for all blocks; a scaler that learns no more.
 
-    ``prefix`` is the beginning of CSV text, ``prefix_rows`` of them rows: it tells the columns to who reads another
-    part. ``label`` is the column of the labels of a data frame.
+    ``label`` is the column of the labels of a data frame.
     """
 
     options: dict[str, Any] = field(default_factory=dict)
-    prefix: bytes = b""
-    prefix_rows: int = 0
     scaler: Any = None
     label: Any = None
 
@@ -60,16 +60,18 @@ class FileBlock:
         """The rows, in chunks."""
         options = {**reading.options, "threads": 0}
         if self.stop is None:
-            yield from _unless_empty(open_stream(self.path, **options))
+            yield from unless_empty(open_stream(self.path, **options))
             return
-        prefix = reading.prefix if self.start > 0 else b""
-        if prefix:
-            options["skip"] = reading.prefix_rows
+        prefix = b""
+        if self.start > 0 and options["format"] == "csv":
+            # The first lines of the file tell what its columns are.
+            prefix = _first_lines(self.path)
+            options["skip"] = prefix.count(b"\n") - options["header"]
         file = LineRange(self.path, self.start, self.stop, prefix)
         if not prefix and file.is_empty:
             return
         try:
-            yield from _unless_empty(open_stream(file, **options))
+            yield from unless_empty(open_stream(file, **options))
         except LineError as error:
             before = file.lines_before() - prefix.count(b"\n")
             raise LineError(self.path, before + error.line, error.what) from error
@@ -105,7 +107,7 @@ class RowGroups:
                     yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=groups, use_threads=False)
 
         options = Options(**reading.options)
-        yield from _unless_empty(Stream(self.path, Groups(Origin(Path(self.path)), options, PARQUET), options))
+        yield from unless_empty(Stream(self.path, Groups(Origin(Path(self.path)), options, PARQUET), options))
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def rows_of_block(block: Any, reading: BlockReading) -> Iterator[Chunk]:
             yield scaled
 
 
-def _unless_empty(stream: Stream) -> Iterator[Chunk]:
+def unless_empty(stream: Stream) -> Iterator[Chunk]:
     """The chunks of a stream; a block without rows, of comments only, is none to complain about."""
     try:
         yield from stream
@@ -200,6 +202,13 @@ class LineRange(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def _first_lines(path: str) -> bytes:
+    """The first lines of CSV text that are not empty."""
+    with open(path, "rb") as file:
+        lines = islice((line for line in file if line.strip()), 1 + PREFIX_ROWS)
+        return b"".join(line.rstrip(b"\n") + b"\n" for line in lines)
 
 
 def _line_after(file: Any, place: int) -> int:

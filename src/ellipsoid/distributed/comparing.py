@@ -11,7 +11,7 @@ from sklearn.base import clone
 from .blocks import rows_of_block
 from .engine import engine_of
 from .fitting import ShardedRun
-from .start import announced
+from .start import announced, check_alone, check_names
 
 
 def compare(  # noqa: PLR0913 (every option is named where it is given)
@@ -37,6 +37,9 @@ def compare(  # noqa: PLR0913 (every option is named where it is given)
     """
     if not learners:
         raise ValueError("compare needs a learner at least")
+    check_names(options)
+    for learner in learners.values():
+        check_alone(learner)
     engine, name = engine_of(client, workers), uuid4().hex[:8]
     try:
         run = ShardedRun(next(iter(learners.values())), data, engine, label=label, options=options)

@@ -22,7 +22,7 @@ from .prepare import check_machines, first_rows, survey, warm_workers
 from .progress import RunProgress
 from .rounds import Round
 from .shard import Job, errors_of
-from .start import adds_up, announced, cap_factor, way_to_merge
+from .start import adds_up, announced, cap_factor, check_names, way_to_merge
 
 USUAL_ROUNDS = 5
 
@@ -73,6 +73,8 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     """
     wishes = Wishes(shards, rounds, merge, weights, classes, n_features, checkpoint, resume, validate)
     wishes.check()
+    check_names(options)
+    way_to_merge(_unwrapped(learner, scale)[0], merge)
     told: dict[str, Any] = {"progress": progress, "label": label, "options": options, "scale": scale}
     run = ShardedRun(learner, data, engine_of(client, workers), block_bytes=block_bytes, **told)
     try:
@@ -136,7 +138,7 @@ class ShardedRun:
             self.plan.digest, type(self.learner).__name__, sorted(self.learner.get_params().items(), key=str), way,
             wishes.weights, len(dealt), self.classes, self.width, _scaler_words(self.scaler),
         )  # fmt: skip
-        kept = Checkpoint(wishes.checkpoint, digest, position_of(self.names, self.reading, self.columns))
+        kept = Checkpoint(wishes.checkpoint, digest, position_of(self.names, self.reading, self.plan.columns))
         if way == REPLAY:
             from .replay import replay_cuts
 
@@ -151,9 +153,9 @@ class ShardedRun:
     def prepare(self, classes: Any, n_features: int | None) -> None:
         """Settle what all shards must agree on, and have compiled code ready everywhere."""
         check_machines(self.engine)
-        found, columns = survey(self, classes, n_features)
+        found = survey(self, classes, n_features)
         self.reading: BlockReading = replace(found.reading, scaler=self.scaler)
-        self.classes, self.width, self.columns = found.classes, found.width, columns
+        self.classes, self.width = found.classes, found.width
         self.sample = first_rows(self.plan, self.reading)
         self.start = announced(self.learner, self.classes, self.sample.X, self.width)
         self.say("workers get their compiled code ready, which takes up to half a minute the first time")
@@ -180,6 +182,11 @@ class ShardedRun:
         history: list[dict[str, Any]] = []
         if resume:
             read, first, history = kept.read()
+            if first > rounds:
+                raise ValueError(
+                    f"{kept.path} holds the model after {first} rounds, and only {rounds} are asked for: ask for "
+                    f"{first} or more, or begin anew, without resume"
+                )
             model = way.resumed(getattr(read, "learner_", read))
             self.say(f"resumed after round {first}")
         name = uuid4().hex[:8]
@@ -209,7 +216,7 @@ class ShardedRun:
     def held_out(self, validate: Any) -> Plan:
         """The plan of the rows that are not learned."""
         told = {} if self.plan.format is None else {**self.options, "format": self.plan.format}
-        plan = make_plan(validate, self.block_bytes, told, self.label)
+        plan = make_plan(validate, self.block_bytes, told, self.label, self.plan.columns)
         settled: dict[str, Any] = self.reading.options
         known = {name: value for name, value in settled.items() if name in ("zero_based", "n_features")}
         reading = replace(plan.reading, options={**plan.reading.options, **known}, scaler=self.scaler)

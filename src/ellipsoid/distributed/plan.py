@@ -6,30 +6,34 @@ Blocks are dealt to shards in turn, as cards are: files are often sorted, and ne
 from __future__ import annotations
 
 import hashlib
-import io
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ellipsoid.evaluate.position import HEAD
 from ellipsoid.streams.blocks import Origin, stem
-from ellipsoid.streams.opening import SUFFIX, sniff
+from ellipsoid.streams.opening import SUFFIX, open_stream, sniff
+from ellipsoid.streams.same_columns import same_columns
 
-from .blocks import BlockReading, FileBlock, Partition, RowGroups
+from .blocks import BlockReading, FileBlock, Partition, RowGroups, unless_empty
 
 LINES = ("svmlight", "csv", "vw", "jsonl")
-# Lines of CSV text that tell what its columns are.
-PREFIX_ROWS = 20
+WITH_COLUMNS = ("csv", "parquet", "arrow")
 
 
 class Plan(NamedTuple):
-    """All blocks in their order, how they are read, and a digest of both; ``format`` is None for collections."""
+    """All blocks in their order, how they are read, and a digest of both; ``format`` is None for collections.
+
+    ``columns`` are the names of a table's columns of numbers, as a model file keeps them.
+    """
 
     blocks: list[Any]
     reading: BlockReading
     digest: str
     format: str | None
+    columns: list[str] | None = None
 
     def dealt(self, shards: int) -> list[list[Any]]:
         """The blocks of each shard: no more shards than blocks, each with one at least."""
@@ -37,8 +41,13 @@ class Plan(NamedTuple):
         return [self.blocks[i::count] for i in range(count)]
 
 
-def make_plan(data: Any, block_bytes: int, options: dict[str, Any], label: Any = None) -> Plan:
-    """The plan for files, for a pair ``(X, y)`` of Dask arrays, or for a Dask data frame with the ``label`` column."""
+def make_plan(
+    data: Any, block_bytes: int, options: dict[str, Any], label: Any = None, learned: list[str] | None = None
+) -> Plan:
+    """The plan for files, for a pair ``(X, y)`` of Dask arrays, or for a Dask data frame with the ``label`` column.
+
+    ``learned`` are the columns that a model knows its features by: tables that have others are refused.
+    """
     if block_bytes < 1:
         raise ValueError(f"block_bytes must be positive, got {block_bytes}")
     if isinstance(data, str | os.PathLike):
@@ -47,10 +56,10 @@ def make_plan(data: Any, block_bytes: int, options: dict[str, Any], label: Any =
         return _collection(data, label)
     if not isinstance(data, Sequence) or not all(isinstance(name, str | os.PathLike) for name in data):
         raise TypeError("data must be names of files, a pair (X, y) of Dask arrays, or a Dask data frame with label=")
-    return _files([os.path.abspath(os.fspath(name)) for name in data], block_bytes, dict(options))
+    return _files([os.path.abspath(os.fspath(name)) for name in data], block_bytes, dict(options), learned)
 
 
-def _files(names: list[str], block_bytes: int, options: dict[str, Any]) -> Plan:
+def _files(names: list[str], block_bytes: int, options: dict[str, Any], learned: list[str] | None) -> Plan:
     if not names:
         raise ValueError("there must be a file at least")
     digest, blocks, formats = hashlib.sha256(), [], []
@@ -72,12 +81,11 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any]) -> Plan:
     if len(set(formats)) > 1:
         raise ValueError(f"the files are of different formats: {', '.join(sorted(set(formats)))}")
     reading = BlockReading(options={**options, "format": formats[0]})
-    if formats[0] == "csv":
-        reading = _with_prefix(names[0], reading)
-        _same_names(names, reading)
+    if formats[0] in WITH_COLUMNS:
+        reading, learned = _agreed(names, reading, learned)
     told = repr((sorted(options.items(), key=str), block_bytes))
     digest.update(told.encode())
-    return Plan(blocks, reading, digest.hexdigest(), formats[0])
+    return Plan(blocks, reading, digest.hexdigest(), formats[0], learned)
 
 
 def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> list[Any]:
@@ -100,29 +108,22 @@ def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> l
     return [FileBlock(name)]
 
 
-def _with_prefix(name: str, reading: BlockReading) -> BlockReading:
-    """The first lines of CSV text, and whether they begin with a line of names."""
-    from ellipsoid.streams.opening import open_stream
-
-    with open(name, "rb") as file:
-        head = file.read(1 << 22)
-    lines = [line for line in head.split(b"\n") if line.strip()]
-    prefix = b"\n".join(lines[: 1 + PREFIX_ROWS]) + b"\n"
-    stream = open_stream(io.BytesIO(prefix), **{**reading.options, "threads": 0})
-    rows = sum(len(chunk.X) if not hasattr(chunk.X, "tocsr") else chunk.X.shape[0] for chunk in stream)
-    named = stream.columns is not None or rows < min(len(lines), 1 + PREFIX_ROWS)
-    options = {**reading.options, "header": named}
-    return BlockReading(options=options, prefix=prefix, prefix_rows=rows, scaler=reading.scaler)
-
-
-def _same_names(names: list[str], reading: BlockReading) -> None:
-    """Refuse tables whose columns have other names, or another order."""
-    first = reading.prefix.split(b"\n")[0].strip()
-    for name in names[1:] if reading.options["header"] else ():
-        with open(name, "rb") as file:
-            own = next((line.strip() for line in file if line.strip()), b"")
-        if own != first:
-            raise ValueError(f"{name} begins with another line of names than {names[0]}")
+def _agreed(names: list[str], reading: BlockReading, learned: list[str] | None) -> tuple[BlockReading, Any]:
+    """How tables are read, and the names of their columns of numbers; refused if they are not those of all."""
+    options = {**reading.options, "threads": 0, "chunk_rows": 1}
+    unlabelled = "labelled=False" if "labelled" in options else None
+    if options["format"] == "csv":
+        first = open_stream(names[0], **options)
+        next(iter(first))
+        # All blocks must be read alike, and one in the middle does not show whether its file begins with names.
+        options["header"] = first.columns is not None
+        reading = replace(reading, options={**reading.options, "header": options["header"]})
+    for name in names:
+        stream = open_stream(name, **options)
+        for _ in unless_empty(stream):
+            learned = same_columns(stream, learned, unlabelled=unlabelled)
+            break
+    return reading, learned
 
 
 def _collection(data: Any, label: Any) -> Plan:

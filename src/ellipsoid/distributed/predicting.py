@@ -8,6 +8,8 @@ from uuid import uuid4
 
 import numpy as np
 
+from ellipsoid.streams.opening import open_stream
+
 from .engine import engine_of
 from .plan import make_plan
 from .shard import predict_block
@@ -24,7 +26,9 @@ def predict(
 ) -> Any:
     """The labels that a model gives to the rows of files, in their order; of a Dask array, a Dask array of them.
 
-    ``options`` are those of `open_stream`; the width of the model is that of the rows.
+    ``options`` are those of `open_stream`; the width of the model is that of the rows. What `fit` has noted of its
+    files (``stream_``) holds for these too: columns in another order are refused, features count from the same number,
+    and are hashed to as many bits.
 
     Examples
     --------
@@ -43,11 +47,17 @@ def predict(
         return data.map_blocks(model.predict, dtype=model.classes_.dtype, drop_axis=1)
     engine, name = engine_of(client, workers), uuid4().hex[:8]
     try:
-        plan = make_plan(data, block_bytes, options)
+        kept = getattr(model, "stream_", None) or {}
+        plan = make_plan(data, block_bytes, _with_kept(options, kept, model), learned=kept.get("columns"))
         reading = plan.reading
         if plan.format == "svmlight" and reading.options.get("bits") is None:
-            known = {"n_features": model.n_features_in_, "extra": "drop"}
-            reading = replace(reading, options={**known, **reading.options})
+            known = {"n_features": model.n_features_in_, "extra": "drop", **reading.options}
+            if known.get("zero_based") is None:
+                # Nobody knows what features count from: the first lines tell, for all blocks.
+                first = open_stream(plan.blocks[0].path, **{**known, "threads": 0})
+                next(iter(first))
+                known["zero_based"] = first.zero_based
+            reading = replace(reading, options=known)
         sent = engine.send(model, key=f"model-{name}")
         futures = [
             engine.submit(predict_block, sent, block, reading, key=f"labels-{name}-{i}", turn=i)
@@ -57,3 +67,16 @@ def predict(
     finally:
         engine.forget()
         engine.close()
+
+
+def _with_kept(options: dict[str, Any], kept: dict[str, Any], model: Any) -> dict[str, Any]:
+    """The options, and for what they leave open, what is known of the files that the model has learned."""
+    bits, own = options.get("bits"), kept.get("bits")
+    if bits is not None and own is not None and bits != own:
+        raise ValueError(f"bits={bits} contradicts the model, whose features are hashed to {own} bits: leave bits out")
+    if bits is not None and kept.get("zero_based") is not None:
+        raise ValueError(f"bits={bits} contradicts the model, whose features are not hashed: leave bits out")
+    core = getattr(getattr(model, "learner_", model), "_core", None)
+    names = {"dicts": "keep"} if getattr(core, "features", None) is not None else {}
+    told = {name: kept[name] for name in ("zero_based", "bits") if kept.get(name) is not None}
+    return {"labelled": True, **names, **told, **options}

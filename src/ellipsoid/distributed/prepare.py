@@ -39,7 +39,7 @@ def check_machines(engine: Any) -> None:
         )
 
 
-def survey(run: Any, classes: Any, n_features: int | None) -> tuple[Settled, Any]:
+def survey(run: Any, classes: Any, n_features: int | None) -> Settled:
     """What all shards must agree on; nobody looks at the data where everything was told."""
     plan, options = run.plan, dict(run.plan.reading.options)
     svmlight = plan.format == "svmlight" and options.get("bits") is None
@@ -58,7 +58,7 @@ def survey(run: Any, classes: Any, n_features: int | None) -> tuple[Settled, Any
         found = _look(run, classes, n_features, svmlight, standard)
     if run.scaler is not None and not standard:
         run.scaler.n_features_in_ = found.width
-    return found, _columns(plan, found.reading)
+    return found
 
 
 def _look(run: Any, classes: Any, n_features: int | None, svmlight: bool, standard: bool) -> Settled:
@@ -94,17 +94,6 @@ def first_rows(plan: Plan, reading: BlockReading) -> Chunk:
         for chunk in rows_of_block(block, replace(reading, scaler=None)):
             return Chunk(chunk.X[:TRIED_ROWS], None if chunk.y is None else chunk.y[:TRIED_ROWS], 0)
     raise ValueError("the data have no rows")
-
-
-def _columns(plan: Plan, reading: BlockReading) -> Any:
-    """The names of a table's columns, as a model file keeps them."""
-    if plan.format not in ("csv", "parquet", "arrow"):
-        return None
-    from ellipsoid.streams.opening import open_stream
-
-    stream = open_stream(plan.blocks[0].path, **{**reading.options, "threads": 0, "chunk_rows": 1})
-    next(iter(stream))
-    return stream.columns
 
 
 def warm_workers(engine: Any, start: Any, block: Any, reading: BlockReading) -> None:

@@ -15,6 +15,14 @@ INFORMED = ("AROW", "SecondOrderPerceptron", "EllipsoidClassifier")
 # Learners of multipliers, of which those of a mixture are a share.
 WITH_A_CAP = ("PassiveAggressive", "QuasiAdditive", "OnlineSVM")
 
+# Learners around others, and what to do instead.
+_ONE_STREAM = "depend on every row before; learn it over one stream, without workers"
+AROUND = {
+    "Calibrated": "calibrate the result of fit on rows of its own",
+    "Committee": f"the weights of its members {_ONE_STREAM}",
+    "Conformal": f"its thresholds {_ONE_STREAM}",
+}
+
 
 def announced(learner: Any, classes: list[Any], rows: Any, width: int) -> Any:
     """A clone of the learner that knows the labels, and features of the kind of ``rows``."""
@@ -30,11 +38,29 @@ def announced(learner: Any, classes: list[Any], rows: Any, width: int) -> Any:
     return model
 
 
+def check_alone(learner: Any) -> None:
+    """Refuse what is no single learner, to be learned side by side with others."""
+    if not hasattr(learner, "_begin"):
+        raise ValueError(
+            f"compare learns single learners, and {type(learner).__name__} is none: give the learners inside, on rows "
+            "that are scaled already, or learn this one over one stream, by partial_fit"
+        )
+
+
+def check_names(options: dict[str, Any]) -> None:
+    """Refuse to give names columns of their own: shards would number them each in an order of its own."""
+    if options.get("dicts") == "keep":
+        raise ValueError(
+            "shards would number the names of features each in its order: leave dicts='keep' out, to hash them, or "
+            "learn over one stream, without workers"
+        )
+
+
 def way_to_merge(learner: Any, asked: str) -> str:
     """How the shards of a learner are put together; a sentence where they cannot be."""
     name, params = type(learner).__name__, learner.get_params(deep=False)
-    if name == "Calibrated" or name in UNPROVED:
-        why = UNPROVED.get(name, "calibrate the result of fit on rows of its own")
+    if name in UNPROVED or not hasattr(learner, "_begin"):
+        why = UNPROVED.get(name) or AROUND.get(name, "it is no online learner of this library")
         raise ValueError(f"{name} is not learned in shards: {why}")
     kernel = params.get("kernel", "linear")
     if not (isinstance(kernel, str) and kernel == "linear"):

@@ -1,0 +1,145 @@
+"""Tables in runs over shards: features are told apart by their places, so that every door holds files to one order."""
+
+import gzip
+
+import numpy as np
+import pytest
+from sklearn.datasets import dump_svmlight_file
+
+from ellipsoid import MIRA, distributed
+from ellipsoid.distributed.plan import make_plan
+
+from .conftest import digest
+
+pytestmark = pytest.mark.interpreted
+
+SENTENCE = r"in .*turned.* are d, c, b, a, where the model learned a, b, c, d; name its columns in that order"
+
+
+def _write(path, columns, X, y):
+    """The columns of X by their letters, and the label y."""
+    values = {name: y.tolist() if name == "y" else X[:, "abcd".index(name)].tolist() for name in columns}
+    if path.suffix == ".csv":
+        rows = zip(*values.values(), strict=True)
+        path.write_text("\n".join([",".join(columns), *(",".join(map(repr, row)) for row in rows)]) + "\n")
+    else:
+        pyarrow = pytest.importorskip("pyarrow")
+        from pyarrow import feather, parquet
+
+        write = parquet.write_table if path.suffix == ".parquet" else feather.write_feather
+        write(pyarrow.table(values), str(path))
+    return str(path)
+
+
+@pytest.fixture(params=["csv", "parquet", "feather"])
+def pair(request, stream, tmp_path):
+    """The same rows twice, the columns of the second file in the reverse order."""
+    return [
+        _write(tmp_path / f"{name}.{request.param}", columns, *stream)
+        for name, columns in (("straight", "abcdy"), ("turned", "dcbay"))
+    ]
+
+
+DOORS = {
+    "fit": lambda straight, turned: distributed.fit(MIRA(), [straight, turned], client="here"),
+    "validate": lambda straight, turned: distributed.fit(MIRA(), straight, validate=turned, rounds=1, client="here"),
+    "compare": lambda straight, turned: distributed.compare({"m": MIRA()}, [straight, turned], client="here"),
+    "predict": lambda straight, turned: distributed.predict(
+        distributed.fit(MIRA(), straight, rounds=1, client="here"), turned, client="here"
+    ),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_columns_in_another_order_are_refused(door, pair):
+    with pytest.raises(ValueError, match=SENTENCE):
+        DOORS[door](*pair)
+
+
+def test_columns_that_are_named_are_read_in_their_order(pair):
+    """What the sentence advises helps, also where a file is read from its middle."""
+    told = {"client": "here", "block_bytes": 700, "shards": 3, "rounds": 1, "label": "y", "columns": tuple("abcd")}
+    # Lines of both files are equally long, and so cut into the same blocks of rows.
+    twice = distributed.fit(MIRA(), [pair[0], pair[0]], **told)
+    assert digest(distributed.fit(MIRA(), pair, **told)) == digest(twice)
+
+
+def test_a_label_may_stand_elsewhere(stream, tmp_path):
+    told = {"label": "y"}
+    files = [_write(tmp_path / f"{columns}.csv", columns, *stream) for columns in ("abcdy", "yabcd")]
+    plan = make_plan(files, 300, told)
+    chunks = [chunk for block in plan.blocks for chunk in block.chunks(plan.reading)]
+    assert len(chunks) > 10
+    assert np.array_equal(np.concatenate([chunk.X for chunk in chunks]), np.vstack([stream[0]] * 2))
+    assert np.array_equal(np.concatenate([chunk.y for chunk in chunks]), np.tile(stream[1], 2))
+
+
+def test_a_table_without_its_label_is_predicted_if_that_is_said(stream, tmp_path):
+    X, y = stream
+    model = distributed.fit(MIRA(), _write(tmp_path / "rows.csv", "abcdy", X, y), rounds=1, client="here")
+    bare = _write(tmp_path / "bare.csv", "abcd", X, y)
+    with pytest.raises(ValueError, match="give labelled=False if it has no label"):
+        distributed.predict(model, bare, client="here")
+    assert np.array_equal(distributed.predict(model, bare, client="here", labelled=False), model.predict(X))
+
+
+@pytest.mark.parametrize("zero_based", [False, True])
+def test_features_are_predicted_from_what_they_were_learned_to_count_from(zero_based, tmp_path):
+    """The rows to be labelled have no feature 0, and do not show what they count from."""
+    rng = np.random.default_rng(1)
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    X[:, 1] += 4.0 * y
+    learned, shown = str(tmp_path / "all.svm"), str(tmp_path / "some.svm")
+    dump_svmlight_file(X, y, learned, zero_based=zero_based)
+    X[:, 0] = 0.0
+    dump_svmlight_file(X, y, shown, zero_based=zero_based)
+    model = distributed.fit(MIRA(), learned, client="here", rounds=1)
+    assert np.array_equal(distributed.predict(model, shown, client="here", block_bytes=600), model.predict(X))
+
+
+def test_all_blocks_are_predicted_from_one_count(tmp_path):
+    """A model of arrays knows nothing of files: the first lines tell, and not each block for itself."""
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(60, 4)), np.arange(60) % 2
+    X[30:, 0] = 0.0
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=True)
+    model = MIRA().fit(X, y)
+    found = distributed.predict(model, str(tmp_path / "rows.svm"), client="here", block_bytes=600)
+    assert np.array_equal(found, model.predict(X))
+
+
+def test_names_are_predicted_with_the_bits_they_were_learned_with(tmp_path):
+    path = tmp_path / "rows.vw"
+    path.write_text("".join(f"{1 if i % 2 else -1} | {'rain' if i % 2 else 'sun'}:1 w{i}:0.5\n" for i in range(40)))
+    model = distributed.fit(MIRA(), str(path), client="here", rounds=1, bits=6)
+    assert distributed.predict(model, str(path), client="here").tolist() == [1 if i % 2 else -1 for i in range(40)]
+    with pytest.raises(ValueError, match="hashed to 6 bits"):
+        distributed.predict(model, str(path), client="here", bits=7)
+
+
+@pytest.mark.parametrize("columns", ["abcdy", "dcbay"])
+def test_a_compressed_table_is_one_block(columns, stream, tmp_path):
+    plain = _write(tmp_path / "rows.csv", columns, *stream)
+    packed = tmp_path / "rows.csv.gz"
+    packed.write_bytes(gzip.compress((tmp_path / "rows.csv").read_bytes()))
+    one = distributed.fit(MIRA(), plain, client="here", rounds=2)
+    other = distributed.fit(MIRA(), str(packed), client="here", rounds=2, block_bytes=100, validate=str(packed))
+    assert other.shards_ == 1
+    assert digest(other) == digest(one)
+    assert np.array_equal(distributed.predict(one, str(packed), client="here"), one.predict(_arrays(plain)))
+
+
+def test_compressed_tables_are_held_to_one_order_too(stream, tmp_path):
+    files = []
+    for name, columns in (("straight", "abcdy"), ("turned", "dcbay")):
+        _write(tmp_path / f"{name}.csv", columns, *stream)
+        files.append(str(tmp_path / f"{name}.csv.gz"))
+        (tmp_path / f"{name}.csv.gz").write_bytes(gzip.compress((tmp_path / f"{name}.csv").read_bytes()))
+    with pytest.raises(ValueError, match=SENTENCE):
+        make_plan(files, 100, {})
+    same = [files[0], str(tmp_path / "straight.csv")]
+    assert len(make_plan(same, 1 << 20, {}).blocks) == 2
+
+
+def _arrays(path):
+    return np.loadtxt(path, delimiter=",", skiprows=1)[:, :-1]
