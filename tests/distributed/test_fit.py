@@ -20,6 +20,7 @@ from ellipsoid import (
     EllipsoidClassifier,
     OnlineSVM,
     PassiveAggressive,
+    PassiveAggressiveRegressor,
     Perceptron,
     QuasiAdditive,
     Scaled,
@@ -313,3 +314,17 @@ def test_joblib_goes_on_working_beside_the_processes():
     with pytest.raises(LostWorkers):
         engine.result(engine.submit(os._exit, 1, key="death"))
     assert engine.result(engine.submit(pow, 2, 3, key="others")) == 8
+
+
+def test_numbers_are_no_classes(tmp_path):
+    """One shard of a regressor is ``partial_fit``, to the bit, though every row has a number of its own."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = X @ [1.0, 2.0, 3.0, 0.5] + 0.1 * rng.normal(size=300)
+    path = tmp_path / "numbers.csv"
+    np.savetxt(path, np.c_[X, y], fmt="%.17g", delimiter=",", header="a,b,c,d,y", comments="")
+    alone = PassiveAggressiveRegressor().partial_fit(X, y)
+    model = distributed.fit(PassiveAggressiveRegressor(), path, client="here", shards=1, rounds=1)
+    assert (model.coef_.tolist(), model.intercept_.tolist()) == (alone.coef_.tolist(), alone.intercept_.tolist())
+    with pytest.raises(ValueError, match="a regressor has none"):
+        distributed.fit(PassiveAggressiveRegressor(), path, client="here", validate=str(path))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 
 from ellipsoid.certificates.mixed import DUAL, REPLAY
 from ellipsoid.merging.merger import WEIGHTS
@@ -75,6 +75,8 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     wishes.check()
     check_names(options)
     way_to_merge(_unwrapped(learner, scale)[0], merge)
+    if validate is not None and is_regressor(learner):
+        raise ValueError("validate counts wrong labels, and a regressor has none: score its model afterwards")
     told: dict[str, Any] = {"progress": progress, "label": label, "options": options, "scale": scale}
     run = ShardedRun(learner, data, engine_of(client, workers), block_bytes=block_bytes, **told)
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 
 from ellipsoid.certificates.mixed import DUAL, INFORMATION, MIX, REPLAY
 from ellipsoid.estimators.inputs import RowSource
@@ -25,8 +25,9 @@ AROUND = {
 
 
 def announced(learner: Any, classes: list[Any], rows: Any, width: int) -> Any:
-    """A clone of the learner that knows the labels, and features of the kind of ``rows``."""
+    """A clone of the learner that knows the labels, and features of the kind of ``rows``; numbers are no labels."""
     model = clone(learner)
+    classes = [] if is_regressor(model) else classes
     core = model._begin()
     source = RowSource(rows, core.constant)
     model._note_names(rows, reset=True)

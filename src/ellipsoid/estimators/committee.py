@@ -15,7 +15,7 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK
 
-from . import persist
+from . import persist, weights
 from .checks import labels_of
 from .council import Council, default_family
 from .examples import are_named, one_row, rows_of
@@ -27,16 +27,7 @@ from .one_thread import one_thread_at_a_time
 from .parameters import one_of, positive
 from .predict_then_learn import Witness
 from .predictions import FLOAT64
-from .weights import (
-    announce,
-    around_zeros,
-    if_any,
-    labels_named_before,
-    numbered_among_all,
-    present,
-    present_some,
-    weights_of,
-)  # fmt: skip
+from .weights import announce, around_zeros, if_any, labels_named_before, present, present_some, weights_of
 from .wrapper import seed_of
 
 
@@ -108,7 +99,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         trial, council, X = self._fresh(), self._fresh(), _indexable(X)
         for member in council.members:
             X_, y_, weight = present_some(member, X, y, sample_weight)
-            with numbered_among_all(sample_weight):
+            with weights.numbered_among_all(sample_weight):
                 member.fit(X_, y_, **if_any(weight))
         labels = labels_of(y_, len(weight) or _count(X_), sets=False)
         order = check_random_state(seed_of(self)).permutation(len(labels))
@@ -162,7 +153,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             X, names = rows_of(X, council.features)
         labels = labels_of(y, _count(X), sets=False)
         witness = watch if callable(watch) else None
-        with numbered_among_all(sample_weight):
+        with weights.numbered_among_all(sample_weight):
             told = self._learn_rows(council, X, labels, classes, weight, shown=shown, names=names, witness=witness)
         return tidy(told, self.classes_.dtype)
 
