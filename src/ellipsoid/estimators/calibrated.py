@@ -88,7 +88,7 @@ class Calibrated(Wrapper):
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """One pass in the given order; broken off, learner and calibration know the same rows."""
-        X, labels, weight = present(self._kind, X, _single_labels(y), sample_weight)
+        X, labels, weight = present(self._current_learner, X, _single_labels(y), sample_weight)
         if sample_weight is None or len(weight):
             with numbered_among_all(sample_weight):
                 self._watch(lambda learner, pupil: learner._learn_watched(X, labels, classes, pupil, **if_any(weight)))

@@ -91,7 +91,7 @@ class Conformal(Wrapper):
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """One pass in the given order; broken off, learner and threshold know the same rows."""
-        X, y, weight = present(self._kind, X, y, sample_weight)
+        X, y, weight = present(self._current_learner, X, y, sample_weight)
         if sample_weight is None or len(weight):
             with numbered_among_all(sample_weight):
                 self._watch(lambda learner, judge: learner._learn_watched(X, y, classes, judge, **if_any(weight)))
@@ -104,12 +104,12 @@ class Conformal(Wrapper):
     ) -> NDArray[Any]:
         """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
         found: NDArray[Any] = around_zeros(self, X, X, y, classes, sample_weight)
-        return found.astype(np.float64) if is_regressor(self._kind) else found
+        return found.astype(np.float64) if is_regressor(self._current_learner) else found
 
     def _learn_predict_present(self, shown: Any, X: Any, y: Any, classes: Any, weight: Floats) -> NDArray[Any]:
         judge = self._watch(lambda learner, judge: learner._learn_watched(X, y, classes, judge, **if_any(weight)))
         told = np.concatenate(judge.predicted)
-        if is_regressor(self._kind):
+        if is_regressor(self._current_learner):
             return told
         return tidy(np.array([*self.classes_.tolist(), None], dtype=object)[told], self.classes_.dtype)
 
@@ -221,7 +221,7 @@ class Conformal(Wrapper):
         return told - wide, told + wide
 
     def _intervals(self) -> None:
-        if not is_regressor(self._kind):
+        if not is_regressor(self._current_learner):
             raise AttributeError("a classifier has sets in place of intervals: see predict_set")
 
     # -- what was learned --------------------------------------------------------------------------------------
@@ -256,8 +256,8 @@ class Conformal(Wrapper):
         if name in ("decision_function", "_learn_watched", "_decision_of_one"):
             raise AttributeError(f"Conformal has no {name}; see learner_")
         if "_proba" in name:
-            kind = type(self._kind).__name__
-            other = "" if is_regressor(self._kind) else f"; Calibrated({kind}(...)) learns those from scores"
+            kind = type(self._current_learner).__name__
+            other = "" if is_regressor(self._current_learner) else f"; Calibrated({kind}(...)) learns those from scores"
             raise AttributeError(f"Conformal has no {name}: it tells sets or intervals, no probabilities{other}")
         return super().__getattr__(name)
 

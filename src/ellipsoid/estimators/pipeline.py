@@ -78,7 +78,7 @@ class Scaled(Wrapper):
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """One pass in the given order, as the learner has it; broken off, both know the same rows."""
-        X, y, weight = present(self._kind, X, y, sample_weight)
+        X, y, weight = present(self._current_learner, X, y, sample_weight)
         if sample_weight is not None and len(weight) == 0:
             announce(self, classes)
             return self
@@ -151,7 +151,7 @@ class Scaled(Wrapper):
     @property
     def _shows(self) -> bool:
         """Must the learner see rows as they were scaled before they were known, also where nobody asks for it?"""
-        return getattr(self._kind, "_weighs_what_was_said", False)
+        return getattr(self._current_learner, "_weighs_what_was_said", False)
 
     @one_thread_at_a_time
     def _learn_watched(

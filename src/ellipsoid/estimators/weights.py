@@ -27,6 +27,8 @@ from .learner import Learner
 
 # From here on a float64 no longer counts copies.
 LARGEST_WEIGHT = 2.0**53
+# What is raised before anything is learned; their subclasses may speak of what a row was found to contradict.
+PLAIN_REFUSALS = (ValueError, InvalidInput)
 
 
 def weights_of(given: Any, rows: int, name: str = "sample_weight") -> Floats:
@@ -112,11 +114,18 @@ def numbered_among_all(given: Any) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        found = re.match(r"row (\d+)\b", str(error)) if type(error) in (ValueError, InvalidInput) else None
-        kept = np.flatnonzero(np.asarray(given, dtype=np.float64)) if found and np.ndim(given) == 1 else np.arange(0)
-        if found is None or int(found[1]) >= len(kept):
+        told = _renumbered(error, None if np.ndim(given) == 0 else np.flatnonzero(np.asarray(given, dtype=np.float64)))
+        if told is error:
             raise
-        raise type(error)(f"row {kept[int(found[1])]}{str(error)[found.end() :]}") from error
+        raise told from error
+
+
+def _renumbered(error: BaseException, rows: Any) -> BaseException:
+    """A refusal of a row of a part, with the number that it has among all; ``rows`` are the numbers of the part's."""
+    found = re.match(r"row (\d+)\b", str(error))
+    if rows is None or type(error) not in PLAIN_REFUSALS or found is None or int(found[1]) >= len(rows):
+        return error
+    return type(error)(f"row {rows[int(found[1])]}{str(error)[found.end() :]}")
 
 
 def _given_values(model: Any, y: Any) -> NDArray[Any]:
@@ -244,8 +253,9 @@ def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: An
             if end < len(weights) and hasattr(trial, "n_features_in_"):
                 found[end] = trial.predict(_safe_indexing(shown, [end]))[0]
         except BaseException as error:
-            if type(error) in (ValueError, InvalidInput) and (getattr(trial, "t_", 0) == before or row == end):
-                raise type(error)(_counted_from(row, str(error))) from error
+            if type(error) in PLAIN_REFUSALS and (getattr(trial, "t_", 0) == before or row == end):
+                told = _renumbered(error, range(row, len(weights)))
+                raise told from (None if told is error else error)
             _take_over(model, trial)
             raise
         start = end + 1
@@ -257,12 +267,3 @@ def _take_over(model: Any, trial: Any) -> None:
     """Have what a copy has learned; parameters stay the objects that they were."""
     own = {name: model.__dict__[name] for name in model.get_params(deep=False) if name in model.__dict__}
     model.__dict__ = {**trial.__dict__, **own}
-
-
-def _counted_from(start: int, message: str) -> str:
-    """A sentence about a row of a part, with its number among all rows.
-
-    >>> _counted_from(20, "row 3 of X holds NaN")
-    'row 23 of X holds NaN'
-    """
-    return re.sub(r"^row (\d+)\b", lambda found: f"row {start + int(found[1])}", message)

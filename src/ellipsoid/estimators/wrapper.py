@@ -26,7 +26,7 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     random_state: Any
 
     @property
-    def _kind(self) -> Any:
+    def _current_learner(self) -> Any:
         """The learner of the run, or before there is one that which will begin it: ``learner`` may be set meanwhile."""
         return self.__dict__.get("learner_", self.learner)
 
@@ -68,11 +68,11 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of the rows whose label is predicted; around a regressor, the coefficient of determination."""
-        kind = RegressorMixin if is_regressor(self._kind) else ClassifierMixin
+        kind = RegressorMixin if is_regressor(self._current_learner) else ClassifierMixin
         return float(kind.score(self, X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
-        tags, own = super().__sklearn_tags__(), self._kind.__sklearn_tags__()
+        tags, own = super().__sklearn_tags__(), self._current_learner.__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.estimator_type, tags.regressor_tags = own.estimator_type, own.regressor_tags
         if own.classifier_tags is None:
