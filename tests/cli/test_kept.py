@@ -72,7 +72,9 @@ def test_names_of_columns_stay_with_a_model_that_learns_on(tables):
         assert stream_of(tables / "m")["columns"] == ["a", "b"]
     record = container.read(tables / "m")
     older = {
-        key: value for key, value in record.header["stream"].items() if key not in ("columns", "zero_based", "bits")
+        key: value
+        for key, value in record.header["stream"].items()
+        if key not in ("columns", "zero_based", "bits", "kinds")
     }
     container.write(tables / "m", {**record.header, "stream": older}, record.arrays)
     assert run("predict", tables / "m", tables / "ba.csv").stdout, "a file from before there were names"
@@ -141,6 +143,7 @@ def test_a_stream_record_that_makes_no_sense_is_refused(svm):
     record = content.header["stream"]
     wrong = ({"row": -1}, {"inputs": 3}, {"columns": "ab"}, {"columns": [1]}, {"columns": 3}, {"zero_based": "a"})
     wrong = (*wrong, {"bits": -1}, {"bits": "a"}, {"bits": []}, {"inputs": [3]}, {"heads": [3]}, {"complete": 3})
+    wrong = (*wrong, {"kinds": []}, {"kinds": "a"}, {"kinds": {"a": 3}})
     for stream in ({}, {"row": 1}, *({**record, **change} for change in wrong)):
         container.write(svm / "m", {**content.header, "stream": json.loads(json.dumps(stream))}, content.arrays)
         assert "not understood" in run("learn", svm / "first.svm", "--resume", svm / "m", code=1).stderr

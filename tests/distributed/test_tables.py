@@ -143,3 +143,57 @@ def test_compressed_tables_are_held_to_one_order_too(stream, tmp_path):
 
 def _arrays(path):
     return np.loadtxt(path, delimiter=",", skiprows=1)[:, :-1]
+
+
+def _rows(names, block_bytes=1 << 20, **told):
+    """The rows of all blocks as lists, their labels, and how many blocks there are."""
+    plan = make_plan([str(name) for name in names], block_bytes, {"missing": "zero", "bits": 4, **told})
+    chunks = [chunk for block in plan.blocks for chunk in block.chunks(plan.reading)]
+    rows = [row for X, *_ in chunks for row in (X.toarray() if hasattr(X, "toarray") else X).tolist()]
+    return rows, [label for chunk in chunks for label in chunk.y.tolist()], len(plan.blocks)
+
+
+@pytest.mark.parametrize("header", ["a,colour,y\n", ""])
+def test_a_column_that_is_empty_where_its_file_begins_is_read_as_in_one_process(header, tmp_path):
+    """Words come after 30 rows, and labels and words of a later block look like numbers."""
+    lines = [f"{i},{'' if i < 30 else 'red' if i < 40 else i % 3},{'u' if i < 40 else i % 2}\n" for i in range(60)]
+    whole = tmp_path / "rows.csv"
+    whole.write_text(header + "".join(lines))
+    for name, part in (("first", lines[:25]), ("second", lines[25:])):
+        (tmp_path / f"{name}.csv").write_text(header + "".join(part))
+    (tmp_path / "none.csv").write_text(header)
+    *expected, _ = _rows([whole])
+    assert (len(expected[0][0]), set(expected[1])) == (17, {"u", "0", "1"})
+    *cut, blocks = _rows([whole], 64)
+    assert blocks > 5
+    assert cut == expected
+    *several, _ = _rows([tmp_path / f"{name}.csv" for name in ("none", "first", "none", "second")], 64)
+    assert several == expected
+
+
+def test_a_second_half_without_a_header_is_read_as_in_one_process(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,y\n1,2,0\n3,4,1\n")
+    (tmp_path / "b.csv").write_text("5,6,0\n7,8,1\n9,10,0\n")
+    rows, labels, _ = _rows([tmp_path / "a.csv", tmp_path / "b.csv"], 5)
+    assert (rows, labels) == ([[1, 2], [3, 4], [5, 6], [7, 8], [9, 10]], [0, 1, 0, 1, 0])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".svm", "", ".parquet"])
+def test_a_file_without_rows_is_none_among_others(suffix, stream, tmp_path):
+    X, y = stream
+    full, none = tmp_path / f"full{suffix}", tmp_path / f"none{suffix}"
+    for path, rows in ((full, slice(None)), (none, slice(0, 0))):
+        if suffix == ".svm" and path == full:
+            dump_svmlight_file(X[rows], y[rows], str(path), zero_based=True)
+        elif suffix in ("", ".svm"):
+            path.write_text("".join(f"{x[0]},{x[1]},{label}\n" for x, label in zip(X[rows], y[rows], strict=True)))
+        else:
+            _write(path, "abcdy", X[rows], y[rows])
+    told = {"client": "here", "rounds": 1}
+    model = distributed.fit(MIRA(), [str(none), str(full), str(none)], **told)
+    alone = distributed.fit(MIRA(), str(full), **told)
+    assert digest(model) == digest(alone)
+    found = distributed.predict(MIRA().fit(X[:, : model.n_features_in_], y), [str(none), str(full)], client="here")
+    assert len(found) == len(y)
+    with pytest.raises(ValueError, match="no rows"):
+        distributed.fit(MIRA(), [str(none), str(none)], **told)

@@ -170,6 +170,28 @@ def test_nothing_to_learn_from():
             read(text, format="csv")
 
 
+@pytest.mark.parametrize("header", [b"zip,b,y\n", b""])
+def test_what_a_column_holds_can_be_told(header):
+    """Whatever the first cells look like, also where they are the only ones."""
+    text = header + b"07,,1\n7,2,u\n"
+    key = "zip" if header else "0"
+    told = {"kinds": {key: "words", "other": "numbers"}, "word_labels": True, "missing": "zero", "bits": 4}
+    stream = open_stream(io.BytesIO(text), format="csv", **told)
+    X, y = stream.arrays()
+    seed = hash_name(key)
+    rows = np.zeros((2, 17))
+    rows[1, 0] = 2.0
+    rows[[0, 1], [1 + hash_name(word, seed) % 16 for word in ("07", "7")]] = 1.0
+    assert np.array_equal(X.toarray(), rows)
+    assert (y.tolist(), stream.kinds) == (["1", "u"], {key: "words", "b" if header else "1": "numbers"})
+    with pytest.raises(
+        ValueError, match="line 1: 'red' is not a number, as the first cell of column 1 of the first table"
+    ):
+        read(b"red,1\n", format="csv", header=False, kinds={"0": "numbers"})
+    with pytest.raises(ValueError, match="kinds must say numbers or words of a column, got 'letters' for 'a'"):
+        open_stream("digits", kinds={"a": "letters"})
+
+
 def test_numbers_alone_stay_dense_and_of_the_width_of_the_table():
     reader = open_stream(io.BytesIO(b"1,2,0\n"))
     X, _ = gather(reader)

@@ -11,7 +11,15 @@ import click
 from .ahead import compile_ahead
 from .apart import OVER_SHARDS, apart_options, is_apart, learn_apart, refuse_changed
 from .device import device_option, place
-from .reading import KEPT, Inputs, NewFile, keeping_names, named_set, reading_options, refuse_overwriting, with_kept
+from .reading import (
+    Inputs,
+    NewFile,
+    keeping_names,
+    named_set,
+    reading_options,
+    refuse_overwriting,
+    with_kept,
+)
 from .startup import import_libraries
 from .summary import parameter_of, show, support_patterns
 
@@ -191,13 +199,14 @@ def _scaled(model: Any, scale: str | None) -> Any:
 
 def _position(options: dict[str, Any], record: Any) -> Any:
     """Where to begin: at the first row, or where a killed run over the same inputs stopped."""
-    from ellipsoid.evaluate.position import Position
+    from ellipsoid.evaluate.position import KEPT, Position
 
     start = Position.start(options["data"], options["epochs"], options["seed"] if options["shuffle"] else None)
     if record is None:
         return start
     kept = Position.read(record)
-    start.columns, start.zero_based, start.bits = kept.columns, kept.zero_based, kept.bits
+    for what in ("columns", *KEPT):
+        setattr(start, what, getattr(kept, what))
     if kept.complete:
         if "-" in start.inputs or not kept.same_run(start):
             return start
@@ -224,6 +233,8 @@ class _Run:
     def __init__(
         self, model: Any, options: dict[str, Any], position: Any, every: tuple[int | None, float | None]
     ) -> None:
+        from ellipsoid.streams.labels import word_labels
+
         self.model, self.options, self.position, self.every = model, options, position, every
         self.begun = position.rows
         self.results: list[Any] = []
@@ -231,7 +242,7 @@ class _Run:
         self.dataset = named_set(options["data"])
         growing = not hasattr(model, "n_features_in_") or parameter_of(model, "grow_features")
         width = {} if growing else {"n_features": model.n_features_in_}
-        told = with_kept(keeping_names(options, model), position)
+        told = {**with_kept(keeping_names(options, model), position), "word_labels": word_labels(model)}
         self.inputs = Inputs(options["data"], position.columns, **told, **width)
 
     def learn(self) -> None:
@@ -354,8 +365,10 @@ class _Run:
     def save(self, final: bool = False) -> None:
         """Write the model and where it stands."""
         from ellipsoid.estimators.persist import save
+        from ellipsoid.evaluate.position import KEPT
 
         if self.options["target"]:
             self.position.complete, self.position.columns = final, self.inputs.learned
-            self.position.zero_based, self.position.bits = (self.inputs.options[option] for option in KEPT)
+            for option in KEPT:
+                setattr(self.position, option, self.inputs.options[option])
             save(self.model, self.options["target"], stream=self.position.record())

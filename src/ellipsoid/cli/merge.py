@@ -26,6 +26,7 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     """
     import_libraries()
     from ellipsoid.estimators.persist import open_model, save
+    from ellipsoid.evaluate.position import KEPT
     from ellipsoid.merging import merge
     from ellipsoid.report.table import bound_in_words, number
     from ellipsoid.streams.atomic import check_folder
@@ -46,7 +47,7 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     if validate:
         told: dict[str, Any] = {"n_features": model.n_features_in_, "extra": "drop"}
         if position is not None:
-            told |= {"zero_based": position.zero_based, "bits": position.bits}
+            told |= {option: getattr(position, option) for option in KEPT}
         for name, each in [*zip(models, (model for model, _ in opened), strict=True), ("merged", model)]:
             own = {**told, "n_features": each.n_features_in_}
             wrong, count = error_on(each, Inputs((validate,), None if position is None else position.columns, **own))
@@ -61,7 +62,7 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
 
 def joined_position(names: tuple[str, ...], records: list[Any]) -> Any:
     """What the streams of the files were, one after another; None where a file does not tell."""
-    from ellipsoid.evaluate.position import Position
+    from ellipsoid.evaluate.position import KEPT, Position
 
     if any(record is None for record in records):
         return None
@@ -74,7 +75,7 @@ def joined_position(names: tuple[str, ...], records: list[Any]) -> Any:
                     f"{names[0]} and {name} have learned features of different meaning: {what} is "
                     f"{getattr(first, what)!r} in one and {getattr(other, what)!r} in the other"
                 )
-    joined = Position([], [], columns=first.columns, zero_based=first.zero_based, bits=first.bits, complete=True)
+    joined = Position([], [], columns=first.columns, complete=True, **{what: getattr(first, what) for what in KEPT})
     for each in found:
         joined.inputs += each.inputs
         joined.heads += each.heads

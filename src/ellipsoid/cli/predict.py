@@ -9,7 +9,15 @@ from typing import IO, Any
 import click
 
 from .device import device_option, place
-from .reading import Inputs, NewFile, keeping_names, named_set, reading_options, refuse_overwriting, with_kept
+from .reading import (
+    Inputs,
+    NewFile,
+    keeping_names,
+    named_set,
+    reading_options,
+    refuse_overwriting,
+    with_kept,
+)
 from .startup import import_libraries
 
 
@@ -33,6 +41,7 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
     from ellipsoid.estimators.persist import open_model
     from ellipsoid.evaluate.position import Position
     from ellipsoid.streams.atomic import atomic_write
+    from ellipsoid.streams.labels import word_labels
 
     learner, content = open_model(model)
     place(learner, options["device"])
@@ -40,6 +49,7 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
     kept = Position([], []) if record is None else Position.read(record)
     dataset = named_set(data)
     told = {**with_kept(keeping_names(options, learner), kept), "labelled": not no_label}
+    told["word_labels"] = word_labels(learner)
     chunks: Iterable[Any] = Inputs(data, kept.columns, **told, n_features=learner.n_features_in_, extra="drop")
     if dataset is not None and dataset.test is not None:
         chunks = [dataset.test]

@@ -36,6 +36,7 @@ IN_OPTIONS = {
     "zero_based=True": "--first-feature 0",
     "give n_features or bits": "give --bits",
     "give format,": "give --format,",
+    "give header=False": "give --no-header",
     "to use by columns": "to use by --columns",
     "in that order by columns": "in that order by --columns",
     "leave dicts='keep' out": "leave --keep-names out",
@@ -103,10 +104,6 @@ def in_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return spoken
 
 
-# What the numbers of columns mean: a model file keeps it, as another file may not show it.
-KEPT = ("zero_based", "bits")
-
-
 def stream_options(options: dict[str, Any]) -> dict[str, Any]:
     """The keywords of ``open_stream`` that the options stand for."""
     given = {
@@ -125,6 +122,8 @@ def stream_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def with_kept(options: dict[str, Any], kept: Any) -> dict[str, Any]:
     """The same, and for what the options leave open, what a model's `Position` has kept of the streams it learned."""
+    from ellipsoid.evaluate.position import KEPT
+
     given = stream_options(options)
     bits = given.get("bits")
     if bits is not None and (kept.bits or bits) != bits:
@@ -152,11 +151,11 @@ def named_set(names: tuple[str, ...]) -> Any:
 
 
 class Inputs:
-    """Several streams as one, opened when they are read.
+    """Several streams as one, opened when they are read; those without rows are passed over.
 
     ``learned`` are the columns that a model knows its features by, None if their names are not known: of no table yet,
-    and after the first table that has names, its own. Whatever else the first stream tells of its features holds for
-    the others too, which may be parts of it that do not show it.
+    and after the first table that has names, its own. Whatever else the first stream tells of its features and labels
+    holds for the others too, which may be parts of it that do not show it.
     """
 
     def __init__(self, names: tuple[str, ...], learned: list[str] | None = None, **options: Any) -> None:
@@ -164,6 +163,7 @@ class Inputs:
         self.reader: Any = None
         self.descriptions: list[str] = []
         self._behind = 0
+        self._empty: list[Any] = []
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         for X, y, _ in self.weighted():
@@ -171,23 +171,61 @@ class Inputs:
 
     def weighted(self) -> Iterator[tuple[Any, Any, Any]]:
         """Rows and labels, and weights, None where the streams do not tell them."""
+        from ellipsoid.streams.same_columns import look_ahead
+        from ellipsoid.streams.words import NoRows
+
+        self.descriptions, self._behind, self._empty = [], 0, []
+        if len(self.names) > 1:
+            self.options |= look_ahead(self.names, self.options)
+        first: NoRows | None = None
+        for name in self.names:
+            self.reader = None
+            try:
+                yield from self._rows_of(name)
+            except NoRows as error:
+                first = first or error
+                self._empty += [] if self.reader is None else [self.reader]
+                if self.descriptions:
+                    self._hold_empty()
+                continue
+            self.descriptions.append(self.reader.description)
+            self._behind += self.reader.bytes_total or 0
+        if first is not None and not self.descriptions:
+            raise first
+
+    def _rows_of(self, name: str) -> Iterator[tuple[Any, Any, Any]]:
         from ellipsoid.streams.opening import open_stream
+
+        self.reader = open_stream(name, **self.options)
+        if self._has_no_label(name):
+            self.reader = open_stream(name, **{**self.options, "labelled": False})
+        for chunk in self.reader:
+            if chunk.offset == 0:
+                self._settle(chunk.y)
+            yield chunk.X, chunk.y, chunk.weights
+
+    def _settle(self, y: Any) -> None:
+        """Hold a stream that has given its first rows to those before it, and those after it to what it tells."""
+        from ellipsoid.evaluate.position import KEPT
         from ellipsoid.streams.same_columns import same_columns
 
         unlabelled = "--no-label" if "labelled" in self.options else None
-        self.descriptions, self._behind = [], 0
-        for name in self.names:
-            self.reader = open_stream(name, **self.options)
-            if self._has_no_label(name):
-                self.reader = open_stream(name, **{**self.options, "labelled": False})
-            for chunk in self.reader:
-                self.learned = same_columns(self.reader, self.learned, columns="--columns", unlabelled=unlabelled)
-                for option in KEPT:
-                    if self.options.get(option) is None:
-                        self.options[option] = getattr(self.reader, option)
-                yield chunk.X, chunk.y, chunk.weights
-            self.descriptions.append(self.reader.description)
-            self._behind += self.reader.bytes_total or 0
+        self.learned = same_columns(
+            self.reader, self.learned, self.options.get("kinds"), columns="--columns", unlabelled=unlabelled
+        )
+        self._hold_empty()
+        for option in KEPT:
+            if self.options.get(option) is None:
+                self.options[option] = getattr(self.reader, option)
+        if y is not None and y.dtype.kind == "U":
+            self.options["word_labels"] = True
+
+    def _hold_empty(self) -> None:
+        """Refuse what seems to have no rows and may be a row, before anything behind it is learned."""
+        from ellipsoid.streams.same_columns import hold_empty
+
+        while self._empty:
+            hold_empty(self._empty.pop(), self.learned, self.options.get("kinds"))
 
     def _has_no_label(self, name: str) -> bool:
         """Has a table to be labelled exactly the columns that were learned, and so none for a label?"""
@@ -196,9 +234,12 @@ class Inputs:
         from ellipsoid.streams.opening import open_stream
 
         # The columns are known when the first rows have come; what was read of a file is read again.
-        stream = open_stream(name, **self.options)
+        kinds = self.options.get("kinds")
+        stream = open_stream(name, **{**self.options, "labelled": kinds is None})
         for _ in stream:
-            return bool(stream.columns == self.learned[:-1])
+            if kinds is None:
+                return bool(self.learned and stream.columns == self.learned[:-1])
+            return set(stream.kinds or ()) == set(kinds)
         return False
 
     def done(self, rows: int) -> tuple[int, int | None]:

@@ -70,7 +70,7 @@ def show(run: Any, options: dict[str, Any]) -> None:
         {"test": [run.dataset.test]} if run.dataset is not None and run.dataset.test is not None else {}
     )
     if options["validate"]:
-        told = {**run.inputs.options, "n_features": model.n_features_in_, "extra": "drop"}
+        told = {**run.inputs.options, "n_features": model.n_features_in_, "extra": "drop", "word_labels": None}
         held["validation"] = Inputs((options["validate"],), run.inputs.learned, **told)
     for kind, chunks in held.items():
         if numbers:

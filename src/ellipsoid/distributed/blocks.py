@@ -10,19 +10,17 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.stream import Chunk, Stream
-from ellipsoid.streams.words import LineError
+from ellipsoid.streams.words import LineError, NoRows
 
 # How much of a file is looked at for the end of a line.
 LOOK_BYTES = 1 << 16
-# Lines of CSV text that tell what its columns are.
-PREFIX_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -39,11 +37,15 @@ class BlockReading:
 
 @dataclass(frozen=True)
 class FileBlock:
-    """The lines of a file that begin in ``start..stop``; all of it where ``stop`` is None."""
+    """The lines of a file that begin in ``start..stop``; all of it where ``stop`` is None.
+
+    ``told`` is what the beginning of a table settles for all of its blocks: ``header`` and ``word_labels``.
+    """
 
     path: str
     start: int = 0
     stop: int | None = None
+    told: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
         return self.path if self.stop is None else f"{self.path}, bytes {self.start:,} to {self.stop:,}"
@@ -58,15 +60,15 @@ class FileBlock:
 
     def chunks(self, reading: BlockReading) -> Iterator[Chunk]:
         """The rows, in chunks."""
-        options = {**reading.options, "threads": 0}
+        options = {**reading.options, **self.told, "threads": 0}
         if self.stop is None:
             yield from unless_empty(open_stream(self.path, **options))
             return
         prefix = b""
         if self.start > 0 and options["format"] == "csv":
-            # The first lines of the file tell what its columns are.
-            prefix = _first_lines(self.path)
-            options["skip"] = prefix.count(b"\n") - options["header"]
+            # The first line of the file tells the names of its columns, and what stands between them.
+            prefix = _first_line(self.path)
+            options["skip"] = 0 if options.get("header") else 1
         file = LineRange(self.path, self.start, self.stop, prefix)
         if not prefix and file.is_empty:
             return
@@ -147,11 +149,8 @@ def rows_of_block(block: Any, reading: BlockReading) -> Iterator[Chunk]:
 
 def unless_empty(stream: Stream) -> Iterator[Chunk]:
     """The chunks of a stream; a block without rows, of comments only, is none to complain about."""
-    try:
+    with suppress(NoRows):
         yield from stream
-    except ValueError as error:
-        if not str(error).endswith("has no rows"):
-            raise
 
 
 class LineRange(io.RawIOBase):
@@ -204,11 +203,10 @@ class LineRange(io.RawIOBase):
         super().close()
 
 
-def _first_lines(path: str) -> bytes:
-    """The first lines of CSV text that are not empty."""
+def _first_line(path: str) -> bytes:
+    """The first line of CSV text that is not empty."""
     with open(path, "rb") as file:
-        lines = islice((line for line in file if line.strip()), 1 + PREFIX_ROWS)
-        return b"".join(line.rstrip(b"\n") + b"\n" for line in lines)
+        return next((line.rstrip(b"\n") + b"\n" for line in file if line.strip()), b"")
 
 
 def _line_after(file: Any, place: int) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ellipsoid.estimators import persist
-from ellipsoid.evaluate.position import Position, head
+from ellipsoid.evaluate.position import KEPT, Position, head
 
 
 class Checkpoint(NamedTuple):
@@ -59,7 +59,8 @@ def position_of(names: list[str] | None, reading: Any, columns: Any) -> Position
     inputs = ["Dask collection"] if names is None else names
     position = Position(inputs, [None if names is None else head(name) for name in inputs])
     position.columns = columns
-    position.zero_based, position.bits = reading.options.get("zero_based"), reading.options.get("bits")
+    for what in KEPT:
+        setattr(position, what, reading.options.get(what))
     return position
 
 

@@ -217,9 +217,11 @@ class ShardedRun:
 
     def held_out(self, validate: Any) -> Plan:
         """The plan of the rows that are not learned."""
-        told = {} if self.plan.format is None else {**self.options, "format": self.plan.format}
-        plan = make_plan(validate, self.block_bytes, told, self.label, self.plan.columns)
         settled: dict[str, Any] = self.reading.options
+        told = {} if self.plan.format is None else {**self.options, "format": self.plan.format}
+        if "kinds" in settled:
+            told["kinds"] = settled["kinds"]
+        plan = make_plan(validate, self.block_bytes, told, self.label, self.plan.columns)
         known = {name: value for name, value in settled.items() if name in ("zero_based", "n_features")}
         reading = replace(plan.reading, options={**plan.reading.options, **known}, scaler=self.scaler)
         if "n_features" in known:

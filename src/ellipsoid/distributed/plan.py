@@ -15,9 +15,11 @@ from typing import Any, NamedTuple
 from ellipsoid.evaluate.position import HEAD
 from ellipsoid.streams.blocks import Origin, stem
 from ellipsoid.streams.opening import SUFFIX, open_stream, sniff
-from ellipsoid.streams.same_columns import same_columns
+from ellipsoid.streams.options import OF_NUMBERS
+from ellipsoid.streams.same_columns import hold_empty, look_ahead, same_columns
+from ellipsoid.streams.words import NoRows
 
-from .blocks import BlockReading, FileBlock, Partition, RowGroups, unless_empty
+from .blocks import BlockReading, FileBlock, Partition, RowGroups
 
 LINES = ("svmlight", "csv", "vw", "jsonl")
 WITH_COLUMNS = ("csv", "parquet", "arrow")
@@ -63,6 +65,7 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any], learned:
     if not names:
         raise ValueError("there must be a file at least")
     digest, blocks, formats = hashlib.sha256(), [], []
+    empty: NoRows | None = None
     for name in names:
         path = Path(name)
         if not path.exists():
@@ -72,17 +75,26 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any], learned:
         origin = Origin(path)
         head = origin.peek()
         origin.open().close()
-        format = options.get("format") or SUFFIX.get(Path(stem(path.name)).suffix) or sniff(head, name)
+        format = options.get("format") or SUFFIX.get(Path(stem(path.name)).suffix)
+        if format in (None, *LINES) and not head.strip():
+            # It would make a shard that learns nothing.
+            empty = empty or NoRows(f"{name} has no rows")
+            continue
+        format = format or sniff(head, name)
         formats.append(format)
         size = path.stat().st_size
         with open(path, "rb") as file:
             digest.update(f"{size} ".encode() + file.read(HEAD))
         blocks += _cut(name, format, size, origin._packed, block_bytes)
+    if empty is not None and not formats:
+        raise empty
     if len(set(formats)) > 1:
         raise ValueError(f"the files are of different formats: {', '.join(sorted(set(formats)))}")
     reading = BlockReading(options={**options, "format": formats[0]})
     if formats[0] in WITH_COLUMNS:
-        reading, learned = _agreed(names, reading, learned)
+        reading, blocks, learned = _agreed(blocks, reading, learned)
+    if not blocks:
+        raise NoRows("the data have no rows")
     told = repr((sorted(options.items(), key=str), block_bytes))
     digest.update(told.encode())
     return Plan(blocks, reading, digest.hexdigest(), formats[0], learned)
@@ -108,22 +120,42 @@ def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> l
     return [FileBlock(name)]
 
 
-def _agreed(names: list[str], reading: BlockReading, learned: list[str] | None) -> tuple[BlockReading, Any]:
-    """How tables are read, and the names of their columns of numbers; refused if they are not those of all."""
+def _agreed(blocks: list[Any], reading: BlockReading, learned: list[str] | None) -> tuple[BlockReading, list[Any], Any]:
+    """How tables are read, their blocks, and the names of their columns of numbers; refused if they are not those of
+    all.
+    """
+    names = list(dict.fromkeys(block.path for block in blocks))
     options = {**reading.options, "threads": 0, "chunk_rows": 1}
     unlabelled = "labelled=False" if "labelled" in options else None
-    if options["format"] == "csv":
-        first = open_stream(names[0], **options)
-        next(iter(first))
-        # All blocks must be read alike, and one in the middle does not show whether its file begins with names.
-        options["header"] = first.columns is not None
-        reading = replace(reading, options={**reading.options, "header": options["header"]})
+    # All blocks must be read alike, and one in the middle does not show what its columns hold, nor whether its file
+    # begins with names. A column that is empty where all begin is one of numbers, as in one process.
+    kinds = look_ahead(names, options)["kinds"] or {}
+    settled: dict[str, Any] = {"kinds": {column: kind or OF_NUMBERS for column, kind in kinds.items()}}
+    told: dict[str, dict[str, Any]] = {}
+    empty: list[Any] = []
     for name in names:
-        stream = open_stream(name, **options)
-        for _ in unless_empty(stream):
-            learned = same_columns(stream, learned, unlabelled=unlabelled)
-            break
-    return reading, learned
+        stream = open_stream(name, **{**options, **settled})
+        try:
+            chunk = next(iter(stream))
+        except NoRows:
+            empty.append(stream)
+            continue
+        learned = same_columns(stream, learned, settled["kinds"], unlabelled=unlabelled)
+        told[name] = {}
+        if options["format"] == "csv":
+            words = settled.get("word_labels", options.get("word_labels"))
+            words = (chunk.y is not None and chunk.y.dtype.kind == "U") if words is None else words
+            told[name] = {"header": stream.columns is not None, "word_labels": words}
+            if unlabelled is None:
+                settled["word_labels"] = words
+    if empty and not told:
+        raise NoRows(f"{empty[0].name} has no rows")
+    for stream in empty:
+        hold_empty(stream, learned, settled["kinds"])
+    blocks = [block for block in blocks if block.path in told]
+    if options["format"] == "csv":
+        blocks = [replace(block, told=told[block.path]) for block in blocks]
+    return replace(reading, options={**reading.options, **settled}), blocks, learned
 
 
 def _collection(data: Any, label: Any) -> Plan:

@@ -8,7 +8,9 @@ from uuid import uuid4
 
 import numpy as np
 
-from ellipsoid.streams.opening import open_stream
+from ellipsoid.evaluate.position import KEPT
+from ellipsoid.streams.labels import word_labels
+from ellipsoid.streams.same_columns import look_ahead
 
 from .engine import engine_of
 from .plan import make_plan
@@ -54,9 +56,9 @@ def predict(
             known = {"n_features": model.n_features_in_, "extra": "drop", **reading.options}
             if known.get("zero_based") is None:
                 # Nobody knows what features count from: the first lines tell, for all blocks.
-                first = open_stream(plan.blocks[0].path, **{**known, "threads": 0})
-                next(iter(first))
-                known["zero_based"] = first.zero_based
+                known["zero_based"] = look_ahead(list(dict.fromkeys(block.path for block in plan.blocks)), known)[
+                    "zero_based"
+                ]
             reading = replace(reading, options=known)
         sent = engine.send(model, key=f"model-{name}")
         futures = [
@@ -78,5 +80,5 @@ def _with_kept(options: dict[str, Any], kept: dict[str, Any], model: Any) -> dic
         raise ValueError(f"bits={bits} contradicts the model, whose features are not hashed: leave bits out")
     core = getattr(getattr(model, "learner_", model), "_core", None)
     names = {"dicts": "keep"} if getattr(core, "features", None) is not None else {}
-    told = {name: kept[name] for name in ("zero_based", "bits") if kept.get(name) is not None}
-    return {"labelled": True, **names, **told, **options}
+    told = {name: kept[name] for name in KEPT if kept.get(name) is not None}
+    return {"labelled": True, "word_labels": word_labels(model), **names, **told, **options}

@@ -14,8 +14,12 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from ellipsoid.streams.options import CELL_KINDS
+
 # How much of a file is looked at to tell it from another of the same name.
 HEAD = 1 << 12
+# What a model file keeps of how its streams were read: a later one may not show it.
+KEPT = ("zero_based", "bits", "kinds")
 
 
 @dataclass
@@ -24,7 +28,8 @@ class Position:
 
     ``order`` is the seed of a shuffled run; ``errors`` counts the rows whose label was not the one predicted;
     ``columns`` are the names of a table's columns of numbers, in the order of the model's features; ``zero_based``
-    tells where those of svmlight text count from, and ``bits`` to what they are hashed.
+    tells where those of svmlight text count from, and ``bits`` to what they are hashed; ``kinds`` what the columns of a
+    table hold.
     """
 
     inputs: list[str]
@@ -39,6 +44,7 @@ class Position:
     columns: list[str] | None = None
     zero_based: bool | None = None
     bits: int | None = None
+    kinds: dict[str, str | None] | None = None
 
     @classmethod
     def start(cls, inputs: Sequence[str], epochs: int, order: int | None) -> Position:
@@ -49,7 +55,7 @@ class Position:
     def read(cls, record: Any) -> Position:
         """The position that a model file holds."""
         kinds = {field.name: field.type for field in fields(cls)}
-        if not isinstance(record, dict) or {*record, "columns", "zero_based", "bits"} != set(kinds):
+        if not isinstance(record, dict) or {*record, "columns", *KEPT} != set(kinds):
             raise ValueError(f"the model file's record of its stream is not understood: {record!r}")
         position = cls(**record)
         numbers = (position.epochs, position.epoch, position.row, position.rows, position.errors)
@@ -62,6 +68,8 @@ class Position:
             and all(isinstance(number, int) and number >= 0 for number in (*numbers, bits))
             and isinstance(position.complete, bool)
             and isinstance(position.zero_based, bool | None)
+            and isinstance(position.kinds, dict | None)
+            and all(kind in (None, *CELL_KINDS) for kind in (position.kinds or {}).values())
         )
         if not good or (position.epoch >= position.epochs and not position.complete):
             raise ValueError(f"the model file's record of its stream is not understood: {record!r}")

@@ -16,7 +16,7 @@ from .blocks import Origin
 from .label_kinds import refuse_nul
 from .labels import Numbers
 from .onehot import beside
-from .options import Options
+from .options import OF_NUMBERS, OF_WORDS, Options
 from .scan.hashing import hash_name, hash_strings
 from .scan.table import NO_HASH
 
@@ -42,6 +42,11 @@ class ArrowTable:
     def bits(self) -> int | None:
         """The bits that words are hashed to, None if there are none."""
         return self.options.hash_bits if self._words else None
+
+    @property
+    def kinds(self) -> dict[str, str | None]:
+        """What the columns hold, as their types tell."""
+        return {**dict.fromkeys(self.columns, OF_NUMBERS), **dict.fromkeys(self._words, OF_WORDS)}
 
     @property
     def description(self) -> str:

@@ -52,3 +52,9 @@ def as_they_are(y: Any) -> Any:
     words = [label for label in y if isinstance(label, str)] if isinstance(y, list | tuple) else []
     odd = words and not (len(words) == len(y) and all(map(is_kept, words)))
     return np.array(y, dtype=object) if odd else np.asarray(y)
+
+
+def word_labels(model: Any) -> bool | None:
+    """True where a model has learned words as labels, of which ``7`` may be one; None where rows are to tell."""
+    known = getattr(model, "classes_", None)
+    return True if known is not None and len(known) and isinstance(known[0], str) else None

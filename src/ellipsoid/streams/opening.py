@@ -30,6 +30,7 @@ from .examples import Examples
 from .made import RECIPES
 from .options import FORMATS, Options
 from .stream import Format, Stream
+from .words import NoRows
 
 SUFFIX = {
     ".svm": "svmlight",
@@ -146,7 +147,12 @@ def _refuse_columns(name: str, options: Options, labels: bool = False) -> None:
 
 
 def _bytes(origin: Origin, options: Options, format: str | None) -> Stream:
-    format = format or sniff(origin.peek(), origin.name)
+    try:
+        format = format or sniff(origin.peek(), origin.name)
+    except NoRows:
+        # Others may be read instead: what was opened for a look is closed.
+        origin.open().close()
+        raise
     if format not in _TABLES:
         _refuse_columns(origin.name, options, labels=format == "npy")
     packed = origin.path is not None and origin.path.name.lower().endswith(SUFFIXES)
@@ -192,7 +198,7 @@ def sniff(head: bytes, name: str = "the stream") -> str:
     if head.startswith(b"PAR1"):
         return "parquet"
     if not head.strip():
-        raise ValueError(f"{name} has no rows")
+        raise NoRows(f"{name} has no rows")
     for line in head.splitlines():
         if line.strip() and not line.lstrip().startswith(b"#"):
             if line.lstrip().startswith(b"{"):

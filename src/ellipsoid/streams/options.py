@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from .scan_threads import ABREAST, default_threads
 
 FORMATS = ("svmlight", "csv", "vw", "jsonl", "parquet", "arrow", "npy", "npz")
+CELL_KINDS = OF_NUMBERS, OF_WORDS = "numbers", "words"
 DEFAULT_BITS = 18
 MOST_BITS = 30
 
@@ -25,6 +26,11 @@ class Options:
         the names of a table's columns to use as features, in this order (default: all but the label, in theirs);
     ``header``
         whether a CSV file begins with a line of names; None: it does if that line has a feature that is no number;
+    ``kinds``
+        what columns of CSV text hold, ``"numbers"`` or ``"words"``, by their names, without a header by their numbers
+        from 0 as text (default, and where it is None: the first cell that is not missing tells);
+    ``word_labels``
+        whether the labels of CSV text are words, such as ``"7"``; None: the first one tells;
     ``n_features``
         the width of the rows, such as a model's ``n_features_in_``;
     ``extra``
@@ -59,6 +65,8 @@ class Options:
     labelled: bool = True
     columns: tuple[str, ...] | None = None
     header: bool | None = None
+    kinds: dict[str, str | None] | None = None
+    word_labels: bool | None = None
     n_features: int | None = None
     extra: str = "error"
     bits: int | None = None
@@ -77,6 +85,9 @@ class Options:
         for name, allowed in choices:
             if getattr(self, name) not in allowed:
                 raise ValueError(f"{name} must be {' or '.join(allowed)}, got {getattr(self, name)!r}")
+        for column, kind in (self.kinds or {}).items():
+            if kind not in (None, *CELL_KINDS):
+                raise ValueError(f"kinds must say {' or '.join(CELL_KINDS)} of a column, got {kind!r} for {column!r}")
         if self.bits is not None and not 1 <= self.bits <= MOST_BITS:
             raise ValueError(f"bits must be from 1 to {MOST_BITS}, got {self.bits}")
         if self.bits is not None and self.dicts == "keep":

@@ -1,29 +1,90 @@
-"""Tables that are read one after another must have the same columns: features are told apart by their places alone."""
+"""Files that are read one after another are one stream: what the first ones tell of their features holds for all."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
+from .blocks import BLOCK_BYTES
+from .opening import open_stream
+from .options import OF_WORDS
+from .words import NoRows
+
+
+def look_ahead(names: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
+    """``kinds`` and ``zero_based`` as the first block of one file with the rows of all would tell them.
+
+    Of a column without a value in the first file a later one may tell, and so may a feature 0 of svmlight text. Pipes,
+    which are read only once, are not looked into, nor what lies behind one, or behind a flaw.
+    """
+    kinds, zero_based, size = options.get("kinds"), options.get("zero_based"), 0
+    for name in names:
+        if size >= BLOCK_BYTES or not os.path.isfile(name):
+            break
+        size += os.path.getsize(name)
+        try:
+            stream = open_stream(name, **{**options, "kinds": kinds, "threads": 0})
+            next(iter(stream))
+        except NoRows:
+            continue
+        except (ValueError, OSError):
+            break
+        own = stream.kinds or {}
+        kinds = stream.kinds if kinds is None else {name: kind or own.get(name) for name, kind in kinds.items()}
+        zero_based = stream.zero_based if options.get("zero_based") is None else zero_based
+        if None not in (kinds or {}).values() and (zero_based is not False or options.get("zero_based") is False):
+            break
+    return {"kinds": kinds, "zero_based": zero_based}
+
 
 def same_columns(
-    stream: Any, learned: list[str] | None, *, columns: str = "columns", unlabelled: str | None = None
+    stream: Any,
+    learned: list[str] | None,
+    kinds: dict[str, str | None] | None = None,
+    *,
+    columns: str = "columns",
+    unlabelled: str | None = None,
 ) -> list[str] | None:
-    """The columns that the next table is held to, once a stream has given its first rows; refuses it if it has others.
+    """The columns that the next table is held to, once a stream has given its first rows; refuses it if it has others:
+    features are told apart by the places of numbers, and by the names of columns of words.
 
-    ``learned`` are those before it, None while no names are known. The sentence advises what the caller calls
-    ``columns``, and ``unlabelled`` where the table lacks no more than a label and may do so.
+    ``learned`` are those of numbers before it, None while no names are known, and ``kinds`` all of them. The sentence
+    advises what the caller calls ``columns``, and ``unlabelled`` where the table lacks no more than a label and may do
+    so.
     """
-    own = stream.columns
-    if learned is None or own == learned:
-        return own if learned is None else learned
-    if own is None:
-        if stream.bits is not None:
+    own, words = stream.columns, _of_words(kinds)
+    if own is None and learned is not None:
+        if stream.bits is not None or words:
             # A word's feature is found by the name of its column.
             raise ValueError(f"{stream.name} has words and no header, which the model knows their columns by")
         return learned
+    _refuse_others("numbers", stream.name, own, learned, columns, unlabelled)
+    own_words = _of_words(stream.kinds)
+    if set(own_words or ()) != set(words or ()):
+        _refuse_others("words", stream.name, own_words, words, columns, unlabelled)
+    return own
+
+
+def hold_empty(empty: Any, learned: list[str] | None, kinds: dict[str, str | None] | None) -> None:
+    """Refuse a table without rows where its only line is no header of the tables beside it: it may be a row."""
+    if empty.header is not None and (learned is None or not set(kinds or learned) <= set(empty.header)):
+        raise ValueError(
+            f"{empty.name} has no rows, and its first line is no header of the tables beside it; give header=False if "
+            "it is a row"
+        )
+
+
+def _of_words(kinds: dict[str, str | None] | None) -> list[str] | None:
+    return None if kinds is None else [name for name, kind in kinds.items() if kind == OF_WORDS]
+
+
+def _refuse_others(what: str, name: str, own: Any, learned: Any, columns: str, unlabelled: str | None) -> None:
+    if own is None or learned is None or own == learned:
+        return
     raise ValueError(
-        f"the columns of numbers in {stream.name} are {some(own)}, where the model learned {some(learned)}; "
+        f"the columns of {what} in {name} are {some(own) or 'none'}, where the model learned "
+        f"{some(learned) or 'none'}; "
         + (
             f"give {unlabelled} if it has no label"
             if unlabelled is not None and own == learned[:-1]

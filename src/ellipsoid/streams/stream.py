@@ -18,6 +18,7 @@ from scipy import sparse
 from .arrays import ArrayRows
 from .datasets import Pair
 from .options import Options
+from .words import NoRows
 
 Pairs = Iterator[tuple[Any, ...]]
 
@@ -46,7 +47,8 @@ class Chunk(_Rows):
 class Format(Protocol):
     """How the bytes of an origin become rows and labels.
 
-    What only some formats know is looked for: ``columns``, ``zero_based``, ``bits``, ``piece``, ``whole``.
+    What only some formats know is looked for: ``header``, ``columns``, ``kinds``, ``zero_based``, ``bits``, ``piece``,
+    ``whole``.
     """
 
     n_features: int | None
@@ -118,10 +120,24 @@ class Stream:
         return None if y is None or y.ndim > 1 else np.unique(y)
 
     @property
+    def header(self) -> list[str] | None:
+        """The names in the first line of CSV text; None while they are unknown, and where it has none."""
+        header: list[str] | None = getattr(self._format, "header", None)
+        return header
+
+    @property
     def columns(self) -> list[str] | None:
         """The names of a table's columns of numbers in the order of the features, None while they are unknown."""
         columns: list[str] | None = getattr(self._format, "columns", None)
         return columns
+
+    @property
+    def kinds(self) -> dict[str, str | None] | None:
+        """What a table's columns of features hold, as `Options` has it, None where nothing tells that of a column;
+        None while it is unknown, and of other formats.
+        """
+        kinds: dict[str, str | None] | None = getattr(self._format, "kinds", None)
+        return kinds
 
     @property
     def zero_based(self) -> bool | None:
@@ -167,7 +183,7 @@ class Stream:
                 start = stop
             offset += n
         if offset == 0:
-            raise ValueError(f"{self.name} has no rows")
+            raise NoRows(f"{self.name} has no rows")
 
     def arrays(self) -> Pair:
         """All rows that are left as one X, as wide as the widest, and their labels as one y (None: there are none)."""

@@ -8,6 +8,7 @@ of comma, semicolon and tab that the first line has most of.
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ from .blocks import SLACK, Origin, TextBlock
 from .label_kinds import refuse_nul
 from .labels import Numbers
 from .onehot import beside
-from .options import Options
+from .options import OF_NUMBERS, OF_WORDS, Options
 from .scan import reasons
 from .scan import table as scan
 from .scan.hashing import hash_name
@@ -28,6 +29,7 @@ from .words import LineError, finite, token
 _MARK = b"\xef\xbb\xbf"
 # A column with more words than this holds no labels: to remember them would not be constant memory.
 _MOST_LABELS = 1 << 20
+_KINDS = {scan.IGNORED: None, scan.NUMBER: OF_NUMBERS, scan.TEXT: OF_WORDS}
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
@@ -38,8 +40,9 @@ class Csv:
         self.origin, self.options = origin, options
         self.n_features: int | None = None
         self.columns: list[str] | None = None
+        self.kinds: dict[str, str | None] | None = None
         self._delimiter, self._numbers, self._hashes = ",", 0, 0
-        self._names: list[str] | None = None
+        self.header: list[str] | None = None
         self._cells: list[str] | None = None
 
     @property
@@ -53,12 +56,12 @@ class Csv:
         if self.n_features is None:
             return "CSV text"
         hashed = f" and {self._hashes} of words, hashed to {self.options.hash_bits} bits" if self._hashes else ""
-        header = f"{'no' if self._names is None else 'a'} header{' (detected)' if self.options.header is None else ''}"
+        header = f"{'no' if self.header is None else 'a'} header{' (detected)' if self.options.header is None else ''}"
         return f"CSV text between {_DELIMITERS[self._delimiter]}, {header}, {self._numbers} columns of numbers{hashed}"
 
     def pairs(self) -> Iterator[tuple[Any, Any, Any]]:
         """Rows, labels and weights, block by block."""
-        self.n_features, self.columns, self._names, self._cells = None, None, None, None
+        self.n_features = self.columns = self.kinds = self.header = self._cells = None
         numbers, lines = Numbers(), 0
         for done in self._blocks():
             for X, labels, weights in done.pieces:
@@ -131,12 +134,12 @@ class Csv:
                 self._delimiter = max(_DELIMITERS, key=line.count)
                 self._cells = self._split(line, block, position)
                 if self._has_header(self._cells):
-                    self._names = self._cells
+                    self.header = self._cells
                     line = ""
             if line and self._cells is not None:
                 kinds = np.zeros(len(self._cells), dtype=np.int64)
                 scan.classify(block.text, position, block.stop, ord(self._delimiter), kinds)
-                self._arrange(self._names, kinds == scan.TEXT)
+                self._arrange(self.header, kinds)
                 return position
             position = end + 1
         return block.stop
@@ -156,11 +159,16 @@ class Csv:
         if self.options.header is not None:
             return self.options.header
         features = cells[:-1] if self.options.labelled and len(cells) > 1 else cells
-        return not all(_number_or_missing(cell) for cell in features)
+        # Behind a table without a header, a word is a name only where that has numbers.
+        told = self.options.kinds or {}
+        return any(
+            told.get(str(j), OF_NUMBERS) == OF_NUMBERS and not _number_or_missing(cell)
+            for j, cell in enumerate(features)
+        )
 
-    def _arrange(self, names: list[str] | None, wordy: Any) -> None:
-        """Give each column its purpose."""
-        options, width = self.options, len(wordy)
+    def _arrange(self, names: list[str] | None, found: Any) -> None:
+        """Give each column its purpose; ``found`` is what its cells show, if nobody has told what it holds."""
+        options, width = self.options, len(found)
         if names is not None and len(set(names)) < width and (options.label or options.weights or options.columns):
             raise ValueError(f"{self.origin.name} has two columns of one name: {', '.join(names)}")
         label = self._find(names, options.label, "label") if options.label is not None else width - 1
@@ -169,12 +177,21 @@ class Csv:
         )
         heavy = None if options.weights is None else self._find(names, options.weights, "weights")
         chosen = [j for j in chosen if j != heavy]
+        keys = [str(j) for j in range(width)] if names is None else list(names)
+        for j, count in enumerate(map(Counter(keys).__getitem__, keys)):
+            # Columns of one name are told apart by their places too.
+            keys[j] += f" ({j})" if count > 1 else ""
+        kinds = [(options.kinds or {}).get(key) or _KINDS[found[j]] for j, key in enumerate(keys)]
+        wordy = np.array([kind == OF_WORDS for kind in kinds])
+        if options.word_labels is not None and options.labelled:
+            wordy[label] = options.word_labels
         purpose = np.full(width, scan.IGNORED)
         purpose[chosen] = np.where(wordy, scan.TEXT, scan.NUMBER)[chosen]
         if options.labelled:
             purpose[label] = scan.TEXT_LABEL if wordy[label] else scan.NUMBER_LABEL
         elif options.label is not None:
             purpose[label] = scan.IGNORED
+        self.kinds = {keys[j]: kinds[j] for j in chosen if purpose[j] in (scan.NUMBER, scan.TEXT)}
         place = np.zeros(width, dtype=np.int64)
         for kind in (scan.NUMBER, scan.TEXT):
             of_kind = [j for j in chosen if purpose[j] == kind]
@@ -264,7 +281,8 @@ class Csv:
         if found.reason == reasons.MISSING:
             return f"column {found.column + 1} is missing; give missing='zero' to read that as zero"
         cell = token(block, found.position, b"\r\n" + self._delimiter.encode())
-        return f"{cell} is not a number, as the first cell of column {found.column + 1} is"
+        shown = "is" if self.options.kinds is None else "of the first table is"
+        return f"{cell} is not a number, as the first cell of column {found.column + 1} {shown}"
 
 
 def _number_or_missing(cell: str) -> bool:

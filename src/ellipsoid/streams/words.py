@@ -25,6 +25,10 @@ class LineError(ValueError):
         return type(self), (self.name, self.line, self.what), self.__dict__
 
 
+class NoRows(ValueError):
+    """A stream without an example: an error where it is all there is, and nothing at all beside others."""
+
+
 def token(block: TextBlock, position: int, blanks: bytes = b" \t\r\n") -> str:
     """The word around a position, quoted and not too long."""
     text = block.raw
