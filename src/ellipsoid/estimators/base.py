@@ -101,6 +101,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._begin()
+        self.__dict__.pop("stream_", None)  # of what is forgotten
         random = check_random_state(self.random_state)
         X, names = rows_of(X, {}) if are_named(X) else (X, None)
         source = self._source(X, None)
