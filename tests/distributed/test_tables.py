@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from ellipsoid import MIRA, Scaled, distributed, load
+from ellipsoid import MIRA, PassiveAggressiveRegressor, Scaled, distributed, load
 from ellipsoid.distributed.plan import make_plan
 
 from .conftest import digest
@@ -56,7 +56,7 @@ def test_columns_in_another_order_are_refused(door, pair):
         DOORS[door](*pair)
 
 
-@pytest.mark.parametrize("learner", [MIRA(), Scaled(MIRA())], ids=["plain", "scaled"])
+@pytest.mark.parametrize("learner", [MIRA(), Scaled(MIRA()), PassiveAggressiveRegressor()], ids=repr)
 def test_a_model_file_holds_tables_to_the_order_that_was_learned(learner, stream, tmp_path):
     """Whoever wrote it: a run over shards its checkpoint, ``save``, or ``save`` of what was loaded."""
     straight, turned = (

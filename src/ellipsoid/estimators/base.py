@@ -91,7 +91,9 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             present = weights.present_some(self, X, y, sample_weight)
             with weights.numbered_among_all(sample_weight):
                 learned, held = hold_out(self, *present)
-                self._fit(*learned, held)
+                with weights.numbered(held and held.order):
+                    self._fit(*learned, held)
+            self.__dict__.pop("stream_", None)  # of what is forgotten
         except BaseException:
             without_interrupts(lambda: self._take_attributes(before))
             raise
@@ -101,7 +103,6 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
         learner = self._begin()
-        self.__dict__.pop("stream_", None)  # of what is forgotten
         random = check_random_state(self.random_state)
         X, names = rows_of(X, {}) if are_named(X) else (X, None)
         source = self._source(X, None)
