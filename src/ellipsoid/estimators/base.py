@@ -91,7 +91,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             present = weights.present_some(self, X, y, sample_weight)
             with weights.numbered_among_all(sample_weight):
                 learned, held = hold_out(self, *present)
-                with weights.numbered(held and held.order):
+                with weights.numbered(lambda: held and held.order):
                     self._fit(*learned, held)
             self.__dict__.pop("stream_", None)  # of what is forgotten
         except BaseException:

@@ -33,7 +33,7 @@ class HeldOut(NamedTuple):
     def known_to(self, model: Any, learner: Any) -> "HeldOut":
         """The same with rows as a learner reads them, which knows the names and words of those that it learns."""
         learned = len(self.order) - len(self.y)
-        with numbered(range(learned, len(self.order))):
+        with numbered(lambda: range(learned, len(self.order))):
             source = model._source(self.X, learner, learning=False)
             learner.check(source)
             settled(self.weight, model._weighs(learner), type(model).__name__)

@@ -4,7 +4,7 @@ A row of weight 0 was never there. All that is wrong with a weight is said, with
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from typing import Any
@@ -110,16 +110,16 @@ def _refuse_gaps(model: Any, weights: Floats) -> None:
 
 def numbered_among_all(given: Any) -> AbstractContextManager[None]:
     """Within it a sentence about a row of positive weight tells its number among all rows that these are weights of."""
-    return numbered(None if np.ndim(given) == 0 else np.flatnonzero(np.asarray(given, dtype=np.float64)))
+    return numbered(lambda: None if np.ndim(given) == 0 else np.flatnonzero(np.asarray(given, dtype=np.float64)))
 
 
 @contextmanager
-def numbered(rows: Any) -> Iterator[None]:
-    """Within it a sentence about a row of a part tells its number among all; ``rows`` are the numbers of the part's."""
+def numbered(rows: Callable[[], Any]) -> Iterator[None]:
+    """Within it a sentence about a row of a part tells its number among all; ``rows()`` are those of the part's."""
     try:
         yield
     except ValueError as error:
-        told = _renumbered(error, rows)
+        told = _renumbered(error, rows())
         if told is error:
             raise
         raise told from error
