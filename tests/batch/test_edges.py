@@ -8,6 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ellipsoid.batch import BayesPointMachine, EllipsoidalSVC
 from ellipsoid.batch.problem import NotSeparable
 from ellipsoid.batch.proof import proves_inseparable
+from ellipsoid.batch.proximal import _Working
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((60, 3))
@@ -237,3 +238,15 @@ def test_equal_weights_score_exactly_equal_and_the_first_class_wins(model, rows)
     values = model.decision_function(WIDE[:rows])
     assert (values[:, 3:] == values[:, [3]]).all()
     assert set(model.predict(WIDE[:rows]).tolist()) <= {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("solver", ["smo", "block"])
+def test_a_gap_is_proven_once(solver, monkeypatch):
+    """A proof factors a matrix of the size of the data: two of them were a tenth of a small fit."""
+    proofs, certified = [], _Working.certified
+    monkeypatch.setattr(
+        _Working, "certified", lambda self, *point: proofs.append(certified(self, *point)) or proofs[-1]
+    )
+    model = EllipsoidalSVC(solver=solver).fit(X, NOISY)
+    assert [proof.gap for proof in proofs] == [model.duality_gap_]
+    assert proofs[0].converged

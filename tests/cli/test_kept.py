@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from ellipsoid import load
 from ellipsoid.cli import main
 from ellipsoid.estimators import container
 
@@ -70,6 +71,10 @@ def test_names_of_columns_stay_with_a_model_that_learns_on(tables):
     for data in ("nameless.csv", "ab.csv"):
         run("learn", tables / data, "--resume", tables / "m", "--save", tables / "m")
         assert stream_of(tables / "m")["columns"] == ["a", "b"]
+    load(tables / "m").save(tables / "saved")
+    assert "learned a, b; name" in run("predict", tables / "saved", tables / "ba.csv", code=1).stderr
+    assert "2: a, b" in (shown := run("inspect", tables / "saved").stdout)
+    assert "stream" not in shown
     record = container.read(tables / "m")
     older = {
         key: value

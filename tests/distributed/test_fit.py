@@ -2,6 +2,7 @@
 
 import os
 from copy import deepcopy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -144,6 +145,24 @@ def test_a_driver_that_stopped_goes_on_after_its_last_round(small, tmp_path, mon
         distributed.fit(MIRA(), small, checkpoint=tmp_path / "plain.model", resume=True, **cut)
     with pytest.raises(FileNotFoundError, match="to resume"):
         distributed.fit(MIRA(), small, checkpoint=tmp_path / "none.ckpt", resume=True, **cut)
+
+
+@pytest.mark.parametrize("touched", [True, False], ids=["time", "bytes"])
+def test_a_file_that_has_changed_behind_its_beginning_is_not_resumed(touched, stream, tmp_path):
+    """Either alone tells: a new time of modification, or other bytes under the old one."""
+    path, told = Path(write_table(tmp_path / "rows.csv", *stream)), {"shards": 2, "rounds": 1, "client": "here"}
+    told["checkpoint"] = tmp_path / "kept"
+    text, about = path.read_text(), path.stat()
+    distributed.fit(MIRA(), path, **told)
+    distributed.fit(MIRA(), path, **told, resume=True)
+    if touched:
+        os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns + 1))
+    else:
+        where = text.index("1", 5000)
+        path.write_text(f"{text[:where]}2{text[where + 1 :]}")
+        os.utime(path, ns=(about.st_atime_ns, about.st_mtime_ns))
+    with pytest.raises(ValueError, match=r"the data, .* have changed since; .* time of modification"):
+        distributed.fit(MIRA(), path, **told, resume=True)
 
 
 def test_what_a_file_holds_of_a_scaled_run_predicts(stream, tmp_path):

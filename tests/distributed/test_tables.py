@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file
 
-from ellipsoid import MIRA, distributed
+from ellipsoid import MIRA, PassiveAggressiveRegressor, Scaled, distributed, load
 from ellipsoid.distributed.plan import make_plan
 
 from .conftest import digest
@@ -54,6 +54,27 @@ DOORS = {
 def test_columns_in_another_order_are_refused(door, pair):
     with pytest.raises(ValueError, match=SENTENCE):
         DOORS[door](*pair)
+
+
+@pytest.mark.parametrize("learner", [MIRA(), Scaled(MIRA()), PassiveAggressiveRegressor()], ids=repr)
+def test_a_model_file_holds_tables_to_the_order_that_was_learned(learner, stream, tmp_path):
+    """Whoever wrote it: a run over shards its checkpoint, ``save``, or ``save`` of what was loaded."""
+    straight, turned = (
+        _write(tmp_path / name, columns, *stream) for name, columns in (("a.csv", "abcdy"), ("turned.csv", "dcbay"))
+    )
+    kept, path, again = tmp_path / "kept", tmp_path / "m.model", tmp_path / "again.model"
+    model = distributed.fit(learner, straight, rounds=1, client="here", checkpoint=kept)
+    model.save(path)
+    load(path).save(again)
+    assert again.read_bytes() == path.read_bytes()
+    for name in (kept, path, again):
+        with pytest.raises(ValueError, match=SENTENCE):
+            distributed.predict(load(name), turned, client="here")
+        found = distributed.predict(load(name), turned, client="here", label="y", columns=tuple("abcd"))
+        assert np.array_equal(found, model.predict(stream[0]))
+    # What is learned anew has nothing to do with the columns of before.
+    load(path).fit(*stream).save(again)
+    assert len(distributed.predict(load(again), turned, client="here")) == len(stream[1])
 
 
 def test_columns_that_are_named_are_read_in_their_order(pair):

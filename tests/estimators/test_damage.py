@@ -108,7 +108,7 @@ FORGED_HEADERS = {
     "class": [[], {}, None, 5, "os.system", "BaseEstimator", "__class__", "DamagedModel"],
     "started": [{"margin": -1.0}, {"average": False}, [], "x", {"nonsense": 1}],
     "scaler": [5, {}, {"class": "MIRA"}, []],
-    "stream": [5, [], "x"],
+    "stream": [5, [], "x", {"columns": "ab"}, {"columns": [1, 2]}, {"zero_based": 1}, {"bits": True}],
     "params": [
         {"margin": -1.0}, {"nonsense": 1}, {"multiclass": []}, {"multiclass": {"a": 1}}, {"margin": "x"},
         {"update": []}, {"update": "max", "multiclass": "max"}, [], None, "x",

@@ -5,7 +5,15 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import StratifiedShuffleSplit
 
-from ellipsoid import AROW, OnlineEllipsoidalSVC, PassiveAggressive, Perceptron, Scaled
+from ellipsoid import (
+    AROW,
+    ROMMA,
+    OnlineEllipsoidalSVC,
+    PassiveAggressive,
+    PassiveAggressiveRegressor,
+    Perceptron,
+    Scaled,
+)
 
 PATIENT = {"early_stopping": True, "n_epochs": 60, "n_iter_no_change": 3, "random_state": 0}
 
@@ -96,6 +104,41 @@ def test_a_bad_row_is_named_whether_it_is_held_out_or_not(blobs):
         spoiled[row, 3] = np.nan
         with pytest.raises(ValueError, match=f"row {row} of X holds NaN"):
             Perceptron(**PATIENT).fit(spoiled, y)
+
+
+@pytest.mark.interpreted
+def test_what_is_refused_later_is_named_by_its_row_too(blobs):
+    """Row 7 of what the user has given, wherever it is among the rows that are learned or held out."""
+    X, y = blobs
+    # Rows without weight are not there, and still counted.
+    weights = np.where(np.arange(len(y)) < 5, 0.0, 1.0)
+    numbers, sets, large = y.astype(float), (y[:, None] == [0, 1, 2]).astype(int), X.copy()
+    numbers[7], sets[7, 1], large[7] = np.nan, 2, 1e60
+    heavy = np.where(np.arange(len(y)) == 7, 0.5, weights)
+    refused = (
+        (Perceptron(kernel="poly", degree=3), large, y, weights, "too large"),
+        (PassiveAggressiveRegressor(kernel="poly", degree=3), large, X[:, 0], weights, "too large"),
+        (PassiveAggressiveRegressor(), X, numbers, weights, "of y holds nan"),
+        (PassiveAggressive(), X, sets, weights, "of y holds something other than 0 and 1"),
+        (ROMMA(), X, y, heavy, "has weight 0.5"),
+    )
+    for seed in range(4):
+        for learner, rows, labels, own, told in refused:
+            learner.set_params(early_stopping=True, validation_fraction=0.4, random_state=seed)
+            with pytest.raises(ValueError, match=f"^row 7 .*{told}"):
+                learner.fit(rows, labels, sample_weight=own)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("kind", ["array", "frame", "dicts"])
+def test_numbers_are_learned_until_they_are_met_no_better(kind, blobs):
+    X, _ = blobs
+    y = X[:, 0] - 2.0 * X[:, 1]
+    frame = pd.DataFrame(X).add_prefix("x")
+    rows = {"array": X, "frame": frame, "dicts": frame.to_dict("records")}[kind]
+    model = PassiveAggressiveRegressor(**PATIENT).fit(rows, y)
+    assert 3 <= model.n_iter_ < 60
+    assert model.score(rows, y) > 0.9
 
 
 def test_a_fit_that_ends_with_a_certificate_needs_none(blobs):

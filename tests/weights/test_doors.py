@@ -58,6 +58,14 @@ def test_a_parquet_column_of_weights(rows, tmp_path):
     (chunk,) = open_stream(tmp_path / "rows.parquet", weights="worth")
     assert chunk.weights.tolist() == rows[2].tolist()
     assert chunk.X.tolist() == rows[0].tolist()
+    with pytest.raises(ValueError, match=r"'label' holds the labels, .* name another column"):
+        list(open_stream(tmp_path / "rows.parquet", weights="label"))
+
+
+def test_where_there_is_no_label_the_last_column_may_weigh(rows):
+    chunk = chunk_of(CSV, weights="worth", labelled=False)
+    assert chunk.weights.tolist() == rows[2].tolist()
+    assert chunk.X.tolist() == [[x, y] for y, x, _ in ROWS]
 
 
 @pytest.mark.parametrize(
@@ -66,6 +74,8 @@ def test_a_parquet_column_of_weights(rows, tmp_path):
         (CSV, {"weights": "weight", "label": "label"}, "no column 'weight' for weights"),
         (CSV.replace("2.0", "much"), {"weights": "worth", "label": "label"}, "holds no numbers"),
         ("1 1:2\n", {"weights": "worth"}, "weights names a column of a table"),
+        (CSV, {"weights": "label", "label": "label"}, "'label' holds the labels, .* name another column"),
+        (CSV, {"weights": "worth"}, "'worth' holds the labels, .* name another column"),
     ],
 )
 def test_columns_that_cannot_weigh(source, options, message):

@@ -232,10 +232,10 @@ def _solve(
     rng = np.random.default_rng(options.seed)
     mu = PULL * problem.r * problem.rank
     done, stale, begun, rounds, next_proof, fails = 0, 0, 0, 0, 0, 0
-    limit = options.max_iter
+    limit, polishing = options.max_iter, False
     # The best of the guiding gaps, which is believed only once it is proven; and the best that is.
     best_gap, best = np.inf, (work.alpha.copy(), coef)
-    sure: Solution | None = None
+    sure = None
     # Squared distances carry an error of eps, distances one of its root: in a kernel a separation below that
     # (contradictory labels on one point) is none.
     apart = 1e-7 if work.narrow is None else 1e-12
@@ -255,27 +255,25 @@ def _solve(
             best_gap, best = gap.value, (work.alpha.copy(), new_coef)
         if report is not None:
             report(best_gap, target, done)
-        if best_gap <= target and not (sure and sure.converged) and rounds >= next_proof:
+        if best_gap <= target and not polishing and rounds >= next_proof:
+            # A proof costs as much as a hundred steps: there is one, of what the polish leaves.
+            polishing, limit = True, min(limit, done + options.polish)
+        aim = min(target, ROUNDED_GAP * max(1.0, abs(dual))) if polishing else target
+        if (polishing and best_gap <= aim) or done >= limit:
             found = work.certified(*best)
-            found.converged = found.gap <= target
+            found.converged = found.gap <= options.tol * max(1.0, abs(found.dual))
             sure = found if sure is None or found.gap < sure.gap else sure
-            if found.converged:
-                limit = min(limit, done + options.polish)
-            else:
-                # Rounding, or drift: begin again from the multipliers, and ask less and less often.
-                fails += best_gap <= 0.1 * target
-                best_gap, next_proof = np.inf, 2 * rounds + 1
-                work.correct_drift(rng)
-        polishing = sure is not None and sure.converged
-        if polishing:
-            target = min(target, ROUNDED_GAP * max(1.0, abs(dual)))
-        if (polishing and best_gap <= target) or done >= limit or fails > MOST_FAILS:
-            break
+            # Rounding, or drift: begin again from the multipliers, and ask less and less often.
+            fails += best_gap <= 0.1 * target
+            if found.converged or done >= options.max_iter or fails > MOST_FAILS:
+                break
+            polishing, limit, best_gap, next_proof = False, options.max_iter, np.inf, 2 * rounds + 1
+            work.correct_drift(rng)
         stuck = stale >= 3
         if (
-            gap.value - slack <= max(slack, 0.3 * target)
+            gap.value - slack <= max(slack, 0.3 * aim)
             or stuck
-            or (slack > 0.1 * target and done - begun >= INNER_STEPS * n)
+            or (slack > 0.1 * aim and done - begun >= INNER_STEPS * n)
         ):
             spent, size = float(work.alpha @ work.diagonal), float(np.sqrt(work.q)) / work.two_gamma
             if size > 0:
@@ -291,10 +289,6 @@ def _solve(
         # The first moves take Omega down from r/(1-r) times the kernel: most of its digits go then.
         if rounds % CHECK_DRIFT_EVERY == 0 or (rounds == 1 and work.narrow is not None):
             work.correct_drift(rng)
-    last = work.certified(*best)
-    if sure is None or last.gap < sure.gap:
-        last.converged = last.gap <= options.tol * max(1.0, abs(last.dual))
-        sure = last
     sure.iterations = done
     return sure
 

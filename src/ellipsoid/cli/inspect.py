@@ -40,7 +40,7 @@ def command(model: str, top: int) -> None:
     ]
     if header["scaler"] is not None:
         lines.append(("scaler", f"{learner.scaler_!r}{_moments(learner.scaler_)}"))
-    if position is not None:
+    if position is not None and position.inputs:
         lines.append(("stream", str(position)))
     show_table(("", ""), lines, words=(0, 1))
     click.echo()

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .reading import NewFile
+from .reading import NewFile, refuse_overwriting
 from .startup import import_libraries
 
 
@@ -24,6 +24,7 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     They must be of one class, with the same parameters, labels and features: announce the labels of each by --classes
     when it is learned. Prints the certificates that hold for the result.
     """
+    refuse_overwriting("--save", target, (*models, validate))
     import_libraries()
     from ellipsoid.estimators.persist import open_model, save
     from ellipsoid.evaluate.position import KEPT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from json import dumps
 from typing import IO, Any
 
 import click
@@ -31,6 +32,8 @@ from .startup import import_libraries
 @click.option("--no-label", is_flag=True, help="DATA has no labels: every column of a table is a feature.")
 def command(model: str, data: tuple[str, ...], output: str | None, no_label: bool, **options: Any) -> None:
     """Label every row of DATA by the saved MODEL, one label per line, as the rows are read.
+
+    A label that holds a line break, or begins with a quotation mark, is written as JSON writes text.
 
     Of a data set that has a test part, that part is labelled. Features that the model never met are left out.
     """
@@ -63,5 +66,13 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
 def _write(learner: Any, chunks: Iterable[Any], file: IO[Any]) -> None:
     for X, _ in chunks:
         labels = learner.predict(X)
-        lines = (" ".join(map(str, row)) for row in labels.tolist()) if labels.ndim == 2 else map(str, labels.tolist())
+        lines = (
+            (" ".join(map(str, row)) for row in labels.tolist()) if labels.ndim == 2 else map(_line, labels.tolist())
+        )
         file.writelines(f"{line}\n" for line in lines)
+
+
+def _line(label: Any) -> str:
+    """A label in one line; what begins with a quotation mark is JSON's."""
+    text = str(label)
+    return dumps(text) if text.startswith('"') or text.splitlines() not in ([], [text]) else text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import wraps
 from typing import Any
@@ -26,8 +27,20 @@ def refuse_overwriting(option: str, target: str | None, read: Iterable[str | Non
     if target is None or not os.path.isfile(target):
         return
     for name in read:
-        if name not in (None, "-") and os.path.exists(name) and os.path.samefile(target, name):
+        if name == "-":
+            same, name = _is_standard_input(target), "standard input"
+        else:
+            same = name is not None and os.path.exists(name) and os.path.samefile(target, name)
+        if same:
             raise click.UsageError(f"{option} {target} would overwrite {name}, which is read: name another file.")
+
+
+def _is_standard_input(target: str) -> bool:
+    """Is standard input read from this file?"""
+    try:
+        return os.path.samestat(os.stat(target), os.fstat(sys.stdin.fileno()))
+    except (OSError, AttributeError):  # it is no file, or closed
+        return False
 
 
 # What the library calls an argument, where a sentence advises one, and the option that stands for it.

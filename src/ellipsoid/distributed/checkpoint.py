@@ -49,7 +49,8 @@ class Checkpoint(NamedTuple):
         if run.get("digest") != self.digest:
             raise ValueError(
                 f"{self.path} belongs to another run: the data, their blocks, the shards, the learner or its "
-                "parameters have changed since; begin anew, or give what was given then"
+                "parameters have changed since; begin anew, or give what was given then (files with the time of "
+                "modification that they had)"
             )
         return model, int(run["round"]), list(run["history"])
 

@@ -211,9 +211,9 @@ class ShardedRun:
 
     def finished(self, model: Any, history: list[dict[str, Any]], kept: Checkpoint) -> Any:
         """The model that is handed out, with what is known of its rounds and of the data."""
-        result = self.wrapped(model)
-        result.history_, result.stream_ = history, kept.record(len(history), len(history), model)
-        return result
+        # The learner itself has them: another `fit`, of its wrapper too, forgets what it has learned of.
+        model.history_, model.stream_ = history, kept.record(len(history), len(history), model)
+        return self.wrapped(model)
 
     def held_out(self, validate: Any) -> Plan:
         """The plan of the rows that are not learned."""

@@ -91,7 +91,9 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             present = weights.present_some(self, X, y, sample_weight)
             with weights.numbered_among_all(sample_weight):
                 learned, held = hold_out(self, *present)
-                self._fit(*learned, held)
+                with weights.numbered(lambda: held and held.order):
+                    self._fit(*learned, held)
+            self.__dict__.pop("stream_", None)  # of what is forgotten
         except BaseException:
             without_interrupts(lambda: self._take_attributes(before))
             raise

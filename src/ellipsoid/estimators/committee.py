@@ -107,6 +107,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._learn_rows(trial, _safe_indexing(X_, order), labels[order], council.members[0].classes_, own)
         council.mixture, council.tally = trial.mixture, trial.tally
         council.ahead[:] = [member.t_ - council.rounds for member in council.members]
+        self.__dict__.pop("stream_", None)  # of what is forgotten
         self._keep(council)
         return self
 

@@ -7,27 +7,36 @@ best so far for ``n_iter_no_change`` passes in a row, no other follows. The weig
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import is_regressor
 from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _num_samples
 
 from ellipsoid.representation.table_protocol import Floats
-from ellipsoid.streams.label_kinds import label_array
 
+from .checks import labels_of
 from .parameters import positive, whole
+from .weights import numbered, settled
 
 
 class HeldOut(NamedTuple):
-    """Rows that are not learned, with their labels and weights."""
+    """Rows that are not learned, with their labels and weights.
+
+    ``order`` has the numbers of the rows that are learned, and behind them theirs: so sentences about a row count it.
+    """
 
     X: Any
     y: Any
     weight: Floats
+    order: NDArray[np.int64]
 
     def known_to(self, model: Any, learner: Any) -> "HeldOut":
         """The same with rows as a learner reads them, which knows the names and words of those that it learns."""
-        source = model._source(self.X, learner, learning=False)
-        learner.check(source)
+        learned = len(self.order) - len(self.y)
+        with numbered(lambda: range(learned, len(self.order))):
+            source = model._source(self.X, learner, learning=False)
+            learner.check(source)
+            settled(self.weight, model._weighs(learner), type(model).__name__)
         return self._replace(X=source)
 
     def score(self, learner: Any) -> float:
@@ -79,9 +88,12 @@ def hold_out(model: Any, X: Any, y: Any, weight: Floats) -> tuple[tuple[Any, Any
         raise ValueError(
             "early_stopping holds rows out, which have a column each in a precomputed kernel; set it False"
         )
-    labels = np.asarray(y, dtype=np.float64) if is_regressor(model) else label_array(y)
-    if len(labels) != _num_samples(X):
-        raise ValueError(f"y has {len(labels)} labels for the {_num_samples(X)} rows of X")
+    if is_regressor(model):
+        from .regression import numbers_of
+
+        labels = numbers_of(y, _num_samples(X))
+    else:
+        labels = labels_of(y, _num_samples(X), sets=model._takes_sets)
     model._source(X, None).check()
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
@@ -91,4 +103,4 @@ def hold_out(model: Any, X: Any, y: Any, weight: Floats) -> tuple[tuple[Any, Any
     parts = [
         (_safe_indexing(X, rows), labels[rows], weight[rows] if len(weight) else weight) for rows in (learned, held)
     ]
-    return parts[0], HeldOut(*parts[1])
+    return parts[0], HeldOut(*parts[1], np.concatenate([learned, held]))

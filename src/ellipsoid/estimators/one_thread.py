@@ -1,7 +1,8 @@
 """One thread at a time learns blocks of rows with a model; others wait for it.
 
 Code that learns grows arrays and writes into them: two threads in the same arrays would leave a model of no stream, or
-end the process. Calls for single examples do not wait, to lose no time: they are for one thread.
+end the process. Calls for single examples, blocks of one row among them, do not wait: they are for one thread, as to
+wait would take an eighth to a quarter of their time.
 """
 
 import os

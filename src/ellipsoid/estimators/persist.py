@@ -10,7 +10,7 @@
     names       names of the columns of a data frame, or null
     state       scalars of what was learned
     scaler      the scaler in front of the learner, or null
-    stream      where in which input a command stopped, or null
+    stream      where in which input a command stopped, and what the numbers of its columns mean, or null
     calibration how its scores become probabilities; not there without
     words       the columns of a data frame that hold words; not there without
     conformal   how its sets are made; not there without
@@ -32,6 +32,7 @@ from ellipsoid.certificates import mixed
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import StoredArrays
 from ellipsoid.streams.label_kinds import plain
+from ellipsoid.streams.options import CELL_KINDS
 
 from . import container
 from .container import DamagedModel
@@ -49,13 +50,20 @@ SCRATCH = {"form_small": 3}
 # Beyond this a float no longer counts.
 MOST_ROUNDS = 2.0**53
 
+# What a record of a stream tells of the features: how the next file must be read, wherever the last one stopped.
+FEATURES = {"columns": list, "zero_based": bool, "bits": int, "kinds": dict}
+
 KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
 OPTIONAL = {"calibration", "conformal", "words", "members", "next", "run"}
 
 
 def save(model: Any, path: Any, stream: dict[str, Any] | None = None, run: dict[str, Any] | None = None) -> None:
-    """Write a learner to ``path``, atomically: a crash leaves the old file whole."""
+    """Write a learner to ``path``, atomically: a crash leaves the old file whole.
+
+    Without a ``stream`` it tells what is known of the features of the one that was learned, and of no place in it.
+    """
     header, arrays = describe(model)
+    stream = _of_features(getattr(model, "stream_", None)) if stream is None else stream
     container.write(path, {**header, "stream": stream, **({} if run is None else {"run": run})}, arrays)
 
 
@@ -77,11 +85,27 @@ def open_model(path: Any) -> tuple[Any, container.Content]:
     """The learner of a file, and the file's content."""
     content = container.read(path)
     try:
-        return READERS[content.version](content.header, content.arrays), content
+        model = READERS[content.version](content.header, content.arrays)
+        if kept := _of_features(content.header["stream"]):
+            inner = model
+            while "learner_" in inner.__dict__:  # all that is around it asks it
+                inner = inner.learner_
+            inner.stream_ = kept
+        return model, content
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
         raise DamagedModel(f"{path} is not a sound model: {_words(error)}") from error
     except MemoryError as error:
         raise DamagedModel(f"{path} asks for more memory than there is") from error
+
+
+def _of_features(record: Any) -> dict[str, Any] | None:
+    """What a record of a stream tells of the features, None if nothing."""
+    kept = {name: record[name] for name in FEATURES if record is not None and record.get(name) is not None}
+    good = all(type(value) is FEATURES[name] for name, value in kept.items())
+    good = good and all(isinstance(name, str) for name in (*kept.get("columns", ()), *kept.get("kinds", ())))
+    if not good or not {*kept.get("kinds", {}).values()} <= {None, *CELL_KINDS}:
+        raise ValueError(f"its record of its stream is not understood: {kept!r}")
+    return kept or None
 
 
 def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:

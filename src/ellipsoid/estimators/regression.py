@@ -177,12 +177,11 @@ class OnlineRegressor(OnlineClassifier):
         source = self._source(X, None)
         values = numbers_of(y, source.n)
         learner.check_learning(source)
-        if held is not None:
-            learner.check(RowSource(held.X, learner.constant))
         learner.row_weights = weights.settled(weight, self._weighs(learner), type(self).__name__)
         self._note_names(X, reset=True)
         learner.open(source.width, by_class=learner.by_class(source))
         learner.name(names)
+        held = held and held.known_to(self, learner)
         ledger = np.empty((2 if self.shuffle else 1, source.n), dtype=np.int64)
         ledger[CODES] = values.view(np.int64)
         rows, mode = source.rows(0, source.n), ORDERED if self.shuffle else PLAIN

@@ -4,8 +4,8 @@ A row of weight 0 was never there. All that is wrong with a weight is said, with
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
 from typing import Any
 
@@ -108,20 +108,25 @@ def _refuse_gaps(model: Any, weights: Floats) -> None:
                              "kernel would be there all the same; leave out both")  # fmt: skip
 
 
-@contextmanager
-def numbered_among_all(given: Any) -> Iterator[None]:
+def numbered_among_all(given: Any) -> AbstractContextManager[None]:
     """Within it a sentence about a row of positive weight tells its number among all rows that these are weights of."""
+    return numbered(lambda: None if np.ndim(given) == 0 else np.flatnonzero(np.asarray(given, dtype=np.float64)))
+
+
+@contextmanager
+def numbered(rows: Callable[[], Any]) -> Iterator[None]:
+    """Within it a sentence about a row of a part tells its number among all; ``rows()`` are those of the part's."""
     try:
         yield
     except ValueError as error:
-        told = _renumbered(error, None if np.ndim(given) == 0 else np.flatnonzero(np.asarray(given, dtype=np.float64)))
+        told = _renumbered(error, rows())
         if told is error:
             raise
         raise told from error
 
 
 def _renumbered(error: BaseException, rows: Any) -> BaseException:
-    """A refusal of a row of a part, with the number that it has among all; ``rows`` are the numbers of the part's."""
+    """A refusal of a row of a part, with the number that it has among all."""
     found = re.match(r"row (\d+)\b", str(error))
     if rows is None or type(error) not in PLAIN_REFUSALS or found is None or int(found[1]) >= len(rows):
         return error

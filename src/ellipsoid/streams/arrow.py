@@ -119,6 +119,7 @@ class ArrowTable:
         if unknown:
             raise ValueError(f"{self.origin.name} has no column {unknown[0]!r}; it has {', '.join(names)}")
         label = options.label or (names[-1] if options.labelled else None)
+        options.refuse_labels_as_weights(self.origin.name, label is not None and options.weights == label)
         self.columns, self._words = [], []
         for name in options.columns or names:
             kind = schema.field(name).type

@@ -109,6 +109,14 @@ class Options:
         """The bits to hash to where names must be hashed."""
         return DEFAULT_BITS if self.bits is None else self.bits
 
+    def refuse_labels_as_weights(self, name: str, same: bool) -> None:
+        """Raise ``ValueError`` where the column that weighs the rows of a table is the ``same`` as their labels'."""
+        if self.labelled and same:
+            raise ValueError(
+                f"{name}: the column {self.weights!r} holds the labels, and cannot say too what rows count: name "
+                "another column for the weights, or for the label"
+            )
+
     def scan_threads(self, blocks: int | None) -> int:
         """How many threads scan text of so many blocks (None: nobody knows)."""
         return default_threads(blocks) if self.threads is None else min(self.threads, ABREAST)

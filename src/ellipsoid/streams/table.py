@@ -203,7 +203,8 @@ class Csv:
         self._hashes = int((purpose == scan.TEXT).sum())
         self._numbers = int((purpose == scan.NUMBER).sum())
         if heavy is not None:
-            if wordy[heavy] or heavy == label:
+            options.refuse_labels_as_weights(self.origin.name, heavy == label)
+            if wordy[heavy]:
                 raise ValueError(
                     f"{self.origin.name}: the column {options.weights!r} holds no numbers to weigh rows by"
                 )
