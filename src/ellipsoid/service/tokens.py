@@ -44,7 +44,7 @@ class Tokens:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._stamp: tuple[int, int] | None = None
+        self._stamp: tuple[int, int, int] | None = None
         self._entries: dict[str, dict[str, str]] = {}
         # Digests of tokens that were found good, so that scrypt is computed once for each.
         self._good: dict[bytes, Holder] = {}
@@ -54,11 +54,16 @@ class Tokens:
     def refresh(self) -> None:
         """Read the file, if it has changed."""
         status = self.path.stat()
-        stamp = (status.st_mtime_ns, status.st_size)
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
         if stamp != self._stamp:
             entries = _entries(self.path)
             with self._lock:
                 self._entries, self._good, self._stamp = entries, {}, stamp
+
+    def entry(self, name: str) -> dict[str, str] | None:
+        """What the file has of a name now: another role or secret is another entry, None is none."""
+        self.refresh()
+        return self._entries.get(name)
 
     def known(self, token: str) -> Holder | None:
         """The holder of a token that was checked before; quick."""
@@ -84,7 +89,7 @@ class Tokens:
 def add_token(path: Path, name: str, role: str) -> str:
     """Write a new token's hash to the file, and return the token, which nobody can show again."""
     entries = _entries(path) if path.exists() else {}
-    if not re.match(NAME, name):
+    if not re.fullmatch(NAME, name):
         raise ValueError(f"the name of a token must be 1 to 64 letters, digits, - or _, got {name!r}")
     if role not in ROLES:
         raise ValueError(f"role must be one of {', '.join(ROLES)}, got {role!r}")
@@ -120,7 +125,7 @@ def _write(path: Path, entries: dict[str, dict[str, str]]) -> None:
 
 def _entries(path: Path) -> dict[str, dict[str, str]]:
     entries = {}
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), start=1):
         if not line.strip():
             continue
         try:
