@@ -198,7 +198,7 @@ class ShardedRun:
             try:
                 model = way.round(model, f"{kept.digest[:8]}-{name}-{number}")
             except Exception as error:
-                if kept.path is not None and number > first:
+                if kept.path is not None and number > 0:
                     error.add_note(f"round {number + 1} was given up; {kept.path} holds the model of the rounds before")
                 raise
             finally:

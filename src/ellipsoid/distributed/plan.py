@@ -21,6 +21,8 @@ from .blocks import BlockReading, FileBlock, Partition, RowGroups, unless_empty
 
 LINES = ("svmlight", "csv", "vw", "jsonl")
 WITH_COLUMNS = ("csv", "parquet", "arrow")
+# Places of a file that are looked at, to know it again.
+LOOKS = 64
 
 
 class Plan(NamedTuple):
@@ -75,8 +77,12 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any], learned:
         format = options.get("format") or SUFFIX.get(Path(stem(path.name)).suffix) or sniff(head, name)
         formats.append(format)
         size = path.stat().st_size
+        digest.update(f"{size} ".encode())
         with open(path, "rb") as file:
-            digest.update(f"{size} ".encode() + file.read(HEAD))
+            # Its beginning, its end, and places between: whoever writes a file anew changes some of them.
+            for place in sorted({size * i // LOOKS // HEAD * HEAD for i in range(LOOKS)} | {max(0, size - HEAD)}):
+                file.seek(place)
+                digest.update(file.read(HEAD))
         blocks += _cut(name, format, size, origin._packed, block_bytes)
     if len(set(formats)) > 1:
         raise ValueError(f"the files are of different formats: {', '.join(sorted(set(formats)))}")
@@ -90,7 +96,10 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any], learned:
 
 def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> list[Any]:
     if format in LINES and not packed:
-        cuts = [FileBlock(name, start, min(size, start + block_bytes)) for start in range(0, max(1, size), block_bytes)]
+        cuts = [
+            FileBlock(name, start, min(size, start + block_bytes), size)
+            for start in range(0, max(1, size), block_bytes)
+        ]
         # A block in which no line begins would make a shard that learns nothing.
         return [cuts[0], *(block for block in cuts[1:] if block.begins_a_line)]
     if format == "parquet":
@@ -102,10 +111,10 @@ def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> l
         for i, own in enumerate(sizes):
             held += own
             if held >= block_bytes or i + 1 == len(sizes):
-                blocks.append(RowGroups(name, first, i + 1))
+                blocks.append(RowGroups(name, first, i + 1, size))
                 first, held = i + 1, 0
         return blocks
-    return [FileBlock(name)]
+    return [FileBlock(name, size=size)]
 
 
 def _agreed(names: list[str], reading: BlockReading, learned: list[str] | None) -> tuple[BlockReading, Any]:

@@ -13,7 +13,7 @@ from uuid import uuid4
 import numpy as np
 from scipy import sparse
 
-from .blocks import rows_of_block
+from .blocks import rows_that_count
 from .rounds import attempt
 from .shard import Counts, Job
 
@@ -30,9 +30,9 @@ def cut_shard(start: Any, job: Job) -> Cuts:
     """Learn the blocks of a shard, and keep the rows that cut."""
     model, rows, labels = deepcopy(start), [], []
     for block in job.blocks:
-        for chunk in rows_of_block(block, job.reading):
+        for chunk in rows_that_count(block, job.reading):
             before, cuts = model.t_, len(model.update_rounds_)
-            model.partial_fit(chunk.X, chunk.y)
+            model.partial_fit(chunk.X, chunk.y, **({} if chunk.weights is None else {"sample_weight": chunk.weights}))
             own = model.update_rounds_[cuts:] - 1 - before
             if len(own):
                 rows.append(chunk.X[own])
