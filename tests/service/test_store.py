@@ -192,6 +192,25 @@ def test_a_new_champion_knows_all_that_was_acknowledged(store, monkeypatch):
     assert learn(store, "m", examples(10, 10)).t == stream.best.published.t == 20
 
 
+def test_what_was_sent_before_is_acknowledged_when_it_is_learned(store):
+    """Whoever sends a key again, as its answer is late, is told no earlier than whoever sent it first."""
+    store.make_model("m", NewModel(learner="PassiveAggressive"))
+    best = store.stream("m").best
+    publish, best.publish = best.publish, lambda: None
+    done = [Future(), Future()]
+    for each in done:
+        rows = Incoming(Rows(np.ones((1, 3)), ["big"]), ["k1"], range(1, 2))
+        store.journal.submit(LearnWork(store.stream("m"), [rows], "", each.set_result))
+    while best.lag or not best.learner.t or store.journal.commits < 2:
+        time.sleep(0.001)
+    time.sleep(0.02)
+    assert not done[1].done()
+    best.publish = publish
+    publish()
+    assert [each.result(10).duplicates for each in done] == [0, 1]
+    assert best.published.t == 1
+
+
 def test_what_waits_for_the_old_champion_is_told_by_the_new(store):
     store.make_model("m", NewModel(learner="PassiveAggressive"))
     store.make_challenger("m", "other", NewLearner(learner="Perceptron"))
