@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ellipsoid.service.tokens import ROLES, Tokens, add_token, listed_tokens, remove_token
+from ellipsoid.service.tokens import ROLES, Holder, Tokens, add_token, listed_tokens, remove_token
 
 from .conftest import NDJSON, Server, examples, serving
 
@@ -93,6 +93,36 @@ def test_a_token_that_is_removed_sees_no_more_events(guarded):
     while line := told.readline():
         assert b"news" not in line
     connection.close()
+
+
+def test_many_may_come_at_once_with_a_new_token(guarded):
+    path = guarded.folder.parent / "tokens"
+    token, answers = add_token(path, "crowd", "read"), []
+    threads = [
+        threading.Thread(target=lambda: answers.append(guarded.call("GET", "/v1/models", headers=headed(token))[0]))
+        for _ in range(12)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [200] * 12
+
+
+def test_a_token_is_not_checked_anew_for_the_sake_of_others(tmp_path):
+    """Else whoever guesses would keep everybody out from the next change of the file on."""
+    path = tmp_path / "tokens"
+    old, other = add_token(path, "old", "read"), add_token(path, "other", "read")
+    tokens = Tokens(path)
+    assert (tokens.check(old), tokens.check(other)) == (Holder("old", "read"), Holder("other", "read"))
+    add_token(path, "new", "admin")
+    remove_token(path, "other")
+    tokens.refresh()
+    assert (tokens.known(old), tokens.known(other)) == (Holder("old", "read"), None)
+    remove_token(path, "old")
+    add_token(path, "old", "admin")
+    tokens.refresh()
+    assert tokens.known(old) is None
 
 
 def test_tokens_that_cannot_be_read_let_nobody_in_and_are_read_again(guarded):

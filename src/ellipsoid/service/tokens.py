@@ -58,7 +58,9 @@ class Tokens:
         if stamp != self._stamp:
             entries = _entries(self.path)
             with self._lock:
-                self._entries, self._good, self._stamp = entries, {}, stamp
+                same = {name for name, entry in entries.items() if entry == self._entries.get(name)}
+                self._good = {token: holder for token, holder in self._good.items() if holder.name in same}
+                self._entries, self._stamp = entries, stamp
 
     def entry(self, name: str) -> dict[str, str] | None:
         """What the file has of a name now: another role or secret is another entry, None is none."""
@@ -81,7 +83,7 @@ class Tokens:
             return None
         holder = Holder(name, entry["role"])
         with self._lock:
-            if self._entries.get(name) is entry:
+            if self._entries.get(name) == entry:
                 self._good[_digest(token)] = holder
         return holder
 

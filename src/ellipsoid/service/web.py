@@ -59,7 +59,7 @@ class Service:
         self.threads = ThreadPoolExecutor(max(1, options.workers), thread_name_prefix="ellipsoid worker")
         self.guards = ThreadPoolExecutor(1, thread_name_prefix="ellipsoid guard")
         self.held = 0
-        self.checking = 0
+        self.checking: dict[str, asyncio.Future[Holder | None]] = {}
         self._mail: list[tuple[asyncio.Future[Any], Any]] = []
         self._mail_lock = threading.Lock()
 
@@ -117,14 +117,15 @@ class Service:
             raise CallProblem(401, "a token is needed: send the header 'Authorization: Bearer TOKEN'")
         holder = self.tokens.known(token)
         if holder is None:
-            if self.checking >= GUESSES:
-                raise CallProblem(429, "too many tokens are being checked; try again in a second", retry_after=1)
-            self.checking += 1
-            try:
+            # Who comes with a token that is being checked waits for the same answer.
+            if token not in self.checking:
+                if len(self.checking) >= GUESSES:
+                    raise CallProblem(429, "too many tokens are being checked; try again in a second", retry_after=1)
                 loop = asyncio.get_running_loop()
-                holder = await loop.run_in_executor(self.guards, self.tokens.check, token)
-            finally:
-                self.checking -= 1
+                self.checking[token] = loop.run_in_executor(self.guards, self.tokens.check, token)
+                self.checking[token].add_done_callback(lambda _: self.checking.pop(token))
+            await asyncio.shield(self.checking[token])
+            holder = self.tokens.known(token)
         if holder is None:
             raise CallProblem(401, "the token is not known")
         return holder
