@@ -154,6 +154,16 @@ def test_a_file_of_tokens_holds_no_token(tmp_path):
         add_token(path, "a.b", "read")
 
 
+def test_tokens_that_are_added_at_once_are_all_there(tmp_path):
+    path, names = tmp_path / "tokens", [f"t{i}" for i in range(6)]
+    threads = [threading.Thread(target=add_token, args=(path, name, "read")) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(holder.name for holder in listed_tokens(path)) == names
+
+
 def test_a_host_that_others_reach_needs_tokens(tmp_path):
     server = Server(tmp_path / "store", "--host", "0.0.0.0").start(wait=False)
     assert server.wait(60) == 2

@@ -6,12 +6,16 @@ secret. Roles are steps of a ladder: each may do what those before it may.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import json
+import os
 import re
 import secrets
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -90,26 +94,39 @@ class Tokens:
 
 def add_token(path: Path, name: str, role: str) -> str:
     """Write a new token's hash to the file, and return the token, which nobody can show again."""
-    entries = _entries(path) if path.exists() else {}
     if not re.fullmatch(NAME, name):
         raise ValueError(f"the name of a token must be 1 to 64 letters, digits, - or _, got {name!r}")
     if role not in ROLES:
         raise ValueError(f"role must be one of {', '.join(ROLES)}, got {role!r}")
-    if name in entries:
-        raise ValueError(f"there is a token {name!r} already; remove it first, or choose another name")
     secret, salt = secrets.token_urlsafe(32), secrets.token_bytes(16)
-    entries[name] = {"name": name, "role": role, "salt": salt.hex(), "hash": _hash(secret, salt).hex()}
-    _write(path, entries)
+    with _alone(path):
+        entries = _entries(path) if path.exists() else {}
+        if name in entries:
+            raise ValueError(f"there is a token {name!r} already; remove it first, or choose another name")
+        entries[name] = {"name": name, "role": role, "salt": salt.hex(), "hash": _hash(secret, salt).hex()}
+        _write(path, entries)
     return f"{name}.{secret}"
 
 
 def remove_token(path: Path, name: str) -> None:
     """Make a token worthless, from the next request on."""
-    entries = _entries(path)
-    if name not in entries:
-        raise ValueError(f"there is no token {name!r}; there are {', '.join(entries) or 'none'}")
-    del entries[name]
-    _write(path, entries)
+    with _alone(path):
+        entries = _entries(path)
+        if name not in entries:
+            raise ValueError(f"there is no token {name!r}; there are {', '.join(entries) or 'none'}")
+        del entries[name]
+        _write(path, entries)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Nobody else changes a file of the same folder meanwhile: a token that is removed would be written back."""
+    folder = os.open(Path(path).absolute().parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def listed_tokens(path: Path) -> list[Holder]:
