@@ -190,9 +190,13 @@ def test_replay_is_one_run_over_the_rows_that_cut(tmp_path):
     X = X[abs(X[:, 0]) > 0.2]
     y = (X[:, 0] > 0).astype(int)
     learner = CELLIP(margin=0.1, cut="minvol", trigger="always", fit_intercept=False)
-    model = distributed.fit(
-        learner, write_table(tmp_path / "rows.csv", X, y), shards=3, client="here", block_bytes=2000
-    )
+    path, kept = write_table(tmp_path / "rows.csv", X, y), tmp_path / "run.ckpt"
+    told = {"shards": 3, "client": "here", "block_bytes": 2000, "checkpoint": kept, "validate": path}
+    with pytest.raises(FileNotFoundError, match="to resume"):
+        distributed.fit(learner, path, resume=True, **told)
+    model = distributed.fit(learner, path, **told)
+    assert model.history_[0]["error"] == np.mean(model.predict(X) != y)
+    assert digest(distributed.fit(learner, path, resume=True, **told)) == digest(load(kept)) == digest(model)
     plan = ShardedRun(learner, str(tmp_path / "rows.csv"), None, block_bytes=2000).plan
     rows, labels = [], []
     for own in plan.dealt(3):
