@@ -1,5 +1,6 @@
 """Blocks of lines: whoever cuts a file at whatever bytes, every line is in one block."""
 
+import gzip
 import pickle
 
 import pytest
@@ -91,6 +92,31 @@ def test_a_changed_file_is_another_plan(file, tmp_path):
     assert make_plan(file, 17, {}).digest != before
     (tmp_path / "lines.svm").write_bytes(TEXT + b"\n1 1:1\n")
     assert make_plan(file, 16, {}).digest != before
+
+
+def test_a_file_that_was_written_anew_is_another_plan(tmp_path):
+    """As long as before, and with the same first rows."""
+    path, digests = tmp_path / "long.svm", set()
+    for late in (b"1 1:1\n", b"1 1:2\n"):
+        path.write_bytes(3000 * b"0 1:1\n" + 3000 * late + 3000 * b"0 1:1\n")
+        digests.add(make_plan(str(path), 1 << 20, {}).digest)
+    assert len(digests) == 2
+
+
+def test_another_file_of_the_same_name_is_refused(file, tmp_path):
+    """On another machine, say, or because somebody goes on writing it."""
+    pytest.importorskip("pyarrow")
+    from pyarrow import parquet, table
+
+    packed, groups = tmp_path / "rows.csv.gz", tmp_path / "rows.parquet"
+    packed.write_bytes(gzip.compress(b"1,2,0\n2,1,1\n"))
+    parquet.write_table(table({"a": [1.0, 2.0], "y": [0, 1]}), groups)
+    for path in (file, packed, groups):
+        plan = make_plan(str(path), 1 << 10, {})
+        with open(path, "ab") as more:
+            more.write(b"1 1:1\n")
+        with pytest.raises(OSError, match="when the run began"):
+            list(plan.blocks[0].chunks(plan.reading))
 
 
 def test_blocks_are_dealt_in_turn(file):

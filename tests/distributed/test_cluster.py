@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
 import numpy as np
 import pytest
@@ -159,6 +160,30 @@ def test_an_address_is_as_good_as_a_client(client, table, expected, monkeypatch)
     assert digest(distributed.fit(LEARNER, table, client=address, **SHARED)) == expected
     found = distributed.predict(distributed.fit(LEARNER, table, client="here", **SHARED), table[0], client=address)
     assert len(found) == 900
+
+
+GONE = threading.Event()
+
+
+def wait_on_the_first():
+    from distributed import get_worker
+
+    return get_worker().name != 0 or GONE.wait(20)
+
+
+def test_a_worker_that_dies_while_all_are_asked_is_not_waited_for(monkeypatch):
+    """Nobody else may run its task: for a worker that was killed while it compiled a run waited for ever."""
+    from distributed import Client, LocalCluster
+
+    monkeypatch.setattr(engine_dask, "LOOK_SECONDS", 0.05)
+    kind = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with LocalCluster(silence_logs=50, **kind) as cluster, Client(cluster, set_as_default=False) as found:
+        engine, first = Dask(found), cluster.workers[0]
+        death = threading.Timer(0.1, lambda: found.sync(first.close, executor_wait=False))
+        death.start()
+        assert list(engine.everywhere(wait_on_the_first)) == [cluster.workers[1].address]
+        GONE.set()
+        death.join()
 
 
 def test_a_client_is_an_engine(client):

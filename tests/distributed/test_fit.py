@@ -31,10 +31,11 @@ from ellipsoid import (
     load,
     merge,
 )
-from ellipsoid.distributed import comparing, fitting
-from ellipsoid.distributed.engine import LostWorkers
+from ellipsoid.distributed import comparing, fitting, rounds
+from ellipsoid.distributed.engine import InProcess, LostWorkers
 from ellipsoid.distributed.engine_loky import Loky
 from ellipsoid.distributed.fitting import ShardedRun
+from ellipsoid.distributed.prepare import survey
 from ellipsoid.distributed.progress import RunProgress
 
 from .conftest import digest, write_table
@@ -127,9 +128,10 @@ def test_a_driver_that_stopped_goes_on_after_its_last_round(small, tmp_path, mon
 
     with monkeypatch.context() as patch:
         patch.setattr(RunProgress, "shard", stop)
-        with pytest.raises(Stop) as told:
-            distributed.fit(MIRA(average=True), small, shards=3, rounds=4, checkpoint=kept, **cut)
-    assert "holds the model of the rounds before" in told.value.__notes__[0]
+        for resume in (False, True):
+            with pytest.raises(Stop) as told:
+                distributed.fit(MIRA(average=True), small, shards=3, rounds=4, checkpoint=kept, resume=resume, **cut)
+            assert "holds the model of the rounds before" in told.value.__notes__[0]
     assert load(kept).rounds_ == 2
     resumed = distributed.fit(MIRA(average=True), small, shards=3, rounds=4, checkpoint=kept, resume=True, **cut)
     assert digest(resumed) == digest(whole) == digest(load(kept))
@@ -207,9 +209,13 @@ def test_replay_is_one_run_over_the_rows_that_cut(tmp_path):
     X = X[abs(X[:, 0]) > 0.2]
     y = (X[:, 0] > 0).astype(int)
     learner = CELLIP(margin=0.1, cut="minvol", trigger="always", fit_intercept=False)
-    model = distributed.fit(
-        learner, write_table(tmp_path / "rows.csv", X, y), shards=3, client="here", block_bytes=2000
-    )
+    path, kept = write_table(tmp_path / "rows.csv", X, y), tmp_path / "run.ckpt"
+    told = {"shards": 3, "client": "here", "block_bytes": 2000, "checkpoint": kept, "validate": path}
+    with pytest.raises(FileNotFoundError, match="to resume"):
+        distributed.fit(learner, path, resume=True, **told)
+    model = distributed.fit(learner, path, **told)
+    assert model.history_[0]["error"] == np.mean(model.predict(X) != y)
+    assert digest(distributed.fit(learner, path, resume=True, **told)) == digest(load(kept)) == digest(model)
     plan = ShardedRun(learner, str(tmp_path / "rows.csv"), None, block_bytes=2000).plan
     rows, labels = [], []
     for own in plan.dealt(3):
@@ -333,6 +339,48 @@ def test_joblib_goes_on_working_beside_the_processes():
     with pytest.raises(LostWorkers):
         engine.result(engine.submit(os._exit, 1, key="death"))
     assert engine.result(engine.submit(pow, 2, 3, key="others")) == 8
+
+
+def test_rows_of_weight_0_were_never_there(tmp_path):
+    """Neither for the labels that a survey finds, nor for a scale, a learner, or an error; and nobody looks away."""
+    draws = np.random.default_rng(0).normal(size=40).tolist()
+    rows = [f"{label} {{}} | a:{0.5 * label + x:.3f} b:{x:.3f}" for label, x in zip([-1, 1] * 20, draws, strict=True)]
+    there = tmp_path / "there.vw"
+    there.write_text("".join(row.format(1) + "\n" for row in rows))
+    ghosts = tmp_path / "ghosts.vw"
+    with open(ghosts, "w") as file:
+        for i, row in enumerate(rows):
+            file.write(row.format(1) + "\n" + ("7" if i % 3 else "1") + " 0 | a:900 b:-3\n")
+    told = {"client": "here", "shards": 1, "rounds": 2, "bits": 4}
+    cases = [(MIRA(), {}), (MIRA(), {"scale": "standard"}), (CELLIP(margin=0.01, on_infeasible="skip"), {}),
+             (OnlineSVM(fit_intercept=False), {"merge": "dual"})]  # fmt: skip
+    for learner, more in cases:
+        model, same = (
+            distributed.fit(learner, str(path), validate=str(path), **told, **more) for path in (ghosts, there)
+        )
+        assert model.classes_.tolist() == [-1, 1]
+        assert digest(model) == digest(same)
+        assert [each["error"] for each in model.history_] == [each["error"] for each in same.history_]
+    there.write_text("1 2 | a:1\n-1 1 | b:1\n")
+    with pytest.raises(ValueError, match="weight"):
+        distributed.fit(CELLIP(margin=0.01), str(there), **told)
+
+
+def test_drivers_of_one_cluster_do_not_share_the_names_of_their_tasks(small, monkeypatch):
+    """A scheduler takes tasks of one name for one task, and two processes may have objects at one address."""
+    keys, submit = [], InProcess.submit
+    monkeypatch.setattr(InProcess, "submit", lambda *args, key, **more: keys.append(key) or submit(*args, key=key))
+    run = ShardedRun(MIRA(), small, InProcess(), block_bytes=400)
+    for _ in range(2):
+        survey(run, None, None)
+    assert len(set(keys)) == len(keys) > 2
+
+
+def test_a_worker_of_another_version_that_comes_late_is_refused(small, monkeypatch):
+    told = iter([*([("1",) * 6] * 3), *([("2",) * 6] * 90)])
+    monkeypatch.setattr(rounds, "machine", lambda: next(told))
+    with pytest.raises(ValueError, match="came later runs other versions"):
+        distributed.fit(MIRA(), small, shards=3, **cut)
 
 
 def test_numbers_are_no_classes(tmp_path):

@@ -22,6 +22,22 @@ def test_a_model_is_made_once(shared):
     assert (status, told["title"]) == (409, "Conflict")
 
 
+def test_a_model_that_many_make_at_once_is_there_for_all(shared):
+    answers = []
+
+    def make(path):
+        answers.append(shared.call("PUT", path, {"learner": "PassiveAggressive"})[0])
+
+    for i in range(4):
+        threads = [threading.Thread(target=make, args=(f"/v1/models/hurried{i}",)) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert sorted(answers) == [200, 200, 200, 200, 201]
+        answers.clear()
+
+
 @pytest.mark.parametrize(
     ("body", "word"),
     [
@@ -136,6 +152,18 @@ def test_a_batch_may_be_learned_in_part(shared, model):
     assert journal(shared, model) == 3
 
 
+def test_what_the_learner_passes_over_is_told_of_a_batch_in_part_too(shared):
+    """Winnow learns two labels, which no check before it knows."""
+    path = "/v1/models/two-labels"
+    shared.call("PUT", path, {"learner": "Winnow"})
+    keyed = [{**each, "key": f"k{i}"} for i, each in enumerate(examples(20))]
+    assert shared.batch(f"{path}/learn", keyed)[0] == 200
+    lines = [keyed[0], {"x": [1], "y": "big"}, examples(1)[0], {"x": [1, 1, 1], "y": "third"}, examples(1)[0]]
+    told = [json.loads(line) for line in shared.batch(f"{path}/learn?partial=true", lines)[1].splitlines()]
+    assert [each["status"] for each in told] == ["duplicate", "refused", "learned", "refused", "learned"]
+    assert told[3]["detail"]
+
+
 def test_a_key_is_learned_once(shared, model):
     keyed = [{**each, "key": f"k{i}"} for i, each in enumerate(examples(20))]
     assert shared.batch(f"{model}/learn", keyed)[1]["learned"] == 20
@@ -160,6 +188,17 @@ def test_a_kept_example_waits_for_its_label(shared, model):
     assert shared.call("POST", f"{model}/labels", {"id": "unheard", "y": "big"})[0] == 404
     known = shared.call("GET", model)[1]
     assert (known["t"], known["kept"]) == (21, 0)
+
+
+def test_an_example_is_kept_once_under_its_id(shared, model):
+    shared.batch(f"{model}/learn", examples(20))
+    asked = [{"x": each["x"], "keep": True, "id": f"id{i}"} for i, each in enumerate(examples(3, 20))]
+    assert shared.call("POST", f"{model}/predict", asked[0])[0] == 200
+    for _ in range(2):
+        assert shared.call("POST", f"{model}/predict", asked[0])[1]["id"] == "id0"
+        assert shared.batch(f"{model}/predict", asked)[0] == 200
+        assert shared.call("GET", model)[1]["kept"] == 3
+    assert shared.call("GET", f"{model}/questions?limit=9")[1]["waiting"] == 3
 
 
 def test_labels_of_a_batch_are_all_or_nothing(shared, model):

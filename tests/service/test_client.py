@@ -2,6 +2,7 @@
 
 import json
 
+import httpx
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -53,6 +54,52 @@ def test_nobody_there_is_told_after_some_patience():
         Client("http://127.0.0.1:9", patience=0.2) as client,
         pytest.raises(ConnectionError, match="cannot be reached"),
     ):
+        client.models()
+
+
+class LossyWay(httpx.HTTPTransport):
+    """Brings the first request to the service, and loses the answer."""
+
+    lost = False
+
+    def handle_request(self, request):
+        answer = super().handle_request(request)
+        if not self.lost:
+            self.lost = True
+            answer.close()
+            raise httpx.ReadError("cut off")
+        return answer
+
+
+def test_an_example_that_is_sent_again_is_kept_once(shared, client):
+    client.make("kept-once", "PassiveAggressive")
+    client.learn_many("kept-once", examples(5))
+    for many in (False, True):
+        with Client(shared.url) as unlucky:
+            unlucky._http._transport = LossyWay()
+            if many:
+                told = unlucky.predict_many("kept-once", [[1.0, 2.0, 3.0]] * 2, keep=True)
+            else:
+                told = [unlucky.predict("kept-once", [1.0, 2.0, 3.0], keep=True, id=None)]
+        assert len({each["id"] for each in told}) == len(told)
+    assert client.show("kept-once")["kept"] == 3
+
+
+@pytest.mark.parametrize("key", ["a?b", "a#b", "a/b", "..", "50%", "%41", " ", "é", "a;b"])
+def test_a_key_may_be_any_text(client, key):
+    client.make("keyed", "PassiveAggressive")
+    assert not client.has_key("keyed", key)
+    client.learn("keyed", [1.0, 2.0], "big", key=key)
+    assert client.has_key("keyed", key)
+
+
+def test_a_key_of_no_model_is_not_just_missing(client):
+    with pytest.raises(ServiceError, match="no model 'monkey'"):
+        client.has_key("monkey", "k")
+
+
+def test_an_address_that_is_none_is_told_at_once():
+    with Client("localhost:8000") as client, pytest.raises(ValueError, match="http://"):
         client.models()
 
 

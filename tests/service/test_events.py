@@ -1,14 +1,18 @@
 """What pages are told: events that can be taken up again, a history that survives, questions that go back, reasons."""
 
+import asyncio
 import json
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from ellipsoid import AROW
+from ellipsoid.service.events import MOST_WATCHERS, Events
 from ellipsoid.service.history import HISTORY_POINTS, HistoryPoint, StoreHistory
 from ellipsoid.service.shadow import shadow_of
+from ellipsoid.service.tokens import EVERYBODY
 
 from .conftest import examples, serving
 
@@ -74,6 +78,25 @@ def test_events_tell_everything_once_and_then_what_changes(shared, model):
     stranger = Watcher(shared, f"other-{number.partition('-')[2]}")
     assert stranger.next()[0] == "all"
     stranger.close()
+
+
+def test_the_head_of_events_has_an_end(shared):
+    connection = shared.connect(timeout=5)
+    for _ in range(2):
+        status, headers, content = shared.ask(connection, "HEAD", "/v1/events")
+        assert (status, content) == (200, b"")
+        assert headers["content-type"].startswith("text/event-stream")
+    connection.close()
+
+
+def test_who_hangs_up_before_the_first_event_is_not_counted():
+    async def hang_up():
+        events = Events(SimpleNamespace(models={}))
+        for _ in range(MOST_WATCHERS + 1):
+            await events.watch(EVERYBODY, "")
+        return events.watchers
+
+    assert asyncio.run(hang_up()) == 0
 
 
 def test_history_and_counts_survive_a_kill(tmp_path):

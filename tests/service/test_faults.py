@@ -3,12 +3,15 @@
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import sqlite3
 import struct
 import subprocess
 import time
+from contextlib import closing
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,6 +19,7 @@ from click.testing import CliRunner
 
 from ellipsoid.cli import main
 from ellipsoid.cli.serve import free_port
+from ellipsoid.service.store import Store
 
 from .conftest import COMMAND, Server, examples, serving
 
@@ -88,7 +92,11 @@ def test_a_model_that_has_stopped_does_not_hide_that_others_are_ready(tmp_path):
         assert server.call("PUT", "/v1/models/other", BODY)[0] == 201
         status, told = server.call("GET", "/readyz")
         assert (status, told["status"], list(told["stopped"])) == (200, "ready", ["m"])
-        assert told["stopped"]["m"]
+        reason = told["stopped"]["m"]
+        for call, body in (("learn", {"x": [1.0, 2.0], "y": 1}), ("predict", {"x": [1.0, 2.0]})):
+            status, told = server.call("POST", f"{PATH}/{call}", body)
+            assert (status, told["detail"]) == (503, f"the learner has stopped: {reason}")
+        assert server.call("GET", PATH)[1]["journal"] == 2
 
 
 def test_a_truncated_journal_ends_earlier_and_is_whole(tmp_path):
@@ -126,6 +134,69 @@ def test_a_journal_behind_its_snapshot_is_not_gone_on_with(tmp_path):
         server.options.append("--accept-loss")
         server.start()
         assert server.call("GET", PATH)[1]["journal"] == 0
+
+
+def test_a_journal_that_is_gone_is_not_gone_on_without(tmp_path):
+    """Else a model of the same name would go on from a snapshot of other examples."""
+    folder = tmp_path / "store"
+    with serving(folder, "--snapshot-seconds", 1000) as server:
+        made(server)
+        server.batch(f"{PATH}/learn", examples(20))
+        assert server.stop()[0] == 0
+        for path in folder.glob("journal.sqlite*"):
+            path.unlink()
+        server.start(wait=False)
+        assert server.wait(60) == 1
+        assert "m-20.model" in server.log()
+        server.options.append("--accept-loss")
+        made(server.start())
+        others = [{"x": [-value for value in each["x"]], "y": each["y"]} for each in examples(25)]
+        server.batch(f"{PATH}/learn", others)
+        before = stands(server)
+        server.kill()
+        server.start()
+        assert stands(server) == before
+
+
+def test_a_backup_of_a_running_service_is_a_store(tmp_path):
+    """The lines of the page on operations in their order, and as much as may happen between them."""
+    page = (Path(__file__).parents[2] / "docs" / "operations.md").read_text("utf-8").partition("## Backup")[2]
+    lines = [line for line in page.partition("## Disk")[0].splitlines() if line.startswith("$ ")]
+    folder, backup = tmp_path / "store", tmp_path / "backup"
+    backup.mkdir()
+    with serving(folder, "--snapshot-seconds", 1) as server:
+        made(server)
+        for i, line in enumerate(lines):
+            server.batch(f"{PATH}/learn", examples(20, 20 * i))
+            while not (folder / "snapshots" / f"m-{20 * i + 20}.model").exists():
+                time.sleep(0.05)
+            if "cp -r STORE/snapshots" in line:
+                shutil.copytree(folder / "snapshots", backup / "snapshots")
+            else:
+                assert ".backup BACKUP/journal.sqlite" in line
+                with (
+                    closing(sqlite3.connect(folder / "journal.sqlite")) as here,
+                    closing(sqlite3.connect(backup / "journal.sqlite")) as there,
+                ):
+                    here.backup(there)
+        before = stands(server)
+    with serving(backup) as server:
+        assert stands(server) == before
+
+
+def test_a_journal_that_cannot_be_opened_is_told(tmp_path):
+    (tmp_path / "store" / "journal.sqlite").mkdir(parents=True)
+    with pytest.raises(OSError, match="cannot be opened"):
+        Store(tmp_path / "store")
+
+
+def test_what_cannot_be_served_by_tls_is_a_wrong_option(tmp_path):
+    path = tmp_path / "some.pem"
+    path.write_text("no certificate\n")
+    both = ["--tls-key", str(path), "--tls-certificate", str(path)]
+    told = CliRunner().invoke(main, ["serve", str(tmp_path / "store"), "--port", "0", *both])
+    assert (told.exit_code, "PEM" in told.output) == (2, True)
+    assert not (tmp_path / "store").exists()
 
 
 def test_a_damaged_snapshot_is_passed_over(tmp_path):

@@ -5,11 +5,12 @@ import os
 import socket
 import stat
 import threading
+import time
 from urllib.parse import urlsplit
 
 import pytest
 
-from ellipsoid.service.tokens import ROLES, Tokens, add_token, listed_tokens, remove_token
+from ellipsoid.service.tokens import ROLES, Holder, Tokens, add_token, listed_tokens, remove_token
 
 from .conftest import NDJSON, Server, examples, serving
 
@@ -79,6 +80,61 @@ def test_a_token_that_is_removed_is_worthless_at_once(guarded):
     assert guarded.call("GET", "/v1/models", headers=headed(token))[0] == 401
 
 
+def test_a_token_that_is_removed_sees_no_more_events(guarded):
+    path = guarded.folder.parent / "tokens"
+    token = add_token(path, "watching", "read")
+    connection = guarded.connect(timeout=20)
+    connection.request("GET", "/v1/events", headers=headed(token))
+    told = connection.getresponse()
+    while b"event: all" not in told.readline():
+        pass
+    remove_token(path, "watching")
+    guarded.call("PUT", "/v1/models/news", CALLS["admin"][2], headers=headed(guarded.tokens["admin"]))
+    while line := told.readline():
+        assert b"news" not in line
+    connection.close()
+
+
+def test_many_may_come_at_once_with_a_new_token(guarded):
+    path = guarded.folder.parent / "tokens"
+    token, answers = add_token(path, "crowd", "read"), []
+    threads = [
+        threading.Thread(target=lambda: answers.append(guarded.call("GET", "/v1/models", headers=headed(token))[0]))
+        for _ in range(12)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert answers == [200] * 12
+
+
+def test_a_token_is_not_checked_anew_for_the_sake_of_others(tmp_path):
+    """Else whoever guesses would keep everybody out from the next change of the file on."""
+    path = tmp_path / "tokens"
+    old, other = add_token(path, "old", "read"), add_token(path, "other", "read")
+    tokens = Tokens(path)
+    assert (tokens.check(old), tokens.check(other)) == (Holder("old", "read"), Holder("other", "read"))
+    add_token(path, "new", "admin")
+    remove_token(path, "other")
+    tokens.refresh()
+    assert (tokens.known(old), tokens.known(other)) == (Holder("old", "read"), None)
+    remove_token(path, "old")
+    add_token(path, "old", "admin")
+    tokens.refresh()
+    assert tokens.known(old) is None
+
+
+def test_tokens_that_cannot_be_read_let_nobody_in_and_are_read_again(guarded):
+    path = guarded.folder.parent / "tokens"
+    whole = path.read_text()
+    path.write_text(whole + "half a line")
+    status, told = guarded.call("GET", "/v1/models", headers=headed(guarded.tokens["read"]))
+    path.write_text(whole)
+    assert (status, "tokens cannot be read" in told["detail"]) == (503, True)
+    assert guarded.call("GET", "/v1/models", headers=headed(guarded.tokens["read"]))[0] == 200
+
+
 def test_a_file_of_tokens_holds_no_token(tmp_path):
     path = tmp_path / "tokens"
     token = add_token(path, "ada", "admin")
@@ -96,6 +152,16 @@ def test_a_file_of_tokens_holds_no_token(tmp_path):
         add_token(path, "bob", "king")
     with pytest.raises(ValueError, match="name"):
         add_token(path, "a.b", "read")
+
+
+def test_tokens_that_are_added_at_once_are_all_there(tmp_path):
+    path, names = tmp_path / "tokens", [f"t{i}" for i in range(6)]
+    threads = [threading.Thread(target=add_token, args=(path, name, "read")) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(holder.name for holder in listed_tokens(path)) == names
 
 
 def test_a_host_that_others_reach_needs_tokens(tmp_path):
@@ -117,6 +183,43 @@ def test_a_page_of_another_site_cannot_reach_a_service_without_tokens(shared, mo
     assert headers["x-content-type-options"] == "nosniff"
     assert "default-src 'self'" in headers["content-security-policy"]
     assert "set-cookie" not in headers
+    # A picture needs no leave of the other site, and its address could claim questions.
+    for site, expected in (("cross-site", 403), ("same-site", 403), ("same-origin", 200), ("none", 200)):
+        assert shared.call("GET", f"{model}/questions", headers={"sec-fetch-site": site})[0] == expected
+
+
+@pytest.mark.parametrize("behind", [b"", b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-more: "])
+def test_what_looks_like_a_request_inside_another_is_none(shared, model, behind):
+    """A page of another site may send a text to any address; that it is refused must not make a request of its text."""
+    line = json.dumps(examples(1)[0]).encode()
+    head = f"POST {model}/learn HTTP/1.1\r\nhost: localhost\r\n".encode()
+    inner = head + b"content-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(line) + line
+    outer = head + b"content-type: text/plain\r\ncontent-length: %d\r\n\r\n" % (0 if behind else len(inner))
+    where = urlsplit(shared.url)
+    with socket.create_connection((where.hostname, where.port), timeout=20) as caller:
+        caller.sendall(outer + behind)
+        told = b""
+        while not told.endswith(b"}"):
+            told += caller.recv(10_000)
+        assert b" 415 " in told
+        caller.sendall(inner)
+        time.sleep(0.05)
+        caller.sendall(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n")
+        told = caller.recv(10_000)
+        assert b"learned" not in told
+        assert b" 200 " in told or behind
+    assert shared.call("GET", model)[1]["journal"] == 0
+
+
+@pytest.mark.parametrize("name", ["a%0A", "%2e%2e", "a.b", "a" * 65, "%C3%A9"])
+def test_names_are_plain(shared, name):
+    assert shared.call("PUT", f"/v1/models/{name}", CALLS["admin"][2])[0] == 422
+
+
+def test_a_packed_body_is_told_from_a_broken_one(shared, model):
+    for kind in ("application/json", NDJSON):
+        status, told = shared.call("POST", f"{model}/learn", b"\x1f\x8b", kind, {"content-encoding": "gzip"})
+        assert (status, "gzip" in told["detail"]) == (415, True)
 
 
 def test_a_long_body_is_refused(shared, model):

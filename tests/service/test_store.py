@@ -1,6 +1,7 @@
 """A store without HTTP: what it learns, what it keeps, and what it may forget."""
 
 import json
+import threading
 import time
 from concurrent.futures import Future
 
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 from ellipsoid.cli import main
 from ellipsoid.service import dense_lines
 from ellipsoid.service.gate import LABEL_LIMIT, Gate
-from ellipsoid.service.housekeeping import keep_house
+from ellipsoid.service.housekeeping import _behind_two, _forget_examples, keep_house
 from ellipsoid.service.lines import decoded_lines
 from ellipsoid.service.messages import LabelledExample, NewLearner, NewModel
 from ellipsoid.service.problem import CallProblem
@@ -156,6 +157,98 @@ def test_what_only_the_learner_can_refuse_is_passed_over(store, tmp_path):
     assert store.model_at("m", 25) == file
     rows = CliRunner().invoke(main, ["replay", str(store.folder), "m", "--rows", "-"])
     assert [json.loads(line) for line in rows.stdout.splitlines()] == [*lines, lines[0], lines[1], *lines[2:4]]
+
+
+def test_what_was_passed_over_is_counted_after_a_restart_too(tmp_path):
+    for start in (True, False):
+        store = Store(tmp_path / "store")
+        store.start()
+        if start:
+            store.make_model("m", NewModel(learner="Winnow"))
+            learn(store, "m", [*examples(9), {"x": [1.0, 1.0, 1.0], "y": "third"}])
+        refused = store.stream("m").best.published.learner.refused
+        store.close()
+        assert list(refused) == [9]
+
+
+def test_a_new_champion_knows_all_that_was_acknowledged(store, monkeypatch):
+    monkeypatch.setattr("ellipsoid.service.store.PROMOTION_SECONDS", 0.05)
+    store.make_model("m", NewModel(learner="PassiveAggressive"))
+    store.make_challenger("m", "other", NewLearner(learner="Perceptron"))
+    stream = store.stream("m")
+    other = stream.learners["other"]
+    publish = other.publish
+    other.publish = lambda: None  # it has learned, and its copy is still being made
+    learn(store, "m", examples(10))
+    while other.lag:
+        time.sleep(0.001)
+    with pytest.raises(CallProblem, match="behind"):
+        store.promote("m", "other")
+    assert (stream.champion, stream.best.published.t) == ("first", 10)
+    other.publish = publish
+    publish()
+    store.promote("m", "other")
+    assert stream.best is other
+    assert learn(store, "m", examples(10, 10)).t == stream.best.published.t == 20
+
+
+def test_what_was_sent_before_is_acknowledged_when_it_is_learned(store):
+    """Whoever sends a key again, as its answer is late, is told no earlier than whoever sent it first."""
+    store.make_model("m", NewModel(learner="PassiveAggressive"))
+    best = store.stream("m").best
+    publish, best.publish = best.publish, lambda: None
+    done = [Future(), Future()]
+    for each in done:
+        rows = Incoming(Rows(np.ones((1, 3)), ["big"]), ["k1"], range(1, 2))
+        store.journal.submit(LearnWork(store.stream("m"), [rows], "", each.set_result))
+    while best.lag or not best.learner.t or store.journal.commits < 2:
+        time.sleep(0.001)
+    time.sleep(0.02)
+    assert not done[1].done()
+    best.publish = publish
+    publish()
+    assert [each.result(10).duplicates for each in done] == [0, 1]
+    assert best.published.t == 1
+
+
+def test_what_waits_for_the_old_champion_is_told_by_the_new(store):
+    store.make_model("m", NewModel(learner="PassiveAggressive"))
+    store.make_challenger("m", "other", NewLearner(learner="Perceptron"))
+    stream = store.stream("m")
+    first = stream.best
+    publish, first.publish = first.publish, lambda: None
+    told = threading.Thread(target=learn, args=(store, "m", examples(10)))
+    told.start()
+    while stream.learners["other"].published.t < 10:
+        time.sleep(0.001)
+    store.promote("m", "other")
+    told.join(10)
+    assert not told.is_alive()
+    first.publish = publish
+
+
+def test_examples_do_not_go_while_a_challenger_is_made(store, monkeypatch):
+    object.__setattr__(store.options, "keep_rows", 10)
+    store.make_model("m", NewModel(learner="PassiveAggressive"))
+    stream = store.stream("m")
+    for start in (0, 20):
+        learn(store, "m", examples(20, start))
+        stream.best.write_snapshot()
+    makers = []
+
+    def meanwhile(stream):
+        found = _behind_two(stream)
+        makers.append(threading.Thread(target=store.make_challenger, args=("m", "c", NewLearner(learner="MIRA"))))
+        makers[0].start()
+        makers[0].join(0.1)
+        return found
+
+    monkeypatch.setattr("ellipsoid.service.housekeeping._behind_two", meanwhile)
+    _forget_examples(store, stream)
+    makers[0].join()
+    while (challenger := stream.learners["c"]).lag and challenger.failure is None:
+        time.sleep(0.001)
+    assert (challenger.failure, challenger.learner.first) == (None, stream.oldest)
 
 
 def test_a_gate_takes_back_what_did_not_reach_the_disk():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import signal
 import socket
+import ssl
 import sys
 import threading
 from pathlib import Path
@@ -89,6 +90,8 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
         )
     if (options["tls_key"] is None) != (options["tls_certificate"] is None):
         raise click.UsageError("--tls-key and --tls-certificate belong together.")
+    if options["tls_key"] is not None:
+        _check_tls(options["tls_key"], options["tls_certificate"])
     _end_without_error()
     given = click.get_current_context().get_parameter_source("port") is not click.core.ParameterSource.DEFAULT
     port = free_port(host, options["port"], another=demo and not given)
@@ -126,6 +129,17 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
         click.echo(f"serving {opened.folder} on {address}")
 
     sys.exit(run_service(opened, tokens, web, listening, host=host, port=port, **tls))
+
+
+def _check_tls(key: str, certificate: str) -> None:
+    """Refuse a pair that could not be served, before anything is made; nobody is there to be asked for a word."""
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
+    except (ssl.SSLError, OSError) as error:
+        raise click.UsageError(
+            f"--tls-key {key} and --tls-certificate {certificate} cannot be used together ({error}): give a "
+            "certificate in PEM form and its own key, without a pass phrase."
+        ) from error
 
 
 def _end_without_error() -> None:

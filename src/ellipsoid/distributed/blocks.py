@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.stream import Chunk, Stream
 from ellipsoid.streams.words import LineError, NoRows
@@ -45,6 +47,8 @@ class FileBlock:
     path: str
     start: int = 0
     stop: int | None = None
+    # That of the file when the run began.
+    size: int | None = None
     told: dict[str, Any] = field(default_factory=dict, hash=False)
 
     def __str__(self) -> str:
@@ -60,6 +64,7 @@ class FileBlock:
 
     def chunks(self, reading: BlockReading) -> Iterator[Chunk]:
         """The rows, in chunks."""
+        _check_size(self.path, self.size)
         options = {**reading.options, **self.told, "threads": 0}
         if self.stop is None:
             yield from unless_empty(open_stream(self.path, **options))
@@ -86,6 +91,7 @@ class RowGroups:
     path: str
     first: int
     last: int
+    size: int | None = None
 
     def __str__(self) -> str:
         return f"{self.path}, row groups {self.first} to {self.last - 1}"
@@ -96,6 +102,7 @@ class RowGroups:
         from ellipsoid.streams.blocks import Origin
         from ellipsoid.streams.options import Options
 
+        _check_size(self.path, self.size)
         first, last = self.first, self.last
 
         class Groups(ArrowTable):
@@ -126,7 +133,6 @@ class Partition:
     def chunks(self, reading: BlockReading) -> Iterator[Chunk]:
         """The rows, in one chunk, computed where they are asked for."""
         import dask
-        import numpy as np
 
         X, y = dask.compute(self.X, self.y, scheduler="synchronous")
         if y is None and reading.label is not None:
@@ -145,6 +151,18 @@ def rows_of_block(block: Any, reading: BlockReading) -> Iterator[Chunk]:
             scaled = Chunk(reading.scaler.transform(chunk.X), chunk.y, chunk.offset)
             scaled.weights = chunk.weights
             yield scaled
+
+
+def rows_that_count(block: Any, reading: BlockReading) -> Iterator[Chunk]:
+    """The same without rows of weight 0, which were never there: neither their labels nor their features are known."""
+    for chunk in rows_of_block(block, reading):
+        counting = None if chunk.weights is None else np.asarray(chunk.weights) != 0.0
+        if counting is None or counting.all():
+            yield chunk
+        elif counting.any():
+            some = Chunk(chunk.X[counting], None if chunk.y is None else np.asarray(chunk.y)[counting], chunk.offset)
+            some.weights = np.asarray(chunk.weights)[counting]
+            yield some
 
 
 def unless_empty(stream: Stream) -> Iterator[Chunk]:
@@ -201,6 +219,16 @@ class LineRange(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def _check_size(path: str, size: int | None) -> None:
+    """Refuse a file that is another one here, or has changed."""
+    found = size if size is None else os.stat(path).st_size
+    if found != size:
+        raise OSError(
+            f"{path} has {found:,} bytes here, and had {size:,} when the run began: it must be the same file for all "
+            "workers, and stay as it is"
+        )
 
 
 def _first_line(path: str) -> bytes:

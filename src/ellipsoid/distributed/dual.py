@@ -24,7 +24,7 @@ from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.atomic import atomic_write
 
 from . import ascent
-from .blocks import BlockReading, rows_of_block
+from .blocks import BlockReading, rows_that_count
 from .rounds import attempt
 from .shard import Counts
 
@@ -59,7 +59,7 @@ def climb_shard(start: Any, job: DualJob) -> Climbed:
     view, change, sums, kept = begun.copy(), np.zeros_like(begun), np.zeros(ascent.PASS_SIZE), []
     done = 0
     for block in job.blocks:
-        for chunk in rows_of_block(block, job.reading):
+        for chunk in rows_that_count(block, job.reading):
             X = sparse.csr_matrix(chunk.X, dtype=np.float64)
             count = X.shape[0]
             alpha = np.zeros(count) if job.alphas is None else job.alphas[done : done + count].copy()

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from .engine import LostWorkers, need_dask
 from .parcel import Parcel, can_read, is_large, with_parcels, wrap
+
+# How often it is looked whether a worker that is waited for still lives.
+LOOK_SECONDS = 1.0
 
 
 class Dask:
@@ -43,7 +47,14 @@ class Dask:
         with warnings.catch_warnings():
             # The model is meant to be in the task: from there the scheduler sends it again after a loss.
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            future = self.client.submit(function, *args, key=key, pure=False, **wish)
+            try:
+                future = self.client.submit(function, *args, key=key, pure=False, **wish)
+            except Exception as error:
+                if self.client.status in ("running", "connecting"):
+                    raise
+                raise ConnectionError(
+                    "the scheduler of the cluster is gone: start it again, and resume from a checkpoint"
+                ) from error
         self._held.append(future)
         return future
 
@@ -104,7 +115,9 @@ class Dask:
             parcel.discard()
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
-        """Ask every worker that is there now, by a task each; one that dies on it is not asked again."""
+        """Ask every worker that is there now, by a task each; one that dies on it is not asked again, nor waited for:
+        its task may be run by nobody else, and would never end.
+        """
         from distributed import wait
 
         function, args = with_parcels(function, args)
@@ -116,10 +129,15 @@ class Dask:
             name: self.client.submit(function, *args, pure=False, workers=[name], allow_other_workers=False)
             for name in names
         }
-        while pending := [future for future in futures.values() if future.status == "pending"]:
-            with self.client.as_current():
-                wait(pending, timeout=None, return_when="FIRST_COMPLETED")
-        return {name: future.result() for name, future in futures.items() if future.status == "finished"}
+        there = set(names)
+        while pending := [f for name, f in futures.items() if f.status == "pending" and name in there]:
+            with self.client.as_current(), suppress(TimeoutError):
+                wait(pending, timeout=LOOK_SECONDS)
+            there &= set(self._workers())
+        found = {name: future.result() for name, future in futures.items() if future.status == "finished"}
+        for future in futures.values():
+            future.release()
+        return found
 
     def close(self) -> None:
         """Close a client that was opened for an address."""

@@ -132,7 +132,7 @@ class ShardedRun:
         if wishes.checkpoint is not None:
             self.engine.folder = Path(wishes.checkpoint).absolute().parent
         way = way_to_merge(self.learner, wishes.merge)
-        rounds = wishes.rounds or (1 if adds_up(self.learner) else USUAL_ROUNDS)
+        rounds = 1 if way == REPLAY else wishes.rounds or (1 if adds_up(self.learner) else USUAL_ROUNDS)
         self.prepare(wishes.classes, wishes.n_features)
         dealt = self.plan.dealt(wishes.shards)
         self.progress = RunProgress(self.tell, rounds, len(dealt))
@@ -141,15 +141,15 @@ class ShardedRun:
             wishes.weights, len(dealt), self.classes, self.width, _scaler_words(self.scaler),
         )  # fmt: skip
         kept = Checkpoint(wishes.checkpoint, digest, position_of(self.names, self.reading, self.plan.columns))
-        if way == REPLAY:
-            from .replay import replay_cuts
-
-            return self.finished(replay_cuts(self, dealt), [], kept)
         held = None if wishes.validate is None else self.held_out(wishes.validate)
         if way == DUAL:
             from .dual import fit_dual
 
             return fit_dual(self, dealt, rounds, kept, wishes.resume, held)
+        if way == REPLAY:
+            from .replay import Replaying
+
+            return self.in_rounds(Replaying(self, dealt), rounds, kept, wishes.resume, held)
         return self.in_rounds(Mixing(self, dealt, way, wishes.weights, kept), rounds, kept, wishes.resume, held)
 
     def prepare(self, classes: Any, n_features: int | None) -> None:
@@ -198,7 +198,7 @@ class ShardedRun:
             try:
                 model = way.round(model, f"{kept.digest[:8]}-{name}-{number}")
             except Exception as error:
-                if kept.path is not None and number > first:
+                if kept.path is not None and number > 0:
                     error.add_note(f"round {number + 1} was given up; {kept.path} holds the model of the rounds before")
                 raise
             finally:

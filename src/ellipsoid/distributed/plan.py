@@ -114,7 +114,10 @@ def _fingerprint(path: Path) -> bytes:
 
 def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> list[Any]:
     if format in LINES and not packed:
-        cuts = [FileBlock(name, start, min(size, start + block_bytes)) for start in range(0, max(1, size), block_bytes)]
+        cuts = [
+            FileBlock(name, start, min(size, start + block_bytes), size)
+            for start in range(0, max(1, size), block_bytes)
+        ]
         # A block in which no line begins would make a shard that learns nothing.
         return [cuts[0], *(block for block in cuts[1:] if block.begins_a_line)]
     if format == "parquet":
@@ -126,10 +129,10 @@ def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> l
         for i, own in enumerate(sizes):
             held += own
             if held >= block_bytes or i + 1 == len(sizes):
-                blocks.append(RowGroups(name, first, i + 1))
+                blocks.append(RowGroups(name, first, i + 1, size))
                 first, held = i + 1, 0
         return blocks
-    return [FileBlock(name)]
+    return [FileBlock(name, size=size)]
 
 
 def _agreed(blocks: list[Any], reading: BlockReading, learned: list[str] | None) -> tuple[BlockReading, list[Any], Any]:

@@ -12,9 +12,9 @@ import numpy as np
 
 from ellipsoid.streams.stream import Chunk
 
-from .blocks import BlockReading, rows_of_block
+from .blocks import BlockReading, rows_that_count
 from .plan import Plan
-from .survey import Settled, joined_surveys, machine, settle, survey_blocks
+from .survey import Settled, check_versions, joined_surveys, machine, settle, survey_blocks
 
 # Rows that compiled code is tried on.
 TRIED_ROWS = 8
@@ -24,12 +24,7 @@ def check_machines(engine: Any) -> None:
     """Refuse workers of other versions; warn of other processors, whose sums may differ in their last bits."""
     own, found = machine(), engine.everywhere(machine)
     for name, told in found.items():
-        if told[:-1] != own[:-1]:
-            raise ValueError(
-                f"the worker {name} runs other versions (ellipsoid, numpy, scipy, numba, Python: "
-                f"{', '.join(told[:-1])}) "
-                f"than this process ({', '.join(own[:-1])})"
-            )
+        check_versions(told, own, f"the worker {name}")
     processors = sorted({told[-1] for told in found.values()})
     if len(processors) > 1:
         warnings.warn(
@@ -67,8 +62,10 @@ def _look(run: Any, classes: Any, n_features: int | None, svmlight: bool, standa
     looking = replace(plan.reading, options={**options, "zero_based": True}) if svmlight else plan.reading
     run.say(f"a first pass over {len(plan.blocks)} blocks finds labels and features")
     groups = plan.dealt(min(len(plan.blocks), 64))
+    # Of all names under a scheduler there must be one only: other drivers may use it too.
+    name = uuid4().hex[:8]
     futures = [
-        run.engine.submit(survey_blocks, blocks, looking, standard, key=f"survey-{id(run)}-{i}", turn=i)
+        run.engine.submit(survey_blocks, blocks, looking, standard, key=f"survey-{name}-{i}", turn=i)
         for i, blocks in enumerate(groups)
     ]
     surveyed = [run.engine.result(future) for future in futures]
@@ -91,7 +88,7 @@ def _look(run: Any, classes: Any, n_features: int | None, svmlight: bool, standa
 def first_rows(plan: Plan, reading: BlockReading) -> Chunk:
     """A few rows, of the first block that has some, not scaled."""
     for block in plan.blocks:
-        for chunk in rows_of_block(block, replace(reading, scaler=None)):
+        for chunk in rows_that_count(block, replace(reading, scaler=None)):
             return Chunk(chunk.X[:TRIED_ROWS], None if chunk.y is None else chunk.y[:TRIED_ROWS], 0)
     raise ValueError("the data have no rows")
 
@@ -105,7 +102,7 @@ def warm_workers(engine: Any, start: Any, block: Any, reading: BlockReading) -> 
 def try_out(start: Any, block: Any, reading: BlockReading) -> bool:
     """Read and learn a few rows, and forget them."""
     model = deepcopy(start)
-    for chunk in rows_of_block(block, reading):
+    for chunk in rows_that_count(block, reading):
         some = min(TRIED_ROWS, len(chunk.y))
         model.partial_fit(chunk.X[:some], chunk.y[:some])
         return True

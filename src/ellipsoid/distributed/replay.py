@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from copy import deepcopy
 from typing import Any, NamedTuple
-from uuid import uuid4
 
 import numpy as np
 from scipy import sparse
 
-from .blocks import rows_of_block
+from .blocks import rows_that_count
 from .rounds import attempt
 from .shard import Counts, Job
 
@@ -30,9 +29,9 @@ def cut_shard(start: Any, job: Job) -> Cuts:
     """Learn the blocks of a shard, and keep the rows that cut."""
     model, rows, labels = deepcopy(start), [], []
     for block in job.blocks:
-        for chunk in rows_of_block(block, job.reading):
+        for chunk in rows_that_count(block, job.reading):
             before, cuts = model.t_, len(model.update_rounds_)
-            model.partial_fit(chunk.X, chunk.y)
+            model.partial_fit(chunk.X, chunk.y, **({} if chunk.weights is None else {"sample_weight": chunk.weights}))
             own = model.update_rounds_[cuts:] - 1 - before
             if len(own):
                 rows.append(chunk.X[own])
@@ -44,17 +43,25 @@ def cut_shard(start: Any, job: Job) -> Cuts:
     return Cuts(X, np.concatenate(labels), counts)
 
 
-def replay_cuts(run: Any, dealt: list[list[Any]]) -> Any:
-    """The ellipsoid that all rows that cut have cut, shard after shard."""
-    jobs = [Job(i, blocks, run.reading, 1.0, False) for i, blocks in enumerate(dealt)]
-    run.progress.begin(0)
-    held = run.engine.send(run.start, key=f"model-{uuid4().hex[:8]}")
-    leaves, counts = attempt(run.engine, jobs, held, cut_shard, uuid4().hex[:8], run.progress.shard)
-    model = deepcopy(run.start)
-    for leaf in leaves:
-        cuts = run.engine.result(leaf)
-        if cuts.X is not None:
-            model.partial_fit(cuts.X, cuts.y)
-    run.engine.forget()
-    run.progress.end(sum(count.mistakes for count in counts), None)
-    return model
+class Replaying(NamedTuple):
+    """The one round of such a run: the ellipsoid that all rows that cut have cut, shard after shard."""
+
+    run: Any
+    dealt: list[list[Any]]
+
+    def resumed(self, model: Any) -> Any:
+        """A model that was read from a checkpoint."""
+        return model
+
+    def round(self, start: Any, name: str) -> Any:
+        """The model of all shards."""
+        run = self.run
+        jobs = [Job(i, blocks, run.reading, 1.0, False) for i, blocks in enumerate(self.dealt)]
+        held = run.engine.send(start, key=f"model-{name}")
+        leaves, _ = attempt(run.engine, jobs, held, cut_shard, name, run.progress.shard)
+        model = deepcopy(start)
+        for leaf in leaves:
+            cuts = run.engine.result(leaf)
+            if cuts.X is not None:
+                model.partial_fit(cuts.X, cuts.y)
+        return model

@@ -15,6 +15,7 @@ from ellipsoid.merging.parts import Part, add_two, in_pairs
 
 from .engine import Engine, LostWorkers
 from .shard import Counts, Job, Leaf, counts_of, learn_shard
+from .survey import check_versions, machine
 
 # A task is sent again so many times after its workers died, or its file could not be read.
 ATTEMPTS = 4
@@ -74,7 +75,8 @@ def attempt(
     for number in range(ATTEMPTS):
         waiting: dict[int, tuple[Any, Any, Any]] = {}
         for job in missing:
-            leaf = engine.submit(work, held, job, key=f"shard-{name}-{number}-{job.number}", turn=job.number)
+            key = f"shard-{name}-{number}-{job.number}"
+            leaf = engine.submit(done_alike, machine(), work, held, job, key=key, turn=job.number)
             told = engine.submit(counts_of, leaf, key=f"count-{name}-{number}-{job.number}")
             waiting[id(told)] = told, leaf, job
         missing = []
@@ -91,6 +93,12 @@ def attempt(
         if not missing:
             return [leaves[job.number] for job in jobs], [counts[job.number] for job in jobs]
     raise LostWorkers(f"shard {missing[0].number} was sent to workers {ATTEMPTS} times, and came back never: {lost}")
+
+
+def done_alike(driver: tuple[str, ...], work: Callable[..., Any], held: Any, job: Any) -> Any:
+    """What a worker makes of a job, if it has the versions of the driver: it may have come after all were asked."""
+    check_versions(machine(), driver, "a worker that came later")
+    return work(held, job)
 
 
 def add_leaves(owned: list[float], *leaves: Leaf) -> Part:

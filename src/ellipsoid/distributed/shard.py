@@ -14,7 +14,7 @@ from ellipsoid.merging.merger import contribution
 from ellipsoid.merging.parts import Part
 from ellipsoid.representation.kernel.threads import one_thread
 
-from .blocks import BlockReading, rows_of_block
+from .blocks import BlockReading, rows_of_block, rows_that_count
 from .memory import kept_memory
 
 # One shard at a time: two would share the caches of a core.
@@ -86,7 +86,7 @@ def errors_of(model: Any, blocks: list[Any], reading: BlockReading) -> tuple[int
     """Wrongly labelled rows of some blocks, and rows."""
     wrong = rows = 0
     for block in blocks:
-        for chunk in rows_of_block(block, reading):
+        for chunk in rows_that_count(block, reading):
             wrong += int(wrong_rows(model.predict(chunk.X), chunk.y).sum())
             rows += len(chunk.y)
     return wrong, rows

@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 import sys
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from scipy import sparse
 
 from ellipsoid.representation.table_protocol import Floats
 
-from .blocks import BlockReading, rows_of_block
+from .blocks import BlockReading, rows_that_count
 
 
 class Surveyed(NamedTuple):
@@ -36,7 +37,7 @@ def survey_blocks(blocks: list[Any], reading: BlockReading, moments: bool) -> Su
     """Look at blocks, one after another."""
     found = Surveyed(0, [], 0, False, None)
     for block in blocks:
-        for chunk in rows_of_block(block, reading):
+        for chunk in rows_that_count(block, reading):
             X, y = chunk.X, chunk.y
             count = len(X) if hasattr(X, "columns") else X.shape[0]
             zero = bool(sparse.issparse(X) and X.nnz and (X.indices == 0).any())
@@ -83,6 +84,7 @@ def _joined_moments(one: Floats | None, other: Floats | None) -> Floats | None:
     return np.array([total, a + apart * share, A + B + apart * apart * n * share])
 
 
+@cache
 def machine() -> tuple[str, ...]:
     """What must be the same on all workers, and at the end what should be: the processor decides the order of sums."""
     from importlib.metadata import version
@@ -91,6 +93,15 @@ def machine() -> tuple[str, ...]:
 
     versions = (__version__, *map(version, ("numpy", "scipy", "numba")), sys.version.split()[0])
     return *versions, _processor()
+
+
+def check_versions(told: tuple[str, ...], own: tuple[str, ...], worker: str) -> None:
+    """Refuse a worker of other versions than the driver's."""
+    if told[:-1] != own[:-1]:
+        raise ValueError(
+            f"{worker} runs other versions (ellipsoid, numpy, scipy, numba, Python: {', '.join(told[:-1])}) "
+            f"than this process ({', '.join(own[:-1])})"
+        )
 
 
 def _processor() -> str:

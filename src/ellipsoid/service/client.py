@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Self
+from urllib.parse import quote
 from uuid import uuid4
 
 import httpx
@@ -107,6 +108,8 @@ class Client:
         self, name: str, x: Any, *, scores: bool = False, keep: bool = False, id: str | None = None
     ) -> dict[str, Any]:
         """The label of one example, and what else the service knows of it; with ``keep`` it waits for its label."""
+        # An id of its own makes of an example that is sent again, because an answer was lost, the same one.
+        id = uuid4().hex if keep and id is None else id
         asked = {"x": _plain(x), "scores": scores, "keep": keep, **({} if id is None else {"id": id})}
         return self._json("POST", f"/v1/models/{name}/predict", asked)
 
@@ -114,7 +117,8 @@ class Client:
         """The same for many examples."""
         found: list[dict[str, Any]] = []
         for batch in batches(xs):
-            answer = self._lines(f"/v1/models/{name}/predict", [{"x": _plain(x), **options} for x in batch])
+            lines = [{"x": _plain(x), **({"id": uuid4().hex} if options.get("keep") else {}), **options} for x in batch]
+            answer = self._lines(f"/v1/models/{name}/predict", lines)
             found += [msgspec.json.decode(line) for line in answer.content.splitlines()]
         return found
 
@@ -136,9 +140,10 @@ class Client:
     def has_key(self, name: str, key: str) -> bool:
         """Is there an example with this key in the journal?"""
         try:
-            self._json("GET", f"/v1/models/{name}/keys/{key}")
+            # Dots too: ".." would lead to another address.
+            self._json("GET", f"/v1/models/{name}/keys/{quote(key, safe='').replace('.', '%2E')}")
         except ServiceError as error:
-            if error.status == 404 and "key" in str(error):
+            if error.status == 404 and str(error).startswith("no example of"):
                 return False
             raise
         return True
@@ -162,6 +167,8 @@ class Client:
         while True:
             try:
                 answer = self._http.request(method, path, content=content, headers=headers)
+            except httpx.UnsupportedProtocol as error:
+                raise ValueError(f"the address of a service must begin with http:// or https://: {error}") from error
             except httpx.TransportError as error:
                 if time.monotonic() > deadline:
                     raise ConnectionError(f"{self._http.base_url} cannot be reached: {error}") from error

@@ -61,7 +61,10 @@ def opened(path: Path, *, write: bool = False) -> sqlite3.Connection:
     if not write and not path.is_file():
         raise FileNotFoundError(f"there is no store with a journal at {path.parent}")
     # The journal may be backed up or replayed by others: wait for them rather than fail.
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
+    except sqlite3.OperationalError as error:
+        raise OSError(f"{path} cannot be opened: {error}; see that it is a file, and who may write it") from error
     try:
         if write:
             # Of a new journal: large pages are read quicker, small ones written quicker.

@@ -11,7 +11,7 @@ import asyncio
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from ellipsoid import __version__
@@ -42,17 +42,11 @@ class Events:
         self._fresh: asyncio.Event | None = None
         self._ticking: asyncio.Task[None] | None = None
 
-    async def watch(self, holder: Holder, last: str) -> AsyncIterator[bytes]:
-        """Events from now on, or from behind the event ``last``."""
+    async def watch(self, holder: Holder, last: str, may: Callable[[], bool] = lambda: True) -> AsyncIterator[bytes]:
+        """Events from now on, or from behind the event ``last``, as long as the holder ``may`` see them."""
         if self.watchers >= MOST_WATCHERS:
             raise CallProblem(429, f"{MOST_WATCHERS} pages look already; try again later", retry_after=10)
-        self.watchers += 1
-        if self._fresh is None:
-            self._fresh = asyncio.Event()
-        if self._ticking is None or self._ticking.done():
-            self._look()
-            self._ticking = asyncio.get_running_loop().create_task(self._tick())
-        return self._told(holder, self._place(last))
+        return self._told(holder, last, may)
 
     def end(self) -> None:
         """Let everybody go: the service stops."""
@@ -71,10 +65,18 @@ class Events:
         oldest = self._recent[0][0] if self._recent else self.number + 1
         return oldest - 1 <= number <= self.number
 
-    async def _told(self, holder: Holder, place: int | None) -> AsyncIterator[bytes]:
+    async def _told(self, holder: Holder, last: str, may: Callable[[], bool]) -> AsyncIterator[bytes]:
+        # Who hangs up before the first event is sent never came here, and is not counted.
+        self.watchers += 1
         try:
+            if self._fresh is None:
+                self._fresh = asyncio.Event()
+            if self._ticking is None or self._ticking.done():
+                self._look()
+                self._ticking = asyncio.get_running_loop().create_task(self._tick())
+            place = self._place(last)
             yield b"retry: 1000\n\n"
-            while not self.ending:
+            while not self.ending and may():
                 if place is None or not self._reaches(place):
                     place = self.number
                     yield _event("all", f"{self.start}-{place}", self._everything(holder))

@@ -34,10 +34,15 @@ def _due(trainee: Any, options: Any) -> bool:
 
 
 def _forget_examples(store: Any, stream: Any) -> None:
-    options = store.options
-    if options.keep_rows is None and options.keep_days is None:
+    if store.options.keep_rows is None and store.options.keep_days is None:
         return
-    before = _behind_two(stream)
+    # A challenger that is being made begins at the oldest example: that one must not go meanwhile.
+    with store.changing:
+        _forget_behind(store, stream, _behind_two(stream))
+
+
+def _forget_behind(store: Any, stream: Any, before: int) -> None:
+    options = store.options
     if options.keep_rows is not None:
         before = min(before, stream.tail.end - options.keep_rows)
     if before <= stream.oldest:

@@ -146,4 +146,4 @@ def _part(stream: Any, run: list[tuple[int, Any]]) -> Incoming:
 
 def _sentence(error: Exception) -> str:
     text = str(error)
-    return text[:1].lower() + text[1:]
+    return text if text.startswith("JSON") else text[:1].lower() + text[1:]

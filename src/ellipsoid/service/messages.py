@@ -113,6 +113,10 @@ class Learned(Struct, kw_only=True):
     duplicates: int = 0
     refused: list[str] = []
 
+    def refuse(self, found: dict[int, str]) -> None:
+        """Tell what the learner could not take, by its place among the examples that were new."""
+        self.refused = list(found.values())
+
 
 class LineAnswer(Struct, omit_defaults=True, kw_only=True):
     """What became of one line of a batch that may be learned in part."""
@@ -120,6 +124,18 @@ class LineAnswer(Struct, omit_defaults=True, kw_only=True):
     line: int
     status: Literal["learned", "duplicate", "refused"]
     detail: str = ""
+
+
+class LearnedLines(Learned, kw_only=True):
+    """The same, line by line."""
+
+    lines: list[LineAnswer]
+
+    def refuse(self, found: dict[int, str]) -> None:
+        """Lines that the learner could not take were not learned."""
+        new = [line for line in self.lines if line.status == "learned"]
+        for place, why in found.items():
+            new[place].status, new[place].detail = "refused", why
 
 
 class Question(Struct, kw_only=True):

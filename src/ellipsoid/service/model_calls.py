@@ -38,7 +38,7 @@ async def _told(service: Service, request: Request, kind: Any) -> Any:
 
 def _name(request: Request, parameter: str) -> str:
     name: str = request.path_params[parameter]
-    if not re.match(NAME, name):
+    if not re.fullmatch(NAME, name):
         raise CallProblem(422, f"a name must be 1 to 64 letters, digits, - or _, got {name[:100]!r}")
     return name
 

@@ -62,8 +62,7 @@ async def predict(service: Service, request: Request, holder: Holder) -> Respons
 def _learned(stream: ModelStream) -> Published:
     published = stream.best.published
     if not published.learner.known:
-        if not stream.caught_up():
-            raise CallProblem(503, f"{stream.name} is being rebuilt from its journal; try again soon", retry_after=1)
+        stream.check_learning()
         raise CallProblem(
             409, f"{stream.name} has learned nothing yet; send examples to /v1/models/{stream.name}/learn"
         )

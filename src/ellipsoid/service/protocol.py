@@ -1,7 +1,8 @@
 """Connections that may not dawdle, and on which small requests go the short way.
 
 A request's head must come within some seconds, or the answer is 408. One that `short_request` takes is answered without
-the long way through parser, application and routes; the connection is then as if it had not been.
+the long way through parser, application and routes; the connection is then as if it had not been. It must begin where
+the one before has ended: what looks like a request inside a body that nobody wanted to read is part of that body.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ def timed_protocol(head_seconds: float, short_calls: dict[str, Any]) -> type[Any
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self.heads = 0
+            self.inside = False
             # A request on the short way, and what came behind it meanwhile.
             self.short: Any = None
             self.behind = b""
@@ -53,6 +55,7 @@ def timed_protocol(head_seconds: float, short_calls: dict[str, Any]) -> type[Any
                     self.transport.pause_reading()
                 return
             idle = not self.heads and (self.cycle is None or self.cycle.response_complete)
+            idle = idle and self.between_requests()
             request = short_request(data) if idle else None
             if request is not None:
                 self._disarm()
@@ -70,6 +73,21 @@ def timed_protocol(head_seconds: float, short_calls: dict[str, Any]) -> type[Any
                 self._disarm()
                 self.heads = 1
                 self.timer = self.loop.call_later(head_seconds, self.too_slow)
+
+        def between_requests(self) -> bool:
+            """Has everything that came been part of a request that is over?"""
+            if hasattr(self, "conn"):
+                return self.conn.their_state is self.conn.our_state and not self.conn.trailing_data[0]
+            return not self.inside
+
+        def on_message_begin(self) -> None:
+            """Httptools tells where requests begin and end."""
+            self.inside = True
+            super().on_message_begin()
+
+        def on_message_complete(self) -> None:
+            self.inside = False
+            super().on_message_complete()
 
         async def _answer(self, request: Any) -> None:
             response = await short_calls[request.call](request)

@@ -29,6 +29,8 @@ _log = logging.getLogger("ellipsoid.service")
 JOURNAL = "journal.sqlite"
 # A stop must come to its end within ten seconds.
 STOP_SECONDS = 6.0
+# How long a promotion waits for the moment in which the new champion has published all that was acknowledged.
+PROMOTION_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Store:
             self._lock.close()
             raise OSError(f"{folder} is in use by another service") from None
         self.models: dict[str, ModelStream] = {}
+        # One change of models or learners at a time: who is told that one is there finds it there.
+        self.changing = threading.Lock()
         # Is told, once, when a learner meets damage in the journal.
         self.damaged: Callable[[str], None] = lambda what: None
         self._stop = threading.Event()
@@ -90,6 +94,20 @@ class Store:
                 stream.add(learner, decoded_body(text, NewLearner), first, self.snapshots)
                 self._note_refusals(stream, learner)
             self.models[name] = stream
+        self._check_strangers()
+
+    def _check_strangers(self) -> None:
+        """A snapshot of a learner that the journal does not know tells that the journal was lost, or is another one."""
+        every = [(name, learner) for name, stream in self.models.items() for learner in stream.learners]
+        known = {snapshot.path for pair in every for snapshot in Snapshots(self.snapshots, *pair).all()}
+        for path in sorted(set(self.snapshots.glob("*.model")) - known):
+            if not self.options.accept_loss:
+                raise DamagedStore(
+                    f"the journal does not know the learner of the snapshot {path.name}: examples were lost on disk. "
+                    "Restore a backup, or start with --accept-loss to go on with what the journal has"
+                )
+            path.rename(path.with_suffix(".lost"))
+            _log.warning("the snapshot %s is put aside", path.name)
 
     def _check_snapshots(self, stream: ModelStream, learner: str) -> None:
         """A snapshot of more examples than the journal holds tells that the journal lost some."""
@@ -111,7 +129,7 @@ class Store:
             "SELECT row, reason FROM refused WHERE model = ? AND learner = ? AND row < ?",
             (stream.id, learner, trainee.learner.t),
         ):
-            trainee.learner.refused[row] = reason
+            trainee.learner.refused[row] = trainee.published.learner.refused[row] = reason
         trainee.damaged = lambda what: self.damaged(f"{stream.name}: {what}")
         trainee.refuse = lambda fresh: self._write_refusals(stream.id, learner, fresh)
 
@@ -163,6 +181,10 @@ class Store:
     def make_model(self, name: str, body: NewModel) -> bool:
         """Make a model, and wait until that is on disk; False if it is there already, the same."""
         _refuse_bad(body)
+        with self.changing:
+            return self._make_model(name, body)
+
+    def _make_model(self, name: str, body: NewModel) -> bool:
         text = canonical(body)
 
         def change(connection: sqlite3.Connection) -> int | None:
@@ -195,6 +217,10 @@ class Store:
         """Have another learner learn the stream of a model, from the oldest example that the journal holds."""
         stream = self.stream(name)
         _refuse_bad(body)
+        with self.changing:
+            return self._make_challenger(stream, learner, body)
+
+    def _make_challenger(self, stream: ModelStream, learner: str, body: NewLearner) -> bool:
         text = canonical(body)
 
         def change(connection: sqlite3.Connection) -> int | None:
@@ -203,7 +229,7 @@ class Store:
             ).fetchone()
             if known is not None:
                 if known[0] != text:
-                    raise CallProblem(409, f"{name!r} has a learner {learner!r} already, made otherwise")
+                    raise CallProblem(409, f"{stream.name!r} has a learner {learner!r} already, made otherwise")
                 return None
             first, _ = first_and_last(connection, stream.id)
             connection.execute(
@@ -225,13 +251,18 @@ class Store:
         if learner not in stream.learners:
             raise CallProblem(404, f"{name!r} has no learner {learner!r}; there are {', '.join(stream.learners)}")
         candidate = stream.learners[learner]
-        if candidate.failure is not None or candidate.lag > 0:
-            state = candidate.failure or f"it is {candidate.lag:,} examples behind"
-            raise CallProblem(409, f"{learner!r} cannot be promoted now: {state}", retry_after=1)
-        self._submit(
-            lambda c: c.execute("UPDATE models SET champion = ? WHERE id = ?", (learner, stream.id)) and None
-        ).result()
-        stream.champion = learner
+        with self.changing:
+            before = stream.best
+            if candidate.lag > 0 or not before.hand_over(candidate, PROMOTION_SECONDS):
+                state = candidate.failure or f"it is {max(1, candidate.lag):,} examples behind"
+                raise CallProblem(409, f"{learner!r} cannot be promoted now: {state}", retry_after=1)
+            try:
+                self._submit(
+                    lambda c: c.execute("UPDATE models SET champion = ? WHERE id = ?", (learner, stream.id)) and None
+                ).result()
+            except BaseException:
+                candidate.hand_over(before, PROMOTION_SECONDS)
+                raise
 
     # -- the past ----------------------------------------------------------------------------------------------
 

@@ -108,7 +108,8 @@ class ModelStream:
     def journalled(self, blocks: list[JournalBlock], answer: Learned, told: Callable[[Any], None]) -> None:
         """Blocks are on disk: tell when they are learned, which begins with `flush`."""
         if not blocks:
-            told(answer)
+            # What was sent before may still be on its way to the learner.
+            self.best.when_learned(answer.t, answer, told)
             return
         if self.sample is None:
             self._like(self.gate.form or "", self.gate.width)

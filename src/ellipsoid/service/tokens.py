@@ -6,12 +6,16 @@ secret. Roles are steps of a ladder: each may do what those before it may.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import hmac
 import json
+import os
 import re
 import secrets
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -44,7 +48,7 @@ class Tokens:
 
     def __init__(self, path: Path) -> None:
         self.path = Path(path)
-        self._stamp: tuple[int, int] | None = None
+        self._stamp: tuple[int, int, int] | None = None
         self._entries: dict[str, dict[str, str]] = {}
         # Digests of tokens that were found good, so that scrypt is computed once for each.
         self._good: dict[bytes, Holder] = {}
@@ -54,11 +58,18 @@ class Tokens:
     def refresh(self) -> None:
         """Read the file, if it has changed."""
         status = self.path.stat()
-        stamp = (status.st_mtime_ns, status.st_size)
+        stamp = (status.st_mtime_ns, status.st_size, status.st_ino)
         if stamp != self._stamp:
             entries = _entries(self.path)
             with self._lock:
-                self._entries, self._good, self._stamp = entries, {}, stamp
+                same = {name for name, entry in entries.items() if entry == self._entries.get(name)}
+                self._good = {token: holder for token, holder in self._good.items() if holder.name in same}
+                self._entries, self._stamp = entries, stamp
+
+    def entry(self, name: str) -> dict[str, str] | None:
+        """What the file has of a name now: another role or secret is another entry, None is none."""
+        self.refresh()
+        return self._entries.get(name)
 
     def known(self, token: str) -> Holder | None:
         """The holder of a token that was checked before; quick."""
@@ -76,33 +87,46 @@ class Tokens:
             return None
         holder = Holder(name, entry["role"])
         with self._lock:
-            if self._entries.get(name) is entry:
+            if self._entries.get(name) == entry:
                 self._good[_digest(token)] = holder
         return holder
 
 
 def add_token(path: Path, name: str, role: str) -> str:
     """Write a new token's hash to the file, and return the token, which nobody can show again."""
-    entries = _entries(path) if path.exists() else {}
-    if not re.match(NAME, name):
+    if not re.fullmatch(NAME, name):
         raise ValueError(f"the name of a token must be 1 to 64 letters, digits, - or _, got {name!r}")
     if role not in ROLES:
         raise ValueError(f"role must be one of {', '.join(ROLES)}, got {role!r}")
-    if name in entries:
-        raise ValueError(f"there is a token {name!r} already; remove it first, or choose another name")
     secret, salt = secrets.token_urlsafe(32), secrets.token_bytes(16)
-    entries[name] = {"name": name, "role": role, "salt": salt.hex(), "hash": _hash(secret, salt).hex()}
-    _write(path, entries)
+    with _alone(path):
+        entries = _entries(path) if path.exists() else {}
+        if name in entries:
+            raise ValueError(f"there is a token {name!r} already; remove it first, or choose another name")
+        entries[name] = {"name": name, "role": role, "salt": salt.hex(), "hash": _hash(secret, salt).hex()}
+        _write(path, entries)
     return f"{name}.{secret}"
 
 
 def remove_token(path: Path, name: str) -> None:
     """Make a token worthless, from the next request on."""
-    entries = _entries(path)
-    if name not in entries:
-        raise ValueError(f"there is no token {name!r}; there are {', '.join(entries) or 'none'}")
-    del entries[name]
-    _write(path, entries)
+    with _alone(path):
+        entries = _entries(path)
+        if name not in entries:
+            raise ValueError(f"there is no token {name!r}; there are {', '.join(entries) or 'none'}")
+        del entries[name]
+        _write(path, entries)
+
+
+@contextmanager
+def _alone(path: Path) -> Iterator[None]:
+    """Nobody else changes a file of the same folder meanwhile: a token that is removed would be written back."""
+    folder = os.open(Path(path).absolute().parent, os.O_RDONLY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(folder)
 
 
 def listed_tokens(path: Path) -> list[Holder]:
@@ -120,7 +144,7 @@ def _write(path: Path, entries: dict[str, dict[str, str]]) -> None:
 
 def _entries(path: Path) -> dict[str, dict[str, str]]:
     entries = {}
-    for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), start=1):
         if not line.strip():
             continue
         try:

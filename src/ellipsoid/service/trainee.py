@@ -87,10 +87,34 @@ class Trainee:
     def when_learned(self, end: int, answer: Learned, told: Callable[[Any], None]) -> None:
         """Tell when the examples before number ``end`` are learned."""
         with self._waiting_lock:
-            if self.failure is None and self.published.t < end:
+            champion = self.stream.best
+            if champion is self and self.failure is None and self.published.t < end:
                 self._waiting.append((end, answer, told))
                 return
-        told(self._failed() if self.failure is not None else answer)
+        if champion is self:
+            self._acknowledge(end, answer, told)
+        else:
+            champion.when_learned(end, answer, told)
+
+    def hand_over(self, other: Trainee, seconds: float) -> bool:
+        """Let another learner answer from now on, as soon as it has published whatever this one has acknowledged;
+        False if that takes longer.
+        """
+        deadline = time.monotonic() + seconds
+        while other.failure is None:
+            with self._waiting_lock:
+                if other.published.t >= self.published.t:
+                    self.stream.champion = other.name
+                    waiting, self._waiting = self._waiting, deque()
+                    break
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.001)
+        else:
+            return False
+        for each in waiting:
+            other.when_learned(*each)
+        return True
 
     def _failed(self) -> CallProblem:
         return CallProblem(500, f"the examples are on disk, but the learner has stopped: {self.failure}")
@@ -191,11 +215,15 @@ class Trainee:
         with self._waiting_lock:
             while self._waiting and self._waiting[0][0] <= t:
                 done.append(self._waiting.popleft())
+        for each in done:
+            self._acknowledge(*each)
+
+    def _acknowledge(self, end: int, answer: Learned, told: Callable[[Any], None]) -> None:
         refused = self.learner.refused
-        for end, answer, told in done:
-            if refused:
-                answer.refused = [refused[row] for row in range(end - answer.learned, end) if row in refused]
-            told(self._failed() if self.failure is not None else answer)
+        if refused:
+            first = end - answer.learned
+            answer.refuse({row - first: refused[row] for row in range(first, end) if row in refused})
+        told(self._failed() if self.failure is not None else answer)
 
     def write_snapshot(self) -> None:
         """Write the published copy, if it has learned anything since the last one."""

@@ -14,7 +14,10 @@ from .web import Service, json_response
 
 async def events(service: Service, request: Request, holder: Holder) -> Response:
     """Server-sent events: all models at once, and then what changes; `Last-Event-ID` resumes."""
-    told = await service.events.watch(holder, request.headers.get("last-event-id", ""))
+    last, may = request.headers.get("last-event-id", ""), service.may_still(holder)
+    told = await service.events.watch(holder, last, may)
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream")  # there is no end that it could wait for
     return StreamingResponse(told, media_type="text/event-stream")
 
 

@@ -59,7 +59,7 @@ class Service:
         self.threads = ThreadPoolExecutor(max(1, options.workers), thread_name_prefix="ellipsoid worker")
         self.guards = ThreadPoolExecutor(1, thread_name_prefix="ellipsoid guard")
         self.held = 0
-        self.checking = 0
+        self.checking: dict[str, asyncio.Future[Holder | None]] = {}
         self._mail: list[tuple[asyncio.Future[Any], Any]] = []
         self._mail_lock = threading.Lock()
 
@@ -105,24 +105,54 @@ class Service:
             name = host if host.endswith("]") else host.rpartition(":")[0] or host
             if self.options.loopback_only and name not in LOOPBACK:
                 raise CallProblem(421, f"this service answers to {', '.join(LOOPBACK[:2])}, not to {name[:100]!r}")
+            # Browsers say this of every request, also for a picture, by which a page could claim questions.
+            if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+                raise CallProblem(
+                    403, "a page of another site asks; a service without tokens answers its own page only"
+                )
             return EVERYBODY
-        self.tokens.refresh()
+        self._refresh(self.tokens)
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token or len(token) > 200:
             raise CallProblem(401, "a token is needed: send the header 'Authorization: Bearer TOKEN'")
         holder = self.tokens.known(token)
         if holder is None:
-            if self.checking >= GUESSES:
-                raise CallProblem(429, "too many tokens are being checked; try again in a second", retry_after=1)
-            self.checking += 1
-            try:
+            # Who comes with a token that is being checked waits for the same answer.
+            if token not in self.checking:
+                if len(self.checking) >= GUESSES:
+                    raise CallProblem(429, "too many tokens are being checked; try again in a second", retry_after=1)
                 loop = asyncio.get_running_loop()
-                holder = await loop.run_in_executor(self.guards, self.tokens.check, token)
-            finally:
-                self.checking -= 1
+                self.checking[token] = loop.run_in_executor(self.guards, self.tokens.check, token)
+                self.checking[token].add_done_callback(lambda _: self.checking.pop(token))
+            await asyncio.shield(self.checking[token])
+            holder = self.tokens.known(token)
         if holder is None:
             raise CallProblem(401, "the token is not known")
         return holder
+
+    def _refresh(self, tokens: Tokens) -> None:
+        try:
+            tokens.refresh()
+        except (OSError, ValueError) as error:
+            _log.error("the file of tokens cannot be read: %s", error)
+            raise CallProblem(
+                503, "the file of tokens cannot be read, so that nobody is let in", retry_after=5
+            ) from None
+
+    def may_still(self, holder: Holder) -> Callable[[], bool]:
+        """A function that tells whether somebody who was let in would be let in again."""
+        tokens = self.tokens
+        if tokens is None:
+            return lambda: True
+        let_in_by = tokens.entry(holder.name)
+
+        def may() -> bool:
+            try:
+                return let_in_by is not None and tokens.entry(holder.name) == let_in_by
+            except (OSError, ValueError):
+                return False
+
+        return may
 
     # -- bodies ------------------------------------------------------------------------------------------------
 
@@ -180,6 +210,9 @@ class Service:
 
     def wants_lines(self, request: Request) -> bool:
         """Is the body a batch? A type that a form of a web page could send is refused."""
+        packed = request.headers.get("content-encoding", "identity")
+        if packed.strip().lower() != "identity":
+            raise CallProblem(415, f"bodies are read as they are: send it without content-encoding {packed[:100]!r}")
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if kind == NDJSON:
             return True

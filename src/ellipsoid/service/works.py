@@ -12,7 +12,7 @@ import numpy as np
 
 from .database import JournalBlock, first_and_last, insert_block, model_row
 from .gate import Gate
-from .messages import Learned, LineAnswer
+from .messages import Learned, LearnedLines, LineAnswer
 from .problem import CallProblem
 from .rows import Rows, read_back
 
@@ -116,7 +116,10 @@ class LearnWork(Written):
                 block = JournalBlock(gate.admit(piece), piece, now, self.token)
                 insert_block(connection, model, block)
                 self.blocks.append(block)
-        return Learned(t=gate.rows, learned=sum(len(b.rows.y) for b in self.blocks), duplicates=duplicates)
+        learned = sum(len(block.rows.y) for block in self.blocks)
+        if self.answers is None:
+            return Learned(t=gate.rows, learned=learned, duplicates=duplicates)
+        return LearnedLines(t=gate.rows, learned=learned, duplicates=duplicates, lines=self.answers)
 
     def _check_all(self, gate: Gate) -> None:
         """Refuse everything for the first line that does not fit; parts are judged as if those before were in."""
@@ -168,35 +171,38 @@ class LearnWork(Written):
 
 
 class KeepWork(Written):
-    """Examples that were predicted and wait for their labels: (id, x as JSON, predicted as JSON, doubt, ask)."""
+    """Examples that were predicted and wait for their labels: (id, x as JSON, predicted as JSON, doubt, ask). One that
+    waits already, the same under its id, is acknowledged only: its sender may not have heard the answer.
+    """
 
     def __init__(self, stream: Any, examples: list[tuple[Any, ...]], token: str, told: Told) -> None:
         super().__init__(told)
         self.stream, self.examples, self.token = stream, examples, token
         self.size = 200 + sum(len(example[1]) for example in examples)
+        self.fresh: list[tuple[Any, ...]] = []
 
     def apply(self, connection: sqlite3.Connection, gates: Gates) -> int:
-        now = time.time()
-        for key, *_ in self.examples:
-            if self._known(connection, key):
-                raise CallProblem(409, f"an example is kept, or was labelled, under the id {key!r} already")
+        model, now = self.stream.id, time.time()
+        self.fresh = []
+        for example in self.examples:
+            key, x, *_ = example
+            kept = connection.execute("SELECT x FROM kept WHERE model = ? AND id = ?", (model, key)).fetchone()
+            if kept is None and not _labelled(connection, model, key):
+                self.fresh.append(example)
+            elif kept != (x,):
+                raise CallProblem(409, f"another example is kept, or was labelled, under the id {key!r} already")
         if len({key for key, *_ in self.examples}) < len(self.examples):
             raise CallProblem(409, "an id is given twice in one batch")
         connection.executemany(
             "INSERT INTO kept (model, id, x, predicted, doubt, ask, time, token) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-            [(self.stream.id, *example, now, self.token) for example in self.examples],
+            [(model, *example, now, self.token) for example in self.fresh],
         )
-        saved = sum(ask is False for *_, ask in self.examples)
-        _count_asked(connection, self.stream.id, len(self.examples) - saved, saved, 0)
-        return len(self.examples)
-
-    def _known(self, connection: sqlite3.Connection, key: str) -> bool:
-        model = self.stream.id
-        kept = connection.execute("SELECT 1 FROM kept WHERE model = ? AND id = ?", (model, key)).fetchone()
-        return kept is not None or _labelled(connection, model, key)
+        saved = sum(ask is False for *_, ask in self.fresh)
+        _count_asked(connection, model, len(self.fresh) - saved, saved, 0)
+        return len(self.fresh)
 
     def written(self, answer: int) -> None:
-        saved = sum(ask is False for *_, ask in self.examples)
+        saved = sum(ask is False for *_, ask in self.fresh)
         self.stream.kept += answer
         self.stream.asked.add(answer - saved, saved, 0)
         self.told(answer)
