@@ -11,7 +11,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ellipsoid import Committee, IntervalRegressor, PassiveAggressiveRegressor, Scaled
-from ellipsoid.estimators.council import default_family
+from ellipsoid.estimators.wrappers.council import default_family
 
 from . import peers
 from .data import Data, made

@@ -17,7 +17,7 @@ import ellipsoid
 from ellipsoid import AROW, IELLIP, MIRA, EllipsoidalSVC, SecondOrderPerceptron
 from ellipsoid.representation.kernel.device import DevicePatterns, cuda_arrays
 from ellipsoid.representation.kernel.functions import Poly
-from ellipsoid.streams.deformed import DeformedDigits
+from ellipsoid.streams.sets.deformed import DeformedDigits
 
 from .machine import describe
 

@@ -18,7 +18,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from ellipsoid import MIRA
-from ellipsoid.estimators.expansion import SCORED_AHEAD
+from ellipsoid.estimators.state.expansion import SCORED_AHEAD
 from ellipsoid.representation.kernel.threads import in_parts
 from ellipsoid.rules import mira
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.evaluate.compare import Protocol
-from ellipsoid.streams.datasets import Dataset, load
+from ellipsoid.streams.sets.datasets import Dataset, load
 
 from . import crammer2003_printed as printed
 from .crammer2003_report import FILE_ORDER, RANDOM_ORDERS, Printed, ratios_report, table_report

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ellipsoid.streams.datasets import Dataset, load
+from ellipsoid.streams.sets.datasets import Dataset, load
 
 
 def whole(name: str) -> Dataset:

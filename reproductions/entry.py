@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from ellipsoid.evaluate.compare import Protocol
     from ellipsoid.evaluate.prequential import Progress
-    from ellipsoid.streams.datasets import Dataset
+    from ellipsoid.streams.sets.datasets import Dataset
 
     from .report import Report
     from .results import Results

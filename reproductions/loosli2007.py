@@ -2,7 +2,7 @@
 deformed digits, seen once.
 
 The paper learns a support vector machine by LASVM from digits of MNIST that are deformed on the way, 8.1 million of
-them. Here MIRA with a kernel makes one pass over as many, deformed in another way (`ellipsoid.streams.deformed`). Where
+them. Here MIRA with a kernel makes one pass over as many, deformed in another way (`ellipsoid.streams.sets.deformed`). Where
 there is no GPU the run is a part of that: the digits themselves, and each once deformed.
 """
 
@@ -16,8 +16,8 @@ from ellipsoid.estimators import MIRA
 from ellipsoid.evaluate.compare import Protocol
 from ellipsoid.evaluate.prequential import Progress
 from ellipsoid.representation.kernel.device import arrays_on, cuda_present
-from ellipsoid.streams.datasets import Dataset, load
-from ellipsoid.streams.deformed import DeformedDigits
+from ellipsoid.streams.sets.datasets import Dataset, load
+from ellipsoid.streams.sets.deformed import DeformedDigits
 
 from .entry import Entry, Experiment, Spec
 from .report import Curve, Panel, Report, Table

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.evaluate.compare import Protocol
-from ellipsoid.streams.datasets import Dataset, load
+from ellipsoid.streams.sets.datasets import Dataset, load
 
 from .cuts import random_half
 from .entry import Entry, Experiment, Quick, Spec

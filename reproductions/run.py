@@ -11,7 +11,7 @@ import numpy as np
 
 from ellipsoid.evaluate.compare import compare, versions
 from ellipsoid.evaluate.prequential import Progress
-from ellipsoid.streams.datasets import Dataset
+from ellipsoid.streams.sets.datasets import Dataset
 
 from .entry import Entry, Experiment, Quick
 from .machines import machine

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from ellipsoid.evaluate.compare import Protocol
-from ellipsoid.streams.datasets import Dataset, load
+from ellipsoid.streams.sets.datasets import Dataset, load
 
 from .entry import Entry, Experiment, Quick, Spec
 from .report import Curve, Panel, Report, Table

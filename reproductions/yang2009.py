@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 
 from ellipsoid.evaluate.compare import Protocol
-from ellipsoid.streams.datasets import Dataset, load
+from ellipsoid.streams.sets.datasets import Dataset, load
 
 from .cuts import share_of_each_class, some_of_each_class
 from .entry import Entry, Experiment, Quick, Spec

@@ -11,7 +11,7 @@ import numpy as np
 from style import BLUE, ORANGE, save, use
 
 from ellipsoid import datasets
-from ellipsoid.streams.deformed import SIDE
+from ellipsoid.streams.sets.deformed import SIDE
 
 RESULTS = Path(__file__).parent.parent.parent / "benchmarks" / "results" / "gpu.json"
 

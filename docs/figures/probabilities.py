@@ -13,7 +13,7 @@ from sklearn.linear_model import SGDClassifier
 from style import BLUE, GREEN, GREY, ORANGE
 
 from ellipsoid import AROW, Calibrated, EllipsoidClassifier, PassiveAggressive, Scaled, StandardStream, datasets
-from ellipsoid.estimators.calibration import log_probabilities
+from ellipsoid.estimators.wrappers.calibration import log_probabilities
 
 STREAMS = ("elec2", "adult", "covtype", "letter")
 LEARNERS = {

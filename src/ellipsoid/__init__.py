@@ -14,20 +14,20 @@ _EXPORTS = {
     "AROW": "ellipsoid.estimators",
     "BayesPointMachine": "ellipsoid.batch",
     "CELLIP": "ellipsoid.estimators",
-    "Calibrated": "ellipsoid.estimators.calibrated",
+    "Calibrated": "ellipsoid.estimators.wrappers.calibrated",
     "Certificate": "ellipsoid.certificates",
     "Client": "ellipsoid.service.client",
     "Committee": "ellipsoid.estimators",
     "ConfidenceWeighted": "ellipsoid.estimators",
-    "Conformal": "ellipsoid.estimators.conformal",
-    "DamagedModel": "ellipsoid.estimators.container",
+    "Conformal": "ellipsoid.estimators.wrappers.conformal",
+    "DamagedModel": "ellipsoid.estimators.files.container",
     "Ellipsoid": "ellipsoid.ellipsoids",
     "EllipsoidClassifier": "ellipsoid.estimators",
     "EllipsoidalSVC": "ellipsoid.batch",
-    "EmptyVersionSpace": "ellipsoid.ellipsoids.table",
+    "EmptyVersionSpace": "ellipsoid.ellipsoids.tables.table",
     "IELLIP": "ellipsoid.estimators",
     "IntervalRegressor": "ellipsoid.estimators",
-    "LineError": "ellipsoid.streams.words",
+    "LineError": "ellipsoid.streams.readers.words",
     "MIRA": "ellipsoid.estimators",
     "NHERD": "ellipsoid.estimators",
     "NotSeparable": "ellipsoid.batch.problem",
@@ -39,16 +39,16 @@ _EXPORTS = {
     "QuasiAdditive": "ellipsoid.estimators",
     "ROMMA": "ellipsoid.estimators",
     "SCW": "ellipsoid.estimators",
-    "Scaled": "ellipsoid.estimators.pipeline",
+    "Scaled": "ellipsoid.estimators.wrappers.pipeline",
     "SecondOrderPerceptron": "ellipsoid.estimators",
     "ServiceError": "ellipsoid.service.client",
-    "StandardStream": "ellipsoid.estimators.scalers",
-    "UnitNorm": "ellipsoid.estimators.scalers",
+    "StandardStream": "ellipsoid.estimators.wrappers.scalers",
+    "UnitNorm": "ellipsoid.estimators.wrappers.scalers",
     "Winnow": "ellipsoid.estimators",
     "compare": "ellipsoid.evaluate",
     "datasets": "ellipsoid.streams",
     "distributed": "ellipsoid",
-    "export_onnx": "ellipsoid.estimators.onnx",
+    "export_onnx": "ellipsoid.estimators.files.onnx",
     "feasible_point": "ellipsoid.convex",
     "load": "ellipsoid.estimators",
     "merge": "ellipsoid.merging",
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from ellipsoid.convex import feasible_point as feasible_point
     from ellipsoid.convex import minimize as minimize
     from ellipsoid.ellipsoids import Ellipsoid as Ellipsoid
-    from ellipsoid.ellipsoids.table import EmptyVersionSpace as EmptyVersionSpace
+    from ellipsoid.ellipsoids.tables.table import EmptyVersionSpace as EmptyVersionSpace
     from ellipsoid.estimators import ALMA as ALMA
     from ellipsoid.estimators import AROW as AROW
     from ellipsoid.estimators import CELLIP as CELLIP
@@ -89,21 +89,21 @@ if TYPE_CHECKING:
     from ellipsoid.estimators import SecondOrderPerceptron as SecondOrderPerceptron
     from ellipsoid.estimators import Winnow as Winnow
     from ellipsoid.estimators import load as load
-    from ellipsoid.estimators.calibrated import Calibrated as Calibrated
-    from ellipsoid.estimators.conformal import Conformal as Conformal
-    from ellipsoid.estimators.container import DamagedModel as DamagedModel
-    from ellipsoid.estimators.onnx import export_onnx as export_onnx
-    from ellipsoid.estimators.pipeline import Scaled as Scaled
-    from ellipsoid.estimators.scalers import StandardStream as StandardStream
-    from ellipsoid.estimators.scalers import UnitNorm as UnitNorm
+    from ellipsoid.estimators.files.container import DamagedModel as DamagedModel
+    from ellipsoid.estimators.files.onnx import export_onnx as export_onnx
+    from ellipsoid.estimators.wrappers.calibrated import Calibrated as Calibrated
+    from ellipsoid.estimators.wrappers.conformal import Conformal as Conformal
+    from ellipsoid.estimators.wrappers.pipeline import Scaled as Scaled
+    from ellipsoid.estimators.wrappers.scalers import StandardStream as StandardStream
+    from ellipsoid.estimators.wrappers.scalers import UnitNorm as UnitNorm
     from ellipsoid.evaluate import compare as compare
     from ellipsoid.evaluate import prequential as prequential
     from ellipsoid.merging import merge as merge
     from ellipsoid.service.client import Client as Client
     from ellipsoid.service.client import ServiceError as ServiceError
-    from ellipsoid.streams import datasets as datasets
     from ellipsoid.streams.opening import open_stream as open_stream
-    from ellipsoid.streams.words import LineError as LineError
+    from ellipsoid.streams.readers.words import LineError as LineError
+    from ellipsoid.streams.sets import datasets as datasets
 
 # Names that are modules themselves: they are imported as such, so that their packages need not re-export them.
 MODULES = ("datasets", "distributed")

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ellipsoid import OnlineEllipsoidalSVC
 from ellipsoid.batch.online import Machine, Terms, smallest_shift
 from ellipsoid.estimators import load
-from ellipsoid.estimators.pipeline import Scaled
+from ellipsoid.estimators.wrappers.pipeline import Scaled
 
 
 def cloud(seed, n=120, d=4, classes=2):

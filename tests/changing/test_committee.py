@@ -28,7 +28,7 @@ from ellipsoid import (
     load,
     prequential,
 )
-from ellipsoid.estimators import container
+from ellipsoid.estimators.files import container
 
 from .conftest import drifting, known
 
@@ -130,7 +130,7 @@ def test_blocks_do_not_matter(monkeypatch, weight):
     given = {"sample_weight": np.random.default_rng(0).choice([0.0, 0.5, 1.0, 2.0], 300)} if weight else {}
     learners = [PassiveAggressive(C=0.01), PassiveAggressive(C=1.0)]
     whole = Committee(learners).partial_fit(X, y, **given)
-    monkeypatch.setattr("ellipsoid.estimators.council.BLOCK_ROWS", 7)
+    monkeypatch.setattr("ellipsoid.estimators.wrappers.council.BLOCK_ROWS", 7)
     cut = Committee(learners).partial_fit(X, y, **given)
     assert known(whole) == known(cut)
 
@@ -140,7 +140,7 @@ def test_blocks_do_not_matter(monkeypatch, weight):
 @pytest.mark.parametrize("scaled", [False, True])
 def test_threads_do_not_matter(monkeypatch, classes, scaled):
     X, y = drifting(400, 4, classes)
-    monkeypatch.setattr("ellipsoid.estimators.council.BLOCK_ROWS", 150)
+    monkeypatch.setattr("ellipsoid.estimators.wrappers.council.BLOCK_ROWS", 150)
     learners, found, ran = [*SMALL, AROW(drift=1e-3), Perceptron() if scaled else Scaled(MIRA())], [], set()
     whole = PassiveAggressive._pass
 
@@ -152,7 +152,7 @@ def test_threads_do_not_matter(monkeypatch, classes, scaled):
     monkeypatch.setattr(PassiveAggressive, "_pass", seen)
     for threads in (1, 3):
         ran.clear()
-        monkeypatch.setattr("ellipsoid.estimators.council.ROW_EFFORT", 1e9)
+        monkeypatch.setattr("ellipsoid.estimators.wrappers.council.ROW_EFFORT", 1e9)
         model = Scaled(Committee(learners)) if scaled else Committee(learners)
         with threadpool_limits(threads, user_api="blas"):
             told = model.learn_predict(X, y)
@@ -314,8 +314,8 @@ def test_an_interrupt_leaves_all_members_at_the_same_row(monkeypatch):
     import signal
 
     X, y = drifting(60)
-    monkeypatch.setattr("ellipsoid.estimators.council.BLOCK_ROWS", 64)
-    monkeypatch.setattr("ellipsoid.estimators.council.BLOCK_NUMBERS", 1)
+    monkeypatch.setattr("ellipsoid.estimators.wrappers.council.BLOCK_ROWS", 64)
+    monkeypatch.setattr("ellipsoid.estimators.wrappers.council.BLOCK_NUMBERS", 1)
     X, y = np.tile(X, (5, 1)), np.tile(y, 5)
     model, calls = Committee(SMALL), []
     whole = MIRA._pass

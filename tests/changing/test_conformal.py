@@ -27,8 +27,8 @@ from ellipsoid import (
     load,
     prequential,
 )
-from ellipsoid.estimators import container
-from ellipsoid.estimators.conformity import LEVEL, MISSES, Conformity, oddities
+from ellipsoid.estimators.files import container
+from ellipsoid.estimators.wrappers.conformity import LEVEL, MISSES, Conformity, oddities
 
 from .conftest import drifting
 
@@ -315,7 +315,7 @@ def test_a_seeded_learner_makes_the_same_sets_after_fit():
 
 def test_rows_that_were_learned_are_judged_once_though_the_showing_was_broken_off(monkeypatch):
     """An interrupt just behind the loop: the sets have seen what the learner has learned."""
-    from ellipsoid.estimators.predict_then_learn import ShownRows
+    from ellipsoid.estimators.state.predict_then_learn import ShownRows
 
     X, y = drifting(60)
     model, whole = (Conformal(MIRA(), window=7).partial_fit(X[:30], y[:30]) for _ in range(2))

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from ellipsoid import AROW, DamagedModel, load
-from ellipsoid.estimators import container
+from ellipsoid.estimators.files import container
 
 from .conftest import drifting
 

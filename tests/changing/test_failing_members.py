@@ -16,7 +16,7 @@ from .conftest import drifting, known
 def test_of_several_members_that_fail_the_first_is_told(monkeypatch):
     X, y = drifting(300)
     model = Committee([PassiveAggressive(C=C) for C in (0.1, 0.2, 0.3, 0.4)])
-    monkeypatch.setattr("ellipsoid.estimators.council.ROW_EFFORT", 1e9)
+    monkeypatch.setattr("ellipsoid.estimators.wrappers.council.ROW_EFFORT", 1e9)
     whole = PassiveAggressive._pass
 
     def fails(self, *args, **options):
@@ -48,9 +48,9 @@ def test_a_full_memory_takes_all_members_back_or_stops_the_committee(monkeypatch
     X, y = drifting(300)
     model = Committee([MIRA(), PassiveAggressive(), Perceptron()]).partial_fit(X[:100], y[:100])
     twin, before = copy.deepcopy(model), known(model)
-    monkeypatch.setattr("ellipsoid.estimators.council.WRITING_SHARE", 1e9 if copied else 0.0)
+    monkeypatch.setattr("ellipsoid.estimators.wrappers.council.WRITING_SHARE", 1e9 if copied else 0.0)
     with monkeypatch.context() as patch:
-        patch.setattr("ellipsoid.estimators.learner.Learner.run", full_memory_of(model.learners_[1]))
+        patch.setattr("ellipsoid.estimators.state.learner.Learner.run", full_memory_of(model.learners_[1]))
         with pytest.raises(MemoryError) as caught:
             model.partial_fit(X[100:], y[100:])
     if copied:

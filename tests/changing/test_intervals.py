@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from sklearn.utils.estimator_checks import check_estimator
 
 from ellipsoid import CELLIP, Conformal, DamagedModel, EmptyVersionSpace, IntervalRegressor, datasets, load, prequential
-from ellipsoid.estimators import container
+from ellipsoid.estimators.files import container
 
 X = np.array([(1, 0), (0, 1), (1, 1), (1, -1), (2, 1), (-1, 2)]) / 2.0
 Y = np.array([0.35, -0.25, 0.25, 0.40, 0.53, -0.60])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.engine.tally import EXCESS, MISTAKES, SIZE
-from ellipsoid.estimators.mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
+from ellipsoid.estimators.wrappers.mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
 
 SCORES = np.array([
     [[0.2, 0.0], [0.0, 0.6], [0.1, 0.3]], [[0.5, 0.0], [0.9, 0.0], [0.0, 0.2]],

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ellipsoid import CELLIP, DamagedModel, datasets, load
-from ellipsoid.estimators import container
+from ellipsoid.estimators.files import container
 
 OPTIONS = {"margin": 0.05, "cut": "minvol", "trigger": "always", "on_infeasible": "restart", "fit_intercept": False}
 

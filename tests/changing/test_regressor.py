@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from ellipsoid import DamagedModel, PassiveAggressiveRegressor, Scaled, load, prequential
 from ellipsoid.engine import tally as tallies
-from ellipsoid.estimators import container
+from ellipsoid.estimators.files import container
 
 X = np.array([(1, 2), (2, -1), (-1, 1), (1, 1), (-2, 1)]) / 2.0
 Y, WEIGHTS = np.array([1.0, 0.5, -0.25, 2.0, -1.0]), np.array([1.0, 2.0, 1.0, 0.5, 3.0])

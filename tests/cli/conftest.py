@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from ellipsoid import datasets
 from ellipsoid.cli import main
-from ellipsoid.estimators import container
+from ellipsoid.estimators.files import container
 
 from ..nursery import Nursery
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from ellipsoid import load
 from ellipsoid.cli import main
-from ellipsoid.estimators import container
+from ellipsoid.estimators.files import container
 
 from .conftest import learned, run, stream_of
 

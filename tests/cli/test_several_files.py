@@ -111,7 +111,7 @@ def test_a_row_that_looks_like_a_header_is_not_passed_over(tmp_path):
 
 @pytest.mark.parametrize("stop", range(1, 6))
 def test_a_run_killed_in_any_file_goes_on_to_the_same_bytes(stop, tmp_path, monkeypatch):
-    from ellipsoid.estimators import persist
+    from ellipsoid.estimators.files import persist
 
     class Killed(BaseException):
         pass

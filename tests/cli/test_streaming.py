@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 from ellipsoid import MIRA, Scaled, datasets, load
 from ellipsoid.cli import main
-from ellipsoid.estimators import container, kernelized
+from ellipsoid.estimators.files import container
+from ellipsoid.estimators.shell import kernelized
 from ellipsoid.representation.kernel import patterns
 
 from .conftest import COMMAND, PROGRAM, learned, lines_of, run, stream_of
@@ -34,7 +35,7 @@ def test_two_halves_equal_the_whole_to_the_last_bit(svm):
 @pytest.mark.parametrize("stop", [1, 100, 250, 599, 600])
 def test_a_run_cut_off_anywhere_goes_on_at_the_right_row(stop, svm, monkeypatch):
     """The save that would have been the last before a kill, whichever it was."""
-    from ellipsoid.estimators import persist
+    from ellipsoid.estimators.files import persist
 
     class Killed(BaseException):
         pass

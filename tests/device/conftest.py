@@ -5,8 +5,10 @@ import copy
 import numpy as np
 import pytest
 
-from ellipsoid.ellipsoids import device_shape, kernel_table
-from ellipsoid.estimators import ellipsoidal, expansion, placed
+from ellipsoid.ellipsoids.shapes import device as device_shape
+from ellipsoid.ellipsoids.tables import kernel as kernel_table
+from ellipsoid.estimators import ellipsoidal
+from ellipsoid.estimators.state import expansion, placed
 from ellipsoid.representation.kernel import device
 
 RNG = np.random.default_rng(1)

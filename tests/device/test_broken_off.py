@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from ellipsoid import AROW, MIRA
-from ellipsoid.ellipsoids import device_shape, kernel_table
-from ellipsoid.ellipsoids.device_shape import DeviceShape
+from ellipsoid.ellipsoids.shapes import device as device_shape
+from ellipsoid.ellipsoids.shapes.device import DeviceShape
+from ellipsoid.ellipsoids.tables import kernel as kernel_table
 from ellipsoid.representation.kernel import device
 
 from .conftest import CLASSES, RBF, X, agree, on, put_numpy_in_place, y

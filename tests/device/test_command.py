@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from ellipsoid import AROW, MIRA, Committee, datasets, load
 from ellipsoid.cli import main
-from ellipsoid.estimators import placed
+from ellipsoid.estimators.state import placed
 from ellipsoid.representation.kernel import device
 from ellipsoid.representation.kernel.device import DevicePatterns
 

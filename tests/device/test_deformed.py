@@ -6,9 +6,9 @@ import pytest
 from ellipsoid import Perceptron, datasets
 from ellipsoid.evaluate.prequential import prequential
 from ellipsoid.representation.kernel import device
-from ellipsoid.streams import deformed
-from ellipsoid.streams.deformed import DeformedDigits
 from ellipsoid.streams.opening import open_stream
+from ellipsoid.streams.sets import deformed
+from ellipsoid.streams.sets.deformed import DeformedDigits
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.integers(0, 256, size=(50, deformed.PIXELS)).astype(np.uint8)

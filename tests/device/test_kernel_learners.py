@@ -27,9 +27,9 @@ from ellipsoid import (
     SecondOrderPerceptron,
     load,
 )
-from ellipsoid.ellipsoids import kernel_table
-from ellipsoid.ellipsoids.device_shape import DeviceShape
-from ellipsoid.estimators import placed
+from ellipsoid.ellipsoids.shapes.device import DeviceShape
+from ellipsoid.ellipsoids.tables import kernel as kernel_table
+from ellipsoid.estimators.state import placed
 from ellipsoid.representation.kernel import device
 
 from .conftest import CLASSES, FEW, POLY, RBF, RNG, X, agree, on, put_numpy_in_place, y

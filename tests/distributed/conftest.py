@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from ellipsoid.estimators import container, persist
+from ellipsoid.estimators.files import container, persist
 
 
 def digest(model):

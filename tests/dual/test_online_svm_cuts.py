@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 from ellipsoid import OnlineSVM, load
-from ellipsoid.estimators import container, persist
-from ellipsoid.streams.datasets import load as data_set
+from ellipsoid.estimators.files import container, persist
+from ellipsoid.streams.sets.datasets import load as data_set
 
 X, y = (np.asarray(part)[:300] for part in data_set("digits").train)
 # Nothing here is exact in binary. No row comes twice: for that see tests/estimators/test_kernel_cuts.py.

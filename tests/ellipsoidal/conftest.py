@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 import ellipsoid
 from ellipsoid.estimators import cellip as cellip_estimator
-from ellipsoid.estimators import learner
+from ellipsoid.estimators.state import learner
 
 TOL = 1e-9
 FORMS = ("auto", "column", "product", "gram", "dense")

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from ellipsoid import AROW, IELLIP
 from ellipsoid.ellipsoids.state import LOG_SCALE
-from ellipsoid.ellipsoids.table import FORMS
+from ellipsoid.ellipsoids.tables.table import FORMS
 
 NAMES = {"column": "column", "product": "product", "gram": "gram", "full": "dense", "sparse": "auto"}
 # Only learners with a confidence keep a sketch; one that is large enough gives up nothing.

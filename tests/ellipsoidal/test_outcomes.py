@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import linprog
 
 from ellipsoid import CELLIP, IELLIP
-from ellipsoid.ellipsoids.table import EmptyVersionSpace
+from ellipsoid.ellipsoids.tables.table import EmptyVersionSpace
 
 E1 = np.array([[1.0, 0.0, 0.0]])
 

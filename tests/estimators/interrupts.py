@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 import ellipsoid
 from ellipsoid import prequential
-from ellipsoid.estimators import persist
+from ellipsoid.estimators.files import persist
 
 PACKAGE = str(Path(ellipsoid.__file__).parent)
 

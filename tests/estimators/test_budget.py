@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 from ellipsoid import MIRA, PassiveAggressive, Perceptron, load
-from ellipsoid.estimators import expansion as blocks
+from ellipsoid.estimators.state import expansion as blocks
 
 RNG = np.random.default_rng(11)
 X = RNG.normal(size=(160, 3))

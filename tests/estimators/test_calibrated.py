@@ -25,8 +25,9 @@ from ellipsoid import (
     Winnow,
     load,
 )
-from ellipsoid.estimators import LEARNERS, container
-from ellipsoid.estimators.calibration import Calibration, log_probabilities
+from ellipsoid.estimators import LEARNERS
+from ellipsoid.estimators.files import container
+from ellipsoid.estimators.wrappers.calibration import Calibration, log_probabilities
 
 from .expected_failures import GEOMETRY, SHUFFLED
 

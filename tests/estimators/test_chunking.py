@@ -10,7 +10,7 @@ from sklearn.base import clone
 import ellipsoid
 from ellipsoid import ALMA, MIRA, ROMMA, PassiveAggressive, Perceptron
 from ellipsoid.estimators import LEARNERS
-from ellipsoid.estimators.learner import Learner
+from ellipsoid.estimators.state.learner import Learner
 
 pytestmark = pytest.mark.few_learners
 

@@ -15,7 +15,7 @@ from safetensors.numpy import load as read_arrays
 from safetensors.numpy import save as write_arrays
 
 from ellipsoid import IELLIP, MIRA, Perceptron, load
-from ellipsoid.estimators.container import DamagedModel, checksum
+from ellipsoid.estimators.files.container import DamagedModel, checksum
 
 
 @pytest.fixture(scope="module")
@@ -271,7 +271,7 @@ def test_a_failing_write_leaves_the_old_file(stage, blobs, state, tmp_path, monk
         full()
 
     if stage == "write":
-        monkeypatch.setattr("ellipsoid.estimators.container.pieces", first_part)
+        monkeypatch.setattr("ellipsoid.estimators.files.container.pieces", first_part)
     else:
         monkeypatch.setattr(os, stage, full)
     with pytest.raises(OSError, match="no space left"):

@@ -28,7 +28,7 @@ from ellipsoid import (
     load,
 )
 from ellipsoid.ellipsoids.state import LIFT_AT, LOG_KEPT
-from ellipsoid.estimators import container, persist
+from ellipsoid.estimators.files import container, persist
 
 SEEDS = {path.stem: path.read_bytes() for path in sorted((Path(__file__).parent / "version_1").glob("*.model"))}
 KEPT = Path(__file__).parent / "mutants"

@@ -19,7 +19,9 @@ from ellipsoid import (
     load,
 )  # fmt: skip
 from ellipsoid.cli import main
-from ellipsoid.estimators import expansion, inputs, learner, one_row, scaled_learners
+from ellipsoid.estimators.inputs import rows as inputs
+from ellipsoid.estimators.state import expansion, learner, one_row
+from ellipsoid.estimators.state import scaled as scaled_learners
 
 SIZE = 0.3
 MODELS = [

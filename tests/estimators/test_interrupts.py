@@ -29,11 +29,11 @@ from ellipsoid import (
     Winnow,
     load,
 )
-from ellipsoid.estimators import container, persist
-from ellipsoid.estimators import expansion as blocks
-from ellipsoid.estimators import interruption as broken
-from ellipsoid.estimators.interruption import LearnerMark
-from ellipsoid.estimators.one_thread import learning
+from ellipsoid.estimators.files import container, persist
+from ellipsoid.estimators.state import expansion as blocks
+from ellipsoid.estimators.state import interruption as broken
+from ellipsoid.estimators.state.interruption import LearnerMark
+from ellipsoid.estimators.state.one_thread import learning
 from ellipsoid.representation.kernel import prefetch as forerun
 from ellipsoid.representation.kernel import threads
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.base import clone
 
 from ellipsoid import ALMA, MIRA, ROMMA, OnlineSVM, PassiveAggressive, Perceptron, load
-from ellipsoid.estimators import expansion as blocks
+from ellipsoid.estimators.state import expansion as blocks
 
 RBF = {"kernel": "rbf", "gamma": 0.4}
 LEARNERS = {

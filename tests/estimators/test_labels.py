@@ -21,7 +21,7 @@ from ellipsoid import (
     open_stream,
     prequential,
 )
-from ellipsoid.estimators.labels import Labels
+from ellipsoid.estimators.inputs.labels import Labels
 from ellipsoid.streams.label_kinds import label_array
 
 X = np.array([[0.5, 1.0], [-1.0, 0.25], [0.75, -0.5], [-0.5, -1.0]])

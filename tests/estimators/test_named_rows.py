@@ -19,8 +19,8 @@ from ellipsoid import (
     Scaled,
     UnitNorm,
 )
-from ellipsoid.estimators import one_row
-from ellipsoid.estimators.one_row import sort_by_column
+from ellipsoid.estimators.state import one_row
+from ellipsoid.estimators.state.one_row import sort_by_column
 
 pytestmark = pytest.mark.few_learners
 

@@ -5,7 +5,8 @@ import pytest
 
 from ellipsoid import MIRA, OnlineEllipsoidalSVC, Perceptron, Scaled, load
 from ellipsoid.engine import tally as tallies
-from ellipsoid.estimators import LEARNERS, container
+from ellipsoid.estimators import LEARNERS
+from ellipsoid.estimators.files import container
 
 SIZES = [1e-145, 1e-100, 1e-77, 1e76, 1e78, 1e100, 1e143]
 

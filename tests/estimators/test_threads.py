@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ellipsoid import MIRA, Committee, PassiveAggressive, Perceptron, Scaled, load
-from ellipsoid.estimators.one_thread import learning
+from ellipsoid.estimators.state.one_thread import learning
 
 pytestmark = pytest.mark.interpreted
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from ellipsoid import Calibrated, Committee, Conformal, PassiveAggressive, Perceptron, Scaled, load, open_stream
-from ellipsoid.estimators.examples import rows_of
+from ellipsoid.estimators.inputs.examples import rows_of
 
 EXAMPLES = [
     ({"rain": 1.5, "sky": "grey", "warm": False}, "wet"),

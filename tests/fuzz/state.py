@@ -1,6 +1,6 @@
 """All that a model has learned, as one value that can be compared: learners, and what is wrapped around them."""
 
-from ellipsoid.estimators import container, persist
+from ellipsoid.estimators.files import container, persist
 
 from ..estimators.conftest import bits
 from ..estimators.conftest import everything as learned

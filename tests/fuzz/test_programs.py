@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from ellipsoid import AROW
-from ellipsoid.estimators import FURTHER, HOMES, expansion, inputs, learner_named
-from ellipsoid.estimators.learner import Learner
+from ellipsoid.estimators import FURTHER, HOMES, learner_named
+from ellipsoid.estimators.inputs import rows as inputs
+from ellipsoid.estimators.state import expansion
+from ellipsoid.estimators.state.learner import Learner
 
 from .campaign import failures, report
 from .grid import FAMILIES, ROOM, seeds_of

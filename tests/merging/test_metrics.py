@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from ellipsoid import IELLIP, load, merge
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.engine import tally as tallies
-from ellipsoid.estimators import container, persist
+from ellipsoid.estimators.files import container, persist
 
 from .shards import in_rounds, learned, parts, stream
 

@@ -10,7 +10,7 @@ import pytest
 
 from ellipsoid import MIRA, Perceptron
 from ellipsoid.engine.native.counter import take_number
-from ellipsoid.estimators import expansion as blocks
+from ellipsoid.estimators.state import expansion as blocks
 from ellipsoid.representation.kernel import expansion, threads
 from ellipsoid.representation.kernel import prefetch as forerun
 

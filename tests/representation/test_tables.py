@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ellipsoid.ellipsoids.table import EllipsoidTable
+from ellipsoid.ellipsoids.tables.table import EllipsoidTable
 from ellipsoid.links.functions import BALANCED, NORM, SIMPLEX, Link
 from ellipsoid.links.table import LinkTable
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor

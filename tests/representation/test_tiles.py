@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from ellipsoid import MIRA
 from ellipsoid.engine.rows import Dense
-from ellipsoid.estimators import expansion as blocks
+from ellipsoid.estimators.state import expansion as blocks
 from ellipsoid.representation.kernel.functions import RBF, Linear, Poly, from_products
 from ellipsoid.representation.kernel.packing import (
     LONG_ROW,

@@ -9,7 +9,7 @@ from reproductions.machines import machine
 from reproductions.paired import corrected_p
 from reproductions.results import Results
 
-from ellipsoid.streams.datasets import Dataset
+from ellipsoid.streams.sets.datasets import Dataset
 
 
 def test_without_overlap_the_paired_test_is_students():

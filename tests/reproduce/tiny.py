@@ -14,7 +14,7 @@ from reproductions.report import Curve, Panel, Report, Table, shown
 from reproductions.run import reproduce
 
 from ellipsoid.evaluate.compare import Protocol
-from ellipsoid.streams.datasets import load
+from ellipsoid.streams.sets.datasets import load
 
 LEARNERS = {"Perceptron": Spec("Perceptron", {}), "MIRA": Spec("MIRA", {"margin": 0.1})}
 

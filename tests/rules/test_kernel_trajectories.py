@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from ellipsoid import MIRA, PassiveAggressive, Perceptron
-from ellipsoid.estimators import expansion as blocks
+from ellipsoid.estimators.state import expansion as blocks
 from ellipsoid.representation.kernel import expansion as tiles
 
 RNG = np.random.default_rng(7)

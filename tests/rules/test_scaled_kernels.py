@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 import ellipsoid
 from ellipsoid import ALMA, ROMMA
-from ellipsoid.estimators import expansion as blocks
+from ellipsoid.estimators.state import expansion as blocks
 from ellipsoid.representation.kernel import expansion as tiles
 from ellipsoid.representation.kernel.lookahead import NORM2
 from ellipsoid.representation.scaled import expansion as scaled_expansion

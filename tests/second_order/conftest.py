@@ -2,7 +2,8 @@
 
 import pytest
 
-from ellipsoid.estimators import expansion, learner, one_row, second_order
+from ellipsoid.estimators import second_order
+from ellipsoid.estimators.state import expansion, learner, one_row
 
 
 @pytest.fixture(autouse=True)

@@ -26,7 +26,7 @@ from ellipsoid.cli.startup import import_libraries
 import_libraries()
 for name in ("ellipsoid.cli.serve", "ellipsoid.service.demo", "ellipsoid.service.server"):
     import_module(name)
-import_module("ellipsoid.service.events").TICK_SECONDS = 0.1
+import_module("ellipsoid.service.calls.events").TICK_SECONDS = 0.1
 """
 
 SERVE = """

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from ellipsoid.estimators import container
+from ellipsoid.estimators.files import container
 
 from .conftest import examples
 

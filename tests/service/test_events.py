@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from ellipsoid import AROW
-from ellipsoid.service.events import MOST_WATCHERS, Events
-from ellipsoid.service.history import HISTORY_POINTS, HistoryPoint, StoreHistory
-from ellipsoid.service.shadow import shadow_of
-from ellipsoid.service.tokens import EVERYBODY
+from ellipsoid.service.calls.events import MOST_WATCHERS, Events
+from ellipsoid.service.http.tokens import EVERYBODY
+from ellipsoid.service.views.history import HISTORY_POINTS, HistoryPoint, StoreHistory
+from ellipsoid.service.views.shadow import shadow_of
 
 from .conftest import examples, serving
 

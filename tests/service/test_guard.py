@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ellipsoid.service.tokens import ROLES, Holder, Tokens, add_token, listed_tokens, remove_token
+from ellipsoid.service.http.tokens import ROLES, Holder, Tokens, add_token, listed_tokens, remove_token
 
 from .conftest import NDJSON, Server, examples, serving
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ellipsoid.service.tokens import add_token
+from ellipsoid.service.http.tokens import add_token
 
 from .browser import started, visiting
 from .conftest import Server, examples, serving

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ellipsoid.service.history import HistoryPoint, write_points
 from ellipsoid.service.messages import NewLearner, NewModel
 from ellipsoid.service.store import Store
+from ellipsoid.service.views.history import HistoryPoint, write_points
 
 from .browser import started, visiting
 from .conftest import examples, serving

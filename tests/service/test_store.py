@@ -10,15 +10,15 @@ import pytest
 from click.testing import CliRunner
 
 from ellipsoid.cli import main
-from ellipsoid.service import dense_lines
-from ellipsoid.service.gate import LABEL_LIMIT, Gate
+from ellipsoid.service.calls import dense_lines
+from ellipsoid.service.calls.lines import decoded_lines
 from ellipsoid.service.housekeeping import _behind_two, _forget_examples, keep_house
-from ellipsoid.service.lines import decoded_lines
+from ellipsoid.service.journal.gate import LABEL_LIMIT, Gate
+from ellipsoid.service.journal.rows import Rows
+from ellipsoid.service.journal.works import Incoming, LearnWork
 from ellipsoid.service.messages import LabelledExample, NewLearner, NewModel
 from ellipsoid.service.problem import CallProblem
-from ellipsoid.service.rows import Rows
 from ellipsoid.service.store import Store, StoreOptions
-from ellipsoid.service.works import Incoming, LearnWork
 
 from .conftest import examples
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ellipsoid.streams import blocks
 from ellipsoid.streams.opening import open_stream
+from ellipsoid.streams.readers import blocks
 
 
 def gather(reader):

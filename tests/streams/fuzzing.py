@@ -10,8 +10,8 @@ import random
 import re
 import sys
 
-from ellipsoid.streams import blocks
 from ellipsoid.streams.opening import open_stream
+from ellipsoid.streams.readers import blocks
 from ellipsoid.streams.scan.hashing import hash_name
 
 SEEDS = {

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from ellipsoid.streams.arrays import ArrayRows, npz
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.options import Options
+from ellipsoid.streams.readers.arrays import ArrayRows, npz
 from ellipsoid.streams.scan.hashing import hash_name
 
 from .conftest import gather

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from ellipsoid.streams import scan_threads
-from ellipsoid.streams.blocks import Origin
 from ellipsoid.streams.opening import open_stream
+from ellipsoid.streams.readers.blocks import Origin
 from ellipsoid.streams.scan_threads import ABREAST, default_threads, side_by_side
 
 from .conftest import read

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from ellipsoid.streams import blocks, sparse_text
 from ellipsoid.streams.opening import open_stream
+from ellipsoid.streams.readers import blocks, sparse_text
 from ellipsoid.streams.scan.hashing import hash_name
 
 from .conftest import gather, read

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
-from ellipsoid.estimators import expansion, inputs, learner, one_row, scaled_learners, scalers
+from ellipsoid.estimators.inputs import rows as inputs
+from ellipsoid.estimators.state import expansion, learner, one_row
+from ellipsoid.estimators.state import scaled as scaled_learners
+from ellipsoid.estimators.wrappers import scalers
 
 
 @pytest.fixture(autouse=True)

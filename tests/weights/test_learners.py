@@ -18,7 +18,8 @@ from ellipsoid import (
     Scaled,
     load,
 )  # fmt: skip
-from ellipsoid.estimators import LEARNERS, persist
+from ellipsoid.estimators import LEARNERS
+from ellipsoid.estimators.files import persist
 
 pytestmark = pytest.mark.interpreted
 

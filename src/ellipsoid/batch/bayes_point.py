@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ellipsoid.estimators import parameters
+from ellipsoid.estimators.parameters import validation as parameters
 
 from .billiard import billiard, perceptrons
 from .classifier import BatchClassifier, scores

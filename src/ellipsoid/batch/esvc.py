@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
-from ellipsoid.estimators.parameters import one_of, positive, whole
+from ellipsoid.estimators.parameters.validation import one_of, positive, whole
 from ellipsoid.representation.kernel.device import cuda_arrays, cuda_present
 
 from .classifier import BatchClassifier, scores

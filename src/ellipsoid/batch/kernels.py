@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky
 
 from ellipsoid.engine.rows import HUGE
-from ellipsoid.estimators.parameters import whole
+from ellipsoid.estimators.parameters.validation import whole
 from ellipsoid.representation.kernel.functions import KERNELS, from_products
 
 from .problem import Matrix, Vector

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.estimators.parameters import positive
+from ellipsoid.estimators.parameters.validation import positive
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]

@@ -74,7 +74,7 @@ def compile_loop(name: str, parameters: dict[str, Any], path: str, options: dict
 
 def compile_second_form(name: str, parameters: dict[str, Any], path: str, options: dict[str, Any], known: int) -> None:
     """Compile the loop of an ellipsoid that has become a full matrix, as CELLIP's does after some updates."""
-    from ellipsoid.ellipsoids.table import LARGEST_FULL
+    from ellipsoid.ellipsoids.tables.table import LARGEST_FULL
 
     _, width, classes = _shape_of_file(path, options)
     if name == "CELLIP" and parameters["shape"] == "auto" and (width + 1) * (known or classes) <= LARGEST_FULL:

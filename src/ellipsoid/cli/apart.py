@@ -59,9 +59,9 @@ def refuse_changed(options: dict[str, Any], usual: dict[str, Any], why: str) -> 
 def learn_apart(options: dict[str, Any], chosen: Any) -> None:
     """Learn DATA in shards by the chosen learner, save the model, and show what it is."""
     from ellipsoid import distributed
-    from ellipsoid.estimators.persist import save
+    from ellipsoid.estimators.files.persist import save
     from ellipsoid.report.table import bound_in_words, number
-    from ellipsoid.streams.datasets import plain_labels
+    from ellipsoid.streams.sets.datasets import plain_labels
 
     from .reading import stream_options
     from .terminal import show_table

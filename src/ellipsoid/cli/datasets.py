@@ -12,7 +12,7 @@ def command() -> None:
     Set the environment variable ELLIPSOID_DATA to a folder of data sets (its reader load.py is executed)
     for more.
     """
-    from ellipsoid.streams.datasets import names
+    from ellipsoid.streams.sets.datasets import names
 
     from .terminal import show_table
 

@@ -156,7 +156,7 @@ def _new_model(options: dict[str, Any]) -> Any:
 
 def _model(options: dict[str, Any]) -> tuple[Any, Any]:
     """The learner, new or read from a file, and the file's record of its stream."""
-    from ellipsoid.estimators.persist import open_model
+    from ellipsoid.estimators.files.persist import open_model
 
     name, resume = options["name"], options["resume"]
     if resume is None:
@@ -189,8 +189,8 @@ def _check_task(model: Any, task: str | None) -> None:
 
 
 def _scaled(model: Any, scale: str | None) -> Any:
-    from ellipsoid.estimators.pipeline import Scaled
-    from ellipsoid.estimators.scalers import StandardStream, UnitNorm
+    from ellipsoid.estimators.wrappers.pipeline import Scaled
+    from ellipsoid.estimators.wrappers.scalers import StandardStream, UnitNorm
 
     if scale in (None, "none"):
         return model
@@ -304,7 +304,7 @@ class _Run:
                 yield [(X[order], y[order], None if (weight == 1.0).all() else weight[order])]
 
     def _classes(self) -> Any:
-        from ellipsoid.streams.datasets import plain_labels
+        from ellipsoid.streams.sets.datasets import plain_labels
 
         if self.options["classes"]:
             return plain_labels([label.strip() for label in self.options["classes"].split(",")])
@@ -364,7 +364,7 @@ class _Run:
 
     def save(self, final: bool = False) -> None:
         """Write the model and where it stands."""
-        from ellipsoid.estimators.persist import save
+        from ellipsoid.estimators.files.persist import save
         from ellipsoid.evaluate.position import KEPT
 
         if self.options["target"]:

@@ -42,7 +42,7 @@ def command(store: Path, name: str, until: int | None, lines: str | None, **opti
     if options["settings"] and not options["learner"]:
         raise click.UsageError("--param belongs to a --learner.")
     import_libraries()
-    from ellipsoid.service.replaying import PastStream, Replay, comparison
+    from ellipsoid.service.models.replaying import PastStream, Replay, comparison
     from ellipsoid.streams.atomic import atomic_write
 
     past = PastStream(store, name, until)

@@ -97,10 +97,10 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
     port = free_port(host, options["port"], another=demo and not given)
     import_libraries()
     _need_libraries()
+    from ellipsoid.service.calls.web import WebOptions
     from ellipsoid.service.demo import demo_store
     from ellipsoid.service.server import run_service
     from ellipsoid.service.store import Store, StoreOptions
-    from ellipsoid.service.web import WebOptions
 
     kept = StoreOptions(
         snapshot_rows=options["snapshot_rows"],

@@ -46,7 +46,7 @@ def import_libraries() -> None:
         return
     with _uncollected():
         _import_scikit_learn()
-        import_module("ellipsoid.estimators.base")
+        import_module("ellipsoid.estimators.shell.base")
         import_module("ellipsoid.streams.opening")
         import_module("ellipsoid.engine.native.compile_server").compile_server.open = True
 

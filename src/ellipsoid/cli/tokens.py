@@ -29,7 +29,7 @@ def command(context: click.Context, file: Path) -> None:
 @click.pass_obj
 def _add(file: Path, name: str, role: str) -> None:
     """Make a token for NAME and show it."""
-    from ellipsoid.service.tokens import add_token
+    from ellipsoid.service.http.tokens import add_token
 
     click.echo(add_token(file, name, role))
 
@@ -38,7 +38,7 @@ def _add(file: Path, name: str, role: str) -> None:
 @click.pass_obj
 def _show(file: Path) -> None:
     """List names and roles."""
-    from ellipsoid.service.tokens import listed_tokens
+    from ellipsoid.service.http.tokens import listed_tokens
 
     for holder in listed_tokens(file):
         click.echo(f"{holder.name} {holder.role}")
@@ -49,6 +49,6 @@ def _show(file: Path) -> None:
 @click.pass_obj
 def _remove(file: Path, name: str) -> None:
     """Make the token of NAME worthless, at once."""
-    from ellipsoid.service.tokens import remove_token
+    from ellipsoid.service.http.tokens import remove_token
 
     remove_token(file, name)

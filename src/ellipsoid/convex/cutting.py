@@ -26,7 +26,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipsoid.ellipsoids import Ellipsoid
-from ellipsoid.ellipsoids.shapes import EPSILON
+from ellipsoid.ellipsoids.shapes.shape import EPSILON
 from ellipsoid.representation.table_protocol import Floats
 
 DEEPEST = 1.0 - 1e-9  # a depth beyond this is used as this: the cover is larger, never wrong

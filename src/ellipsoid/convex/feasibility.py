@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ellipsoid.ellipsoids.shapes import EPSILON
+from ellipsoid.ellipsoids.shapes.shape import EPSILON
 from ellipsoid.representation.table_protocol import Floats
 
 from .cutting import CuttingEllipsoid, cuts_for, sure_depth

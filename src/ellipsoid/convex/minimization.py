@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ellipsoid.ellipsoids import Ellipsoid
-from ellipsoid.ellipsoids.shapes import EPSILON
+from ellipsoid.ellipsoids.shapes.shape import EPSILON
 from ellipsoid.representation.table_protocol import Floats
 
 from .cutting import LEAST_WIDTH, CuttingEllipsoid, Direction, cuts_for, iteration_bound, lengths, sure_depth

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.streams.opening import open_stream
+from ellipsoid.streams.readers.words import LineError, NoRows
 from ellipsoid.streams.stream import Chunk, Stream
-from ellipsoid.streams.words import LineError, NoRows
 
 # How much of a file is looked at for the end of a line.
 LOOK_BYTES = 1 << 16
@@ -98,9 +98,9 @@ class RowGroups:
 
     def chunks(self, reading: BlockReading) -> Iterator[Chunk]:
         """The rows, in chunks."""
-        from ellipsoid.streams.arrow import BATCH_ROWS, PARQUET, ArrowTable
-        from ellipsoid.streams.blocks import Origin
         from ellipsoid.streams.options import Options
+        from ellipsoid.streams.readers.arrow import BATCH_ROWS, PARQUET, ArrowTable
+        from ellipsoid.streams.readers.blocks import Origin
 
         _check_size(self.path, self.size)
         first, last = self.first, self.last

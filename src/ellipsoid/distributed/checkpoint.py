@@ -10,7 +10,7 @@ import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ellipsoid.estimators import persist
+from ellipsoid.estimators.files import persist
 from ellipsoid.evaluate.position import KEPT, Position, head
 
 

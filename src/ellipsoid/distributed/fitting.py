@@ -172,7 +172,7 @@ class ShardedRun:
         """The model with its scaler in front."""
         if self.scaler is None:
             return model
-        from ellipsoid.estimators.pipeline import Scaled
+        from ellipsoid.estimators.wrappers.pipeline import Scaled
 
         scaled = Scaled(clone(self.learner), scaler=clone(self.scaler))
         scaled._keep(model, self.scaler)
@@ -242,8 +242,8 @@ class ShardedRun:
 
 def _unwrapped(learner: Any, scale: str | None) -> tuple[Any, Any]:
     """The learner itself, and the scaler in front of it."""
-    from ellipsoid.estimators.pipeline import Scaled
-    from ellipsoid.estimators.scalers import StandardStream, UnitNorm
+    from ellipsoid.estimators.wrappers.pipeline import Scaled
+    from ellipsoid.estimators.wrappers.scalers import StandardStream, UnitNorm
 
     if scale not in (None, "none", "standard", "unit"):
         raise ValueError(f"scale must be standard, unit or None, got {scale!r}")

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import clone, is_regressor
 
 from ellipsoid.certificates.mixed import DUAL, INFORMATION, MIX, REPLAY
-from ellipsoid.estimators.inputs import RowSource
+from ellipsoid.estimators.inputs.rows import RowSource
 from ellipsoid.merging.agreement import UNPROVED
 from ellipsoid.rules import dual_ascent
 

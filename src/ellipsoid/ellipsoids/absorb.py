@@ -16,8 +16,8 @@ from .forms.column import Column, stays
 from .forms.flat import Full, Product
 from .forms.gram import Gram, SparseGram, length2, row_length
 from .forms.kernel_gram import AheadGram, KernelGram, WaitingGram
+from .forms.rounding import caution, measure, noise
 from .protocol import NO_ERRORS, cut, probe, push, push_and_shrink, what_is_left
-from .rounding import caution, measure, noise
 from .state import COMPLETE, CUTS, FEATURES_USED, HALT, LIFT_AT, LOG_KEPT, LOG_LEAST_KEPT, STORED
 
 

@@ -16,8 +16,8 @@ from ellipsoid.engine.rows import count
 from ellipsoid.engine.tasks import Binary, Multiclass, MultiLabel
 
 from .forms.gram import length2
+from .forms.rounding import widest
 from .protocol import probe
-from .rounding import widest
 
 
 @generic(1)

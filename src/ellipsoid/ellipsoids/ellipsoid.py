@@ -17,8 +17,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from .factored_shapes import ColumnShape, GramShape, ProductShape
-from .shapes import (
+from .shapes.factored import ColumnShape, GramShape, ProductShape
+from .shapes.shape import (
     BallShape,
     DenseShape,
     FactorShape,

@@ -6,13 +6,12 @@ A learner is imported when it is asked for (PEP 562): each brings the compiled p
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .persist import load
+from .files.persist import load
 
 if TYPE_CHECKING:
     from .arow import AROW as AROW
     from .arow import SecondOrderPerceptron as SecondOrderPerceptron
     from .cellip import CELLIP as CELLIP
-    from .committee import Committee as Committee
     from .confidence_weighted import SCW as SCW
     from .confidence_weighted import ConfidenceWeighted as ConfidenceWeighted
     from .dual import QuasiAdditive as QuasiAdditive
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from .scaled import ALMA as ALMA
     from .scaled import ROMMA as ROMMA
     from .winnow import Winnow as Winnow
+    from .wrappers.committee import Committee as Committee
 
     LEARNERS: dict[str, Any]
 

@@ -9,19 +9,19 @@ from ellipsoid.certificates import Certificate, second_order
 from ellipsoid.certificates.certificate import unproved
 from ellipsoid.certificates.rounding import Span, lost
 from ellipsoid.ellipsoids import state as slots
-from ellipsoid.ellipsoids.drift_table import DriftTable
 from ellipsoid.ellipsoids.forms.diagonal import DROP, INVERSE
-from ellipsoid.ellipsoids.gaussian_table import SketchTable
-from ellipsoid.ellipsoids.kernel_table import KernelTable
+from ellipsoid.ellipsoids.tables.drift import DriftTable
+from ellipsoid.ellipsoids.tables.gaussian import SketchTable
+from ellipsoid.ellipsoids.tables.kernel import KernelTable
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import gaussian
 
-from .declaration import declared
 from .ellipsoidal import EllipsoidLearner, KernelEllipsoidalClassifier
-from .learner import Learner
-from .parameters import one_of, positive
+from .parameters.declaration import declared
+from .parameters.shared import WeightParameters
+from .parameters.validation import one_of, positive
 from .second_order import KernelGaussianLearner, SecondOrderClassifier
-from .shared_parameters import WeightParameters
+from .state.learner import Learner
 
 
 @declared

@@ -12,19 +12,19 @@ from ellipsoid.certificates.rounding import Span
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.disagreement import mark_disagreements
-from ellipsoid.ellipsoids.rounding import U
-from ellipsoid.ellipsoids.slab_table import SlabTable
+from ellipsoid.ellipsoids.forms.rounding import U
+from ellipsoid.ellipsoids.tables.slab import SlabTable
 from ellipsoid.engine import entry
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import cellip
 from ellipsoid.rules.slab import SlabRule
 
-from .declaration import declared
 from .ellipsoidal import SHAPES, EllipsoidalClassifier, EllipsoidLearner, largest_of
-from .learner import NO_CODES, Learner
 from .moving import MovingLearner
-from .parameters import one_of, positive
+from .parameters.declaration import declared
+from .parameters.validation import one_of, positive
 from .slab_widths import half_widths
+from .state.learner import NO_CODES, Learner
 
 # Beyond every margin, and finite: the running sum of squared losses must stay a number.
 ALWAYS = 1e140

@@ -9,8 +9,8 @@ from ellipsoid.certificates import Certificate, second_order
 from ellipsoid.ellipsoids.forms.diagonal import DROP, INVERSE
 from ellipsoid.rules import confidence, gaussian
 
-from .declaration import declared
-from .parameters import one_of, positive
+from .parameters.declaration import declared
+from .parameters.validation import one_of, positive
 from .second_order import LinearGaussianLearner, SecondOrderClassifier
 
 

@@ -17,12 +17,12 @@ from ellipsoid.links.table import LinkTable
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import dual_ascent
 
-from .base import OnlineClassifier
-from .declaration import declared
-from .learner import Learner
 from .measures import best_multiple, comparator_of, conjugate_error, dual_norm_error, rounding_behind_link
-from .parameters import one_of, positive
-from .shared_parameters import InterceptParameters, WeightParameters
+from .parameters.declaration import declared
+from .parameters.shared import InterceptParameters, WeightParameters
+from .parameters.validation import one_of, positive
+from .shell.base import OnlineClassifier
+from .state.learner import Learner
 
 LINKS = {"euclidean": NORM, "entropy": SIMPLEX, "balanced": BALANCED, "p-norm": NORM}
 STEP_KINDS = {

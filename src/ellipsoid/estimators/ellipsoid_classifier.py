@@ -15,11 +15,11 @@ from ellipsoid.representation.speeds import copies as slots
 from ellipsoid.representation.speeds.table import NARROW, CopiesTable
 from ellipsoid.rules.learned_ellipsoid import LearnedEllipsoidRule, learn_copies
 
-from .base import OnlineClassifier
-from .declaration import declared
-from .interruption import without_interrupts
-from .learner import Learner, to_learn
-from .parameters import one_of, positive
+from .parameters.declaration import declared
+from .parameters.validation import one_of, positive
+from .shell.base import OnlineClassifier
+from .state.interruption import without_interrupts
+from .state.learner import Learner, to_learn
 
 SPEEDS = ("usual", "careful", "bold")
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from ellipsoid.certificates import Certificate
 from ellipsoid.certificates.rounding import Span
 from ellipsoid.ellipsoids import state as slots
-from ellipsoid.ellipsoids.kernel_table import KernelTable
-from ellipsoid.ellipsoids.table import EllipsoidTable
+from ellipsoid.ellipsoids.tables.kernel import KernelTable
+from ellipsoid.ellipsoids.tables.table import EllipsoidTable
 from ellipsoid.engine import CSR, Dense, entry
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import ASIDE, ORDERED
@@ -21,16 +21,16 @@ from ellipsoid.representation.kernel.patterns import Block
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip, iellip
 
-from .base import OnlineClassifier
-from .declaration import declared
-from .expansion import SCORED_AHEAD_ON_DEVICE, check_values
-from .inputs import RowSource, flaw_message
-from .interruption import without_interrupts
-from .labels import Codes
-from .learner import NO_LABELS, Learner, to_learn
-from .parameters import one_of
-from .placed import DeviceParameters, PlacedLearner
-from .shared_parameters import KernelParameters
+from .inputs.labels import Codes
+from .inputs.rows import RowSource, flaw_message
+from .parameters.declaration import declared
+from .parameters.shared import KernelParameters
+from .parameters.validation import one_of
+from .shell.base import OnlineClassifier
+from .state.expansion import SCORED_AHEAD_ON_DEVICE, check_values
+from .state.interruption import without_interrupts
+from .state.learner import NO_LABELS, Learner, to_learn
+from .state.placed import DeviceParameters, PlacedLearner
 
 SHAPES = {"auto": None, "column": "column", "product": "product", "gram": "gram", "dense": "full"}
 

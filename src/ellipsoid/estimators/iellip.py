@@ -13,13 +13,13 @@ from ellipsoid.certificates.rounding import Span, length, lost, product
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.forms.vector_forms import FullForm
-from ellipsoid.ellipsoids.kernel_table import KernelTable
+from ellipsoid.ellipsoids.tables.kernel import KernelTable
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import iellip
 
-from .declaration import declared
 from .ellipsoidal import SHAPES, EllipsoidLearner, KernelEllipsoidalClassifier, KernelLearner, largest_of
-from .parameters import one_of, positive
+from .parameters.declaration import declared
+from .parameters.validation import one_of, positive
 
 
 @declared

@@ -9,16 +9,16 @@ from numpy.typing import ArrayLike, NDArray
 from ellipsoid.certificates import Certificate
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
-from ellipsoid.ellipsoids.slab_table import SlabTable
+from ellipsoid.ellipsoids.tables.slab import SlabTable
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip
 from ellipsoid.rules.slab import Slab, SlabRule, learn_slabs
 
-from .declaration import declared
-from .inputs import RowSource
-from .parameters import one_of, positive
-from .regression import NumberLearner, OnlineRegressor
+from .inputs.rows import RowSource
+from .parameters.declaration import declared
+from .parameters.validation import one_of, positive
+from .shell.regression import NumberLearner, OnlineRegressor
 from .slab_widths import half_widths, interval
 
 POLICIES = {"skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE}

@@ -16,12 +16,12 @@ from ellipsoid.rules import (
     perceptron,
 )
 
-from .declaration import declared
-from .expansion import ExpansionLearner
-from .kernelized import BudgetClassifier
-from .learner import Learner
-from .parameters import one_of, positive
-from .shared_parameters import WeightParameters
+from .parameters.declaration import declared
+from .parameters.shared import WeightParameters
+from .parameters.validation import one_of, positive
+from .shell.kernelized import BudgetClassifier
+from .state.expansion import ExpansionLearner
+from .state.learner import Learner
 
 
 def run_of(learner: Learner, comparator: NDArray[np.float64]) -> additive.Run:

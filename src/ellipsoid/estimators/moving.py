@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from ellipsoid.ellipsoids.slab_table import SlabTable
+from ellipsoid.ellipsoids.tables.slab import SlabTable
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip
 from ellipsoid.rules.slab import Slab, learn_slabs
 
 from .ellipsoidal import EllipsoidLearner
-from .inputs import RowSource
+from .inputs.rows import RowSource
 
 
 class MovingLearner(EllipsoidLearner):

@@ -3,8 +3,8 @@
 from ellipsoid.ellipsoids.forms.diagonal import DROP, EXACT_MAP, INVERSE
 from ellipsoid.rules import gaussian
 
-from .declaration import declared
-from .parameters import one_of, positive
+from .parameters.declaration import declared
+from .parameters.validation import one_of, positive
 from .second_order import LinearGaussianLearner, SecondOrderClassifier
 
 

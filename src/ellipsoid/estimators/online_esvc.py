@@ -13,14 +13,14 @@ from ellipsoid.batch.problem import SOFT_MARGIN_R, check_constants
 from ellipsoid.certificates import Certificate
 from ellipsoid.certificates.rounding import Span
 
-from . import checks
-from .base import OnlineClassifier
-from .declaration import declared
-from .early_stopping import HeldOut
-from .labels import Codes
-from .learner import Learner
-from .online_esvc_learner import EllipsoidalSVMLearner, row_lengths
-from .parameters import positive
+from .inputs import checks
+from .inputs.labels import Codes
+from .parameters.declaration import declared
+from .parameters.validation import positive
+from .shell.base import OnlineClassifier
+from .shell.early_stopping import HeldOut
+from .state.learner import Learner
+from .state.online_esvc import EllipsoidalSVMLearner, row_lengths
 
 
 @declared

@@ -23,15 +23,15 @@ from ellipsoid.representation.window.table import WindowTable
 from ellipsoid.rules import online_svm
 from ellipsoid.rules.dual_ascent import EXACT_STEP, DualAscent
 
-from .declaration import declared
-from .expansion import ExpansionLearner
-from .inputs import RowSource
-from .interruption import LearnerMark
-from .kernelized import KernelClassifier
-from .learner import NO_LABELS, Learner
+from .inputs.rows import RowSource
 from .measures import best_multiple, comparator_of
-from .parameters import positive
-from .shared_parameters import WeightParameters
+from .parameters.declaration import declared
+from .parameters.shared import WeightParameters
+from .parameters.validation import positive
+from .shell.kernelized import KernelClassifier
+from .state.expansion import ExpansionLearner
+from .state.interruption import LearnerMark
+from .state.learner import NO_LABELS, Learner
 
 EUCLIDEAN = Link()
 

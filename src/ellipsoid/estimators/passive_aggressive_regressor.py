@@ -11,12 +11,12 @@ from ellipsoid.certificates.regression import tube_bounds
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules.passive_aggressive import PassiveAggressiveRule
 
-from .declaration import declared
-from .expansion import ExpansionLearner
-from .kernelized import BudgetClassifier
-from .learner import Learner
-from .parameters import one_of, positive
-from .regression import NumberExpansionLearner, NumberLearner, OnlineRegressor
+from .parameters.declaration import declared
+from .parameters.validation import one_of, positive
+from .shell.kernelized import BudgetClassifier
+from .shell.regression import NumberExpansionLearner, NumberLearner, OnlineRegressor
+from .state.expansion import ExpansionLearner
+from .state.learner import Learner
 
 
 @declared

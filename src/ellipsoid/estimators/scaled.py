@@ -11,12 +11,12 @@ from ellipsoid.representation.scaled.tables import PowerTable
 from ellipsoid.representation.scaled.weights import ROW_WEIGHT, SKIPPED
 from ellipsoid.rules import alma, blame, romma
 
-from .declaration import declared
-from .kernelized import KernelClassifier
-from .learner import Learner
 from .linear import run_of
-from .parameters import one_of, positive
-from .scaled_learners import ScaledExpansionLearner, ScaledLearner
+from .parameters.declaration import declared
+from .parameters.validation import one_of, positive
+from .shell.kernelized import KernelClassifier
+from .state.learner import Learner
+from .state.scaled import ScaledExpansionLearner, ScaledLearner
 
 
 class ScaledClassifier(KernelClassifier):

@@ -12,21 +12,21 @@ from ellipsoid.certificates.mixed import roundings
 from ellipsoid.certificates.rounding import length
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
-from ellipsoid.ellipsoids.diagonal_table import DiagonalTable
-from ellipsoid.ellipsoids.drift_table import DriftDiagonalTable, DriftTable
-from ellipsoid.ellipsoids.gaussian_table import GaussianTable, SketchTable
-from ellipsoid.ellipsoids.kernel_table import KernelTable
 from ellipsoid.ellipsoids.lead import measure_leads
+from ellipsoid.ellipsoids.tables.diagonal import DiagonalTable
+from ellipsoid.ellipsoids.tables.drift import DriftDiagonalTable, DriftTable
+from ellipsoid.ellipsoids.tables.gaussian import GaussianTable, SketchTable
+from ellipsoid.ellipsoids.tables.kernel import KernelTable
 from ellipsoid.engine import entry
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.tables import LinearTable
 
-from .declaration import declared
 from .ellipsoidal import EllipsoidalClassifier, EllipsoidLearner, KernelLearner
-from .inputs import RowSource
-from .learner import NO_CODES, Learner
-from .parameters import one_of, positive, whole
-from .shared_parameters import InterceptParameters
+from .inputs.rows import RowSource
+from .parameters.declaration import declared
+from .parameters.shared import InterceptParameters
+from .parameters.validation import one_of, positive, whole
+from .state.learner import NO_CODES, Learner
 
 # Up to so many weights the covariance is kept whole, where nobody has said how to keep it.
 LARGEST_WHOLE = 512

@@ -9,7 +9,7 @@ from ellipsoid.engine.rows import TINY
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.rules.slab import SPACING
 
-from .inputs import RowSource
+from .inputs.rows import RowSource
 
 
 def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: float) -> Floats:

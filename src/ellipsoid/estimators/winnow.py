@@ -16,13 +16,13 @@ from ellipsoid.links.functions import BALANCED, SIMPLEX, Link
 from ellipsoid.links.table import LinkTable
 from ellipsoid.rules import blame, winnow
 
-from .base import OnlineClassifier
-from .declaration import declared
 from .dual import refuse_third_label
-from .inputs import RowSource
-from .learner import NO_LABELS, Learner
+from .inputs.rows import RowSource
 from .measures import comparator_of, conjugate_error, rounding_behind_link
-from .parameters import one_of, positive
+from .parameters.declaration import declared
+from .parameters.validation import one_of, positive
+from .shell.base import OnlineClassifier
+from .state.learner import NO_LABELS, Learner
 
 
 class WinnowLearner(Learner):

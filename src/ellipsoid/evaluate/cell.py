@@ -19,7 +19,7 @@ import numpy as np
 
 from ellipsoid.certificates import Certificate
 from ellipsoid.streams.atomic import atomic_write
-from ellipsoid.streams.datasets import Pair
+from ellipsoid.streams.sets.datasets import Pair
 
 from .prequential import Progress, prequential, shifted, wrong_rows
 from .run import Prequential

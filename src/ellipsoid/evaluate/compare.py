@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.certificates import Certificate
-from ellipsoid.streams.datasets import Pair
 from ellipsoid.streams.label_kinds import label_array
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.scale import scale
+from ellipsoid.streams.sets.datasets import Pair
 from ellipsoid.streams.stream import Stream
 
 from .at_once import fit_and_test

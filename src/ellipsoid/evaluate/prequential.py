@@ -19,7 +19,7 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from ellipsoid.certificates.dual import FLOOR
-from ellipsoid.estimators.weights import weights_of
+from ellipsoid.estimators.inputs.weights import weights_of
 from ellipsoid.streams.label_kinds import label_array
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.stream import Stream

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.estimators.regression import numbers_of
-from ellipsoid.estimators.weights import weights_of
+from ellipsoid.estimators.inputs.weights import weights_of
+from ellipsoid.estimators.shell.regression import numbers_of
 
 from .checkpoints import Checkpoints, running_sum
 from .late_labels import LateLabels, NotedAnswers, predict_then_learn

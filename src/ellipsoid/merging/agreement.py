@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ellipsoid.estimators.expansion import ExpansionLearner
+from ellipsoid.estimators.state.expansion import ExpansionLearner
 from ellipsoid.representation.kernel.expansion import ExpansionTable
 
 # Parameters of `fit` that leave no trace in what was learned.

@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize
 
 from ellipsoid.ellipsoids import Ellipsoid
-from ellipsoid.ellipsoids.shapes import EPSILON
+from ellipsoid.ellipsoids.shapes.shape import EPSILON
 from ellipsoid.representation.table_protocol import Floats
 
 # Nothing is called empty, or narrow, by less than this share of the terms of k, even where rounding is less.

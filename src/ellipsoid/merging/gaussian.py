@@ -18,9 +18,9 @@ import numpy as np
 
 from ellipsoid.certificates.mixed import INFORMATION
 from ellipsoid.ellipsoids import state as slots
-from ellipsoid.ellipsoids.diagonal_table import DiagonalTable
 from ellipsoid.ellipsoids.forms.vector_forms import FullForm
-from ellipsoid.ellipsoids.gaussian_table import GaussianTable
+from ellipsoid.ellipsoids.tables.diagonal import DiagonalTable
+from ellipsoid.ellipsoids.tables.gaussian import GaussianTable
 from ellipsoid.engine import tally as tallies
 from ellipsoid.estimators.second_order import GaussianLearner
 from ellipsoid.representation.table_protocol import Floats

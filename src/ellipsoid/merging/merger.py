@@ -9,7 +9,7 @@ import numpy as np
 from ellipsoid.engine import tally as tallies
 from ellipsoid.estimators.ellipsoid_classifier import CopiesLearner
 from ellipsoid.estimators.ellipsoidal import EllipsoidLearner
-from ellipsoid.estimators.expansion import ExpansionLearner
+from ellipsoid.estimators.state.expansion import ExpansionLearner
 from ellipsoid.representation.kernel.threads import one_thread
 from ellipsoid.rules.iellip import IELLIPRule
 

@@ -25,8 +25,8 @@ from math import exp, log, log1p, sqrt
 from typing import NamedTuple
 
 from ellipsoid.ellipsoids.disagreement import disagreement
+from ellipsoid.ellipsoids.forms.rounding import FAINT, LOOSE, U, caution
 from ellipsoid.ellipsoids.protocol import cut
-from ellipsoid.ellipsoids.rounding import FAINT, LOOSE, U, caution
 from ellipsoid.ellipsoids.state import (
     ASKED,
     DIM,

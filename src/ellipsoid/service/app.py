@@ -11,12 +11,12 @@ from starlette.routing import Route
 
 from ellipsoid import __version__
 
-from .openapi import description
-from .page_files import front_page, page_file
+from .calls.openapi import description
+from .calls.page_files import front_page, page_file
+from .calls.routes import CALLS
+from .calls.web import Service, endpoint, json_response, problem_response
+from .http.tokens import Holder
 from .problem import CallProblem
-from .routes import CALLS
-from .tokens import Holder
-from .web import Service, endpoint, json_response, problem_response
 
 
 def application(service: Service) -> Starlette:

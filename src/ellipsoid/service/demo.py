@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from .calls.predict import SETTLE, judged, open_questions
+from .journal.works import Incoming, KeepWork, LearnWork
 from .messages import ExampleToPredict, NewLearner, NewModel
-from .predict_calls import SETTLE, judged, open_questions
 from .problem import CallProblem
 from .store import Store, StoreOptions
-from .works import Incoming, KeepWork, LearnWork
 
 ROWS_A_SECOND = 20.0
 # Of so many examples one is predicted and kept, until there are enough questions, or far too many examples.
@@ -108,7 +108,7 @@ class DemoStore(Store):
 
 def _digits() -> tuple[list[Any], list[int], list[Any]]:
     """Rows with their labels, and others whose labels people are asked for."""
-    from ellipsoid.streams.datasets import load
+    from ellipsoid.streams.sets.datasets import load
 
     X, y = load("digits").train
     few = np.flatnonzero(np.asarray(y) < DIGIT_LABELS)

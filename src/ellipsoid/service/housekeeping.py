@@ -6,10 +6,10 @@ import logging
 import time
 from typing import Any
 
-from ellipsoid.estimators.container import DamagedModel
-from ellipsoid.estimators.persist import open_model
+from ellipsoid.estimators.files.container import DamagedModel
+from ellipsoid.estimators.files.persist import open_model
 
-from .works import forget_rows
+from .journal.works import forget_rows
 
 _log = logging.getLogger("ellipsoid.service")
 

@@ -16,12 +16,12 @@ from typing import Any
 import uvicorn
 
 from .app import application
-from .dense_lines import warm_up
-from .protocol import timed_protocol
-from .short_way import short_calls
+from .calls.dense_lines import warm_up
+from .calls.web import Service, WebOptions
+from .http.protocol import timed_protocol
+from .http.short_way import short_calls
+from .http.tokens import Tokens
 from .store import Store
-from .tokens import Tokens
-from .web import Service, WebOptions
 
 _log = logging.getLogger("ellipsoid.service")
 

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .database import blocks_after, first_and_last, model_row, opened
-from .history import StoreHistory
 from .housekeeping import keep_house
-from .journal import Journal
-from .learning import StreamLearner, labels_model
+from .journal.database import blocks_after, first_and_last, model_row, opened
+from .journal.journal import Journal
+from .journal.works import Change
 from .messages import NewLearner, NewModel, canonical
+from .models.learning import StreamLearner, labels_model
+from .models.snapshots import FIRST, Snapshots
+from .models.stream import ModelStream, decoded_body
 from .problem import CallProblem, DamagedStore
-from .snapshots import FIRST, Snapshots
-from .stream import ModelStream, decoded_body
-from .works import Change
+from .views.history import StoreHistory
 
 _log = logging.getLogger("ellipsoid.service")
 

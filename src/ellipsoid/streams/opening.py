@@ -22,15 +22,15 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from . import arrays
-from .arrays import ArrayRows
-from .blocks import SUFFIXES, Origin, stem
-from .datasets import DEFORMED, Dataset, load, names, parts_of_name, stream
-from .examples import Examples
-from .made import RECIPES
 from .options import FORMATS, Options
+from .readers import arrays
+from .readers.arrays import ArrayRows
+from .readers.blocks import SUFFIXES, Origin, stem
+from .readers.examples import Examples
+from .readers.words import NoRows
+from .sets.datasets import DEFORMED, Dataset, load, names, parts_of_name, stream
+from .sets.made import RECIPES
 from .stream import Format, Stream
-from .words import NoRows
 
 SUFFIX = {
     ".svm": "svmlight",
@@ -87,7 +87,7 @@ def open_stream(source: Any, **options: Any) -> Stream:
         _refuse_columns("arrays", asked)
         return Stream("arrays", ArrayRows(*source), asked)
     if isinstance(source, Iterable):
-        from .deformed import DeformedDigits
+        from .sets.deformed import DeformedDigits
 
         if isinstance(source, DeformedDigits):
             return _deformed(source, asked)
@@ -164,23 +164,23 @@ def _bytes(origin: Origin, options: Options, format: str | None) -> Stream:
 
 def _format(origin: Origin, options: Options, format: str) -> Format:
     if format == "svmlight":
-        from .svmlight import Svmlight
+        from .readers.svmlight import Svmlight
 
         return Svmlight(origin, options)
     if format == "csv":
-        from .table import Csv
+        from .readers.table import Csv
 
         return Csv(origin, options)
     if format == "vw":
-        from .vw import VowpalWabbit
+        from .readers.vw import VowpalWabbit
 
         return VowpalWabbit(origin, options)
     if format == "jsonl":
-        from .jsonl import JsonLines
+        from .readers.jsonl import JsonLines
 
         return JsonLines(origin, options)
     if format in ("parquet", "arrow"):
-        from .arrow import ArrowTable
+        from .readers.arrow import ArrowTable
 
         return ArrowTable(origin, options, format)
     assert origin.path is not None

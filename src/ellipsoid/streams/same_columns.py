@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from .blocks import BLOCK_BYTES
 from .opening import open_stream
 from .options import OF_WORDS
-from .words import NoRows
+from .readers.blocks import BLOCK_BYTES
+from .readers.words import NoRows
 
 
 def look_ahead(names: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from scipy import sparse
 
-from .arrays import ArrayRows
-from .datasets import Pair
 from .options import Options
-from .words import NoRows
+from .readers.arrays import ArrayRows
+from .readers.words import NoRows
+from .sets.datasets import Pair
 
 Pairs = Iterator[tuple[Any, ...]]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.representation.tables import Floats, LinearTable
 
-from ..shapes import Shape
+from ..shapes.shape import Shape
 from ..state import DEFERRED, STORED
 from .column import stays
 from .low_rank import bound_difference, square_root

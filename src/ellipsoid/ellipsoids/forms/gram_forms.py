@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.representation.tables import Floats, LinearTable, zeros
 
-from ..factored_shapes import GramShape
+from ..shapes.factored import GramShape
 from ..state import FEATURES_USED, MASS, ROOT_SQUARES, STORED, TERM_SUM
 from .form import FormArrays, LowRankForm, Room
 from .gram import BETA, LATE, PAD, PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN, PAIR_SIZE, Gram, SparseGram

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from ellipsoid.representation.tables import Floats
 
-from ..rounding import U
+from .rounding import U
 
 
 def in_blocks(pairs: Floats, rows: sp.csr_matrix, functions: int) -> sp.csr_matrix:

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from ellipsoid.representation.tables import Floats, LinearTable, zeros
 
-from ..factored_shapes import ColumnShape, ProductShape
-from ..shapes import FactorShape
+from ..shapes.factored import ColumnShape, ProductShape
+from ..shapes.shape import FactorShape
 from ..state import DEFERRED, LIFT_AT, LIFTED, LOG_KEPT, MARGIN_WEIGHT, ROOT_SQUARES, TERM_SUM
 from .column import GROUP, ROWS_AHEAD, Column, stays
 from .flat import Full, Product

@@ -1,0 +1,194 @@
+"""What rounding may have done to an ellipsoid that must hold every classifier it should: bounds, form by form.
+
+A version space is a promise about real numbers, kept in floats. So every cut is made a little shallower, and every new
+ellipsoid a little larger, than the formulas say: by as much as rounding may have moved a score, a width, the direction
+of a cut, and the numbers in which the new ellipsoid is stored. Decision 21 derives the bounds; in short, with u =
+2^-53, B = J J' as it is stored and L >= |B^{-1}|,
+
+    |fl(<a, b>) - <a, b>| <= n u |a| |b|          for n products that are not zero, in any order of the sum
+    L = 1 + sum kappa / (1 - kappa) |z|^2 / z'Bz  because B^{-1} gains kappa / (1 - kappa) zz' / z'Bz with each cut
+    |w| <= radius + sqrt(s max(B))                because some classifier lies in the start ball and in the ellipsoid
+
+A form says by how much it may err (`noise`), the rule that makes the promise turns that into a shallower cut and a
+larger ellipsoid. Rules that promise nothing have `caution` 0 and pay nothing.
+"""
+
+from math import exp, inf, sqrt
+from typing import Any
+
+from ellipsoid.engine.generic import generic, helper
+from ellipsoid.engine.rows import CSR, Dense
+
+from ..state import DIM, LOG_SCALE, MASS, ROOT_SQUARES, STEEP, STORED, TERM_SUM
+from .column import Column
+from .flat import Full, Product, inner
+from .gram import COEF, Gram, SparseGram, row_length
+from .kernel_gram import AheadGram, KernelGram, WaitingGram
+
+# Half a unit in the last place of 1: what one operation may lose, relatively.
+U = 2.0**-53
+# An exponential and a few operations with it, relatively.
+LOOSE = 8.0 * U
+# Numbers smaller than this may vanish when they are multiplied.
+FAINT = 1e-150
+
+
+@generic(1, default=True)
+def caution(rule: Any) -> float:
+    """Rule: the radius of the start ball if the ellipsoid must hold what it should; 0 if nothing is promised."""
+    return 0.0
+
+
+@generic(2)
+def noise(rep: Any, rows: Any, t: int, size: float, root: float, radius: float) -> tuple[float, ...]:
+    """Form: what rounding may have done, for the direction z just probed, ``size`` = |z| and ``root`` = sqrt(z'Bz).
+
+    The six numbers: the error of a score <w, z>; the error of the direction and of ``root``, in the metric of B (that
+    of the direction once, of the root twice this); the error of w after a step, as a constant and for each unit of
+    step; that of J after a downdate, for forms that keep J; that of B, for the others.
+    """
+
+
+@generic(1, default=True)
+def measure(rep: Any, size: float) -> None:
+    """Form: bring up to date, after a downdate along z, the norms on which `noise` rests; by default there are none."""
+
+
+@helper()
+def entries(x):
+    """How many products of a sum with x can have been rounded."""
+    total = 2.0
+    for j in range(x.shape[0]):
+        total += 1.0 if x[j] != 0.0 else 0.0
+    return total
+
+
+@helper()
+def blocks(rep):
+    """How many times a direction holds the row."""
+    return 1.0 if rep.f.shape[0] == 1 else 2.0
+
+
+@helper()
+def farthest(rep, radius, axis):
+    """A bound on |w|, where the longest axis of B is ``axis`` at the most."""
+    return radius + 1.01 * exp(0.5 * rep.state[LOG_SCALE]) * axis
+
+
+@noise.register(Column, Dense)
+@noise.register(Column, CSR)
+def _(rep, rows, t, size, root, radius):
+    n, m, squares, steep = entries(rep.x), rep.state[STORED], rep.state[TERM_SUM], sqrt(1.0 + rep.state[STEEP])
+    w = farthest(rep, radius, 1.0)
+    # Bz = z - H'Hz: the products with the columns, then their sum.
+    direction = U * size * (n * squares + (m + 4.0) * (1.0 + sqrt(squares)))
+    return U * n * size * w, steep * direction + U * n * size, 2.0 * U * w, 4.0 * U * size, 0.0, 8.0 * U
+
+
+@noise.register(Full, Dense)
+@noise.register(Full, CSR)
+def _(rep, rows, t, size, root, radius):
+    n, dim = blocks(rep) * entries(rep.x), float(rep.f.size + 6)
+    norm = sqrt(rep.state[ROOT_SQUARES])
+    w = farthest(rep, radius, min(1.0, norm))
+    blur = U * (n * size * norm + dim * root)
+    return U * n * size * w, blur, 2.0 * U * w, U * dim * norm * root, U * (dim + 8.0) * norm, 0.0
+
+
+@noise.register(Product, Dense)
+@noise.register(Product, CSR)
+def _(rep, rows, t, size, root, radius):
+    n, dim, m = blocks(rep) * entries(rep.x), float(rep.f.size + 6), rep.state[STORED]
+    # Every product with a column of H comes back through T: its absolute sum is what an error can be multiplied by.
+    weight = 1.0 + rep.state[TERM_SUM]
+    w = farthest(rep, radius, 1.0)
+    blur = U * ((n + 2.0 * m + 8.0) * weight * size + dim * root)
+    slide = U * ((dim + 2.0 * m + 8.0) * weight + 4.0) * root
+    return U * n * size * w, blur, 2.0 * U * w, slide, U * (3.0 * dim + 2.0 * m + 8.0) * weight, 0.0
+
+
+@helper()
+def through_examples(rep, n, size, root):
+    """For the Gram forms: the error of the direction, that of B, and ``|z| + sum |coef_k| |z_k|``.
+
+    S is positive, whence sum |S_ij| |z_i| |z_j| <= (sum sqrt(S_kk) |z_k|)^2, which is TERM_SUM.
+    """
+    m, steep, total = rep.state[STORED], sqrt(1.0 + rep.state[STEEP]), size
+    for k in range(int(m)):
+        total += abs(rep.small[COEF, k]) * rep.lengths[k]
+    blur = 2.0 * steep * U * size * (2.0 * n + 2.0 * m + 8.0) * (1.0 + rep.state[TERM_SUM])
+    after = sqrt(rep.state[TERM_SUM]) + 1.01 * total / max(root, FAINT)
+    return blur, 8.0 * U * (1.0 + after * after), 1.01 * total
+
+
+@noise.register(Gram, Dense)
+@noise.register(Gram, CSR)
+def _(rep, rows, t, size, root, radius):
+    n, m, w = entries(rep.x), rep.state[STORED], farthest(rep, radius, 1.0)
+    blur, dent, total = through_examples(rep, n, size, root)
+    return U * n * size * w, blur, U * (2.0 * m + 4.0) * w, U * (2.0 * m + 8.0) * total, 0.0, dent
+
+
+@noise.register(SparseGram, Dense)
+@noise.register(SparseGram, CSR)
+def _(rep, rows, t, size, root, radius):
+    n, m, mass = float(row_length(rows, t) + 2), rep.state[STORED], rep.state[MASS]
+    blur, dent, total = through_examples(rep, n, size, root)
+    return U * (n + m + 8.0) * size * mass, blur, 3.0 * U * mass, 4.0 * U * total, 0.0, dent
+
+
+@noise.register(KernelGram, Dense)
+@noise.register(KernelGram, CSR)
+@noise.register(AheadGram, Dense)
+@noise.register(AheadGram, CSR)
+@noise.register(WaitingGram, Dense)
+@noise.register(WaitingGram, CSR)
+def _(rep, rows, t, size, root, radius):
+    # Kernel values come without a bound: nothing may rest on them.
+    return inf, inf, inf, inf, inf, inf
+
+
+@measure.register(Column)
+def _(rep, size):
+    column = rep.H[int(rep.state[STORED]) - 1]
+    rep.state[TERM_SUM] += 1.001 * inner(column, column)
+
+
+@measure.register(Product)
+def _(rep, size):
+    m = int(rep.state[STORED])
+    total = 0.0
+    for k in range(m):
+        total += abs(rep.T[k, m - 1])
+    rep.state[TERM_SUM] += 1.001 * total
+
+
+@measure.register(Gram)
+@measure.register(SparseGram)
+def _(rep, size):
+    m = int(rep.state[STORED])
+    rep.lengths[m - 1] = size
+    total = 0.0
+    for k in range(m):
+        total += sqrt(max(rep.S[k, k], 0.0)) * rep.lengths[k]
+    rep.state[TERM_SUM] = 1.001 * total * total
+
+
+@measure.register(Full)
+def _(rep, size):
+    # |J| only falls, so that an old norm is a bound; every now and then it is taken afresh, which costs dim an update.
+    every = max(1, int(rep.state[DIM]) // 8)
+    if int(rep.state[STORED]) % every == 0:
+        total = 0.0
+        for r in range(rep.J.shape[0]):
+            for j in range(rep.J.shape[1]):
+                total += inner(rep.J[r, j], rep.J[r, j])
+        rep.state[ROOT_SQUARES] = 1.001 * total
+
+
+@helper()
+def widest(rep, rows, t, size, quadratic, radius):
+    """What the score of no classifier in the ellipsoid differs from the computed one by: width and rounding."""
+    root, scale = sqrt(max(0.0, quadratic)), exp(0.5 * rep.state[LOG_SCALE])
+    error, blur, _, _, _, _ = noise(rep, rows, t, size, root, radius)
+    return scale * (root + 2.02 * blur + FAINT) * (1.0 + LOOSE) + 1.01 * error

@@ -1,0 +1,139 @@
+"""Weights with a variance each: the growing arrays of the diagonal form.
+
+Features and classes may be added at any time. Nothing has been learned of them, so that they start with the variance
+that all started with: a one in B, over the common scale.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.representation.table_protocol import Floats, StoredArrays, Table
+from ellipsoid.representation.tables import LinearTable, zeros
+
+from ..ellipsoid import Ellipsoid
+from ..forms.diagonal import Diagonal
+from ..forms.form import FormArrays, check_shape
+from ..shapes.diagonal import DiagonalShape
+from ..state import CUTS, DIM, LOG_SCALE, STATE_SIZE
+
+
+class DiagonalTable(Table):
+    """Linear functions with the Gaussian N(w, s diag(B)) around them; ``kind`` is one of the form's three."""
+
+    form_name = "diagonal"
+    predicts_in_loop = True
+
+    def __init__(self, linear: LinearTable, *, kind: int, constant: bool) -> None:
+        self.linear, self.kind, self.constant = linear, kind, constant
+        self.scores = 1
+        self.numbers: Floats = np.zeros(STATE_SIZE)
+        self.B: Floats = np.ones((0, 0))
+        self._fill()
+
+    def _fill(self) -> None:
+        """Bring B to the capacity of the weights."""
+        old, self.B = self.B, zeros(self.linear.W.shape)
+        self.B[:] = 1.0
+        self.B[: old.shape[0], : old.shape[1]] = old
+        self._bind()
+
+    def _bind(self) -> None:
+        self.rep: Any = Diagonal(self.linear.rep, self.B, self.kind, self.numbers)
+
+    def pieces(self) -> list[Any]:
+        """The weights too."""
+        return [self, self.linear]
+
+    def small(self) -> list[Floats]:
+        """The numbers."""
+        return [self.numbers]
+
+    @property
+    def by_class(self) -> bool:  # type: ignore[override]
+        """Are a function's weights together?"""
+        return self.linear.by_class
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        """Number of features."""
+        return self.linear.width
+
+    @property
+    def average(self) -> bool:
+        """Are averages kept?"""
+        return self.linear.average
+
+    @property
+    def dim(self) -> int:
+        """Dimension of the space of hypotheses."""
+        return self.scores * (self.width + int(self.constant))
+
+    def reserve(self, scores: int, width: int) -> bool:
+        """Make room for this many functions and features; True if arrays moved."""
+        moved = self.linear.reserve(scores, width)
+        self.scores = max(self.scores, scores)
+        self.numbers[DIM] = self.dim
+        if moved:
+            self._fill()
+        return moved
+
+    def split(self, factor: float) -> None:
+        """Turn one function into two opposite ones, both as uncertain."""
+        self.linear.split(factor)
+        self.scores = 2
+        self.numbers[DIM] = self.dim
+        self._fill()
+        view = self._oriented(self.B)
+        view[1] = view[0]
+
+    def _oriented(self, array: Floats) -> Floats:
+        return array if self.by_class else array.T
+
+    def weights(self, scores: int, rounds: int) -> Floats:
+        """Weights of the functions as rows, averaged over ``rounds`` where averages are kept."""
+        return self.linear.weights(scores, rounds)
+
+    def predictor(self, rounds: int) -> Any:
+        """What predictions are scored with."""
+        return self.linear.predictor(rounds) if self.average else self.rep
+
+    def variances(self) -> Floats:
+        """B of the functions as rows, the constant feature in front."""
+        return self._oriented(self.B)[: self.scores, : 1 + self.width]
+
+    def log_det(self) -> float:
+        """log det S = dim log s + sum log B."""
+        with np.errstate(divide="ignore"):
+            logs = np.log(self.variances()[:, 0 if self.constant else 1 :])
+        return float(self.dim * self.numbers[LOG_SCALE] + logs.sum())
+
+    def ellipsoid(self) -> Ellipsoid:
+        """The ellipsoid of one deviation; coordinates without the constant feature where there is none."""
+        first = 0 if self.constant else 1
+        centre, B = self.linear.weights(self.scores, 0)[:, first:], self.variances()[:, first:]
+        shape = DiagonalShape(B.ravel(), float(self.numbers[LOG_SCALE]))
+        return Ellipsoid(centre if self.scores > 1 else centre[0], shape)
+
+    def state(self, scores: int) -> StoredArrays:
+        """Arrays that hold everything, trimmed of spare capacity."""
+        return {**self.linear.state(scores), "B": self.variances()[:scores].copy(), "numbers": self.numbers.copy()}
+
+    def check(self, arrays: FormArrays, name: Any) -> None:
+        """Raise ``ValueError`` unless arrays of a file, in the form of this name, are what learning can have made."""
+        if name != self.form_name:
+            raise ValueError(f"its shape has the form {name!r}, which is not one for its parameters")
+        B, numbers = arrays["B"], arrays["numbers"]
+        check_shape("B", B, arrays["W"].shape)
+        check_shape("numbers", numbers, (STATE_SIZE,))
+        if not ((B >= 0.0) & (B <= 1.0)).all():
+            raise ValueError("its variances are not all between 0 and 1")
+        if numbers[DIM] != self.dim or not (numbers[CUTS] >= 0.0 and np.isfinite(numbers[[CUTS, LOG_SCALE]]).all()):
+            raise ValueError("its counts are not all whole and non-negative")
+
+    def restore(self, arrays: StoredArrays, form: str | None = None) -> None:
+        """Take back what ``state`` gave."""
+        self.linear.restore(arrays)
+        self.numbers[:] = arrays["numbers"]
+        self._fill()
+        self.variances()[: len(arrays["B"])] = arrays["B"]

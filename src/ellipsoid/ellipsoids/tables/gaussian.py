@@ -1,0 +1,75 @@
+"""Weights with a Gaussian N(w, S) around them, S = s B, whose form is chosen once and whose scale is the rule's own.
+
+AROW and its kin shrink S with every update, for as long as there are any. So no form may count on a last downdate, none
+is left because of what all directions together have lost (the digits are lost where a single one is narrow), and B is
+never multiplied to keep it in the range of float64: these rules feel the size of S.
+"""
+
+from math import inf
+
+import numpy as np
+
+from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.representation.tables import LinearTable
+
+from ..forms.diagonal import DROP
+from ..forms.form import Form
+from ..forms.sketch import SketchForm
+from ..forms.vector_forms import FullForm
+from ..state import COARSE_RESOLUTION, RESOLUTION
+from .diagonal import DiagonalTable
+from .table import EllipsoidTable
+
+
+class GaussianTable(EllipsoidTable):
+    """A table in the form ``full``, ``sparse`` or ``sketch`` for good."""
+
+    def __init__(self, linear: LinearTable, *, form: str, constant: bool) -> None:
+        # "kept" guards forms that are left where they become inaccurate; these are not.
+        super().__init__(linear, columns=inf, kept=1.0, log_scale=0.0, constant=constant, form=form)
+        self.numbers[RESOLUTION] = COARSE_RESOLUTION if form == "sparse" else 0.0
+
+    def lost_preimage(self) -> Floats:
+        """What B^{-1} w has lost because B^{-1} gave up a part of itself."""
+        return np.zeros(self.extent)
+
+    def diagonal(self, kind: int) -> DiagonalTable:
+        """The same with the diagonal alone of a full B, or the inverse of that of its inverse, as ``kind`` has it."""
+        table = DiagonalTable(self.linear, kind=kind, constant=self.constant)
+        table.reserve(self.scores, self.width)
+        table.numbers[:] = self.numbers
+        if isinstance(self.form, FullForm):
+            functions, columns = self.form.room.functions, self.form.room.columns
+            J = self.form.arrays["J"].reshape(functions * columns, -1)
+            squares = (J**2).sum(axis=1)
+            if kind != DROP and np.linalg.matrix_rank(J) == len(J):
+                squares = 1.0 / (np.linalg.inv(J) ** 2).sum(axis=0)
+            table.variances()[:functions, :columns] = np.minimum(squares, 1.0).reshape(functions, columns)
+        return table
+
+
+class SketchTable(GaussianTable):
+    """A table in the form ``sketch``, of ``size`` directions."""
+
+    def __init__(self, linear: LinearTable, *, size: int, constant: bool) -> None:
+        super().__init__(linear, form="sketch", constant=constant)
+        self.size = size
+
+    def prepare(self) -> None:
+        """Make room for all columns there will ever be."""
+        if self.form is None:
+            self.start_form(SketchForm, max(8, 2 * self.size))
+            self.watch_scale()
+
+    def with_more_room(self, form: Form) -> SketchForm:
+        """The largest directions alone."""
+        assert isinstance(form, SketchForm)
+        return form.compressed(self.size, self.linear.weights(self.scores, 0))
+
+    def lost_preimage(self) -> Floats:
+        """What B^{-1} w has lost because B^{-1} gave up a part of itself."""
+        return super().lost_preimage() if self.form is None else self.form.arrays["lost"].copy()
+
+    def preimage(self) -> Floats:
+        """B^{-1} w as it would be if nothing had been given up: still the sum of the update examples."""
+        return super().preimage() + self.lost_preimage()

@@ -1,0 +1,394 @@
+"""The growing arrays of a kernel expansion with an ellipsoid around it."""
+
+from collections.abc import Callable
+from math import exp, inf
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.engine.rows import CSR, Dense, count
+from ellipsoid.representation.kernel.device import DevicePatterns
+from ellipsoid.representation.kernel.functions import KERNELS, kernel_matrix, powers_of
+from ellipsoid.representation.kernel.patterns import (
+    NOBODY,
+    Block,
+    DensePatterns,
+    Picks,
+    SparsePatterns,
+    squared_row_norms,
+)
+from ellipsoid.representation.table_protocol import Floats, Table
+
+from .. import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
+from ..forms.form import FormArrays, check_shape
+from ..forms.gram import COEF, MEET, PAIR_SIZE, pair_overlap
+from ..forms.gram_forms import check_pairs, split_pairs
+from ..forms.kernel_gram import ANSWERED, FACTOR, LENGTH2, QUADRATIC, WAITS, AheadGram, KernelGram, WaitingGram
+from ..shapes.device import MOST_WAITING, DeviceShape
+from ..state import (
+    COMPLETE,
+    CUTS,
+    LOG_KEPT,
+    LOG_SCALE,
+    MARGIN_WEIGHT,
+    SLIM,
+    STATE_SIZE,
+    STORED,
+    checked_numbers,
+    complete_numbers,
+)
+
+NamedKernel = tuple[str, float | None, float, float]
+
+# Rows are as long as a multiple of this. Vectors then have no rest that is summed apart, so that a sum does not change
+# when features are added that its rows do not have.
+STRIDE = 64
+
+
+# What a copy of a table knows of devices.
+ON_THE_CPU = dict.fromkeys(("device", "ahead", "shape", "waiting"))
+
+# Stored examples from which a device keeps S: a step there costs some launches, whatever its size.
+LARGE_SHAPE = 1024
+
+
+class KernelTable(Table):
+    """Support patterns, their coefficients and the Gram form over the first of them.
+
+    ``kernel`` is the name and parameters of a kernel, gamma None for one over the number of features; ``columns`` is
+    how many downdates will come, ``constant`` what the constant feature adds to a kernel value.
+    """
+
+    by_class = True
+    form_name = "kernel"
+
+    def __init__(self, kernel: NamedKernel, *, columns: float, average: bool, constant: float) -> None:
+        self.kernel, self.columns, self.average, self.constant = kernel, columns, average, constant
+        self.width, self.scores = 0, 1
+        self.numbers: Floats = np.zeros(STATE_SIZE)
+        self.numbers[SLIM], self.numbers[LOG_SCALE] = inf, 0.0
+        if columns == 0:
+            self.numbers[COMPLETE] = 1.0
+        self.device: DevicePatterns | None = None
+        # What a device has made of the rows that come next.
+        self.ahead: tuple[Any, ...] | None = None
+        # S, where a device has it, and what the loop needs to wait for it.
+        self.shape: DeviceShape | None = None
+        self.waiting: tuple[Floats, ...] | None = None
+        self.arrays = self._allocate(0, 0, 0)
+        self._bind()
+
+    def _allocate(self, patterns: int, stored: int, square: int) -> dict[str, Floats]:
+        return {
+            "SV": np.zeros((patterns, self.stride)),
+            "coef": np.zeros((patterns, self.scores)),
+            "late": np.zeros((patterns if self.average else 0, self.scores)),
+            "rounds": np.zeros(patterns),
+            "S": np.zeros((square, square)),
+            "pairs": np.zeros((stored, PAIR_SIZE)),
+        }
+
+    @property
+    def stride(self) -> int:
+        """How long a row is: the constant feature, the others, and zeros."""
+        return -(-(1 + self.width) // STRIDE) * STRIDE
+
+    def _bind(self) -> None:
+        self.rep = self._bound(self.arrays)
+
+    def _bound(self, arrays: dict[str, Floats]) -> Any:
+        """What the loop needs to run on these arrays."""
+        scratch = (np.zeros(self.stride), np.zeros(len(arrays["SV"])), np.zeros((2, max(1, len(arrays["pairs"])))))
+        rep: Any = KernelGram(
+            self.make_kernel(), float(self.constant), arrays["SV"], arrays["coef"], arrays["late"],
+            arrays["S"], arrays["pairs"], self.numbers, arrays["rounds"], *scratch,
+        )  # fmt: skip
+        if self.ahead is not None:
+            rep = AheadGram(rep, self.numbers, arrays["rounds"], *self.ahead)
+        if self.waiting is not None:
+            rep = WaitingGram(rep, self.numbers, arrays["rounds"], *self.waiting)
+        return rep
+
+    def small(self) -> list[Floats]:
+        """The numbers."""
+        return [self.numbers]
+
+    def make_kernel(self) -> Any:
+        """The kernel for rows of the current width."""
+        name, gamma, degree, coef0 = self.kernel
+        return KERNELS[name](1.0 / max(1, self.width) if gamma is None else gamma, degree, coef0)
+
+    def _resize(self, patterns: int, stored: int, shape: DeviceShape | None) -> None:
+        """Have so much room, and S in this shape on a device, or for None here; until that is done nothing changes."""
+        arrays = self._allocate(patterns, stored, stored if shape is None else 0)
+        old = self.arrays if shape is self.shape else self.arrays | {"S": self.S()}
+        for name, array in old.items():
+            common = tuple(slice(0, min(a, b)) for a, b in zip(array.shape, arrays[name].shape, strict=True))
+            arrays[name][common] = array[common]
+        rep = self._bound(arrays)
+        self.arrays, self.shape, self.rep = arrays, shape, rep
+
+    @property
+    def _rooms(self) -> tuple[int, int]:
+        """Patterns and stored examples for which there is room."""
+        return len(self.arrays["SV"]), len(self.arrays["pairs"])
+
+    def reserve(self, scores: int, width: int) -> bool:
+        """Make room for this many functions and features; True if arrays moved."""
+        if scores <= self.scores and width <= self.width:
+            return False
+        self.scores, self.width = max(scores, self.scores), max(width, self.width)
+        self._resize(*self._rooms, self.shape)
+        return True
+
+    def prepare(self) -> None:
+        """Make a little room before the first row."""
+        if len(self.arrays["SV"]) == 0:
+            self._resize(64, 16, self.shape)
+        if self.shape is not None and self.device is None:
+            self._resize(*self._rooms, None)
+
+    def grow(self, rows: Any, t: int) -> None:
+        """Double what is full."""
+        patterns, stored = self._rooms
+        self._resize(
+            2 * patterns if self.numbers[CUTS] >= patterns else patterns,
+            2 * stored if self.numbers[STORED] >= stored else stored,
+            self.shape,
+        )
+
+    def settle(self) -> None:
+        """Nothing is left to do after a run."""
+
+    def split(self, factor: float) -> None:
+        """Turn a binary run into the same run with two opposite functions."""
+        self.reserve(2, self.width)
+        for name in ("coef", "late"):
+            array = self.arrays[name]
+            array[:, 1] = factor * array[:, 0]
+            array[:, 0] = 0.0 - array[:, 1]  # never -0.0
+        split_pairs(self.arrays["pairs"][: int(self.numbers[STORED])])
+        self.arrays["S"] /= 2.0
+        self.numbers[MARGIN_WEIGHT] /= 2.0
+        self._bind()
+
+    def S(self) -> Floats:
+        """S over the stored examples, wherever it is kept."""
+        stored = int(self.numbers[STORED])
+        return self.arrays["S"][:stored, :stored] if self.shape is None else self.shape.whole()
+
+    @property
+    def used(self) -> int:
+        """Number of support patterns."""
+        return int(self.numbers[CUTS])
+
+    def patterns(self) -> Floats:
+        """Support patterns as rows, without the constant feature."""
+        return self.arrays["SV"][: int(self.numbers[CUTS]), 1 : 1 + self.width].copy()
+
+    @property
+    def rounds(self) -> Floats:
+        """Rounds of the updates, counted from 1, and room for more."""
+        rounds: Floats = self.arrays["rounds"]
+        return rounds
+
+    def coefficients(self, rounds: int) -> Floats:
+        """A row of coefficients for each pattern, averaged over ``rounds`` where averages are kept."""
+        cuts = int(self.numbers[CUTS])
+        coef = self.arrays["coef"][:cuts]
+        return coef - self.arrays["late"][:cuts] / rounds if self.average and rounds else coef.copy()
+
+    def preimage_products(self) -> tuple[Floats, Floats]:
+        """|w|^2, <w, h> and |h|^2 for h = B^{-1} w, the sum of the update examples that made w; and what each of them
+        would be if nothing cancelled, which is what roundings are shares of.
+        """
+        cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
+        SV, coef = self.arrays["SV"][:cuts], self.arrays["coef"][:cuts]
+        K = kernel_matrix(self.make_kernel(), SV, SV) + float(self.constant)
+        pairs, S = self.arrays["pairs"][:stored], self.S()
+        scores = K @ coef
+        work = np.zeros((3, 2))
+        G = np.empty((stored, stored))
+        along = np.empty(stored)
+        for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
+            work[1:] = (sign, rival_sign), (block, rival)
+            G[k] = [pair_overlap(other, 2 if rival_sign else 1, work) for other in pairs] * K[k, :stored]
+            along[k] = sign * scores[k, int(block)] + (rival_sign * scores[k, int(rival)] if rival_sign else 0.0)
+        extra = S @ np.linalg.solve(np.eye(stored) - G @ S, along)
+        h = coef.copy()
+        for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
+            h[k, int(block)] += sign * extra[k]
+            if rival_sign:
+                h[k, int(rival)] += rival_sign * extra[k]
+        # No kernel value is larger than the product of the lengths of its two patterns.
+        lengths = np.sqrt(K.diagonal())
+        far_w, far_h = lengths @ np.abs(coef), lengths @ np.abs(h)
+        products = [np.vdot(coef, scores), np.vdot(h, scores), np.vdot(h, K @ h)]
+        return np.array(products), np.array([far_w @ far_w, far_h @ far_w, far_h @ far_h])
+
+    # -- on a device -------------------------------------------------------------------------------------------
+
+    def rows(self, some: slice) -> Floats:
+        """Some of the patterns as a device reads them."""
+        return self.arrays["SV"][some, 1 : 1 + self.width]
+
+    def squared_norms(self, some: slice) -> Floats:
+        """Of these."""
+        return squared_row_norms(np.ascontiguousarray(self.rows(some)))
+
+    def block(self, rows: Dense | CSR, picks: Picks) -> Block:
+        """Rows of a chunk, ready for kernel values."""
+        return (SparsePatterns if isinstance(rows, CSR) else DensePatterns)(self.width).block(rows, picks, NOBODY)
+
+    def scores_on_device(self, block: Block, coef: Floats) -> Floats:
+        """Scores of a block by coefficients of all patterns."""
+        assert self.device is not None
+        out = np.zeros((coef.shape[1], len(block.norms)))
+        if len(coef):
+            self.device.add_scores(self, self.make_kernel(), block, coef, self.constant, out)
+        return out.T
+
+    def look_ahead(self, rows: Dense | CSR, picks: Picks, tally: Floats, may_wait: bool) -> None:
+        """Let the loop run on values from the device, over these rows and no others, until ``look_back``.
+
+        Where it ``may_wait``, and S is large, that is on the device too.
+        """
+        assert self.device is not None
+        device, kernel, stored = self.device, self.make_kernel(), int(self.numbers[STORED])
+        block = self.block(rows, picks)
+        frozen = self.arrays["coef"][: self.used if stored < self.used else 0].copy()
+        frozen[:stored] = 0.0
+        where, size = np.zeros(count(rows), dtype=np.int64), len(block.norms)
+        where[picks] = np.arange(size)
+        values = device.up(device.values_with(self, kernel, block, self.constant, stored))
+        gram = device.up(device.gram(kernel, device.of(block), self.constant))
+        known = (np.ascontiguousarray(part) for part in (values, self.scores_on_device(block, frozen), gram))
+        self.ahead, self.waiting = (where, *known, self.used, np.zeros(size, dtype=np.int64)), None
+        if may_wait and stored >= LARGE_SHAPE and self.shape is None:
+            self._resize(*self._rooms, DeviceShape(device.arrays, self.S()))
+        if self.shape is not None:
+            self.shape.reserve(stored + size)
+            self.waiting = (np.zeros(5), tally, self.numbers.copy(), tally.copy())
+            # There the loop cannot stop for room.
+            rooms, needed = self._rooms, (self.used + size, stored + size)
+            if any(less < more for less, more in zip(rooms, needed, strict=True)):
+                self._resize(2 * max(rooms[0], needed[0]), 2 * max(rooms[1], needed[1]), self.shape)
+        self._bind()
+
+    def shape_on_device(self) -> DeviceShape:
+        """S there: the one that learns, or a copy."""
+        assert self.device is not None
+        return self.shape or DeviceShape(self.device.arrays, self.S())
+
+    def variances(self, shape: DeviceShape, block: Block, who: NDArray[np.int64], signs: Floats) -> Floats:
+        """z'Bz for the rows x of a block, by the device: z = sum_i signs[i] (e_who[t, i] (x) x)."""
+        assert self.device is not None
+        device, kernel, stored = self.device, self.make_kernel(), int(self.numbers[STORED])
+        arrays = device.arrays
+        right, sign, rival, rival_sign, _ = arrays.asarray(np.ascontiguousarray(self.arrays["pairs"][:stored].T))
+        meet = arrays.zeros((len(who), stored))
+        for one, own in zip(arrays.asarray(who.T), signs, strict=True):
+            meet += float(own) * (sign * (one[:, None] == right) + rival_sign * (one[:, None] == rival))
+        meet *= device.values_with(self, kernel, block, self.constant, stored)
+        meet = shape.padded(meet)
+        length = float(signs @ signs) * (powers_of(kernel, block.norms) + self.constant)
+        left: Floats = length - device.up((shape.times(meet) * meet).sum(axis=1))
+        return np.maximum(left, exp(self.numbers[LOG_KEPT]) * length)
+
+    def waits(self) -> bool:
+        """Does a row wait for S? Then everything is as it was before that row."""
+        if self.waiting is None or not self.waiting[0][WAITS]:
+            return False
+        wait, tally, before, sums_before = self.waiting
+        wait[WAITS], self.numbers[:], tally[:] = 0.0, before, sums_before
+        return True
+
+    def answer(self, learn_row: Callable[[], Any]) -> None:
+        """Learn the row that waits, and shrink S by it."""
+        assert self.device is not None
+        assert self.shape is not None
+        assert self.waiting is not None
+        if self.shape.count == MOST_WAITING:
+            self.shape.write()
+        wait, small, stored = self.waiting[0], self.rep.ahead.base.small, int(self.numbers[STORED])
+        meet = small[MEET, :stored]
+        found = -self.shape.times(self.shape.padded(meet))
+        coef = self.device.up(found[:stored])
+        small[COEF, :stored] = coef
+        wait[QUADRATIC] = max(wait[LENGTH2] + meet @ coef, exp(self.numbers[LOG_KEPT]) * wait[LENGTH2])
+        wait[ANSWERED], wait[FACTOR] = 1.0, 0.0
+        learn_row()
+        wait[ANSWERED] = 0.0
+        if wait[FACTOR]:
+            self.shape.extend(found, wait[FACTOR])
+
+    def look_back(self) -> None:
+        """Let the loop make kernel values itself again."""
+        self.ahead = self.waiting = None
+        self._bind()
+
+    def returned(self) -> None:
+        """A device may know patterns that were taken back."""
+        if self.device is not None:
+            self.device.shrink(self.used)
+
+    def twin(self) -> Self:
+        found = super().twin()
+        found.device = None if self.device is None else self.device.fresh()
+        return found
+
+    def weights(self, scores: int, rounds: int) -> Floats:
+        """There is no weight vector to hand out."""
+        raise AttributeError("a kernel model has no coef_; use support_vectors_ and dual_coef_")
+
+    def predictor(self, rounds: int) -> Any:
+        """What predictions are scored with."""
+        if not self.average or rounds == 0:
+            return self.rep
+        return self.rep._replace(coef=self.arrays["coef"] - self.arrays["late"] / rounds)
+
+    def state(self, scores: int) -> dict[str, NDArray[Any]]:
+        """Arrays that hold everything, trimmed of spare capacity."""
+        cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
+        trimmed = {"SV": cuts, "coef": cuts, "late": cuts, "rounds": cuts, "S": stored, "pairs": stored}
+        arrays = {name: self.arrays[name][:end].copy() for name, end in trimmed.items()}
+        arrays["S"], arrays["SV"] = self.S().copy(), arrays["SV"][:, : 1 + self.width].copy()
+        return {**arrays, "numbers": self.numbers.copy()}
+
+    @staticmethod
+    def check(arrays: FormArrays, functions: int) -> None:
+        """Raise ``ValueError`` unless arrays of a file make a kernel expansion of so many functions."""
+        patterns, stored = len(arrays["SV"]), len(arrays["S"])
+        numbers = checked_numbers(arrays, patterns)
+        check_shape("SV", arrays["SV"], (patterns, *arrays["SV"].shape[-1:]))
+        check_shape("coef", arrays["coef"], (patterns, functions))
+        check_shape("rounds", arrays["rounds"], (patterns,))
+        check_shape("S", arrays["S"], (stored, stored))
+        check_shape("pairs", arrays["pairs"], (stored, PAIR_SIZE))
+        if arrays["SV"].shape[1] < 1 or numbers[STORED] != stored or stored > patterns:
+            raise ValueError("its stored examples are not among its support patterns")
+        check_pairs(arrays["pairs"], functions)
+
+    def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what ``state`` gave."""
+        self.numbers[:] = arrays["numbers"] = complete_numbers(arrays["numbers"])
+        cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
+        expected = {"SV": (cuts, 1 + self.width), "coef": (cuts, self.scores), "S": (stored, stored)}
+        if any(arrays[name].shape != shape for name, shape in expected.items()):
+            raise ValueError("its arrays have wrong shapes")
+        self.arrays, self.shape = self._allocate(max(64, cuts), max(16, stored), max(16, stored)), None
+        for name, new in self.arrays.items():
+            new[tuple(slice(0, n) for n in arrays[name].shape)] = arrays[name]
+        self._bind()
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {key: value for key, value in self.__dict__.items() if key != "rep"}
+        if self.shape is not None:
+            S = np.zeros(2 * (len(self.arrays["pairs"]),))
+            S[: self.shape.size, : self.shape.size] = self.shape.whole()
+            kept["arrays"] = self.arrays | {"S": S}
+        return kept | ON_THE_CPU
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(ON_THE_CPU | state)

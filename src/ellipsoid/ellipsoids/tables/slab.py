@@ -1,0 +1,109 @@
+"""Weights with the ellipsoid that slabs have left: the growing arrays of `rules.slab`.
+
+Of features that come later it is known that their weights began in the start ball and moved by ``drift`` a row, so
+that their length is at most some r. Where the d weights known lie in the ellipsoid P, all of them lie in
+
+    diag(t P, t / (t - 1) r^2 I),     t = 1 + n / d  for n new ones: the least volume,
+
+because the two squared distances, each at most 1, count 1 / t and 1 - 1 / t. One by one or all at once, P grows by the
+ratio of the dimensions. (As many cuts of the larger space would have made room for the new ones without end.)
+"""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.representation.table_protocol import Floats, StoredArrays
+from ellipsoid.representation.tables import LinearTable
+
+from .. import state as slots
+from ..forms.form import FormArrays
+from .drift import DriftTable
+from .table import EmptyVersionSpace
+
+# A few operations, rounded upwards.
+OUTWARDS = 1.0 + 2.0**-48
+
+
+class SlabTable(DriftTable):
+    """One function in an ellipsoid, which starts as a ball; ``part`` is what the loop works on.
+
+    ``raises`` makes an empty intersection an error where the rule halts on it, instead of a new start.
+    """
+
+    form_name = "slab"
+    predicts_in_loop = True
+
+    def __init__(
+        self, linear: LinearTable, *, part: Any, constant: bool, radius: float, drift: float, raises: bool
+    ) -> None:
+        self.part, self.radius, self.raises = part, radius, raises
+        self.changes: Floats = np.zeros(0)
+        super().__init__(linear, constant=constant, drift=drift, ceiling=inf)
+
+    def _fill(self) -> None:
+        super()._fill()
+        if not self.constant:
+            self.B[0, 0] = 0.0
+
+    @property
+    def longest(self) -> float:
+        """The most length that the truth can have by now."""
+        return float(self.radius + self.numbers[slots.ASKED] * self.drift)
+
+    def newcomers(self, known: int, new: int) -> tuple[float, float]:
+        """See above; without any cut the ball is still one of all coordinates."""
+        square = self.longest**2 * (OUTWARDS if self.drift else 1.0)
+        known -= 0 if self.constant else 1
+        if known < 1 or not self.numbers[slots.CUTS]:
+            return 1.0, square
+        return (1.0 + new / known) * OUTWARDS, (1.0 + known / new) * square * OUTWARDS
+
+    def _bind(self) -> None:
+        self.rep = self.part(self.linear.rep, self.B, self.numbers, self.x, self.Bz)
+
+    def settle(self) -> None:
+        """Deal with an empty intersection that the rule halted on."""
+        if not self.numbers[slots.HALT]:
+            return
+        proof = self.numbers[slots.LAST_PROOF]
+        if self.raises:
+            self.numbers[slots.HALT] = 0.0
+            raise EmptyVersionSpace(
+                f"no function fits all examples seen to within what was assumed: round {int(proof)} left none; assume "
+                "less, or choose on_infeasible='skip' or 'restart'"
+            )
+        if proof not in self.changes[-1:]:
+            self.changes = np.append(self.changes, proof)
+        self.linear.clear()
+        self.B[:] = np.eye(len(self.B)) * self.radius**2
+        if not self.constant:
+            self.B[0, 0] = 0.0
+        # The order to halt is the last to go: if this is broken off, it is done again.
+        self.numbers[slots.HALT] = 0.0
+
+    def finish(self) -> None:
+        """The same, where another error is being raised already."""
+        try:
+            self.settle()
+        except EmptyVersionSpace:
+            return
+
+    def state(self, scores: int) -> StoredArrays:
+        """Arrays that hold everything."""
+        more = {"changes": self.changes.copy()} if len(self.changes) else {}
+        return {**super().state(scores), **more}
+
+    def check(self, arrays: FormArrays, name: Any) -> None:
+        """Raise ``ValueError`` unless arrays of a file are what learning can have made."""
+        super().check(arrays, name)
+        changes = arrays.get("changes", np.zeros(0))
+        empty = arrays["numbers"][slots.EMPTY_COUNT]
+        if changes.ndim != 1 or len(changes) > empty or (np.diff(changes) <= 0.0).any():
+            raise ValueError("its rounds of proofs are not those of a stream")
+
+    def restore(self, arrays: StoredArrays, form: str | None = None) -> None:
+        """Take back what ``state`` gave."""
+        super().restore(arrays)
+        self.changes = np.array(arrays.get("changes", self.changes))

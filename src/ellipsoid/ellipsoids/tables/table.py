@@ -1,0 +1,386 @@
+"""Weights with an ellipsoid around them: which form B is kept in, when it changes, and how it grows.
+
+    sparse rows                               Gram over the examples, weights implicit; but dense forms, where they fit,
+                                              if prod(1 - kappa) can fall below 1e-3
+    column count beyond dim / 2               full, where a dim x dim matrix is reasonable
+    prod(1 - kappa) can fall below 1e-3       product
+    one function (binary)                     column
+    several functions                         Gram
+
+The choice is made at the first row and again where the loop stops because a form is full or has become inaccurate.
+Features and classes may be added at any time: all earlier directions are zero there, so that B is the identity on them
+and the ellipsoid is one that cuts in the larger space would have given. Only cuts of least volume in one dimension are
+none of a larger space: they leave an interval, and say nothing of what is to come. See `from_an_interval`.
+"""
+
+from contextlib import suppress
+from math import exp, inf, log
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.representation.table_protocol import Floats, Table
+from ellipsoid.representation.tables import LinearTable
+
+from .. import absorb as _absorb  # noqa: F401  (the bodies that make these forms learn)
+from .. import state as slots
+from ..ellipsoid import Ellipsoid
+from ..forms.form import SINCE_VERSION_2, Form, FormArrays, Room, check_shape
+from ..forms.gram import row_length
+from ..forms.gram_forms import GramForm, SparseGramForm
+from ..forms.rounding import U
+from ..forms.sketch import SketchForm
+from ..forms.vector_forms import ColumnForm, FullForm, ProductForm
+from ..shapes.shape import BallShape
+from .conversion import become_full, become_product, recover_bounds
+
+# Names that model files give to the forms.
+FORMS: dict[str, type[Form]] = {
+    form.name: form for form in (ColumnForm, ProductForm, GramForm, FullForm, SparseGramForm, SketchForm)
+}
+# Not made on our own account: a full matrix of more rows (134 MB), a product of more numbers for sparse rows (32 MB).
+LARGEST_FULL, LARGEST_PRODUCT = 4096, 1 << 22
+
+AnyForm = TypeVar("AnyForm", bound=Form)
+
+
+class EmptyVersionSpace(ValueError):
+    """A proof that no classifier has the asked margin on the examples seen."""
+
+
+class EllipsoidTable(Table):
+    """Linear functions and the ellipsoid {q : (q - w)' P^{-1} (q - w) <= 1} around them, P = s B.
+
+    ``columns`` is how many downdates will come (infinite: unknown), ``kept`` what they leave of a direction at the
+    least, ``log_scale`` the start's log s, ``constant`` whether the constant feature counts. ``form`` forces a form;
+    ``raises`` makes an empty intersection an error where the rule halts on it, instead of a restart. ``radius`` is that
+    of the start ball where the ellipsoid must hold what it should, whatever rounding does; 0 where nothing is promised.
+    ``least_volume`` says that cuts are of the least volume in the dimension that there is.
+    """
+
+    # Mixtures of shards that had metrics of their own: by how much the sum of their update examples, each times its
+    # weight in the margin certificate, exceeds P^{-1} w / D. It is of the size of the functions and columns of then.
+    offset: Floats | None = None
+
+    def __init__(  # noqa: PLR0913 (every property of a run once)
+        self, linear: LinearTable, *, columns: float, kept: float, log_scale: float, constant: bool,
+        form: str | None = None, raises: bool = False, radius: float = 0.0, least_volume: bool = False,
+    ) -> None:  # fmt: skip
+        self.linear = linear
+        self.raises, self.radius, self.least_volume = raises, radius, least_volume
+        self.columns, self.kept, self.start, self.constant = columns, kept, log_scale, constant
+        self.forced = None if form is None else FORMS[form]
+        self.form: Form | None = None
+        self.numbers: Floats = np.zeros(slots.STATE_SIZE)
+        self.numbers[slots.LOG_SCALE], self.numbers[slots.SLIM] = log_scale, inf
+        if columns == 0:
+            self.numbers[slots.COMPLETE] = 1.0
+        self.rounds: Floats = np.zeros(64)
+        # Rounds after which it was started again.
+        self.changes: Floats = np.zeros(0)
+        self.scores = 1
+        self.rep: Any = None
+
+    def pieces(self) -> list[Any]:
+        """The weights too."""
+        return [self, self.linear]
+
+    def small(self) -> list[Floats]:
+        """The numbers."""
+        return [self.numbers]
+
+    # -- shape -------------------------------------------------------------------------------------------------
+
+    @property
+    def by_class(self) -> bool:  # type: ignore[override]
+        """Are a function's weights together?"""
+        return self.linear.by_class
+
+    @property
+    def width(self) -> int:  # type: ignore[override]
+        """Number of features."""
+        return self.linear.width
+
+    @property
+    def average(self) -> bool:
+        """Are averages kept?"""
+        return self.linear.average
+
+    @property
+    def dim(self) -> int:
+        """Dimension of the space of hypotheses."""
+        return self.scores * (self.width + int(self.constant))
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Functions and columns, the constant feature's included."""
+        return self.scores, 1 + self.width
+
+    @property
+    def form_name(self) -> str | None:
+        """How model files call the form."""
+        return None if self.form is None else self.form.name
+
+    def reserve(self, scores: int, width: int) -> bool:
+        """Make room for this many functions and features; True if arrays moved."""
+        moved = self.linear.reserve(scores, width)
+        self.scores = max(self.scores, scores)
+        if self.least_volume and self.numbers[slots.DIM] < self.dim and self.numbers[slots.CUTS]:
+            self.numbers[slots.UNCUT] = self.numbers[slots.UNCUT] or slots.GREW_LATE
+            if self.numbers[slots.DIM] == 1.0:
+                self.from_an_interval()
+        self.numbers[slots.DIM] = self.dim
+        if self.form is not None:
+            room = self._room(type(self.form), max(8, self.form.room.downdates))
+            if moved or room[1:3] != self.form.room[1:3]:
+                self.form = self.form.enlarged(room)
+                self.bind()
+                return True
+        return moved
+
+    def from_an_interval(self) -> None:
+        """Give an interval of one coordinate its new ones: 2 P holds it times the start ball of the others."""
+        scale = max(self.numbers[slots.LOG_SCALE], self.start) + log(2.0)
+        scale += 4.0 * U * (1.0 + abs(scale))
+        self.numbers[slots.WIDENED] += scale - self.numbers[slots.LOG_SCALE]
+        self.numbers[slots.LOG_SCALE], self.numbers[slots.EXHAUSTED] = scale, 0.0
+
+    def prepare(self) -> None:
+        """Choose a form before the first row."""
+        if self.form is None:
+            # Room at once for all downdates where they are few; elsewhere a full form makes way for a better one.
+            few = self.columns < inf and self.kept >= slots.LEAST_KEPT
+            self.start_form(self.forced or self._choose(), 32 if few else 8)
+            self.watch_scale()
+
+    def _choose(self) -> type[Form]:
+        if not self.by_class:
+            # Only dense factors keep their digits where little is kept of a direction.
+            if self.kept >= slots.LEAST_KEPT or self.columns * self.dim > LARGEST_PRODUCT:
+                return SparseGramForm
+            self.linear = self.linear.by_functions()
+        if 2 * self.columns > self.dim and self.columns < inf and self.dim <= LARGEST_FULL:
+            return FullForm
+        if self.kept < slots.LEAST_KEPT:
+            return ProductForm
+        return ColumnForm if self.scores == 1 else GramForm
+
+    # -- arrays ------------------------------------------------------------------------------------------------
+
+    def _room(self, kind: type[Form], capacity: int, features: int = 0) -> Room:
+        # Only the Gram form of sparse rows has columns to spare: sums of the others must not depend on their number.
+        functions, columns = self.extent if kind.by_class else self.linear.oriented_shape()
+        # One place more than there will be downdates: the rule says that it is done at the first update that has none.
+        return Room(int(max(1, min(capacity, self.columns + 1))), functions, columns, features)
+
+    def start_form(self, kind: type[AnyForm], capacity: int) -> AnyForm:
+        """Begin another form, with B = I."""
+        form = kind(self.numbers, self._room(kind, capacity))
+        form.measure()
+        self.form = form
+        self.bind()
+        return form
+
+    def bind(self) -> None:
+        """Make the compiled part that learns with the arrays as they are."""
+        if self.form is not None:
+            self.rep = self.form.bind(base=self.linear.rep, rounds=self.rounds)
+
+    def grow(self, rows: Any, t: int) -> None:
+        """What the loop stopped for: an empty intersection, more room, or another form."""
+        self.settle()
+        if self.numbers[slots.CUTS] >= len(self.rounds):
+            self.rounds = np.concatenate([self.rounds, np.zeros(len(self.rounds))])
+        assert self.form is not None
+        form = self.form.with_room_for(row_length(rows, t))
+        self.form = form
+        if form.stored >= self.columns:
+            self.numbers[slots.COMPLETE] = 1.0
+        inaccurate = form.gives_way and self.numbers[slots.LOG_KEPT] <= slots.LOG_LEAST_KEPT
+        dense = self.forced is None and self.dim <= LARGEST_FULL and 2 * form.stored >= self.dim
+        if dense and (form.is_full or inaccurate):
+            become_full(self)
+        elif inaccurate:
+            become_product(self)
+        elif form.is_full and not self.numbers[slots.COMPLETE]:
+            self.form = self.with_more_room(form)
+        elif (rescaled := form.rescaled(0 if self.constant else 1)) is not form:
+            self.form = rescaled
+            self.watch_scale()
+        self.bind()
+
+    def with_more_room(self, form: Form) -> Form:
+        """A form that is full, with room for another downdate."""
+        return form.enlarged(self._room(type(form), 2 * form.room.downdates))
+
+    def watch_scale(self) -> None:
+        """Say how far a full matrix may shrink before it is lifted: any distance where downdates come to an end."""
+        endless = self.columns == inf and self.kept < slots.LEAST_KEPT
+        self.numbers[slots.LIFT_AT] = self.numbers[slots.LOG_KEPT] - (8.0 + self.dim if endless else inf)
+
+    def split(self, factor: float) -> None:
+        """Turn a binary run into the same run with two opposite functions (z becomes (e_b - e_a) (x) x)."""
+        form = self.form
+        if self.numbers[slots.DEFERRED]:
+            self.linear, self.numbers[slots.DEFERRED] = self.folded(), 0.0
+        self.linear.split(factor)
+        self.scores = 2
+        self.numbers[slots.DIM] = self.dim
+        # a_k = (goal - (1 - c_k) n_k) / (v_k D_k), and |z|^2 doubles.
+        self.numbers[slots.MARGIN_WEIGHT] /= 2.0
+        if self.offset is not None:
+            self.offset = np.concatenate([-factor * self.offset, factor * self.offset])
+        if form is not None:
+            self.form = form.split(self._room(type(form), max(8, form.room.downdates)))
+            self.bind()
+
+    def settle(self) -> None:
+        """Deal with an empty intersection that the rule halted on."""
+        if self.numbers[slots.HALT]:
+            if self.raises:
+                self.numbers[slots.HALT] = 0.0
+                raise EmptyVersionSpace(
+                    "no classifier has the margin on all examples seen: "
+                    f"round {int(self.numbers[slots.EMPTY_ROUND])} left the version space empty; lower the margin, or "
+                    "choose on_infeasible='skip'"
+                )
+            self.restart()
+
+    def finish(self) -> None:
+        """The same, where another error is being raised already."""
+        with suppress(EmptyVersionSpace):
+            self.settle()
+
+    def restart(self) -> None:
+        """Back to the start ball, with the flags of empty intersections kept."""
+        # The order to halt is the last to go: if this is broken off, it is done again from the start.
+        proof = self.numbers[slots.LAST_PROOF]
+        if proof and proof not in self.changes[-1:]:
+            self.changes = np.append(self.changes, proof)
+        fresh = np.zeros(slots.STATE_SIZE)
+        fresh[slots.LOG_SCALE], fresh[slots.SLIM] = self.start, inf
+        for slot in (slots.DIM, slots.EMPTY_COUNT, slots.EMPTY_ROUND, slots.ASKED, slots.HALT):
+            fresh[slot] = self.numbers[slot]
+        self.numbers[:] = fresh
+        self.linear.clear()
+        self.form = None
+        self.prepare()
+        self.numbers[slots.HALT] = 0.0
+
+    # -- what was learned --------------------------------------------------------------------------------------
+
+    def folded(self) -> LinearTable:
+        """The weights with all that the form keeps apart from them added in."""
+        return self.linear if self.form is None else self.form.fold(self.linear)
+
+    def weights(self, scores: int, rounds: int) -> Floats:
+        """Weights of the functions as rows, averaged over ``rounds`` where averages are kept."""
+        return self.folded().weights(scores, rounds)
+
+    def predictor(self, rounds: int) -> Any:
+        """What predictions are scored with."""
+        return self.folded().predictor(rounds) if self.average else self.rep
+
+    def log_det(self) -> float:
+        """log det P = dim log s + sum log(1 - kappa)."""
+        return float(self.dim * self.numbers[slots.LOG_SCALE] + self.numbers[slots.LOG_KEPT])
+
+    def preimage(self) -> Floats:
+        """B^{-1} w, without averages: the sum of the update examples with the weights that made w of them."""
+        weights = self.weights(self.scores, 0)
+        return weights if self.form is None else self.form.solve(weights)
+
+    def whole_offset(self) -> Floats:
+        """What mixing has put apart, for the functions and columns of now."""
+        found = np.zeros(self.extent)
+        if self.offset is not None:
+            found[: self.offset.shape[0], : self.offset.shape[1]] = self.offset
+        return found
+
+    def pull(self) -> Floats:
+        """The sum of the update examples with their weights in the margin certificate, over exp(LIFTED)."""
+        held = self.preimage()
+        return held if self.offset is None else held + exp(-self.numbers[slots.LIFTED]) * self.whole_offset()
+
+    def hold(self, W: Floats, U: Floats | None) -> None:
+        """Take other weights, and sums for their averages, with the ellipsoid as it is."""
+        self.prepare()
+        assert self.form is not None
+        self.form.forget_debts()
+        for target, source in ((self.linear.W, W), (self.linear.U, U)):
+            if source is not None:
+                self.linear._oriented(target)[: source.shape[0], : source.shape[1]] = source
+        self.bind()
+
+    def ellipsoid(self) -> Ellipsoid:
+        """The ellipsoid as an object of its own; coordinates without the constant feature where there is none."""
+        scale, first = float(self.numbers[slots.LOG_SCALE] - self.numbers[slots.LIFTED]), 0 if self.constant else 1
+        centre = self.weights(self.scores, 0)[:, first:]
+        if self.scores == 1:
+            centre = centre[0]
+        if scale == -inf or self.form is None or self.form.is_identity:
+            return Ellipsoid(centre, BallShape(centre.size, scale))
+        return Ellipsoid(centre, self.form.shape(*self.extent, first, scale))
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def state(self, scores: int) -> dict[str, NDArray[Any]]:
+        """Arrays that hold everything."""
+        cuts = int(self.numbers[slots.CUTS])
+        arrays = {**self.linear.state(scores), "numbers": self.numbers.copy(), "rounds": self.rounds[:cuts].copy()}
+        if len(self.changes):
+            arrays["changes"] = self.changes.copy()
+        if self.offset is not None:
+            arrays["offset"] = self.whole_offset()
+        return arrays if self.form is None else arrays | self.form.save(1 + self.width)
+
+    def check(self, arrays: FormArrays, name: Any) -> None:
+        """Raise ``ValueError`` unless arrays of a file, in the form of this name, fit the functions and features."""
+        numbers = slots.checked_numbers(arrays, len(arrays["rounds"]))
+        if numbers[slots.DIM] != self.dim:
+            raise ValueError(f"its ellipsoid has dimension {numbers[slots.DIM]:g}, its weights have {self.dim}")
+        changes = arrays.get("changes", np.zeros(0))
+        if changes.ndim != 1 or len(changes) > numbers[slots.EMPTY_COUNT] or (np.diff(changes) <= 0.0).any():
+            raise ValueError("its rounds of proofs are not those of a stream")
+        if "offset" in arrays:
+            check_shape("offset", arrays["offset"], self.extent)
+        if name is None:
+            return
+        if name not in FORMS:
+            raise ValueError(f"its shape has the unknown form {name!r}")
+        kind, forced = FORMS[name], self.forced
+        # A form that has lost its digits gave way to products, whatever was asked for.
+        allowed = forced is None or forced is kind or (forced.gives_way and kind is ProductForm)
+        if kind.by_class != self.by_class or not allowed:
+            raise ValueError(f"its shape has the form {name!r}, which is not one for its weights and parameters")
+        kind.check(numbers, arrays, *self.extent)
+
+    def restore(self, arrays: dict[str, NDArray[Any]], form: str | None = None) -> None:
+        """Take back what ``state`` gave."""
+        self.linear.restore(arrays)
+        self.numbers[:] = slots.complete_numbers(arrays["numbers"])
+        self.rounds = np.concatenate([arrays["rounds"], np.zeros(64)])
+        self.changes = np.array(arrays.get("changes", self.changes))
+        self.offset = arrays.get("offset")
+        if form is not None:
+            kind = FORMS[form]
+            old = kind.read(arrays)
+            room = kind.room_in(old, *self.extent)
+            self.form = kind(self.numbers, self._room(kind, max(8, room.downdates), room.features), old)
+            self.bind()
+        if len(arrays["numbers"]) < slots.STATE_SIZE:
+            if self.radius:
+                recover_bounds(self)
+            # From here on the file is one of today.
+            arrays["numbers"] = self.numbers.copy()
+            if self.form is not None:
+                now = self.form.save(1 + self.width)
+                arrays |= {name: now[name] for name in now if name.removeprefix("form_") in SINCE_VERSION_2}
+
+    def _bind(self) -> None:
+        # One array, which joblib gives back as two.
+        if self.form is not None:
+            self.form.numbers = self.numbers
+        self.rep = None
+        self.bind()

@@ -1,0 +1,1 @@
+"""Learners as files: model files without code, and ONNX graphs."""

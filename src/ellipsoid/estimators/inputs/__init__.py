@@ -1,0 +1,1 @@
+"""What users pass: rows, labels and weights in every shape, made ready for the compiled loop or refused."""

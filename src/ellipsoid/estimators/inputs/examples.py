@@ -1,0 +1,109 @@
+"""Examples as users pass them: arrays, sparse rows, dicts of feature name to value, and lists of dicts.
+
+Names become columns in the order in which they appear. A word is a feature of value 1, told by the name and the word;
+None is a feature that is missing, and left out; True and False are 1 and 0.
+"""
+
+from types import NoneType
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ellipsoid.streams.label_kinds import refuse_masked
+
+from .frames import row_by_name
+from .rows import InvalidInput
+
+
+class Encoded(dict[Any, Any]):
+    """Features by name, in which words have become pairs (name, word) of value 1."""
+
+
+def encoded(example: dict[Any, Any]) -> dict[Any, Any]:
+    """An example in which every value is a number.
+
+    >>> encoded({"rain": 0.5, "sky": "grey", "wind": None})
+    {'rain': 0.5, ('sky', 'grey'): 1.0}
+    """
+    kinds = {*map(type, example.values())}
+    if type(example) is Encoded or not any(kind is NoneType or issubclass(kind, str) for kind in kinds):
+        return example
+    found = Encoded()
+    for given, value in example.items():
+        name = given if type(given) is str else checked_name(given)
+        if isinstance(value, str):
+            found[name, str(value)] = 1.0
+        elif value is not None:
+            found[name] = value
+    return found
+
+
+def checked_name(name: Any) -> Any:
+    """A name that a feature may have."""
+    if not isinstance(name, str | int | np.integer):
+        raise InvalidInput(f"feature names must be strings or integers, got {name!r}; give it another name")
+    return int(name) if isinstance(name, np.integer) else name
+
+
+def row_of(example: dict[Any, Any], columns: dict[Any, int]) -> tuple[Any, dict[Any, int]]:
+    """A sparse row for an example, and the columns of the names it brings.
+
+    >>> row, fresh = row_of({"wind": 3, "rain": 0.5}, {"rain": 0})
+    >>> row.toarray(), fresh
+    (array([[0.5, 3. ]]), {'wind': 1})
+    """
+    return rows_of([example], columns)
+
+
+def rows_of(examples: Any, columns: dict[Any, int] | None) -> tuple[Any, dict[Any, int]]:
+    """Sparse rows for examples, and the columns of the names they bring; ``columns`` is None without names."""
+    if columns is None:
+        raise ValueError("this learner was started on arrays; give x as an array, or start a new one on dicts")
+    fresh: dict[Any, int] = {}
+    indices: list[int] = []
+    data: list[float] = []
+    ends = [0]
+    for i, example in enumerate(examples):
+        if not isinstance(example, dict):
+            raise InvalidInput(f"row {i} of X must be a dict of features, as the first is, got {example!r}")
+        pairs = []
+        for given, value in (known := encoded(example)).items():
+            name = given if type(known) is Encoded and type(given) is tuple else checked_name(given)
+            column = columns.get(name)
+            if column is None:
+                column = fresh.setdefault(name, len(columns) + len(fresh))
+            try:
+                pairs.append((column, float(value)))
+            except (TypeError, ValueError, OverflowError) as error:
+                raise InvalidInput(f"feature {name!r} holds {value!r}, which is no number and no word") from error
+        pairs.sort()
+        indices += [column for column, _ in pairs]
+        data += [value for _, value in pairs]
+        ends.append(len(data))
+    shape = (len(ends) - 1, len(columns) + len(fresh))
+    parts = np.array(data, dtype=np.float64), np.array(indices, dtype=np.int64), np.array(ends)
+    return sp.csr_matrix(parts, shape=shape), fresh
+
+
+def are_named(X: Any) -> bool:
+    """Is X a list of dicts?"""
+    return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], dict)
+
+
+def one_row(x: Any, columns: dict[Any, int] | None, model: Any = None) -> tuple[Any, dict[Any, int]]:
+    """One example as a 1-row matrix, and the columns of the names it brings; ``columns`` is None without names.
+
+    A row of a frame goes by its names, where the model has those of a frame.
+    """
+    if isinstance(x, dict):
+        return rows_of([x], columns)
+    if hasattr(x, "to_frame") and hasattr(model, "feature_names_in_") and all(isinstance(n, str) for n in x.index):
+        return row_by_name(x, model.feature_names_in_), {}
+    if hasattr(x, "tocsr") and (x.ndim == 1 or x.shape[0] == 1):
+        return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr(), {}
+    refuse_masked(x, "x")
+    array = x if hasattr(x, "tocsr") else np.asarray(x)
+    if array.ndim != 1:
+        raise ValueError(f"x must be one example (1-D), got shape {array.shape}; use partial_fit for several rows")
+    return array.reshape(1, -1), {}

@@ -1,0 +1,123 @@
+"""Data frames (pandas, polars) and Arrow tables, with columns of words: the rows that a file of the same columns has.
+
+Numbers and truth values keep their columns, in their order; behind them lie ``2**18`` columns in which each word sets a
+one, at its hash seeded with the hash of the column's name. A missing word sets none. Columns of anything else, dates
+say, are refused by name: numpy would make numbers of them, and of a missing date the lowest of all.
+"""
+
+import sys
+from decimal import Decimal
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.streams.options import DEFAULT_BITS
+from ellipsoid.streams.readers.onehot import beside
+from ellipsoid.streams.scan.hashing import hash_name, hash_strings
+from ellipsoid.streams.scan.table import NO_HASH
+
+from .rows import InvalidInput
+
+_NUMBERS = "fiub"
+
+
+def table_of(X: Any) -> Any:
+    """The same; of a record batch the table, whose names and rows scikit-learn knows how to take."""
+    arrow = sys.modules.get("pyarrow")
+    return arrow.Table.from_batches([X]) if arrow is not None and isinstance(X, arrow.RecordBatch) else X
+
+
+def row_by_name(x: Any, names: Any) -> Any:
+    """A row of a frame, a pandas Series, as a frame of that one row whose columns have the order of these names."""
+    if sorted(x.index) != sorted(names):
+        raise ValueError(f"x must have the features {', '.join(names)} by name, got {', '.join(x.index)}")
+    return x[list(names)].to_frame().T
+
+
+def word_columns(frame: Any) -> list[str]:
+    """The columns whose first value that is not missing is a word, or whose type says so."""
+    return [name for name in _odd_columns(frame) if isinstance(name, str) and _is_of_words(frame[name])]
+
+
+def _odd_columns(frame: Any) -> list[Any]:
+    """The columns that are not of numbers or truth values by their type."""
+    names, pandas = _names(frame), hasattr(frame, "iloc")
+    twice = len(set(names)) < len(names)
+    kinds = [getattr(kind, "kind", "O") for kind in frame.dtypes] if pandas else []
+    if twice and not (pandas and set("".join(kinds)) <= set(_NUMBERS)):
+        raise ValueError(f"X has two columns of one name: {', '.join(map(str, names))}; rename one")
+    if not pandas:
+        kinds = [np.asarray(frame[name][:0]).dtype.kind for name in names]
+    return [name for name, kind in zip(names, kinds, strict=True) if kind not in _NUMBERS]
+
+
+def _names(frame: Any) -> list[Any]:
+    return list(frame.column_names if hasattr(frame, "column_names") else frame.columns)
+
+
+def _is_of_words(column: Any) -> bool:
+    values = np.asarray(column, dtype=object)
+    first = next((value for value in values if not _missing(value)), None)
+    # All of it missing: where a type is known, as in a file, it tells.
+    told = str(getattr(column, "type", getattr(column, "dtype", ""))) if first is None else ""
+    return isinstance(first, str) or told == "str" or told.startswith(("string", "large_string", "String"))
+
+
+def _missing(value: Any) -> bool:
+    return value is None or value != value or type(value).__name__ == "NAType"
+
+
+def frame_rows(frame: Any, words: list[str] | None = None) -> Any:
+    """The rows of a frame, sparse where it has these columns of words (None: those that it has), else as it is."""
+    frame = table_of(frame)
+    if words is None:
+        words = word_columns(frame)
+    names, odd = _names(frame), _odd_columns(frame)
+    absent = [name for name in words if name not in names]
+    if absent:
+        raise ValueError(f"X has no column {absent[0]!r}, which held words when learning started")
+    if not words:
+        for name in odd:
+            _numbers(frame[name], name)
+        return frame
+    plain = [name for name in names if name not in words]
+    numbers = np.empty((len(frame), len(plain)))
+    for j, name in enumerate(plain):
+        numbers[:, j] = _numbers(frame[name], name)
+    hashes = np.column_stack([_hashes(frame[name], name) for name in words])
+    bad = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
+    if len(bad):
+        raise ValueError(f"row {bad[0]} of X holds NaN or inf; impute or drop it before learning")
+    return beside(numbers, hashes, DEFAULT_BITS)
+
+
+def _numbers(column: Any, name: Any) -> Any:
+    """A column of numbers, NaN where they are missing; ``InvalidInput`` where it holds others."""
+    values = np.asarray(column)
+    if values.dtype.kind in _NUMBERS:
+        return values.astype(np.float64)
+    advice = "leave it out, or make numbers of it"
+    if values.dtype.kind != "O":
+        raise InvalidInput(f"column {name!r} of X must hold numbers or words, and holds {values.dtype}: {advice}")
+    for row, value in enumerate(values):
+        if not (isinstance(value, Real | Decimal | np.bool_) or _missing(value)):
+            raise InvalidInput(f"row {row} of X holds {value!r} in the column {name!r} of numbers: {advice}")
+    return np.array([np.nan if _missing(value) else value for value in values], dtype=np.float64)
+
+
+def _hashes(column: Any, name: str) -> Any:
+    values = np.asarray(column, dtype=object)
+    there = np.array([not _missing(value) for value in values], dtype=bool)
+    for i in np.flatnonzero(there):
+        if not isinstance(values[i], str):
+            raise InvalidInput(f"row {i} of X holds {values[i]!r} in the column {name!r} of words")
+    words = [value.encode("utf-8", "surrogatepass") for value in values[there]]
+    offsets = np.concatenate([[0], np.cumsum([len(word) for word in words])]).astype(np.int64)
+    found, seeds = np.empty(len(words), dtype=np.int64), np.full(len(words), hash_name(name), dtype=np.int64)
+    hash_strings(
+        np.frombuffer(bytearray(b"".join(words)), dtype=np.uint8), offsets, seeds, (1 << DEFAULT_BITS) - 1, found
+    )
+    out = np.full(len(values), NO_HASH, dtype=np.int64)
+    out[there] = found
+    return out

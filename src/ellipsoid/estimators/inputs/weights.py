@@ -1,0 +1,274 @@
+"""Weights of examples and of classes: what an example of weight k counts is what k examples would.
+
+A row of weight 0 was never there. All that is wrong with a weight is said, with its row, before anything is learned.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from ellipsoid.engine import NO_WEIGHTS
+from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.streams.label_kinds import label_array, plain
+
+from ..state.learner import Learner
+from .checks import new_classes
+from .frames import table_of
+from .labels import tidy
+from .rows import InvalidInput
+
+# From here on a float64 no longer counts copies.
+LARGEST_WEIGHT = 2.0**53
+# What is raised before anything is learned; their subclasses may speak of what a row was found to contradict.
+PLAIN_REFUSALS = (ValueError, InvalidInput)
+
+
+def weights_of(given: Any, rows: int, name: str = "sample_weight") -> Floats:
+    """A weight for each of so many rows, or the sentence that says what is wrong with one.
+
+    >>> weights_of([1, 0.5, 2], 3)
+    array([1. , 0.5, 2. ])
+    >>> weights_of([1, -1], 2)
+    Traceback (most recent call last):
+        ...
+    ValueError: row 1 of sample_weight holds -1.0: a weight is a finite number from 0 to 2**53
+    """
+    try:
+        weights = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must hold a number for each row: {error}") from error
+    if weights.ndim == 0:
+        weights = np.full(rows, weights)
+    if weights.ndim != 1:
+        raise ValueError(f"{name} must be 1-D, one weight per row, got shape {weights.shape}")
+    if len(weights) != rows:
+        raise ValueError(f"{name} has {len(weights)} weights for the {rows} rows of X")
+    return checked(weights, name)
+
+
+def checked(weights: Floats, name: str) -> Floats:
+    """The same weights; ``ValueError`` names the first row whose weight is none."""
+    wrong = np.flatnonzero(~((weights >= 0.0) & (weights < LARGEST_WEIGHT)))
+    if len(wrong):
+        value = float(weights[wrong[0]])
+        raise ValueError(f"row {wrong[0]} of {name} holds {value}: a weight is a finite number from 0 to 2**53")
+    return weights
+
+
+def class_weight_of(given: Any) -> Any:
+    """``class_weight`` as it is kept: None, "balanced", or a dict of positive numbers."""
+    if given is None or (isinstance(given, str) and given == "balanced"):
+        return given
+    if not isinstance(given, Mapping):
+        raise ValueError(f'class_weight must be None, "balanced" or a dict of label to weight, got {given!r}')
+    found = {plain(label): float(weight) for label, weight in given.items()}
+    for label, weight in found.items():
+        if not 0.0 < weight < LARGEST_WEIGHT:
+            raise ValueError(f"class_weight[{label!r}] must be positive and below 2**53, got {weight}; "
+                             "leave out the rows of a class that is to count nothing")  # fmt: skip
+    return found
+
+
+def present(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Floats]:
+    """The rows of positive weight, their labels, and their weights (none at all: each is 1)."""
+    X = table_of(X)
+    if given is None:
+        return X, y, NO_WEIGHTS
+    rows = _num_samples(X)
+    weights = weights_of(given, rows)
+    if weights.all() or y is None:
+        return X, y, weights
+    labels, kept = _given_values(model, y), np.flatnonzero(weights)
+    if len(labels) != rows:
+        raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
+    _refuse_gaps(model, weights)
+    return _safe_indexing(X, kept), labels[kept], weights[kept]
+
+
+def _refuse_gaps(model: Any, weights: Floats) -> None:
+    """Raise ``ValueError`` where a row without weight would leave its column in a kernel that was computed before."""
+    inside = [model]
+    for each in inside:
+        inner = [
+            getattr(each, "learner", None),
+            each.__dict__.get("learner_"),
+            *(getattr(each, "learners", None) or ()),
+        ]
+        inside += [other for other in inner if other is not None]
+        if isinstance(kernel := getattr(each, "kernel", None), str) and kernel == "precomputed":
+            raise ValueError(f"row {np.flatnonzero(weights == 0.0)[0]} has weight 0, and its column of a precomputed "
+                             "kernel would be there all the same; leave out both")  # fmt: skip
+
+
+def numbered_among_all(given: Any) -> AbstractContextManager[None]:
+    """Within it a sentence about a row of positive weight tells its number among all rows that these are weights of."""
+    return numbered(lambda: None if np.ndim(given) == 0 else np.flatnonzero(np.asarray(given, dtype=np.float64)))
+
+
+@contextmanager
+def numbered(rows: Callable[[], Any]) -> Iterator[None]:
+    """Within it a sentence about a row of a part tells its number among all; ``rows()`` are those of the part's."""
+    try:
+        yield
+    except ValueError as error:
+        told = _renumbered(error, rows())
+        if told is error:
+            raise
+        raise told from error
+
+
+def _renumbered(error: BaseException, rows: Any) -> BaseException:
+    """A refusal of a row of a part, with the number that it has among all."""
+    found = re.match(r"row (\d+)\b", str(error))
+    if rows is None or type(error) not in PLAIN_REFUSALS or found is None or int(found[1]) >= len(rows):
+        return error
+    return type(error)(f"row {rows[int(found[1])]}{str(error)[found.end() :]}")
+
+
+def _given_values(model: Any, y: Any) -> NDArray[Any]:
+    """Labels, or the numbers of a regressor."""
+    return np.asarray(y) if is_regressor(model) else label_array(y)
+
+
+def present_some(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Floats]:
+    """The same; there must be such a row."""
+    X, y, weights = present(model, X, y, given)
+    if given is not None and len(weights) == 0:
+        raise ValueError("all weights are zero: there is nothing to learn")
+    return X, y, weights
+
+
+def with_classes(weights: Floats, labels: NDArray[Any], class_weight: Any, counts: dict[Any, int] | None) -> Floats:
+    """Weights of rows times those of their classes; ``counts`` are the rows before them, None where all are known."""
+    if class_weight is None:
+        return weights
+    if labels.ndim == 2:
+        raise ValueError("class_weight is for one label per row; weigh the rows of label sets by sample_weight")
+    values, code = np.unique(labels, return_inverse=True)
+    if class_weight != "balanced":
+        own = np.array([class_weight.get(value, 1.0) for value in values.tolist()])[code]
+    elif counts is None:
+        own = len(labels) / (len(values) * np.bincount(code))[code]
+    else:
+        own = balance(code, np.array([counts.get(value, 0) for value in values.tolist()]), counts)
+    return checked(own if len(weights) == 0 else own * weights, "sample_weight times class_weight")
+
+
+def balance(code: NDArray[np.int64], before: NDArray[np.int64], counts: dict[Any, int]) -> Floats:
+    """n / (K n_y) by what is known when a row comes, itself included: n rows, of K labels, n_y of this one.
+
+    >>> balance(np.array([0, 0, 1]), np.array([0, 0]), {}).tolist()
+    [1.0, 1.0, 1.5]
+    """
+    order = np.argsort(code, kind="stable")
+    firsts = np.searchsorted(code[order], np.arange(len(before)))
+    earlier = np.empty(len(code), dtype=np.int64)
+    earlier[order] = np.arange(len(code)) - firsts[code[order]]
+    of_label = before[code] + earlier + 1
+    known = sum(count > 0 for count in counts.values()) + np.cumsum(of_label == 1)
+    return np.asarray((sum(counts.values()) + np.arange(1, len(code) + 1)) / (known * of_label), dtype=np.float64)
+
+
+def restored_counts(learner: Learner, array: NDArray[Any]) -> None:
+    """Take back the counts of a file."""
+    if array.shape != (len(learner.labels),) or (array < 0).any() or array.sum() != learner.rounds:
+        raise ValueError("its counts of labels are not those of its rows")
+    learner.counted = dict(zip(learner.labels.values, map(int, array), strict=True)), learner.rounds, []
+
+
+def settled(weights: Floats, weighs: bool, name: str) -> Floats:
+    """Weights for the loop: none at all where all are 1; an error for a learner that knows of no others."""
+    other = np.flatnonzero(weights != 1.0)
+    if len(other) == 0:
+        return NO_WEIGHTS
+    if not weighs:
+        raise ValueError(
+            f"row {other[0]} has weight {float(weights[other[0]]):g}, and {name} takes the weights 0 and 1 only: its "
+            'step is the same whatever it counts. Use PassiveAggressive(variant="I"), Perceptron, OnlineSVM or AROW'
+        )
+    return weights
+
+
+def if_any(weights: Floats) -> dict[str, Floats]:
+    """A keyword for weights, unless there are none."""
+    return {"sample_weight": weights} if len(weights) else {}
+
+
+def announce(model: Any, classes: Any) -> None:
+    """Keep the labels named in a call whose rows all weigh 0: no row was there, and still no other label may follow."""
+    known = model.classes_.tolist() if hasattr(model, "classes_") else model.__dict__.get("_announced", [])
+    if new := new_classes(known, classes):
+        model._announced = new
+    elif classes is not None:
+        _close(model)
+
+
+def _close(model: Any) -> None:
+    """Let a model that has learned, and those inside it, take no further label."""
+    core = model.__dict__.get("_core")
+    if core is not None:
+        core.closed = True
+    for inner in (model.__dict__.get("learner_"), *getattr(core, "members", ())):
+        if inner is not None:
+            _close(inner)
+
+
+def labels_named_before(model: Any, classes: Any) -> Any:
+    """The labels that a first call names, or those that were named before it."""
+    before = model.__dict__.get("_announced")
+    if before is None:
+        return classes
+    announce(model, classes)
+    return before
+
+
+def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: Any) -> NDArray[Any]:
+    """``learn_predict`` of a learner; rows of weight 0 are predicted where they stand, and not learned.
+
+    The pieces between them are learned by a copy: the model takes that over unless a piece is refused.
+    """
+    shown, X = (table_of(X),) * 2 if shown is X else (shown, X)
+    if given is None or (weights := weights_of(given, _num_samples(X))).all():
+        return model._learn_predict_present(shown, X, y, classes, NO_WEIGHTS if given is None else weights)
+    labels = _given_values(model, y)
+    if len(labels) != len(weights):
+        raise ValueError(f"y has {len(labels)} labels for the {len(weights)} rows of X")
+    _refuse_gaps(model, weights)
+    if not weights.any():
+        announce(model, classes)
+    trial = deepcopy(model)
+    found, start = np.empty(len(weights), dtype=object), 0
+    for end in [*np.flatnonzero(weights == 0.0), len(weights)]:
+        before, row = getattr(trial, "t_", 0), start
+        try:
+            if end > start:
+                part = np.arange(start, end)
+                rows, seen = _safe_indexing(X, part), _safe_indexing(shown, part)
+                seen = rows if shown is X else seen
+                found[part] = trial._learn_predict_present(seen, rows, labels[part], classes, weights[part])
+                classes, row = None, end
+            if end < len(weights) and hasattr(trial, "n_features_in_"):
+                found[end] = trial.predict(_safe_indexing(shown, [end]))[0]
+        except BaseException as error:
+            if type(error) in PLAIN_REFUSALS and (getattr(trial, "t_", 0) == before or row == end):
+                told = _renumbered(error, range(row, len(weights)))
+                raise told from (None if told is error else error)
+            _take_over(model, trial)
+            raise
+        start = end + 1
+    _take_over(model, trial)
+    return tidy(found, model.classes_.dtype) if hasattr(model, "classes_") else found
+
+
+def _take_over(model: Any, trial: Any) -> None:
+    """Have what a copy has learned; parameters stay the objects that they were."""
+    own = {name: model.__dict__[name] for name in model.get_params(deep=False) if name in model.__dict__}
+    model.__dict__ = {**trial.__dict__, **own}

@@ -1,0 +1,1 @@
+"""The scikit-learn shells that every estimator is a subclass of."""

@@ -1,0 +1,400 @@
+"""One scikit-learn shell for every online learner; a subclass names parameters and gives the rule they stand for."""
+
+from collections.abc import Callable
+from dataclasses import field
+from threading import get_ident
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_feature_names, validate_data
+
+from ellipsoid.certificates import Certificate
+from ellipsoid.engine import NO_WEIGHTS
+from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
+from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refuse_masked
+
+from ..files import persist
+from ..inputs import checks, weights
+from ..inputs.checks import Labelled
+from ..inputs.examples import are_named, one_row, rows_of
+from ..inputs.frames import frame_rows, table_of, word_columns
+from ..inputs.labels import Codes, tidy
+from ..inputs.rows import RowSource, check_memory, flaw_message
+from ..parameters.declaration import declared
+from ..parameters.shared import OnlineParameters
+from ..parameters.validation import comparator_rows
+from ..state.interruption import LearnerMark, add_progress_note, without_interrupts
+from ..state.learner import NO_LABELS, Learner
+from ..state.one_row import of_this_thread
+from ..state.one_thread import one_thread_at_a_time
+from ..state.predict_then_learn import Witness, before_it_grows
+from ..state.witnessed import Witnessed
+from .early_stopping import HeldOut, Patience, hold_out
+from .learned_attributes import LearnedAttributes
+from .predictions import FLOAT64, Predictions
+
+
+@declared
+class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParameters, ClassifierMixin, BaseEstimator):
+    """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example."""
+
+    _core: Learner = field(init=False)
+    _multilabel: ClassVar[bool] = False
+    # Does it matter how many features there are, counting those that no row has had yet? Or whether more than so many?
+    _counts_features: ClassVar[bool | int] = False
+
+    # -- what a subclass gives ---------------------------------------------------------------------------------
+
+    def _start(self) -> Learner:
+        """A new learner for the parameters, or ``ValueError`` for a bad one."""
+        raise NotImplementedError
+
+    def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
+        """Certificates of this algorithm against a comparator (one row per score, the constant feature first)."""
+        raise NotImplementedError
+
+    def _weighs(self, learner: Learner) -> bool:
+        """Has a row of another weight than 1 a step of its own? Not where the step is geometry."""
+        return False
+
+    def _begin(self) -> Learner:
+        """A new learner for parameters that are of a kind that can be written to a file, and good ones."""
+        parameters = self.get_params(deep=False)
+        for name, value in parameters.items():
+            simple = value is None or isinstance(value, bool | int | float | str | np.generic)
+            simple |= name == "class_weight" and isinstance(value, dict)
+            drawn = name == "random_state" and (value is np.random or isinstance(value, np.random.RandomState))
+            if not (simple or drawn or (name == "kernel" and callable(value))):
+                raise ValueError(f"{name} must be a number, a bool, a name or None, got {value!r}")
+        class_weight = weights.class_weight_of(parameters.get("class_weight"))
+        learner = self._start()
+        learner.class_weight = class_weight
+        for name, value in parameters.items():
+            if isinstance(value, float) and value != value:
+                raise ValueError(f"{name} must be a number, got {value!r}")
+        return learner
+
+    # -- learning ----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything, then make ``n_epochs`` passes, each in a new random order if ``shuffle``.
+
+        ``sample_weight``: what each row counts, 1 by default; a row of weight 0 was never there. Where it raises, or is
+        interrupted, the model is what it was before.
+        """
+        before = self.__dict__.copy()
+        try:
+            present = weights.present_some(self, X, y, sample_weight)
+            with weights.numbered_among_all(sample_weight):
+                learned, held = hold_out(self, *present)
+                with weights.numbered(lambda: held and held.order):
+                    self._fit(*learned, held)
+            self.__dict__.pop("stream_", None)  # of what is forgotten
+        except BaseException:
+            without_interrupts(lambda: self._take_attributes(before))
+            raise
+        return self
+
+    def _fit(self, X: Any, y: ArrayLike, weight: Floats, held: HeldOut | None) -> None:
+        if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
+            raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
+        learner = self._begin()
+        random = check_random_state(self.random_state)
+        X, names = rows_of(X, {}) if are_named(X) else (X, None)
+        source = self._source(X, None)
+        labels = checks.labels_of(y, source.n, sets=self._takes_sets)
+        learner.check_learning(source)
+        known = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
+        if len(known) < 2:
+            raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
+        weight = weights.with_classes(weight, labels, learner.class_weight, None)
+        learner.row_weights = weights.settled(weight, self._weighs(learner), type(self).__name__)
+        learner.multilabel = labels.ndim == 2
+        self._note_names(X, reset=True)
+        learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
+        for label in known.tolist():
+            learner.add_label(label)
+        learner.name(names)
+        held = held and held.known_to(self, learner)
+        ledger = np.empty((2 if self.shuffle else 1, source.n), dtype=np.int64)
+        if not learner.multilabel:
+            ledger[CODES] = learner.labels.encode(labels)[0]
+        sets = labels if learner.multilabel else NO_LABELS
+        rows, mode = source.rows(0, source.n), ORDERED if self.shuffle else PLAIN
+
+        def make_pass() -> None:
+            if self.shuffle:
+                ledger[ASIDE] = random.permutation(source.n)
+            learner.run(rows, ledger, mode, 0, source.n, sets)
+
+        self._make_passes(learner, rows, ledger[CODES], make_pass, held)
+        if learner.class_weight == "balanced":
+            values, often = np.unique(labels, return_counts=True)
+            passes = learner.rounds // source.n
+            learner.counted = dict(zip(values.tolist(), (passes * often).tolist(), strict=True)), learner.rounds, []
+        learner.row_weights = NO_WEIGHTS
+        self._install(learner)
+
+    def _make_passes(
+        self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None], held: HeldOut | None
+    ) -> None:
+        """Go over the rows of ``fit`` as often as is due."""
+        patience = Patience(self.tol, self.n_iter_no_change)
+        for epoch in range(self.n_epochs):
+            make_pass()
+            self.n_iter_ = epoch + 1
+            if held is not None and patience.is_over(held.score(learner)):
+                break
+
+    def _take_attributes(self, before: dict[str, Any]) -> None:
+        """Have the attributes of before."""
+        self.__dict__ = before.copy()
+
+    def _install(self, learner: Learner) -> None:
+        self._core = learner
+        if not learner.started:
+            learner.started = self.get_params(deep=False)
+            if learner.class_weight is not None:
+                learner.started["class_weight"] = learner.class_weight
+        self.n_features_in_ = learner.width
+
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """One pass in the given order. Labels never seen before add a class, unless ``classes`` were fixed.
+
+        ``classes``, on the first call, fixes the labels and their order; later it must hold those that are known, in
+        any order, and from then on no other is learned. ``sample_weight``: what each row counts. After an interrupt, or
+        an error in the middle, the model is that of its first ``t_`` rows.
+        """
+        plain = classes is None and sample_weight is None and "_core" in self.__dict__
+        if plain and type(X) is np.ndarray and X.ndim == 2 and len(X) == 1:
+            label = y if type(y) is np.ndarray else label_array(y)
+            if label.shape == (1,) and label.dtype.kind in QUICK_KINDS and self._learn_row(X[0], label.item()):
+                return self
+        self._pass(X, y, classes, sample_weight=sample_weight)
+        return self
+
+    def learn_predict(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Labelled:
+        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned.
+
+        Averages and votes predict as averages and votes. None where no label was known yet.
+        """
+        return self._learn_predict(X, X, y, classes, sample_weight)
+
+    def _learn_predict(
+        self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None = None
+    ) -> Labelled:
+        """Learn the rows of X, but predict each from the same row of ``shown``, of the same width and kind."""
+        return weights.around_zeros(self, shown, X, y, classes, sample_weight)
+
+    def _learn_predict_present(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> Labelled:
+        """The same where no weight is 0."""
+        given = weight if len(weight) else None
+        return self._pass(X, y, classes, watch=True, shown=None if shown is X else shown, sample_weight=given)
+
+    @one_thread_at_a_time
+    def _pass(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool | Witness = False, shown: Any = None,
+        names: dict[Any, int] | None = None, sample_weight: ArrayLike | None = None,
+    ) -> Labelled:  # fmt: skip
+        X, y, weight = weights.present(self, X, y, sample_weight)
+        if sample_weight is not None and len(weight) == 0:
+            weights.announce(self, classes)
+            return np.empty(0)
+        core = self.__dict__.get("_core")
+        if core is None:
+            classes = weights.labels_named_before(self, classes)
+        if are_named(X):
+            X, names = rows_of(X, {} if core is None else core.features)
+        with weights.numbered_among_all(sample_weight):
+            learner, source, labels, known, weight = self._examined(X, y, classes, weight, bool(watch))
+        if core is not None:
+            self._note_names(X, reset=False)
+        predictions = np.empty(source.n, dtype=object) if watch else None
+        seen = None if shown is None else RowSource(shown, learner.constant)
+        first = before_it_grows(core, seen or source) if watch else None
+        if learner.class_weight == "balanced":
+            learner.counted = learner.counts, learner.rounds, labels.tolist()
+        before, mark = self.__dict__.copy(), learner.mark()
+        try:
+            if core is None:
+                self._note_names(X, reset=True)
+            learner.multilabel = labels.ndim == 2
+            learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
+            for label in known:
+                learner.add_label(label)
+            learner.closed |= bool(known) or classes is not None
+            learner.name(names)
+            learner.witness = watch if callable(watch) else None
+            learner.learn(source, labels, predictions=predictions, shown=seen, weights=weight)
+            self._install(learner)
+            if predictions is not None and first is not None:
+                predictions[0] = first
+            if predictions is None:
+                return labels
+            # Who is shown the scores has little use for them.
+            return predictions if callable(watch) else self._tidied(predictions)
+        except BaseException as error:
+            without_interrupts(lambda: self._keep_learned(learner, before, mark, names))
+            add_progress_note(error, learner.rounds - mark.rounds, source.n, learner.rounds)
+            raise
+        finally:
+            learner.witness = None
+            learner.row_weights = NO_WEIGHTS
+
+    def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Floats, watch: bool) -> tuple[Any, ...]:
+        """The learner, rows, labels, labels to make known, and weights of a call; nothing has changed if it raises."""
+        core = self.__dict__.get("_core")
+        learner = core if core is not None else self._begin()
+        source = self._source(X, core)
+        labels = checks.labels_of(y, source.n, sets=self._takes_sets)
+        learner.check_learning(source)
+        if labels.ndim == 2 or learner.multilabel:
+            known = checks.new_columns(learner, labels, classes, watch)
+        else:
+            known = checks.new_classes(learner.labels.values, classes)
+            checks.refuse_unknown(learner, known, labels, closed=learner.closed or classes is not None)
+            self._check_growth(learner, known, labels)
+        weight = weights.with_classes(weight, labels, learner.class_weight, learner.counts)
+        weight = weights.settled(weight, self._weighs(learner), type(self).__name__)
+        if source.width > learner.width:
+            # Weights, their average, and the old ones while they are copied.
+            functions = learner.functions(max(1, len(learner.labels) + len(known)))
+            check_memory(3 * functions * (1 + source.width), f"the weights of {source.width} features")
+        return learner, source, labels, known, weight
+
+    def _tidied(self, predictions: Labelled) -> Labelled:
+        """What was predicted of rows, in the type of what is learned."""
+        return tidy(predictions, self.classes_.dtype)
+
+    def _keep_learned(
+        self, learner: Learner, before: dict[str, Any], mark: LearnerMark, names: dict[Any, int] | None
+    ) -> None:
+        """After an exception: the rows that were learned, and no trace of the others."""
+        if learner.rounds > mark.rounds:
+            self._install(learner)
+            return
+        for name in names or ():
+            (learner.features or {}).pop(name, None)
+        mark.bring_back(learner)
+        self._take_attributes(before)
+
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
+        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        if weight == 1.0 and hasattr(self, "_core") and self._learn_row(x, y):
+            return self
+        sets = self._takes_sets and ("_core" not in self.__dict__ or self._core.multilabel)
+        if isinstance(y, np.ndarray | list | tuple) and not sets:
+            raise ValueError(f"y must be one label, got {y!r}")
+        refuse_masked(y, "y")
+        X, fresh = self._one_row(x)
+        self._pass(X, [y], None, names=fresh if isinstance(x, dict) else None, sample_weight=[weight])
+        return self
+
+    def _learn_row(self, x: Any, y: Any) -> bool:
+        """Learn a dense row of float64, or a dict, of known width, names and label; False if this is not one."""
+        core = self._core
+        if type(x) is dict:
+            fast = of_this_thread(core.named or core.named_row(), core)
+            if fast is None or type(y) not in QUICK or (code := fast.index.get(y)) is None or not fast.fill(x):
+                return False
+        elif type(x) is not np.ndarray or x.dtype is not FLOAT64 or type(y) not in QUICK:
+            return False
+        else:
+            fast = core.fast or core.fast_row()
+            if x.shape != fast.shape or (code := fast.index.get(y)) is None:
+                return False
+            fast = fast if fast.owner == get_ident() else fast.sibling(core)
+            fast.row[...] = x
+        fast.code[0] = code
+        reached: int = fast.learn(*fast.learn_args)
+        if reached < 0:
+            raise ValueError(flaw_message(0, -1 - reached))
+        return reached == 1
+
+    # -- what was learned --------------------------------------------------------------------------------------
+
+    def _learned(self) -> Any:
+        """The learner, of the kind that this estimator starts."""
+        try:
+            return self._core
+        except AttributeError:
+            missing = f"This {type(self).__name__} has learned nothing yet; call fit, partial_fit or learn_one"
+            raise NotFittedError(missing) from None
+
+    def _started_with(self, name: str) -> Any:
+        """A parameter as it was when learning started; what is set later is for the next start."""
+        return (self._core.started if "_core" in self.__dict__ else {}).get(name, getattr(self, name))
+
+    @property
+    def _takes_sets(self) -> bool:
+        """May y be a 0/1 matrix?"""
+        return self._multilabel
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_core" in self.__dict__
+
+    def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
+        """The bounds that hold for this run so far.
+
+        ``comparator`` is a weight vector (or a matrix, one row per class), with one more column in front for the
+        intercept or without one; by default the learner's own current weights.
+        """
+        core = self._learned()
+        if comparator is None:
+            held = np.array(core.table.weights(core.scores, 0))
+        else:
+            held = comparator_rows(comparator, Learner.functions(core, len(core.labels)), core.width)
+        found = self._bounds(core, held)
+        return found if core.mixed is None else core.mixed.tell(found, core.tally)
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def save(self, path: Any) -> None:
+        """Write the model to a file that ``ellipsoid.load`` reads; no pickle, loading never runs code."""
+        persist.save(self, path)
+
+    # -- input -------------------------------------------------------------------------------------------------
+
+    def _source(self, X: Any, core: Learner | None, learning: bool = True) -> RowSource:
+        """X as rows of the width this learner knows."""
+        if are_named(X):
+            X = rows_of(X, {} if core is None else core.features)[0]
+        elif hasattr(X, "columns"):
+            X = frame_rows(X, None if core is None else self.__dict__.get("word_columns_", []))
+        source = RowSource(X, self._constant if core is None else core.constant)
+        growing = core is not None and (core.features is not None or self._started_with("grow_features"))
+        return checks.rows_that_fit(source, core, type(self).__name__, growing=growing, learning=learning)
+
+    def _check_growth(self, learner: Learner, known: list[Any], labels: Labelled) -> None:
+        """Refuse labels that this learner could not add in mid-stream; most can."""
+
+    def _note_names(self, X: Any, reset: bool) -> None:
+        """Keep or compare column names, as scikit-learn does."""
+        X = table_of(X)
+        if reset:
+            self.__dict__.pop("word_columns_", None)
+            if hasattr(X, "columns") and (words := word_columns(X)):
+                self.word_columns_ = words
+        if hasattr(self, "word_columns_"):
+            _check_feature_names(self, X, reset=reset)
+        elif hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
+            validate_data(self, X, reset=reset, skip_check_array=True)
+
+    def _one_row(self, x: Any) -> tuple[Any, dict[Any, int]]:
+        """One example as a 1-row matrix, and the feature names it brings."""
+        return one_row(x, self._core.features if "_core" in self.__dict__ else {}, self)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = self._takes_sets
+        return tags

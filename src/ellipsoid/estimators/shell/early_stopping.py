@@ -1,0 +1,106 @@
+"""When ``fit`` has made enough passes: rows that are held out tell, as in scikit-learn's ``SGDClassifier``.
+
+After each pass the held-out rows are scored. Where the share of them that is right has not risen by ``tol`` above the
+best so far for ``n_iter_no_change`` passes in a row, no other follows. The weights are those of the last pass.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples
+
+from ellipsoid.representation.table_protocol import Floats
+
+from ..inputs.checks import labels_of
+from ..inputs.weights import numbered, settled
+from ..parameters.validation import positive, whole
+
+
+class HeldOut(NamedTuple):
+    """Rows that are not learned, with their labels and weights.
+
+    ``order`` has the numbers of the rows that are learned, and behind them theirs: so sentences about a row count it.
+    """
+
+    X: Any
+    y: Any
+    weight: Floats
+    order: NDArray[np.int64]
+
+    def known_to(self, model: Any, learner: Any) -> "HeldOut":
+        """The same with rows as a learner reads them, which knows the names and words of those that it learns."""
+        learned = len(self.order) - len(self.y)
+        with numbered(lambda: range(learned, len(self.order))):
+            source = model._source(self.X, learner, learning=False)
+            learner.check(source)
+            settled(self.weight, model._weighs(learner), type(model).__name__)
+        return self._replace(X=source)
+
+    def score(self, learner: Any) -> float:
+        """The share of the rows, by weight, whose label is predicted; of label sets, all of whose labels are; of
+        numbers the coefficient of determination.
+        """
+        scores = learner.decision(self.X)
+        if learner.numbers:
+            from sklearn.metrics import r2_score
+
+            return float(r2_score(self.y, scores[:, 0], sample_weight=self.weight if len(self.weight) else None))
+        if learner.multilabel:
+            right = ((scores > 0.0) == (self.y != 0)).all(axis=1)
+        else:
+            told = scores[:, 0] > 0.0 if len(learner.labels) == 2 else scores.argmax(axis=1)
+            right = told == learner.labels.encode(self.y)[0]
+        return float(np.average(right, weights=self.weight if len(self.weight) else None))
+
+
+class Patience:
+    """Counts passes without progress.
+
+    >>> patience = Patience(tol=0.01, passes=2)
+    >>> [patience.is_over(score) for score in (0.5, 0.6, 0.605, 0.606)]
+    [False, False, False, True]
+    """
+
+    def __init__(self, tol: float, passes: int) -> None:
+        self.tol, self.passes = tol, passes
+        self.best, self.waited = -np.inf, 0
+
+    def is_over(self, score: float) -> bool:
+        """Was this the last pass to wait for?"""
+        self.waited = 0 if score > self.best + self.tol else self.waited + 1
+        self.best = max(self.best, score)
+        return self.waited >= self.passes
+
+
+def hold_out(model: Any, X: Any, y: Any, weight: Floats) -> tuple[tuple[Any, Any, Floats], HeldOut | None]:
+    """What is to be learned, and what is held out; nothing without early stopping."""
+    fraction = positive("validation_fraction", model.validation_fraction)
+    whole("n_iter_no_change", model.n_iter_no_change)
+    positive("tol", model.tol, zero=True, infinite=True)
+    if not model.early_stopping:
+        return (X, y, weight), None
+    if not fraction < 1.0:
+        raise ValueError(f"validation_fraction must lie between 0 and 1, got {model.validation_fraction!r}")
+    if isinstance(kernel := getattr(model, "kernel", None), str) and kernel == "precomputed":
+        raise ValueError(
+            "early_stopping holds rows out, which have a column each in a precomputed kernel; set it False"
+        )
+    if is_regressor(model):
+        from .regression import numbers_of
+
+        labels = numbers_of(y, _num_samples(X))
+    else:
+        labels = labels_of(y, _num_samples(X), sets=model._takes_sets)
+    model._source(X, None).check()
+    from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
+    kind = StratifiedShuffleSplit if labels.ndim == 1 and not is_regressor(model) else ShuffleSplit
+    split = kind(n_splits=1, test_size=fraction, random_state=model.random_state)
+    learned, held = next(split.split(np.zeros((len(labels), 1)), labels))
+    parts = [
+        (_safe_indexing(X, rows), labels[rows], weight[rows] if len(weight) else weight) for rows in (learned, held)
+    ]
+    return parts[0], HeldOut(*parts[1], np.concatenate([learned, held]))

@@ -1,0 +1,354 @@
+"""How the engine is run on a kernel expansion: block by block, each scored ahead."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.ellipsoids.tables.kernel import KernelTable
+from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, entry, learn
+from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
+from ellipsoid.representation.kernel.budget import BudgetTable
+from ellipsoid.representation.kernel.expansion import ExpansionTable, KernelSpec
+from ellipsoid.representation.kernel.functions import Function, Poly
+from ellipsoid.representation.kernel.hindsight import Hindsight
+from ellipsoid.representation.kernel.history import History
+from ellipsoid.representation.kernel.lookahead import PENDING, Lookahead
+from ellipsoid.representation.kernel.patterns import Block, DensePatterns, SparsePatterns
+from ellipsoid.representation.kernel.prefetch import prefetch_of, prefetch_pays
+from ellipsoid.representation.kernel.score_cache import ScoreCache
+from ellipsoid.representation.table_protocol import Floats
+
+from ..inputs.labels import Codes
+from ..inputs.rows import RowSource
+from .interruption import LearnerMark
+from .learner import NO_LABELS
+from .placed import PlacedLearner
+
+# Kernel values beyond this could overflow a score.
+LARGEST_KERNEL_VALUE = 1e150
+
+# Rows scored ahead of the loop: enough for a matrix product to run at full speed, few enough that the Gram matrix of
+# the block, of which half is not needed, costs little beside it.
+SCORED_AHEAD = 512
+SCORED_AHEAD_WITHIN_BUDGET = 128
+SCORED_AHEAD_ON_DEVICE = 1024
+
+# Scores of all rows are kept from one pass of ``fit`` to the next if they are no more than this: 256 MB.
+STANDING_VALUES = 1 << 25
+
+# Rows that a kernel function is tried on at once.
+NEIGHBOURS = 32
+
+# Rows whose values with all patterns are held at once to count votes.
+VOTERS = 64
+
+
+def base_round(rounds: int) -> int:
+    """After which round coefficients are taken together where a row follows so many; later updates are added singly.
+
+    Blocks end where the number of rounds is a multiple of their size, wherever a chunk begins. A block may be scored
+    while the one before it is learned: so it is the beginning of that one.
+    """
+    return (rounds // SCORED_AHEAD - 1) * SCORED_AHEAD
+
+
+def check_values(table: ExpansionTable | KernelTable, source: RowSource) -> None:
+    """Raise ``ValueError`` for the first row whose kernel value with itself is not finite or could overflow.
+
+    ``table`` is a new one, of which nothing but the kernel matters.
+    """
+    table.width = source.width
+    kernel = table.make_kernel()
+    for start, stop in source.blocks():
+        if isinstance(kernel, Poly):
+            check_powers(kernel, source.squared_norms(start, stop), start)
+        elif isinstance(kernel, Function):
+            # A function must be called to know; a few neighbours at once cost no more than a few rows of the run.
+            rows, patterns = (
+                source.rows(start, stop),
+                (SparsePatterns if source.sparse else DensePatterns)(source.width),
+            )
+            for begin in range(0, stop - start, NEIGHBOURS):
+                few = patterns.matrix_of(rows, slice(begin, min(stop - start, begin + NEIGHBOURS)))
+                kernel.values(few, few)
+
+
+def check_powers(kernel: Poly, norms: NDArray[np.float64], first: int) -> None:
+    """Raise ``ValueError`` naming the first row, counted from ``first``, whose power is too large."""
+    with np.errstate(over="ignore"):
+        own = np.abs(kernel.gamma * norms + kernel.coef0) ** kernel.degree
+    large = np.flatnonzero(~(own < LARGEST_KERNEL_VALUE))
+    if len(large):
+        row = first + int(large[0])
+        raise ValueError(f"row {row} of X is too large (inf): its kernel value overflows; rescale the features")
+
+
+class ExpansionLearner(PlacedLearner):
+    """A learner in the feature space of a kernel.
+
+    ``average`` is True, False or "vote": predict by the votes of all hypotheses. ``passes`` is how often ``fit`` goes
+    over its rows, ``budget`` the most support patterns to keep.
+    """
+
+    table: ExpansionTable
+
+    def __init__(
+        self, rule: Any, kernel: KernelSpec, *, intercept: float, average: Any, passes: int = 1,
+        budget: int | None = None, one_vs_rest: bool = False, half: float = 1.0,
+    ) -> None:  # fmt: skip
+        self.vote = average == "vote"
+        super().__init__(
+            rule, intercept=intercept, average=bool(average) and not self.vote, one_vs_rest=one_vs_rest, half=half
+        )
+        self.kernel, self.passes, self.budget = kernel, passes, budget
+        self.cache: ScoreCache | None = None
+
+    def new_table(self, by_class: bool) -> ExpansionTable:
+        """Support patterns, dense or sparse as the first rows are."""
+        options: dict[str, Any] = {"average": self.average, "constant": self.constant, "sparse": not by_class}
+        if self.budget is not None:
+            return BudgetTable(self.kernel, budget=self.budget, **options)
+        table = ExpansionTable(self.kernel, **options)
+        if self.vote:
+            table.history = History(1)
+        return table
+
+    def by_class(self, source: RowSource, classes: int = 0) -> bool:
+        """Dense patterns for dense rows."""
+        return not source.sparse
+
+    def check(self, source: RowSource) -> None:
+        """Refuse also rows whose kernel values would overflow, or that do not fit a given kernel matrix."""
+        super().check(source)
+        check_values(self.new_table(not source.sparse), source)
+
+    def check_learning(self, source: RowSource) -> None:
+        """Refuse also more rows of a given kernel matrix than it has columns."""
+        super().check_learning(source)
+        if self.kernel[0] == "precomputed" and source.n > (columns := max(self.width, source.width)):
+            raise ValueError(f"X holds {source.n} rows of a precomputed kernel and {columns} columns: "
+                             "there must be a column for every training example")  # fmt: skip
+
+    # -- learning ----------------------------------------------------------------------------------------------
+
+    def run(  # type: ignore[override]
+        self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS
+    ) -> None:
+        """Learn rows start..stop in blocks: score ahead, run the loop, store what the updates made.
+
+        A block is learned as a whole, or not at all; within a budget, as far as the last update that was settled.
+        """
+        if self.knows_one_label:
+            self.count_rows(ledger, mode, start, stop)
+            return
+        cache = self.score_cache(rows, start, stop, mode)
+        how = WATCHED if mode == WATCHED else PLAIN
+        coming: Any = None
+        ahead: Lookahead | None = None
+        size = SCORED_AHEAD if self.budget is None else SCORED_AHEAD_WITHIN_BUDGET
+        if self.table.device is not None:
+            size = SCORED_AHEAD_ON_DEVICE
+        begin, end = start, min(stop, start + size - self.rounds % size)
+
+        def picks_of(begin: int, end: int) -> slice | Codes:
+            return ledger[ASIDE, begin:end].copy() if mode == ORDERED else slice(begin, end)
+
+        def prepared(spare: NDArray[np.float64] | None = None) -> Any:
+            if end == stop:
+                return None
+            block = self.table.block(rows, picks_of(end, min(stop, end + size)))
+            return prefetch_of(self.table, block, self.scores, base_round(self.rounds + end - begin), coming, spare)
+
+        while begin < stop:
+            mark = self.mark(block=True)
+            try:
+                self.table.delayed.fold(base_round(self.rounds), mark)
+                picks, following = picks_of(begin, end), None
+                if coming is not None:
+                    block = coming.block
+                    following = prepared(ahead and ahead.gram)
+                    coming.join()
+                else:
+                    ahead = None
+                    block = self.table.block(rows, picks, self.own_columns(picks))
+                    if cache is None and prefetch_pays(self.table, block):
+                        ahead = self.look_ahead(block)
+                        following = prepared()
+                if coming is not None:
+                    ahead = coming.finish(following)
+                elif following is not None:
+                    following.begin()
+                small = np.empty((len(ledger) if mode == WATCHED else 1, len(block.norms)), dtype=np.int64)
+                small[CODES] = ledger[CODES, picks]
+                own = np.ascontiguousarray(self.row_weights[picks]) if len(self.row_weights) else NO_WEIGHTS
+                before = None
+                if mode == WATCHED and (self.average or self.vote):
+                    before = Hindsight.begin(self.table, self.rounds, self.scores)
+                    ahead = self.look_ahead(block) if ahead is None else ahead
+                sets = np.ascontiguousarray(Y[picks]) if self.multilabel else NO_LABELS
+                if cache is not None:
+                    ahead = self.table.look_ahead(block, cache.scores_of(self.table, block, picks), keep=True)
+                    self.run_block(self.task(small, how, sets), block, ahead, mark, own)
+                    cache.keep(self.table, picks, ahead.scores.T)
+                elif ahead is not None:
+                    self.run_block(self.task(small, how, sets), block, ahead, mark, own)
+                else:
+                    self.learn_block(block, small, how, sets, mark, own)
+                if before is not None and ahead is not None:
+                    small[ASIDE] = self.predicted_before(before, block, ahead)
+                if mode == WATCHED:
+                    ledger[ASIDE:, picks] = small[ASIDE:]
+            except BaseException:
+                self.take_back(mark)
+                raise
+            coming = following
+            begin, end = end, min(stop, end + size)
+
+    def take_back(self, mark: LearnerMark) -> None:
+        """Take back what was done of a block; within a budget each update was settled as it came."""
+        if self.budget is None:
+            self.go_back(mark)
+        else:
+            self.undo(mark)
+
+    def look_ahead(self, block: Block) -> Lookahead:
+        """What the loop runs on, for rows that nothing is known about yet; within a budget they are scored later."""
+        if self.budget is not None:
+            return self.table.look_ahead(block, np.zeros((len(block.norms), self.scores)))
+        return self.table.look_ahead(block, self.table.scores_ahead(block, self.scores))
+
+    def learn_block(
+        self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8], mark: LearnerMark, weights: Floats
+    ) -> None:
+        """Learn a block of rows, with a ledger of their own, that nothing is known about yet."""
+        self.run_block(self.task(ledger, mode, Y), block, self.look_ahead(block), mark, weights)
+
+    def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark, weights: Floats) -> None:
+        """Run the loop over a block, and store what it moved."""
+        if self.budget is not None:
+            self.run_block_within_budget(task, block, ahead, weights)
+            return
+        reached, stop = 0, len(ahead.when)
+        rows = Dense(np.empty((stop, 0)), 0.0)
+        while reached < stop:
+            args = (self.rule, task, ahead, rows, self.tally, self.work, reached, stop, weights)
+            reached = entry(learn, *args)(*args)
+        self.table.commit(block, ahead, mark)
+
+    def run_block_within_budget(self, task: Any, block: Block, ahead: Lookahead, weights: Floats) -> None:
+        """The same, with a stop after each update, which is then settled."""
+        reached, stop, step, table = 0, len(ahead.when), 1, self.table
+        assert isinstance(table, BudgetTable)
+        rows, values = Dense(np.empty((stop, 0)), 0.0), table.values(block)
+        while reached < stop:
+            mark = self.mark(block=True)
+            try:
+                # An update changes the scores of all rows behind it: the longer there was none, the more are made.
+                end = min(stop, reached + step)
+                table.rescore(ahead, values, reached, end)
+                step *= 2
+                args = (self.rule, task, ahead, rows, self.tally, self.work, reached, end, weights)
+                reached = entry(learn, *args)(*args)
+                if table.numbers[PENDING]:
+                    table.settle_update(block, ahead, reached - 1, values, mark)
+                    step = 1
+            except BaseException:
+                self.go_back(mark)
+                raise
+
+    def learn(self, *args: Any, **options: Any) -> None:
+        """One pass over a stream: nothing of it is expected to come again."""
+        self.passes = 1
+        super().learn(*args, **options)
+
+    def score_cache(self, rows: Dense | CSR, start: int, stop: int, mode: int) -> ScoreCache | None:
+        """The score table of these rows where they are to be learned several times and memory allows."""
+        if self.passes == 1 or self.budget is not None or stop * self.scores > STANDING_VALUES:
+            return None
+        if self.cache is None or self.cache.rows is not rows:
+            self.cache = ScoreCache(rows, stop, self.scores)
+            if self.table.history is None:
+                self.table.history = History(self.table.coef.shape[1])
+        return self.cache
+
+    def forget_passes(self) -> None:
+        """Forget what only another pass over the same rows would need: none will come."""
+        self.cache, self.passes = None, 1
+        if not self.vote:
+            self.table.history = None
+
+    def own_columns(self, picks: slice | Codes) -> Codes:
+        """The rows' places in a given kernel matrix: in a stream the number of rows before them, modulo its width."""
+        if isinstance(picks, slice):
+            return np.arange(self.rounds, self.rounds + picks.stop - picks.start) % max(1, self.width)
+        return picks
+
+    @property
+    def predicts_in_loop(self) -> bool:
+        """Can averages and votes be told in hindsight? Not where more than updates changes coefficients."""
+        return not (self.average or self.vote) or self.table.moves_by_updates
+
+    @property
+    def scores_in_loop(self) -> bool:
+        """The loop keeps the scores of the hypothesis that learns."""
+        return self.predicts_in_loop and not (self.average or self.vote)
+
+    def predicted_before(self, before: Hindsight, block: Block, ahead: Lookahead) -> Codes:
+        """Indices of the labels that ``predict`` would have given to the rows of a block before each was learned."""
+        if self.vote:
+            votes = before.votes(block, len(self.labels), self.scores)
+            return votes.argmax(axis=1)
+        scores = before.averages(block, ahead)
+        return (scores[:, 0] > 0.0).astype(np.int64) if len(self.labels) == 2 else scores.argmax(axis=1)
+
+    def fast_row(self) -> Any:
+        """The prepared call for single dense rows."""
+        from .one_kernel_row import OneKernelRow
+
+        if self.fast is None:
+            self.fast = OneKernelRow(self)
+        return self.fast
+
+    # -- prediction --------------------------------------------------------------------------------------------
+
+    def decision(self, source: RowSource) -> NDArray[np.float64]:
+        """Scores of every row, or each label's share of the votes; one column for two classes."""
+        out = np.empty((source.n, self.scores))
+        size = VOTERS if self.vote else SCORED_AHEAD if self.device == "cpu" else SCORED_AHEAD_ON_DEVICE
+        table = self.table.reading()
+        coef = table.coefficients(self.scores, self.rounds)
+        for first, last in source.blocks():
+            rows = source.rows(first, last)
+            for start in range(0, last - first, size):
+                picks = slice(start, min(last - first, start + size))
+                out[first + picks.start : first + picks.stop] = self.block_scores(table, table.block(rows, picks), coef)
+        return out
+
+    def block_scores(self, table: Any, block: Block, coef: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores of a block, or shares of the votes; for two labels by how much the second leads."""
+        if not self.vote:
+            scores: NDArray[np.float64] = table.scores(block, coef)
+            return scores
+        shares: NDArray[np.float64] = table.votes(block, len(self.labels), self.rounds, self.scores)
+        return shares[:, 1:] - shares[:, :1] if len(self.labels) == 2 else shares
+
+    def weights(self) -> NDArray[np.float64]:
+        """There is no weight vector to hand out."""
+        raise AttributeError("a kernel model has no coef_; use support_vectors_ and dual_coef_")
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def scalars(self) -> dict[str, Any]:
+        """What a model file must hold beside arrays and labels."""
+        return {**super().scalars(), "by_class": not self.table.patterns.sparse, "width": self.width}
+
+    def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
+        """Take back what a model file holds."""
+        self.multilabel = bool(scalars["multilabel"])
+        self.open(int(scalars["width"]), by_class=bool(scalars["by_class"]), classes=len(labels))
+        for label in labels:
+            self.add_label(label)
+        self.table.restore(arrays)
+        self.tally[:] = arrays["tally"]
+        self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])

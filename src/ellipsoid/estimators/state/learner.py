@@ -1,0 +1,400 @@
+"""The learned state of an online learner, and how the engine is run on it.
+
+A learner knows its labels, its features and its tables; an estimator is a shell of parameters around one. Labels seen
+for the first time split a chunk into segments: the loop itself runs with a fixed set of classes.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.certificates.drift import UNKNOWN_WAY
+from ellipsoid.certificates.mixed import Mixed
+from ellipsoid.engine import CSR, NO_WEIGHTS, Binary, Dense, Multiclass, MultiLabel, OneVsRest, entry, learn, scores_of
+from ellipsoid.engine import tally as tallies
+from ellipsoid.engine.compile import gives_lock, unlocked_entry
+from ellipsoid.engine.protocol import WORK_ROWS
+from ellipsoid.engine.tasks import ASIDE, ORDERED, PAIRED, PLAIN, WATCHED
+from ellipsoid.representation.table_protocol import Table, owning
+from ellipsoid.representation.tables import LinearTable, whole_blocks
+
+from ..inputs.labels import Codes, Labels
+from ..inputs.rows import RowSource, flaw_message
+from .interruption import LearnerMark, without_interrupts
+from .one_row import NoOneRow, OneNamedRow, OneRow
+from .predict_then_learn import Witness, watched_block
+
+Task = Binary | Multiclass | OneVsRest | MultiLabel
+
+# Up to so many features, and from so many classes on, a dense row is scored faster for all classes at once.
+SHORT_ROW, MANY_CLASSES = 256, 16
+
+NO_CODES: Codes = np.zeros((1, 0), dtype=np.int64)
+NO_LABELS = np.zeros((0, 0), dtype=np.uint8)
+# Times in a row that one example may ask for room: what grows, doubles.
+MOST_WAITS = 200
+
+
+def to_learn(mode: int, start: int, stop: int) -> int:
+    """How many of the rows start..stop are learned: of pairs the odd ones, else all."""
+    return stop // 2 - start // 2 if mode == PAIRED else stop - start
+
+
+class Learner:
+    """Labels, features, weights and running sums of one stream, for a ``rule``.
+
+    ``intercept`` is the value of the constant feature, 0 without one. ``one_vs_rest`` trains a binary learner for each
+    class. ``half`` says how a binary weight vector w becomes the first two rows of a multiclass table when a third
+    label appears: -half w and half w. ``loop`` runs over the rows.
+    """
+
+    loop = staticmethod(learn)
+    numbers = False  # in place of labels
+
+    def __init__(self, rule: Any, *, intercept: float, average: bool, one_vs_rest: bool = False, half: float = 1.0):
+        self.rule = rule
+        self.constant = float(intercept)
+        self.average = average
+        self.one_vs_rest = one_vs_rest
+        self.half = half
+        self.labels = Labels()
+        self.closed = False
+        self.split = False
+        self.multilabel = False
+        self.features: dict[Any, int] | None = None
+        # Weights of the rows that are being learned, by their number in the block; empty: all are 1.
+        self.row_weights = NO_WEIGHTS
+        # What a class counts. Where that is "balanced": the rows of each label up to the last call, how many that were,
+        # and the labels of the call. What was learned of these the rounds tell, also after an interrupt.
+        self.class_weight: Any = None
+        self.counted: tuple[dict[Any, int], int, list[Any]] = ({}, 0, [])
+        # The shell's parameters when learning started; they may be set anew for the next start at any time.
+        self.started: dict[str, Any] = {}
+        # Made by `open`, when the first rows have come.
+        self.table: Table = None  # type: ignore[assignment]
+        self.tally = np.zeros(tallies.SIZE)
+        self.work = np.zeros((WORK_ROWS, 1))
+        # Prepared calls for single rows, dense and named; None where something they rest on has changed.
+        self.fast: Any = None
+        self.named: Any = None
+        self._predictor: tuple[int, Any] | None = None
+        self.mixed: Mixed | None = None  # what is known of shards that it was put together of
+        # Is shown the scores of rows before they are learned, where somebody asks for them.
+        self.witness: Witness | None = None
+
+    # -- shape -------------------------------------------------------------------------------------------------
+
+    @property
+    def width(self) -> int:
+        """Number of features."""
+        return 0 if self.table is None else int(self.table.width)
+
+    @property
+    def scores(self) -> int:
+        """Number of scores that a row has in the loop."""
+        return self.functions(len(self.labels))
+
+    @property
+    def told(self) -> int:
+        """Number of scores of a row that ``decision`` and witnesses are told: one for two classes, in any case."""
+        return self.scores
+
+    def functions(self, labels: int) -> int:
+        """How many functions so many labels need."""
+        return 1 if labels == 2 and not self.multilabel else labels
+
+    @property
+    def rounds(self) -> int:
+        """Examples seen."""
+        return int(self.tally[tallies.ROUNDS])
+
+    @property
+    def counts(self) -> dict[Any, int]:
+        """Of each label the rows learned so far, where classes are balanced."""
+        before, rounds, labels = self.counted
+        more = Counter(labels[: self.rounds - rounds])
+        return {label: before.get(label, 0) + more[label] for label in {**before, **more}}
+
+    @property
+    def learns_single_rows(self) -> bool:
+        """May single rows be learned without looking at the representation afterwards?"""
+        return len(self.labels) > 1 and not self.multilabel and self.class_weight is None
+
+    def new_table(self, by_class: bool) -> Table:
+        """The representation this learner keeps its hypothesis in."""
+        return LinearTable(by_class=by_class, average=self.average)
+
+    def by_class(self, source: RowSource, classes: int = 0) -> bool:
+        """Should a class's weights lie together? Not for sparse rows, nor for short rows with many classes."""
+        return not source.sparse and not (classes >= MANY_CLASSES and source.width <= SHORT_ROW)
+
+    def open(self, width: int, *, by_class: bool, classes: int = 0) -> None:
+        """Make room for rows of this width and so many classes; the first call settles the layout."""
+        if self.table is None:
+            self.table = self.new_table(by_class)
+        self.mark_unknown()
+        before = self.width
+        if self.table.reserve(max(1, self.scores, classes if classes > 2 else 1), width) or self.width != before:
+            self.fast = self.named = self._predictor = None
+
+    def name(self, fresh: dict[Any, int] | None) -> None:
+        """Learn the names of columns, behind those that are known; None where features have no names."""
+        if fresh is not None:
+            self.features = {} if self.features is None else self.features
+            self.features.update(fresh)
+
+    def mark_unknown(self) -> None:
+        """A run from a file that says nothing of its way: what is learned from here on must not look like all of it."""
+        if self.tally[tallies.UPDATES] > 0.0 and self.tally[tallies.STEPS] == 0.0:
+            self.tally[[tallies.PATH, tallies.HELD]] = UNKNOWN_WAY
+
+    def add_label(self, label: Any) -> None:
+        """Add a class: a zero row; a third class first splits the binary vector into two opposite rows."""
+        if len(self.labels) == 2 and not self.multilabel and self.rounds > 0:
+            self.split = True
+            # Once in a lifetime: beside the table that was, which a mark may want.
+            table = self.table.twin()
+            table.split(self.half)
+            self.table = table
+            # From here on the sums are those of a run that kept two rows from the start.
+            self.tally[tallies.PUSH] *= self.half
+            if self.one_vs_rest:
+                self.tally[tallies.PARTS] = 2.0 * self.tally[tallies.UPDATES]
+                self.tally[[tallies.PATH, tallies.STEPS, tallies.HELD]] *= 2.0
+        self.labels.add(label)
+        self.table.reserve(self.scores, self.width)
+        if self.work.shape[1] < self.scores:
+            self.work = np.zeros((WORK_ROWS, whole_blocks(2 * self.scores)))
+        self.fast = self.named = self._predictor = None
+
+    def task(self, ledger: Codes, mode: int = PLAIN, Y: NDArray[np.uint8] = NO_LABELS) -> Task:
+        """How the labels of a ledger, or the label sets Y, meet the scores."""
+        if self.multilabel:
+            return MultiLabel(ledger, mode, len(self.labels), Y)
+        if len(self.labels) == 2:
+            return Binary(ledger, mode)
+        return (OneVsRest if self.one_vs_rest else Multiclass)(ledger, mode, len(self.labels))
+
+    def check(self, source: RowSource) -> None:
+        """Raise ``ValueError`` naming the first row that cannot be learned from."""
+        source.check()
+
+    def check_learning(self, source: RowSource) -> None:
+        """Raise ``ValueError`` for rows that could be scored, but not all be learned; nothing is changed."""
+        self.check(source)
+
+    # -- steps that are broken off -----------------------------------------------------------------------------
+
+    def mark(self, block: bool = False) -> LearnerMark:
+        """Where the learner stands now; with ``block``, before rows that may have to be taken back all together."""
+        return LearnerMark(self, block)
+
+    def undo(self, mark: LearnerMark) -> None:
+        """After an exception: back to the mark, unless the loop has learned a row since, which it does as a whole."""
+        if self.rounds > mark.rounds:
+            without_interrupts(self.finish)
+        else:
+            self.go_back(mark)
+
+    def go_back(self, mark: LearnerMark) -> None:
+        """Be what the mark says."""
+        without_interrupts(lambda: mark.bring_back(self))
+
+    def finish(self) -> None:
+        """Do what may be left to do behind a row that was learned."""
+        self.table.finish()
+        self.fast = self.named = self._predictor = None
+
+    # -- learning ----------------------------------------------------------------------------------------------
+
+    def learn(
+        self, source: RowSource, y: NDArray[Any], *, predictions: NDArray[Any] | None = None,
+        shown: RowSource | None = None, weights: NDArray[np.float64] = NO_WEIGHTS,
+    ) -> None:  # fmt: skip
+        """One pass in the given order over examples already checked.
+
+        ``predictions`` is the place for what ``predict`` would have said of each row, or of the same row of ``shown``.
+        """
+        self.open(source.width, by_class=self.by_class(source))
+        for start, stop in source.blocks():
+            self.row_weights = weights[start:stop]
+            if self.multilabel:
+                ledger = np.empty((1, stop - start), dtype=np.int64)
+                self.run(source.rows(start, stop), ledger, PLAIN, 0, stop - start, y[start:stop])
+                continue
+            codes, fresh = self.labels.encode(y[start:stop])
+            if predictions is not None:
+                block = watched_block(self, source, shown, start, stop, codes)
+                block.learn(fresh, predictions[start:stop])
+                continue
+            rows, ledger, begin = source.rows(start, stop), codes[np.newaxis], 0
+            for row, label in [*fresh, (stop - start, None)]:
+                if row > begin:
+                    self.run(rows, ledger, PLAIN, begin, row)
+                begin = row
+                if row < stop - start:
+                    self.learn_first_of_label(label, partial(self.learn_new_label, rows, ledger, PLAIN, row))
+                    begin = row + 1
+
+    def learn_first_of_label(self, label: Any, learn_row: Callable[[], None]) -> None:
+        """Learn the first row of a new label; without the row the label is not known either."""
+        mark = self.mark()
+        try:
+            self.add_label(label)
+            learn_row()
+        except BaseException:
+            self.undo(mark)
+            raise
+
+    @property
+    def predicts_in_loop(self) -> bool:
+        """Does the loop, when it is watched, say of a row what ``predict`` would say? Else it is asked row by row."""
+        return not self.average or self.table.predicts_in_loop
+
+    def predict_before(self, source: RowSource, row: int) -> Any:
+        """The label that ``predict`` gives to one row; None while no label is known."""
+        if len(self.labels) < 2:
+            return self.labels.values[0] if len(self.labels) else None
+        return self.labels.values[self.predicted_index(self.scores_before(source, row))]
+
+    @property
+    def scores_in_loop(self) -> bool:
+        """Does the loop, when it is watched, keep the scores that ``predict`` would have gone by?"""
+        return self.predicts_in_loop
+
+    def scores_before(self, source: RowSource, row: int) -> NDArray[np.float64]:
+        """The scores that ``predict`` goes by for one row; nothing but zeros while there is no choice."""
+        return self.decision(source.only(row))[0] if len(self.labels) > 1 else np.zeros(1)
+
+    def predicted_index(self, scores: NDArray[np.float64]) -> int:
+        """Index of the label that scores predict; ties go to the smallest."""
+        return int(scores[0] > 0.0) if len(self.labels) == 2 else int(scores.argmax())
+
+    def answer(self, code: int, row: Any) -> Any:
+        """What the prepared call of a row has predicted, by the index of its label."""
+        return self.labels.values[code]
+
+    def run(
+        self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS,
+        rule: Any = None,
+    ) -> None:  # fmt: skip
+        """Run the loop over rows start..stop, growing the representation as it asks."""
+        task, rep, waited, mark = self.task(ledger, mode, Y), self.table.rep, 0, self.mark()
+        try:
+            self.table.prepare()
+            if self.knows_one_label:
+                self.count_rows(ledger, mode, start, stop)
+                return
+            while start < stop:
+                used = self.rule if rule is None else rule
+                args = (used, task, self.table.rep, rows, self.tally, self.work, start, stop, self.row_weights)
+                reached = (unlocked_entry if gives_lock() else entry)(self.loop, *args)(*args)
+                if reached < 0:
+                    raise ValueError(flaw_message(0, -1 - reached))
+                self.table.settle()
+                waited = waited + 1 if reached == start else 0
+                if waited > MOST_WAITS:
+                    raise ValueError("the model finds no room for another example: it was not made by learning")
+                if reached < stop:
+                    # Room is made for the next row, and counts for nothing before that is learned.
+                    mark = self.mark() if reached > start else mark
+                    self.table.grow(rows, int(ledger[ASIDE, reached]) if mode == ORDERED else reached)
+                start = reached
+            if self.table.rep is not rep:
+                self.fast = self.named = None
+        except BaseException:
+            self.undo(mark)
+            raise
+
+    @property
+    def knows_one_label(self) -> bool:
+        """Is there no rival, and so nothing to learn? No loop is compiled for that."""
+        return len(self.labels) == 1 and not self.multilabel
+
+    def count_rows(self, ledger: Codes, mode: int, start: int, stop: int) -> None:
+        """Predict the one known label for rows start..stop, and count those that are to be learned."""
+        if mode in (WATCHED, PAIRED):
+            ledger[ASIDE, start:stop] = 0
+        self.tally[tallies.ROUNDS] += to_learn(mode, start, stop)
+
+    def learn_new_label(self, rows: Dense | CSR, ledger: Codes, mode: int, row: int) -> None:
+        """Learn the row that brought a new label."""
+        self.run(rows, ledger, mode, row, row + 1)
+
+    def fast_row(self) -> Any:
+        """The prepared call for single dense rows."""
+        if self.fast is None:
+            self.mark_unknown()
+            self.table.prepare()
+            self.fast = OneRow(self) if self.learns_single_rows else NoOneRow()
+        return self.fast
+
+    def named_row(self) -> Any:
+        """The prepared call for single examples whose features have names; None where they take the long way."""
+        if self.named is None and type(self).fast_row is Learner.fast_row and self.learns_single_rows and self.features:
+            self.mark_unknown()
+            self.table.prepare()
+            self.named = OneNamedRow(self)
+        return self.named
+
+    # -- prediction --------------------------------------------------------------------------------------------
+
+    def decision(self, source: RowSource) -> NDArray[np.float64]:
+        """Scores of every row, one column for two classes."""
+        return self.scored(source, self.predictor())
+
+    def scored(self, source: RowSource, rep: Any) -> NDArray[np.float64]:
+        """Scores of every row by some representation of the hypothesis."""
+        out = np.empty((source.n, self.scores))
+        for start, stop in source.blocks():
+            args = (rep, source.rows(start, stop), self.scores, out[start:stop])
+            entry(scores_of, *args)(*args)
+        return out
+
+    def predictor(self) -> Any:
+        """What predictions are scored with, made anew only after learning."""
+        if self._predictor is None or self._predictor[0] != self.rounds:
+            self._predictor = (self.rounds, self.table.predictor(self.rounds))
+        return self._predictor[1] if self.average else self.table.rep
+
+    def weights(self) -> NDArray[np.float64]:
+        """Weights used for prediction, one row per score, the constant feature first."""
+        weights: NDArray[np.float64] = self.table.weights(self.scores, self.rounds)
+        return weights
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def scalars(self) -> dict[str, Any]:
+        """What a model file must hold beside arrays and labels."""
+        told = ("closed", "split", "multilabel")
+        return {"by_class": self.table.by_class, **{name: getattr(self, name) for name in told}}
+
+    def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
+        """Take back what a model file holds."""
+        scores, columns = arrays["W"].shape
+        self.multilabel = bool(scalars["multilabel"])
+        # Before any memory is asked for: a forged file must not ask for more than it holds.
+        if columns < 1 or scores != self.functions(len(labels)) or arrays["tally"].shape != self.tally.shape:
+            raise ValueError("its arrays have wrong shapes")
+        if self.average and arrays["U"].shape != arrays["W"].shape:
+            raise ValueError("its averages have another shape than its weights")
+        self.open(columns - 1, by_class=bool(scalars["by_class"]), classes=len(labels))
+        for label in labels:
+            self.add_label(label)
+        self.restore_table(scalars, arrays)
+        self.tally[:] = arrays["tally"]
+        self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
+
+    def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back the representation."""
+        self.table.restore(arrays)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "fast": None, "named": None, "_predictor": None, "row_weights": NO_WEIGHTS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(owning(state))

@@ -1,0 +1,365 @@
+"""The state of a stream of the online ellipsoidal SVM: labels, features and one binary learner a class."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.batch.online import MOVES, Machine, Terms
+from ellipsoid.batch.problem import Matrix, Vector
+from ellipsoid.certificates.rounding import Span, lost
+from ellipsoid.engine import CSR, Dense, entry, scores_of
+from ellipsoid.engine import tally as tallies
+from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, WATCHED
+from ellipsoid.representation.linear import ClassMajor
+from ellipsoid.representation.rollback import Marked
+
+from ..inputs.rows import RowSource
+from .interruption import without_interrupts
+from .learner import NO_LABELS, Learner
+from .one_row import NoOneRow
+
+FIELDS = ("Z", "Q", "w", "past", "pull", "scalars")
+# Q and Z are dense n x n matrices, one pair per class.
+MOST_FEATURES = 4000
+# A row is zero to a step if it is no longer than this.
+LONGEST_ZERO_ROW = 1e-150
+# Entries of these matrices that are looked at between two moments at which an interrupt is answered.
+AT_ONCE = 1 << 26
+NO_AVERAGES = np.zeros((0, 0))
+
+
+class _Machines(Marked):
+    """The binary learners of all classes: one for two labels, else one a class."""
+
+    by_class = True
+    predicts_in_loop = False
+
+    def __init__(self) -> None:
+        self.machines: list[Machine] = []
+        self.width = 0
+
+    def prepare(self) -> None:
+        """Nothing is left to choose before the first row."""
+
+    def pieces(self) -> list[Any]:
+        """The binary learners too."""
+        return [self, *self.machines]
+
+    def weights(self, scores: int, rounds: int, averaged: bool = False) -> Matrix:
+        """One row a score, the constant first: what is added to the score, the constant feature's size included."""
+        table = np.zeros((len(self.machines), 1 + self.width))
+        for row, machine in zip(table, self.machines, strict=True):
+            row[1 - machine.terms.offset :] = machine.mean_weights() if averaged else machine.state.w
+            row[0] *= machine.terms.bias
+        return table
+
+    def state(self, scores: int) -> dict[str, NDArray[np.float64]]:
+        """The arrays of a model file."""
+        return {f"{name}{k}": getattr(m.state, name) for k, m in enumerate(self.machines) for name in FIELDS}
+
+
+class _Piece:
+    """Rows that all binary learners learn; broken off between two of them, it goes on with those that are left.
+
+    Nothing can fail here but by an interrupt: all memory is there, no rho is due.
+    """
+
+    def __init__(
+        self,
+        learner: "EllipsoidalSVMLearner",
+        parts: Any,
+        order: NDArray[np.int64],
+        codes: NDArray[np.int64],
+        signs: Any,
+        *,
+        silent: bool,
+    ) -> None:
+        self.learner, self.parts, self.order, self.signs, self.silent = learner, parts, order, signs, silent
+        self.machines = learner.table.machines
+        self.goals = [machine.clock + len(order) for machine in self.machines]
+        self.rounds = learner.rounds
+        self.right = codes[order]
+        self.scores = np.zeros((len(self.machines), len(order)))
+        self.moved = np.zeros(len(order), dtype=np.bool_)
+        self.predicted: NDArray[Any] = np.empty(0)
+
+    @property
+    def begun(self) -> bool:
+        """Has one of them learned the rows?"""
+        return any(machine.clock == goal for machine, goal in zip(self.machines, self.goals, strict=True))
+
+    def learn(self) -> None:
+        """Every binary learner over the rows, then the counts of the rows."""
+        for k, (machine, goal) in enumerate(zip(self.machines, self.goals, strict=True)):
+            if machine.clock < goal and self.silent:
+                machine.wait(len(self.order))
+            elif machine.clock < goal:
+                machine.learn(self.parts, self.order, self.signs[k], self.scores[k], self.moved)
+        scores, right, everyone = self.scores, self.right, np.arange(len(self.order))
+        if len(self.learner.labels) == 2:
+            mistakes, self.predicted = np.where(right == 1, scores[0], -scores[0]) <= 0.0, scores[0] > 0.0
+        else:
+            rivals = scores.copy()
+            rivals[right, everyone] = -np.inf
+            mistakes = scores[right, everyone] <= rivals.max(axis=0)
+            self.predicted = scores.argmax(axis=0)
+        more = np.zeros(tallies.SIZE)
+        more[[tallies.ROUNDS, tallies.MISTAKES, tallies.UPDATES]] = len(right), mistakes.sum(), self.moved.sum()
+        if self.learner.rounds == self.rounds:
+            self.learner.tally += more
+
+
+class EllipsoidalSVMLearner(Learner):
+    """Labels, features and binary learners of one stream."""
+
+    # No table that a loop runs on: what asks for more than marks and weights is overridden here.
+    table: _Machines  # type: ignore[assignment]
+
+    def __init__(self, terms: Terms, *, intercept: float, average: bool, bias: float | None) -> None:
+        super().__init__(None, intercept=intercept, average=average, one_vs_rest=True)
+        self.terms = terms
+        self.bias_given = bias
+        self.bias = 0.0
+        self.first_radius = 0.0
+        # Of the binary learners over the data of a whole fit; no longer known when another row is learned.
+        self.known_gaps: list[float] = []
+
+    @property
+    def learns_single_rows(self) -> bool:
+        return False
+
+    def fast_row(self) -> Any:
+        return NoOneRow
+
+    def open(self, width: int, *, by_class: bool, classes: int = 0) -> None:
+        if width + 1 > MOST_FEATURES:
+            raise ValueError(
+                f"OnlineEllipsoidalSVC keeps dense matrices of the width of X: at most {MOST_FEATURES - 1} features, "
+                f"got {width}; reduce X first, or use a linear learner"
+            )
+        if self.table is None:
+            self.table = _Machines()
+        if width > self.table.width:
+            self.table.width = width
+            for machine in self.table.machines:
+                machine.widen(self.terms.offset + width)
+
+    def add_label(self, label: Any) -> None:
+        """Add a class. The learner of two labels serves both; a third gives each its own, the first one mirrored."""
+        machines = self.table.machines.copy()
+        self.labels.add(label)
+        if len(self.labels) == 2:
+            machines[0] = machines[0].mirrored()
+        elif len(self.labels) == 3:
+            self.split = self.rounds > 0
+            machines.insert(0, machines[0].mirrored())
+        if len(self.labels) != 2:
+            machines.append(self._new())
+        self.table.machines = machines
+
+    def _new(self) -> Machine:
+        return Machine(self.terms._replace(bias=self.bias), self.terms.offset + self.table.width)
+
+    def settle(self, norm: float, radius: float) -> None:
+        """Fix the size of the constant feature, and the radius that the first steps assume."""
+        if self.bias == 0.0 and self.constant:
+            self.bias = self.bias_given if self.bias_given is not None else norm
+        self.first_radius = float(np.hypot(radius, self.bias))
+        for machine in self.table.machines:
+            machine.terms = machine.terms._replace(bias=self.bias)
+
+    def _begin(self, rows: Dense | CSR, order: NDArray[np.int64]) -> int:
+        """Settle by the first row that can be learned from; how many come before it.
+
+        Those are zero rows without a constant feature, or nobody knows yet how large it will be. What they are must
+        not depend on whether the row that tells it is in the same chunk: they count, and teach nothing.
+        """
+        norms = row_lengths(rows, order)
+        heard = np.flatnonzero(norms > (LONGEST_ZERO_ROW if self.bias_given is None or not self.constant else -1.0))
+        if not len(heard):
+            return len(order)
+        norm = float(norms[heard[0]])
+        self.settle(norm, norm)
+        return int(heard[0])
+
+    def run(  # type: ignore[override]
+        self,
+        rows: Dense | CSR,
+        ledger: NDArray[np.int64],
+        mode: int,
+        start: int,
+        stop: int,
+        Y: NDArray[np.uint8] = NO_LABELS,
+    ) -> None:
+        """Every binary learner over the rows start..stop, then the counts of the rows."""
+        order = np.ascontiguousarray(ledger[ASIDE, start:stop] if mode == ORDERED else np.arange(start, stop))
+        parts, codes, reached = _parts(rows), ledger[CODES], 0
+        positive = [1] if len(self.labels) == 2 else range(len(self.labels))
+        signs = [np.where(codes == k, 1.0, -1.0) for k in positive]
+        while reached < len(order):
+            mark, piece = self.mark(), None
+            try:
+                self.known_gaps = []
+                silent = self._begin(rows, order[reached:]) if self.first_radius == 0.0 else 0
+                count = silent or self._ready()
+                piece = _Piece(self, parts, order[reached : reached + count], codes, signs, silent=silent > 0)
+                piece.learn()
+            except BaseException:
+                if piece is not None and piece.begun:
+                    without_interrupts(piece.learn)
+                else:
+                    self.go_back(mark)
+                raise
+            if mode == WATCHED:
+                ledger[ASIDE, start + reached : start + reached + len(piece.order)] = piece.predicted
+            reached += len(piece.order)
+
+    @property
+    def scores_in_loop(self) -> bool:
+        """The binary learners tell what they predict, not what they score."""
+        return False
+
+    def _ready(self) -> int:
+        """How many rows come next: none before every binary learner is ready for it, and few of wide ones."""
+        machines = self.table.machines
+        for machine in machines:
+            if not machine.left:
+                machine.renew(self.first_radius)
+        work = sum(machine.width * machine.width for machine in machines)
+        return min([max(1, AT_ONCE // max(1, work)), *(machine.left for machine in machines)])
+
+    def weights(self) -> NDArray[np.float64]:
+        return self.table.weights(self.scores, self.rounds, averaged=self.average)
+
+    def decision(self, source: RowSource) -> NDArray[np.float64]:
+        table = self.weights()
+        blocks = [self._scores(source.rows(start, stop), table) for start, stop in source.blocks()]
+        return np.vstack(blocks)
+
+    @staticmethod
+    def _scores(rows: Dense | CSR, table: Matrix) -> Matrix:
+        """Row by row, as every linear learner: a product of matrices may round a row by those around it."""
+        count = len(rows.X) if isinstance(rows, Dense) else len(rows.indptr) - 1
+        args = (ClassMajor(table, NO_AVERAGES), rows, len(table), np.empty((count, len(table))))
+        entry(scores_of, *args)(*args)
+        return args[-1]
+
+    # -- certificates -----------------------------------------------------------------------------------------
+
+    def gaps(self, rows: Dense | CSR, codes: NDArray[np.int64]) -> list[tuple[float, float]]:
+        """(gap, dual) of every binary learner over points that it has seen equally often."""
+        X = _matrix(rows)
+        norms = np.sqrt(row_lengths(rows, np.arange(len(codes))) ** 2 + self.bias**2)
+        found = []
+        for k, machine in enumerate(self.table.machines):
+            y = np.where(codes == (1 if len(self.labels) == 2 else k), 1.0, -1.0)
+            B, w = machine.shape(), machine.mean_weights() if self.average else machine.state.w
+            width = _quadratic(X, self.bias if machine.terms.offset else None, B)
+            value = y * (X @ w[machine.terms.offset :] + (self.bias * w[0] if machine.terms.offset else 0.0))
+            informative = norms > 0
+            if machine.terms.r > 0:
+                width[informative] /= norms[informative]
+            slack = np.maximum(width - value, 0.0)[informative] / (machine.terms.nu * norms[informative])
+            found.append((machine.gap(float(slack.sum()) / len(codes), B), machine.dual()))
+        return found
+
+    def margins(self, comparator: NDArray[np.float64]) -> tuple[Span, Span]:
+        """The margin of a comparator of length one on the updates, scaled to length one and averaged; and the most.
+
+        Their sum is sum_i y_i u.x_i/|x_i| = u.p with p = nu sum_i C_i y_i x_i, over all classes: at most |u| |p|.
+        """
+        product = length = most = updates = 0.0
+        # A comparator may have any size.
+        comparator = comparator / (float(np.abs(comparator).max(initial=0.0)) or 1.0)
+        for row, machine in zip(comparator, self.table.machines, strict=True):
+            offset, pull = machine.terms.offset, machine.terms.nu * machine.state.pull
+            u = row[1 - offset :].copy()
+            u[:offset] /= machine.terms.bias or 1.0
+            product += float(u @ pull)
+            length += float(u @ u)
+            most += float(pull @ pull)
+            updates += float(machine.state.scalars[MOVES])
+        scale = max(updates, 1.0)
+        # Rows of length one are averaged: no number here is larger than one, nor any error than these roundings.
+        error = lost(2.0 * updates + 4.0 * comparator.size + 16.0)
+        average, largest = product / (float(np.sqrt(length)) or 1.0) / scale, float(np.sqrt(most)) / scale
+        return Span.within(average, error), Span.within(largest, error)
+
+    # -- files -------------------------------------------------------------------------------------------------
+
+    def scalars(self) -> dict[str, Any]:
+        return {
+            "closed": self.closed,
+            "split": self.split,
+            "bias": self.bias,
+            "first_radius": self.first_radius,
+            "width": self.table.width,
+            **({"known_gaps": self.known_gaps} if self.known_gaps else {}),
+        }
+
+    def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
+        width, count = int(scalars["width"]), 1 if len(labels) == 2 else len(labels)
+        full = self.terms.offset + width
+        if any(arrays[f"Q{k}"].shape != (full, full) for k in range(count)):
+            raise ValueError("its arrays have wrong shapes")
+        if arrays["tally"].shape != self.tally.shape:
+            raise ValueError("its arrays have wrong shapes")
+        if not all(np.isfinite(array).all() for name, array in arrays.items() if name != "tally"):
+            raise ValueError("it holds NaN or inf")
+        self.open(width, by_class=True)
+        for label in labels:
+            self.add_label(label)
+        self.bias, self.first_radius = float(scalars["bias"]), float(scalars["first_radius"])
+        self.settle(self.bias, 0.0)
+        self.first_radius = float(scalars["first_radius"])
+        for k, machine in enumerate(self.table.machines):
+            for mine, name in zip(machine.state, FIELDS, strict=True):
+                mine[...] = arrays[f"{name}{k}"]
+        self.tally[:] = arrays["tally"]
+        self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
+        gaps = scalars.get("known_gaps", [])
+        if not isinstance(gaps, list) or len(gaps) not in (0, count) or not all(isinstance(g, float) for g in gaps):
+            raise ValueError("its duality gaps are damaged")
+        self.known_gaps = gaps
+
+
+def _parts(rows: Dense | CSR) -> tuple[NDArray[Any], ...]:
+    """The arrays of the rows in one type for all inputs: the loop is compiled once, and O(n^2) a row hides the copy."""
+    if isinstance(rows, Dense):
+        return (np.ascontiguousarray(rows.X, dtype=np.float64),)
+    kinds = (np.float64, np.int64, np.int64)
+    arrays = (rows.data, rows.indices, rows.indptr)
+    return tuple(np.ascontiguousarray(array, dtype=kind) for array, kind in zip(arrays, kinds, strict=True))
+
+
+def _matrix(rows: Dense | CSR) -> Any:
+    if isinstance(rows, Dense):
+        return rows.X
+    from scipy.sparse import csr_array
+
+    base = rows.indptr[0]
+    parts = (rows.data[base : rows.indptr[-1]], rows.indices[base : rows.indptr[-1]], rows.indptr - base)
+    return csr_array(parts, shape=(len(rows.indptr) - 1, rows.width))
+
+
+def row_lengths(rows: Dense | CSR, order: NDArray[np.int64]) -> Vector:
+    """Lengths of rows, the constant feature left out."""
+    X = _matrix(rows)
+    if isinstance(rows, Dense):
+        return np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))[order]
+    return np.sqrt(np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel())[order]
+
+
+def _quadratic(X: Any, bias: float | None, B: Matrix, chunk: int = 8192) -> Vector:
+    """x'Bx of the rows, with a constant feature of size ``bias`` in front unless it is None."""
+    out = np.empty(X.shape[0])
+    core = B if bias is None else B[1:, 1:]
+    for start in range(0, X.shape[0], chunk):
+        part = X[start : start + chunk]
+        image = part @ core
+        inner = part.multiply(image).sum(axis=1) if hasattr(part, "multiply") else np.einsum("ij,ij->i", part, image)
+        out[start : start + chunk] = np.asarray(inner).ravel()
+        if bias is not None:
+            out[start : start + chunk] += 2.0 * bias * (part @ B[1:, 0]) + bias**2 * B[0, 0]
+    return out

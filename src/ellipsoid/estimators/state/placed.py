@@ -1,0 +1,92 @@
+"""Kernel learners on a device: the parameters that say where kernel values are made, and what moves a learner there."""
+
+from typing import Any
+
+from ellipsoid.representation.kernel.device import PRECISIONS, DevicePatterns, cuda_arrays, cuda_present
+from ellipsoid.representation.kernel.expansion import KernelSpec
+
+from ..parameters.declaration import declared
+from ..parameters.validation import one_of
+from .learner import Learner
+
+
+class PlacedLearner(Learner):
+    """A learner whose table has a ``device``, None for the CPU."""
+
+    table: Any
+    kernel: KernelSpec
+    # Support patterns to keep at the most.
+    budget: int | None = None
+    device, precision = "cpu", "double"
+
+    def open(self, width: int, **options: Any) -> None:
+        """The same, on the device that was asked for."""
+        super().open(width, **options)
+        self.place(self.device, self.precision)
+
+    def place(self, device: str, precision: str) -> None:
+        """Make kernel values on this device from now on."""
+        known = self.device, self.precision
+        self.device, self.precision = device, precision
+        if self.table is not None and (
+            known != (device, precision) or (self.table.device is None) != (device == "cpu")
+        ):
+            self.table.device = None if device == "cpu" else DevicePatterns(cuda_arrays(), precision)
+            self.fast = self.named = None
+
+
+@declared
+class DeviceParameters:
+    """Where the kernel values of a learner are made.
+
+    Parameters
+    ----------
+    device : {"cpu", "cuda", "auto"}
+        Where kernel values are made: "cuda" is a GPU of NVIDIA's, "auto" that if there is one and the kernel has a
+        name. Model files say nothing of devices.
+    precision : {"double", "single"}
+        Of the kernel values on a GPU; coefficients and sums are always double.
+    """
+
+    device: str = "cpu"
+    precision: str = "double"
+
+    def _begin(self) -> Learner:
+        learner: Learner = super()._begin()  # type: ignore[misc]
+        if not isinstance(learner, PlacedLearner):
+            self._place(("linear", None, 1.0, 0.0), None)
+        self._placed(learner)
+        return learner
+
+    def _place(self, kernel: KernelSpec, budget: int | None) -> tuple[str, str]:
+        """Where kernel values are made and how, or the sentence that says why that cannot be."""
+        one_of("device", self.device, {"cpu": None, "cuda": None, "auto": None})
+        one_of("precision", self.precision, dict.fromkeys(PRECISIONS))
+        named = isinstance(kernel[0], str) and kernel[0] in ("rbf", "poly") and budget is None
+        if self.device == "cpu" or (self.device == "auto" and not (named and cuda_present())):
+            return "cpu", "double"
+        if kernel[0] == "linear":
+            raise ValueError('device="cuda" makes kernel values, and a linear learner has none; use device="cpu"')
+        if kernel[0] == "precomputed" or callable(kernel[0]):
+            raise ValueError(
+                'device="cuda" makes the values of rbf and poly; those of a function in Python, or given ones, come '
+                'from the CPU: use device="cpu"'
+            )
+        if budget is not None:
+            raise ValueError('budget keeps inverse matrices on the CPU; use device="cpu", or budget=None')
+        cuda_arrays()
+        return "cuda", self.precision
+
+    def _placed(self, learner: Any) -> Any:
+        """The learner, on the device that the parameters name now."""
+        if isinstance(learner, PlacedLearner):
+            learner.place(*self._place(learner.kernel, learner.budget))
+        return learner
+
+    def _learned(self) -> Any:
+        return self._placed(super()._learned())  # type: ignore[misc]
+
+    def _examined(self, *args: Any) -> tuple[Any, ...]:
+        self._placed(self.__dict__.get("_core"))
+        found: tuple[Any, ...] = super()._examined(*args)  # type: ignore[misc]
+        return found

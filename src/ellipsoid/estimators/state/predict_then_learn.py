@@ -1,0 +1,187 @@
+"""Predict, then learn: what ``predict`` would say of every row just before the row is learned.
+
+The compiled loop says so itself where predictions are made by the weights that learn, and where they are made by their
+average in a table with ``predicts_in_loop``. Other averages and votes are asked for row by row. With ``shown``, rows
+are predicted as they looked before they were taken into account, by a scaler say, and learned as they look after: the
+loop then gets both, in pairs. A learner's ``witness`` is shown the scores that were predicted by.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ellipsoid.engine import CSR, Dense
+from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, PAIRED, PLAIN, WATCHED
+
+from ..inputs.labels import Codes
+from ..inputs.rows import RowSource, writable
+from .interruption import without_interrupts
+
+# Is told which learner it is, the scores of some rows as they were before each was learned, and the indices of their
+# labels; none for a row that is about to bring a new label. One that has ``expect`` and ``settle``, as `ShownRows`, is
+# told before the rows are learned where their scores will stand, and can make up for a call that was broken off.
+Witness = Callable[[Any, NDArray[np.float64], Codes], Any]
+
+
+class ShownRows:
+    """Rows that are about to be learned, and shown thereafter: as many as were learned, and each of them once."""
+
+    def __init__(self, witness: Witness) -> None:
+        self.witness = witness
+        self.waiting: tuple[Any, int, NDArray[np.float64], Any] | None = None
+
+    def expect(self, learner: Any, scores: NDArray[np.float64], codes: Any) -> None:
+        """Their scores will stand in the columns, the indices of their labels do."""
+        self.waiting = learner, learner.rounds, scores, codes
+
+    def settle(self) -> None:
+        """Show them, unless they were shown: whoever finds a call broken off may ask for it again."""
+        without_interrupts(self._show)
+
+    def _show(self) -> None:
+        if self.waiting is None:
+            return
+        learner, seen, scores, codes = self.waiting
+        if count := learner.rounds - seen:
+            self.witness(learner, np.ascontiguousarray(scores[:, :count].T), codes[:count].copy())
+        self.waiting = None
+
+
+def shown_rows(witness: Any) -> Any:
+    """A witness that can be told before the rows are learned where their scores will stand."""
+    return witness if hasattr(witness, "expect") else ShownRows(witness)
+
+
+class WatchedBlock(NamedTuple):
+    """A block of rows on their way through a learner, with a place for what is predicted of each."""
+
+    learner: Any
+    source: RowSource
+    shown: RowSource | None
+    pairs: bool
+    first: int
+    rows: Dense | CSR
+    ledger: Codes
+
+    def learn(self, fresh: list[tuple[int, Any]], predictions: NDArray[Any]) -> None:
+        """Predict, then learn, all rows, of which some bring labels not known yet."""
+        begin, count, learner = 0, len(predictions), self.learner
+        for row, label in [*fresh, (count, None)]:
+            if row > begin:
+                self.run_witnessed(begin, row)
+            known = np.array([*learner.labels.values, None], dtype=object)
+            predictions[begin:row] = known[self.predicted(begin, row)]
+            begin = row + 1
+            if row < count:
+                # The row that brings a new label is predicted without it and learned with it.
+                predictions[row] = self.predict_before(row)
+                self.show_new_label(row)
+                learner.learn_first_of_label(label, partial(self.learn_new_label, row))
+
+    def run(self, begin: int, end: int) -> None:
+        """Predict and learn rows begin..end of the block."""
+        learner = self.learner
+        if self.pairs:
+            learner.run(self.rows, self.ledger, PAIRED, 2 * begin, 2 * end)
+        elif self.shown is None and (learner.predicts_in_loop if learner.witness is None else learner.scores_in_loop):
+            learner.run(self.rows, self.ledger, WATCHED, begin, end)
+        else:
+            learner.table.prepare()
+            places = self.ledger.view(np.float64)
+            for i in range(begin, end):
+                scores = self.scores_before(i)
+                self.ledger[ASIDE, i] = learner.predicted_index(scores) if len(learner.labels) > 1 else 0
+                if learner.witness is not None:
+                    places[FORETOLD : FORETOLD + len(scores), i] = scores
+                learner.run(self.rows, self.ledger, PLAIN, i, i + 1)
+
+    def run_witnessed(self, begin: int, end: int) -> None:
+        """The same, before a witness if there is one."""
+        learner, step = self.learner, 2 if self.pairs else 1
+        if learner.witness is None:
+            self.run(begin, end)
+            return
+        witness = shown_rows(learner.witness)
+        scores = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.told, ::step][:, begin:end]
+        witness.expect(learner, scores, self.ledger[CODES, step - 1 :: step][begin:end])
+        try:
+            self.run(begin, end)
+        finally:
+            witness.settle()
+
+    def show_new_label(self, i: int) -> None:
+        """Show the scores of row i, which is about to bring a new label."""
+        if self.learner.witness is not None:
+            scores = np.ascontiguousarray(self.scores_before(i)[np.newaxis])
+            self.learner.witness(self.learner, scores, np.zeros(0, dtype=np.int64))
+
+    def predict_before(self, i: int) -> Any:
+        """The label that ``predict`` gives to row i of the block; None while no label is known."""
+        return self.learner.predict_before(self.source if self.shown is None else self.shown, self.first + i)
+
+    def scores_before(self, i: int) -> NDArray[np.float64]:
+        """The scores that ``predict`` goes by for row i."""
+        return self.learner.scores_before(self.source if self.shown is None else self.shown, self.first + i)
+
+    def learn_new_label(self, i: int) -> None:
+        """Learn row i, which brought a new label."""
+        at = 2 * i + 1 if self.pairs else i
+        self.learner.learn_new_label(self.rows, self.ledger, PAIRED if self.pairs else PLAIN, at)
+
+    def predicted(self, begin: int, end: int) -> Codes:
+        """Indices of the labels predicted for rows begin..end."""
+        found: Codes = self.ledger[ASIDE, :: 2 if self.pairs else 1][begin:end]
+        return found
+
+
+def watched_block(
+    learner: Any, source: RowSource, shown: RowSource | None, start: int, stop: int, codes: Codes
+) -> WatchedBlock:
+    """Rows start..stop of a source, ready to be watched."""
+    rows = source.rows(start, stop)
+    depth = FORETOLD + (0 if learner.witness is None else max(len(learner.labels), int(codes.max()) + 1))
+    if shown is not None and learner.table.predicts_in_loop:
+        learner.row_weights = np.repeat(learner.row_weights, 2)
+    if shown is None or not learner.table.predicts_in_loop:
+        ledger = np.zeros((depth, len(codes)), dtype=np.int64)
+        ledger[CODES] = codes
+        return WatchedBlock(learner, source, shown, False, start, rows, ledger)
+    ledger = np.zeros((depth, 2 * len(codes)), dtype=np.int64)
+    ledger[CODES, 1::2] = codes
+    return WatchedBlock(learner, source, shown, True, start, in_turn(shown.rows(start, stop), rows), ledger)
+
+
+def before_it_grows(learner: Any, source: RowSource) -> Any:
+    """What ``predict`` says of a first row that brings features: it leaves them out, as they were never met."""
+    if learner is None or source.width <= learner.width:
+        return None
+    return learner.predict_before(source.only(0).narrowed(learner.width), 0)
+
+
+def in_turn(shown: Any, rows: Any) -> Any:
+    """A row of one, the row of the other, and so on.
+
+    >>> pairs = in_turn(Dense(np.array([[1.0], [2.0]]), 1.0), Dense(np.array([[10.0], [20.0]]), 1.0))
+    >>> pairs.X.ravel()
+    array([ 1., 10.,  2., 20.])
+    """
+    if isinstance(rows, Dense):
+        both = np.empty((2 * len(rows.X), rows.X.shape[1]), dtype=np.result_type(shown.X, rows.X))
+        both[::2], both[1::2] = shown.X, rows.X
+        return Dense(both, rows.constant)
+    lengths = np.column_stack([np.diff(part.indptr) for part in (shown, rows)]).ravel()
+    indptr = np.zeros(len(lengths) + 1, dtype=rows.indptr.dtype)
+    np.cumsum(lengths, out=indptr[1:])
+    data, indices = np.empty(indptr[-1], dtype=rows.data.dtype), np.empty(indptr[-1], dtype=rows.indices.dtype)
+    for parity, part in enumerate((shown, rows)):
+        # Where the entries of every other row go: their own order, shifted by what lies between.
+        own = np.diff(part.indptr)
+        span = slice(int(part.indptr[0]), int(part.indptr[-1]))
+        where = np.arange(span.stop - span.start) + np.repeat(
+            indptr[parity:-1:2] - (part.indptr[:-1] - span.start), own
+        )
+        data[where], indices[where] = part.data[span], part.indices[span]
+    return CSR(writable(data), writable(indices), writable(indptr), rows.constant, rows.width)

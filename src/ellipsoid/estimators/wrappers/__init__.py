@@ -1,0 +1,1 @@
+"""Estimators made of others: scaled, calibrated, conformal, and committees."""

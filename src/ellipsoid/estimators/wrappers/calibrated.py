@@ -1,0 +1,352 @@
+"""Probabilities for a learner of scores, learned along with it."""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import _safe_indexing, check_random_state
+
+from ellipsoid.engine import entry
+from ellipsoid.engine.protocol import SCORES
+from ellipsoid.engine.tasks import CODES, FORETOLD, WATCHED
+from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.streams.label_kinds import QUICK, label_array
+
+from ..inputs.examples import are_named
+from ..inputs.labels import Codes, tidy
+from ..inputs.rows import flaw_message
+from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, present, present_some, weights_of
+from ..shell.predictions import FLOAT64
+from ..state.learner import NO_LABELS, Learner
+from ..state.one_row import of_this_thread
+from .calibration import MEAN_SPREAD, PARAMETERS, Calibration, calibrate, log_probabilities
+from .wrapper import Wrapper, seed_of
+
+
+class Calibrated(Wrapper):
+    """A learner with probabilities: ``predict_proba`` is the softmax of its scores with a slope and biases.
+
+    Slope and biases are learned by Newton's steps on the log loss, row by row, from the score that a row had before
+    the learner saw it: the score of a row that was learned already is too sure. They are part of the model and of its
+    file, no cutting of a stream into calls changes a bit of them, and scores of any scale will do.
+
+    ``predict`` gives the most probable label, and ``decision_function`` the logits, so that all three agree. With two
+    labels the order of scores stays as it is, since the slope is positive. But a bias may move the border between the
+    labels; the learner's own opinion is ``learner_.predict``. Counts and certificates are the learner's, and so are
+    weights: a row of any weight but 0 counts once for the probabilities, which are of the stream as it is.
+
+    ``fit`` learns the calibration on a pass of its own, with a copy of the learner that starts from nothing, and takes
+    over the scale of the scores that the learner has after all its passes.
+
+    Parameters
+    ----------
+    learner : an online learner, or one in ``Scaled``; it is cloned when learning starts
+    forget : float in (0, 1]
+        What older rows count for at each new one: 0.999 follows the last thousand or so, 1 forgets nothing.
+    random_state : the learner's seed in place of its own, unless None
+
+    Attributes
+    ----------
+    learner_
+        The clone that has learned.
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from ellipsoid import PassiveAggressive, Calibrated, Scaled
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = Calibrated(Scaled(PassiveAggressive())).partial_fit(X[:400], y[:400])
+    >>> model.predict_proba(X[400:403]).round(2).shape
+    (3, 2)
+    """
+
+    def __init__(self, learner: Any, *, forget: float = 1.0, random_state: Any = None) -> None:
+        self.learner = learner
+        self.forget = forget
+        self.random_state = random_state
+
+    # -- learning ----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything, then make the learner's passes, and one more for the calibration."""
+        learner, trial, calibration = self._fresh(), self._fresh(), Calibration(self.forget)
+        X, y, weight = present_some(learner, X, _single_labels(y), sample_weight)
+        labels = _single_labels(y)
+        with numbered_among_all(sample_weight):
+            learner.fit(X, labels, **if_any(weight))
+        order = np.arange(len(labels))
+        if getattr(getattr(learner, "learner", learner), "shuffle", True):
+            order = check_random_state(seed_of(self)).permutation(len(labels))
+        trial._learn_watched(
+            _safe_indexing(_indexable(X), order), labels[order], learner.classes_, _Pupil(calibration),
+            **if_any(weight[order] if len(weight) else weight),
+        )  # fmt: skip
+        calibration.rescale(_table(learner.decision_function(X)), _core(learner).half)
+        self._keep(learner, calibration)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """One pass in the given order; broken off, learner and calibration know the same rows."""
+        X, labels, weight = present(self._current_learner, X, _single_labels(y), sample_weight)
+        if sample_weight is None or len(weight):
+            with numbered_among_all(sample_weight):
+                self._watch(lambda learner, pupil: learner._learn_watched(X, labels, classes, pupil, **if_any(weight)))
+        else:
+            announce(self, classes)
+        return self
+
+    def learn_predict(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
+        return around_zeros(self, X, X, _single_labels(y), classes, sample_weight)
+
+    def _learn_predict_present(
+        self, shown: Any, X: Any, y: NDArray[Any], classes: ArrayLike | None, weight: Floats
+    ) -> NDArray[Any]:
+        pupil = self._watch(lambda learner, pupil: learner._learn_watched(X, y, classes, pupil, **if_any(weight)))
+        codes = np.concatenate(pupil.foretold)
+        return tidy(np.array([*self.classes_.tolist(), None], dtype=object)[codes], self.classes_.dtype)
+
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
+        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        if weight != 1.0:
+            if weights_of([weight], 1)[0] == 0.0:
+                return self
+        elif "learner_" in self.__dict__ and self._learn_prepared(x, y):
+            return self
+        if isinstance(y, np.ndarray | list | tuple):
+            raise ValueError(f"y must be one label, got {y!r}")
+        self._watch(lambda learner, pupil: learner._learn_one_watched(x, y, pupil, weight))
+        return self
+
+    def _watch(self, learn: Any) -> "_Pupil":
+        """Let the learner learn, and the calibration from it."""
+        started = self.__sklearn_is_fitted__()
+        learner = self.learner_ if started else self._told(self._fresh())
+        pupil = _Pupil(self.calibration_ if started else Calibration(self.forget))
+        try:
+            learn(learner, pupil)
+        finally:
+            if not started and learner.__sklearn_is_fitted__():
+                self._keep(learner, pupil.calibration)
+        return pupil
+
+    def _fresh(self) -> Any:
+        if not isinstance(self.forget, float | int | np.number) or not 0.0 < self.forget <= 1.0:
+            raise ValueError(f"forget must be above 0 and at most 1, got {self.forget!r}")
+        learner = self._seeded()
+        if not hasattr(learner, "_learn_watched"):
+            raise ValueError(f"Calibrated takes an online learner, or one in Scaled; got {learner!r}")
+        return learner
+
+    def _keep(self, learner: Any, calibration: Calibration) -> None:
+        # At once: an interrupt must not find the one without the other.
+        self.__dict__.update({"learner_": learner, "calibration_": calibration})
+
+    @property
+    def calibration_(self) -> Calibration:
+        """Slope and biases, of all rows and labels that the learner knows."""
+        return self._calibration("calibration_")
+
+    def _learn_prepared(self, x: Any, y: Any) -> bool:
+        """Learn a dense row of float64, or a dict, of known width, names and label; False if this is not one."""
+        fast = self._filled(x)
+        if fast is None or type(y) not in QUICK or y not in fast.fast.index:
+            return False
+        fast.ledger[CODES, 0] = fast.fast.index[y]
+        calibration = self.__dict__["calibration_"]
+        calibration.expect(fast.core, fast.scores, fast.ledger[CODES])
+        reached: int = fast.fast.learn(*fast.learn_args)
+        if reached < 0:
+            raise ValueError(flaw_message(0, -1 - reached))
+        if reached == 1:
+            fast.calibrate(*fast.calibrate_args)
+        calibration.expected = None
+        return reached == 1
+
+    def _filled(self, x: Any) -> "_WatchedRow | None":
+        """The learner's prepared call, with the example in its buffer; None where it has none."""
+        core = self.learner_.__dict__.get("_core")
+        if core is None or type(core).fast_row is not Learner.fast_row or not core.scores_in_loop:
+            return None
+        if type(x) is dict:
+            fast = of_this_thread(core.named or core.named_row(), core)
+            if fast is None or not fast.fill(x):
+                return None
+        elif type(x) is np.ndarray and x.dtype is FLOAT64:
+            fast = core.fast or core.fast_row()
+            if x.shape != fast.shape:
+                return None
+            fast = of_this_thread(fast, core)
+            fast.row[...] = x
+        else:
+            return None
+        row, calibration = self.__dict__.get("_row"), self.calibration_
+        if row is None or row.fast is not fast or row.table is not calibration.table:
+            row = self._row = _WatchedRow.of(core, fast, calibration)
+        return row
+
+    # -- prediction --------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Logits: of the second label against the first where there are two, else of all labels."""
+        logits = self._logits(X)
+        return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable labels; a tie goes to the label of the smallest index."""
+        labels: NDArray[Any] = self._learned().classes_[self._logits(X).argmax(axis=1)]
+        return labels
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of every label, in the order of ``classes_``."""
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """The logarithms of the probabilities, never below -700."""
+        return log_probabilities(self._logits(X))
+
+    def predict_one(self, x: Any) -> Any:
+        """The most probable label of one example."""
+        return _core(self._learned()).labels.values[int(self._logits_of_one(x).argmax())]
+
+    def predict_proba_one(self, x: Any) -> dict[Any, float]:
+        """The probability of every label for one example, by label."""
+        chances = np.exp(log_probabilities(self._logits_of_one(x)))[0].tolist()
+        return dict(zip(_core(self._learned()).labels.values, chances, strict=True))
+
+    def _logits(self, X: Any) -> NDArray[np.float64]:
+        learner = self._learned()
+        return self.calibration_.logits(_table(learner.decision_function(X)), _core(learner).half)
+
+    def _logits_of_one(self, x: Any) -> NDArray[np.float64]:
+        learner = self._learned()
+        prepared, core = self._filled(x), _core(learner)
+        if prepared is None:
+            return self.calibration_.logits(_table(learner._decision_of_one(x)), core.half)
+        fast = prepared.fast
+        code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
+        if code < 0:
+            raise ValueError(flaw_message(0, -1 - code))
+        scores = fast.decide_args[-1][SCORES : SCORES + 1, : core.scores]
+        if core.told < core.scores:
+            scores = scores[:, 1:] - scores[:, :1]
+        return self.calibration_.logits(_table(scores), core.half)
+
+    # -- what was learned --------------------------------------------------------------------------------------
+
+    @property
+    def slope_(self) -> float:
+        """What scores, divided by ``scale_``, are multiplied by."""
+        return float(self._calibration("slope_").table[PARAMETERS, 0])
+
+    @property
+    def biases_(self) -> NDArray[np.float64]:
+        """What is added for each label; they sum to zero."""
+        biases: NDArray[np.float64] = self._calibration("biases_").table[PARAMETERS, 1:].copy()
+        return biases
+
+    @property
+    def scale_(self) -> float:
+        """What scores are divided by: the mean of half the distance between a row's highest and its lowest."""
+        return float(self._calibration("scale_").spread[MEAN_SPREAD])
+
+    def _calibration(self, name: str) -> Calibration:
+        if "calibration_" not in self.__dict__:
+            raise AttributeError(f"Calibrated has no {name} before it has learned something")
+        found: Calibration = self.__dict__["calibration_"]
+        found.reserve(len(_core(self.learner_).labels))
+        found.settle()
+        return found
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = False
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        if self.__sklearn_is_fitted__():
+            self.calibration_.settle()
+        return {name: value for name, value in super().__getstate__().items() if name != "_row"}
+
+
+class _Pupil:
+    """A calibration as a witness of what a learner scores, and what it would have said itself of every row."""
+
+    def __init__(self, calibration: Calibration) -> None:
+        self.calibration = calibration
+        self.foretold: list[Codes] = []
+
+    def expect(self, learner: Learner, scores: NDArray[np.float64], codes: Codes) -> None:
+        """With one label there is nothing to learn."""
+        known = len(learner.labels)
+        self.calibration.reserve(known)
+        if known > 1:
+            self.calibration.expect(learner, scores, codes)
+        else:
+            self.foretold.append(np.full(len(codes), known - 1))
+
+    def settle(self) -> None:
+        """Learn the rows."""
+        if self.calibration.expected is not None:
+            self.foretold.append(self.calibration.settle().argmax(axis=1))
+
+    def __call__(self, learner: Any, scores: NDArray[np.float64], codes: Codes) -> None:
+        """Learn rows that were learned; foretell one that is about to bring a label by those that are known."""
+        known = len(learner.labels)
+        self.calibration.reserve(known)
+        if known < 2:
+            self.foretold.append(np.full(len(scores), known - 1))
+        else:
+            self.foretold.append(self.calibration.learn(scores, codes, learner.half).argmax(axis=1))
+
+
+class _WatchedRow(NamedTuple):
+    """A learner's prepared call for single rows, with a place for the scores, and the call that learns from these."""
+
+    core: Any
+    fast: Any
+    table: Any
+    ledger: Codes
+    scores: NDArray[np.float64]
+    learn_args: Any
+    calibrate: Any
+    calibrate_args: Any
+
+    @classmethod
+    def of(cls, core: Any, fast: Any, calibration: Calibration) -> "_WatchedRow":
+        """Prepare both."""
+        ledger = np.zeros((FORETOLD + core.told, 1), dtype=np.int64)
+        rule, _, *others = fast.learn_args
+        task = core.task(ledger, WATCHED, NO_LABELS)
+        scores = ledger.view(np.float64)[FORETOLD:]
+        args = calibration.arguments(scores.reshape(1, -1), ledger[CODES], core.half)
+        learn_args = (rule, task, *others)
+        return cls(core, fast, calibration.table, ledger, scores, learn_args, entry(calibrate, *args), args)
+
+
+def _core(learner: Any) -> Learner:
+    """What the learner knows, also behind a scaler."""
+    core: Learner = getattr(learner, "learner_", learner)._core
+    return core
+
+
+def _table(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores of rows as a matrix, also where there is one a row."""
+    return np.ascontiguousarray(scores.reshape(len(scores), -1))
+
+
+def _indexable(X: Any) -> Any:
+    """Rows that can be put into another order."""
+    return X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "columns") or are_named(X) else np.asarray(X)
+
+
+def _single_labels(y: Any) -> NDArray[Any]:
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None")
+    labels = label_array(y)
+    if labels.ndim == 2 and labels.shape[1] > 1:
+        raise ValueError("Calibrated has probabilities of single labels: y must be 1-D, one label per example")
+    return labels

@@ -1,0 +1,397 @@
+"""A committee of learners, weighed by what they have said so far, for streams that change."""
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing, check_random_state
+
+from ellipsoid.certificates import Certificate
+from ellipsoid.engine import NO_WEIGHTS
+from ellipsoid.engine import tally as tallies
+from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.streams.label_kinds import QUICK
+
+from ..files import persist
+from ..inputs import weights
+from ..inputs.checks import labels_of
+from ..inputs.examples import are_named, one_row, rows_of
+from ..inputs.labels import tidy
+from ..inputs.weights import announce, around_zeros, if_any, labels_named_before, present, present_some, weights_of
+from ..parameters.validation import one_of, positive
+from ..shell.learned_attributes import missing
+from ..shell.predictions import FLOAT64
+from ..state.interruption import add_progress_note, without_interrupts
+from ..state.one_thread import one_thread_at_a_time
+from ..state.predict_then_learn import Witness
+from .council import Council, default_family
+from .mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
+from .wrapper import seed_of
+
+
+class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Several learners as one: their votes, weighed by how often each was right, and lately rather than ever.
+
+    For streams that change, and in place of a search for the right rate: no rate is right twice. On any stream the
+    committee loses little more than the best of its members, and little more than the best *sequence* of members that
+    switches k times, for every k: ``certificates`` puts the numbers of the run into that bound. All members learn every
+    row, in one pass, side by side on as many threads as BLAS may use.
+
+    Members of the default family want features of about one size: ``Scaled(Committee())`` scales for all at once.
+
+    Parameters
+    ----------
+    learners : list of online classifiers, or None
+        They are cloned when learning starts. None is seven ``PassiveAggressive`` with C from 0.001 to 1 and six
+        ``AROW`` with a drift from 1e-6 to 0.1: one of them suits most streams.
+    share : float from 0 to 1, or "decreasing"
+        What is taken from all weights, 1e-290 at least, and shared out evenly after each row: how soon a member that
+        was wrong for long is heard again. "decreasing", 1 / (t + 2) after row t, needs no guess at how often.
+    rate : float, or "adaptive"
+        How fast weights move. "adaptive", with ``share=0``, is AdaHedge, for streams that do not change.
+    mix : {"votes", "margins"}
+        A member says its label, or its scores less the highest of them, down to -1.
+    grow_features : bool
+        Let a wider X add features in mid-stream, to all members.
+    random_state : the seed of ``fit`` and of the members, unless None
+
+    Attributes
+    ----------
+    learners_
+        The clones that have learned.
+
+    Examples
+    --------
+    >>> from ellipsoid import Committee, PassiveAggressive, datasets
+    >>> X, y = datasets.stream("abrupt", rows=6000)
+    >>> model = Committee([PassiveAggressive(C=0.01), PassiveAggressive(C=1.0)])
+    >>> wrong = (model.learn_predict(X, y) != y).sum()
+    >>> bool(wrong <= min(model.losses_)), model.best_
+    (True, 1)
+    >>> all(c.observed <= c.bound for k in range(61) for c in model.certificates(k))
+    True
+
+    References
+    ----------
+    Herbster and Warmuth, "Tracking the best expert", Machine Learning 32 (1998); de Rooij, van Erven, Grünwald and
+    Koolen, "Follow the leader if you can, hedge if you must", JMLR 15 (2014).
+    """
+
+    _weighs_what_was_said = True  # so that a scaler must show rows also as it scaled them before it knew them
+
+    def __init__(
+        self, learners: Any = None, *, share: Any = 1e-3, rate: Any = 0.25, mix: str = "votes",
+        grow_features: bool = False, random_state: Any = None,
+    ) -> None:  # fmt: skip
+        self.learners = learners
+        self.share = share
+        self.rate = rate
+        self.mix = mix
+        self.grow_features = grow_features
+        self.random_state = random_state
+
+    # -- learning ----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything, let each member make its own passes, and weigh them by a pass of copies before."""
+        trial, council, X = self._fresh(), self._fresh(), _indexable(X)
+        for member in council.members:
+            X_, y_, weight = present_some(member, X, y, sample_weight)
+            with weights.numbered_among_all(sample_weight):
+                member.fit(X_, y_, **if_any(weight))
+        labels = labels_of(y_, len(weight) or _count(X_), sets=False)
+        order = check_random_state(seed_of(self)).permutation(len(labels))
+        own = weight[order] if len(weight) else weight
+        self._learn_rows(trial, _safe_indexing(X_, order), labels[order], council.members[0].classes_, own)
+        council.mixture, council.tally = trial.mixture, trial.tally
+        council.ahead[:] = [member.t_ - council.rounds for member in council.members]
+        self.__dict__.pop("stream_", None)  # of what is forgotten
+        self._keep(council)
+        return self
+
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """One pass in the given order; broken off, members and weights know the same rows, the first ``t_``."""
+        self._pass(X, y, classes, sample_weight=sample_weight)
+        return self
+
+    def learn_predict(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
+        return around_zeros(self, X, X, y, classes, sample_weight)
+
+    def _learn_predict_present(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> NDArray[Any]:
+        return self._pass(X, y, classes, watch=True, sample_weight=weight if len(weight) else None)
+
+    def _learn_watched(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness, sample_weight: Any = None
+    ) -> None:
+        """``partial_fit`` that shows to ``witness`` the committee's scores of every row before it was learned."""
+        self._pass(X, y, classes, watch=witness, sample_weight=sample_weight)
+
+    def _learn_one_watched(self, x: Any, y: Any, witness: Witness, weight: float = 1.0) -> None:
+        """``learn_one`` that does so."""
+        X, names = self._one_row(x)
+        self._pass(X, [y], None, watch=witness, names=names, sample_weight=None if weight == 1.0 else [weight])
+
+    @one_thread_at_a_time
+    def _pass(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool | Witness = False, shown: Any = None,
+        names: dict[Any, int] | None = None, sample_weight: Any = None,
+    ) -> NDArray[Any]:  # fmt: skip
+        X, y, weight = present(self, _indexable(X), y, sample_weight)
+        if sample_weight is not None and len(weight) == 0:
+            announce(self, classes)
+            return np.empty(0)
+        council = self.__dict__.get("_core")
+        if council is None:
+            council, classes = self._fresh(), labels_named_before(self, classes)
+        if are_named(X) and council.plain:
+            X, names = rows_of(X, council.features)
+        labels = labels_of(y, _count(X), sets=False)
+        witness = watch if callable(watch) else None
+        with weights.numbered_among_all(sample_weight):
+            told = self._learn_rows(council, X, labels, classes, weight, shown=shown, names=names, witness=witness)
+        return tidy(told, self.classes_.dtype)
+
+    def _learn_rows(
+        self, council: Council, X: Any, y: NDArray[Any], classes: Any, weight: Floats, *, shown: Any = None,
+        names: Any = None, witness: Witness | None = None,
+    ) -> NDArray[Any]:  # fmt: skip
+        """Learn rows block by block; what was learned is kept, also where it is broken off."""
+        shown = None if shown is None else _indexable(shown)
+        if not are_named(X):
+            council.examine(X, y, classes, weight)
+        told, before = np.empty(len(y), dtype=object), council.rounds
+
+        def learn(part: slice) -> None:
+            rows, seen = _part(X, part), None if shown is None else _part(shown, part)
+            own = weight[part] if len(weight) else NO_WEIGHTS
+            told[part] = council.learn_block(
+                seen, rows, y[part], classes if part.start == 0 else None, names, own, witness
+            )
+            self._keep(council)
+
+        try:
+            for part in council.blocks(X, len(y)):
+                without_interrupts(lambda part=part: learn(part))  # type: ignore[misc]
+        except BaseException as error:
+            if not council.broken:
+                add_progress_note(error, council.rounds - before, len(y), council.rounds)
+            raise
+        return told
+
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
+        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        return self._learn_shown(x, x, y, weight)
+
+    def _learn_shown(self, shown: Any, x: Any, y: Any, weight: float = 1.0) -> Self:
+        """The same, where members are judged by the example as it was ``shown``, before a scaler knew it."""
+        if weight != 1.0:
+            if weights_of([weight], 1)[0] == 0.0:
+                return self
+        elif "_core" in self.__dict__ and self._learn_quickly(shown, x, y):
+            return self
+        if isinstance(y, np.ndarray | list | tuple):
+            raise ValueError(f"y must be one label, got {y!r}")
+        X, names = self._one_row(x)
+        early, own = None if shown is x else self._one_row(shown)[0], None if weight == 1.0 else [weight]
+        self._pass(X, [y], None, shown=early, names=names, sample_weight=own)
+        return self
+
+    def _learn_quickly(self, shown: Any, x: Any, y: Any) -> bool:
+        """Learn an example of a known label by the members' own calls for single ones; False if this is not one."""
+        council = self._core
+        code = council.labels.index.get(y) if type(y) in QUICK else None
+        single = type(x) is dict or (type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (self.n_features_in_,))
+        if code is None or len(council.labels) < 2 or council.risky or not (council.plain and council.votes and single):
+            return False
+        index = council.labels.index
+        said = np.zeros((len(council.members), 1, len(index)))
+        for i, member in enumerate(council.members):
+            said[i, 0, index[member.predict_one(shown)]] = 1.0
+        codes = np.array([code])
+
+        def learn() -> None:
+            try:
+                for member in council.members:
+                    member.learn_one(x, y)
+                council.mixture.learn(said, codes, len(index), NO_WEIGHTS, council.tally)
+            except BaseException as error:
+                council.stop_if_out_of_step(error)
+                raise
+            self._keep(council)
+
+        without_interrupts(learn)
+        return True
+
+    def _one_row(self, x: Any) -> tuple[Any, dict[Any, int] | None]:
+        """One example as rows, and the feature names that it brings."""
+        core = self.__dict__.get("_core")
+        if isinstance(x, dict):
+            council = core or self._fresh()
+            return one_row(x, council.features) if council.plain else ([x], None)
+        return one_row(x, {}, self)[0], None
+
+    def _fresh(self) -> Council:
+        """New members, not started, and their weights."""
+        given = default_family() if self.learners is None else self.learners
+        if not isinstance(given, list | tuple) or not len(given):
+            raise ValueError(f"learners must be a list of online classifiers, one at least, got {given!r}")
+        members = [clone(member) for member in given]
+        for member in members:
+            if not hasattr(member, "_learn_watched") or isinstance(member, Committee):
+                raise ValueError(f"Committee takes online classifiers, which may be in Scaled; got {member!r}")
+            learner = getattr(member, "learner", member)
+            if self.grow_features:
+                learner.set_params(grow_features=True)
+            if self.random_state is not None:
+                member.set_params(random_state=self.random_state)
+        votes = one_of("mix", self.mix, {"votes": True, "margins": False})
+        council = Council(members, Mixture(len(members), *self._speeds()), votes)
+        council.started = self.get_params(deep=False)
+        return council
+
+    def _speeds(self) -> tuple[float, float]:
+        """The share and the rate, checked."""
+        if isinstance(self.rate, str):
+            one_of("rate", self.rate, {"adaptive": None})
+            if isinstance(self.share, str) or self.share != 0.0:
+                raise ValueError(f'rate="adaptive" needs share=0, got share={self.share!r}')
+            return HEDGED, 1.0
+        rate = positive("rate", self.rate)
+        if isinstance(self.share, str):
+            return one_of("share", self.share, {"decreasing": DECREASING}), rate
+        share = positive("share", self.share, zero=True)
+        if share > 1.0:
+            raise ValueError(f"share must lie from 0 to 1, got {self.share!r}")
+        return share, rate
+
+    def _keep(self, council: Council) -> None:
+        first = council.members[0]
+        kept = {"_core": council, "n_features_in_": first.n_features_in_}
+        if hasattr(first, "feature_names_in_"):
+            kept["feature_names_in_"] = first.feature_names_in_
+        self.__dict__.update(kept)
+
+    # -- prediction --------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """The weight of the members that say so: for two labels by how much the second leads, else of all labels."""
+        council = self._learned()
+        shares = council.decide(lambda member: _table(member.decision_function(X)))
+        return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
+
+    def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
+        shares = self._learned().decide(lambda member: _table(member._decision_of_one(x)))
+        return shares[:, 1:] - shares[:, :1] if shares.shape[1] == 2 else shares
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The labels of the greatest weight; a tie goes to the label of the smallest index."""
+        council = self._learned()
+        shares = council.decide(lambda member: _table(member.decision_function(X)))
+        labels: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
+        return labels
+
+    def predict_one(self, x: Any) -> Any:
+        """The label predicted for one example."""
+        council = self._learned()
+        if not council.votes:
+            shares = council.decide(lambda member: _table(member._decision_of_one(x)))[0]
+        else:
+            index = council.labels.index
+            said = np.zeros((len(council.members), 1, len(index)))
+            for i, member in enumerate(council.members):
+                said[i, 0, index[member.predict_one(x)]] = 1.0
+            shares = council.mixture.scores(said)[0]
+        return council.labels.values[int(shares.argmax())]
+
+    # -- what was learned --------------------------------------------------------------------------------------
+
+    def _learned(self) -> Council:
+        if "_core" not in self.__dict__:
+            raise NotFittedError("This Committee has learned nothing yet; call fit or partial_fit")
+        core: Council = self._core
+        return core
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_core" in self.__dict__
+
+    def __getattr__(self, name: str) -> Any:
+        found = LEARNED.get(name)
+        if found is None or "_core" not in self.__dict__:
+            raise AttributeError(missing(self, name))
+        return found(self.__dict__["_core"])
+
+    def certificates(self, comparator: int | None = None) -> list[Certificate]:
+        """Bounds on mistakes and on the loss, by the best sequence of members that switches so often at most.
+
+        ``comparator`` is the number of switches, 0 (the best member) to 60; None is that of the least bound.
+        """
+        council = self._learned()
+        mixture = council.mixture
+        losses, bounds = mixture.switching_losses(), mixture.switching_bounds()
+        if comparator is None:
+            switches = int(bounds.argmin())
+        elif isinstance(comparator, int | np.integer) and 0 <= comparator <= SWITCHES:
+            switches = int(comparator)
+        else:
+            raise ValueError(f"comparator must be a number of switches from 0 to {SWITCHES}, got {comparator!r}")
+        bound = float(bounds[switches])
+        which = "member" if switches == 0 else f"sequence of members with {switches} switches"
+        told = f"always: the best {which} lost {losses[switches]:.6g}"
+        weighed = council.tally[tallies.MISTAKES] + council.tally[tallies.EXCESS]
+        loss = Certificate("loss of the committee", float(mixture.numbers[OWN_LOSS]), bound, told)
+        return [Certificate("mistakes", float(weighed), bound, told), loss]
+
+    def save(self, path: Any) -> None:
+        """Write the committee, all its members and their weights, to one file that ``ellipsoid.load`` reads."""
+        self._learned()
+        persist.save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+# What a committee has learned, by the name of the attribute.
+LEARNED: dict[str, Callable[[Council], Any]] = {
+    "classes_": lambda council: council.labels.array(),
+    "learners_": lambda council: council.members,
+    "weights_": lambda council: council.mixture.weights.copy(),
+    "losses_": lambda council: council.mixture.sums.copy(),
+    "best_": lambda council: int(council.mixture.sums.argmin()),
+    "gap_": lambda council: float(council.mixture.numbers[GAP]),
+    "loss_": lambda council: float(council.mixture.numbers[OWN_LOSS]),
+    "mean_loss_": lambda council: float(council.mixture.numbers[MEAN_LOSS]),
+    "switching_losses_": lambda council: council.mixture.switching_losses(),
+    "switching_bounds_": lambda council: council.mixture.switching_bounds(),
+    "t_": lambda council: council.rounds,
+    "mistakes_": lambda council: int(council.tally[tallies.MISTAKES]),
+    "updates_": lambda council: sum(member.updates_ for member in council.members),
+}
+
+
+def _table(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    return scores.reshape(len(scores), -1)
+
+
+def _count(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _indexable(X: Any) -> Any:
+    """Rows of which a range can be taken."""
+    if hasattr(X, "tocsr"):
+        return X.tocsr()
+    return X if isinstance(X, np.ndarray | list | tuple) or hasattr(X, "columns") else np.asarray(X)
+
+
+def _part(X: Any, part: slice) -> Any:
+    return X[part] if isinstance(X, np.ndarray | list | tuple) or hasattr(X, "tocsr") else _safe_indexing(X, part)

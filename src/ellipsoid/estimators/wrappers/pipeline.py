@@ -1,0 +1,366 @@
+"""A scaler in front of a learner, as one learner of a stream."""
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from ellipsoid.engine import NO_WEIGHTS
+from ellipsoid.engine.rows import HUGE
+from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.streams.label_kinds import QUICK
+
+from ..inputs.examples import Encoded, are_named, checked_name, encoded, one_row, row_of, rows_of
+from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, present, present_some, weights_of
+from ..state.interruption import without_interrupts
+from ..state.one_row import of_this_thread
+from ..state.one_thread import one_thread_at_a_time
+from ..state.predict_then_learn import Witness
+from .scalers import Scaler, StandardStream
+from .wrapper import Wrapper
+
+
+class Scaled(Wrapper):
+    """A scaler and a learner as one learner: it learns one example at a time, and is saved in one file.
+
+    On a stream each row is scaled by what is known of the rows up to and including it, and then learned, so that no
+    row profits from later ones and no cutting of the stream into calls changes the model. It is predicted, also by
+    ``learn_predict``, as the rows before it scale it. ``fit`` does as a pipeline does: it scales all rows by the
+    statistics of all.
+
+    Parameters
+    ----------
+    learner : an online learner; it is cloned when learning starts
+    scaler : ``StandardStream()`` (the default, None) or ``UnitNorm()``; cloned likewise
+    random_state : the learner's seed in place of its own, unless None
+
+    Attributes
+    ----------
+    learner_, scaler_
+        The clones that have learned. ``coef_``, ``intercept_`` and the certificates speak of scaled features.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from ellipsoid import MIRA, Scaled
+    >>> X, y = load_wine(return_X_y=True)
+    >>> bool(Scaled(MIRA()).partial_fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9)
+    True
+    >>> bool(MIRA().partial_fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9)
+    False
+    """
+
+    def __init__(self, learner: Any, *, scaler: Any = None, random_state: Any = None) -> None:
+        self.learner = learner
+        self.scaler = scaler
+        self.random_state = random_state
+
+    # -- learning ----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything, learn the scale of all rows, then make the learner's passes over them.
+
+        Weights are the learner's: a row of any weight but 0 counts once for the scale.
+        """
+        learner, scaler = self._fresh()
+        X, y, weight = present_some(learner, X, y, sample_weight)
+        X, names = rows_of(X, {}) if are_named(X) else (X, None)
+        # Labels and widths are the learner's to judge, before anything is forgotten.
+        with numbered_among_all(sample_weight):
+            learner.fit(scaler.fit(X).transform(X), y, **if_any(weight))
+        learner._core.name(names)
+        self._keep(learner, scaler)
+        return self
+
+    @one_thread_at_a_time
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """One pass in the given order, as the learner has it; broken off, both know the same rows."""
+        X, y, weight = present(self._current_learner, X, y, sample_weight)
+        if sample_weight is not None and len(weight) == 0:
+            announce(self, classes)
+            return self
+        with numbered_among_all(sample_weight):
+            self._learn_rows(X, y, classes, weight)
+        return self
+
+    def _learn_rows(self, X: Any, y: ArrayLike, classes: ArrayLike | None, weight: Floats) -> None:
+        X, names = self._unnamed(X)
+        if self._shows:
+
+            def learn(learner: Any, both: tuple[Any, Any]) -> Any:
+                return _show_and_learn(learner, both, y, classes, False, names, weight)
+
+            self._pass(X, learn, growing=names is not None, watch=True)
+        elif names is None:
+            self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes, **if_any(weight)))
+        else:
+            self._pass(
+                X, lambda learner, rows: learner._pass(rows, y, classes, names=names, **if_any(weight)), growing=True
+            )
+
+    @one_thread_at_a_time
+    def learn_predict(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """``partial_fit`` that returns the label predicted for each row before scaler and learner had learned it."""
+        return around_zeros(self, X, X, y, classes, sample_weight)
+
+    def _learn_predict_present(
+        self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None, weight: Floats
+    ) -> NDArray[Any]:
+        def learn(learner: Any, both: tuple[Any, Any]) -> Any:
+            return _show_and_learn(learner, both, y, classes, True, names, weight)
+
+        X, names = self._unnamed(X)
+        # Features that a first row brings are left out of what is predicted of it, and so of its scale.
+        first = self.predict(X[:1])[0] if self._brings_features(X) else None
+        answer: NDArray[Any] = self._pass(X, learn, growing=names is not None, watch=True)
+        if first is not None:
+            answer[0] = first
+        return answer
+
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
+        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        if weight != 1.0:
+            if weights_of([weight], 1)[0] == 0.0:
+                return self
+        elif type(x) is dict and self._learn_named(x, y):
+            return self
+        own = {} if weight == 1.0 else {"weight": weight}
+        named, shows = isinstance(x, dict), self._shows
+        if named:
+            x = encoded(x)
+        row, columns = self._named(x) if named else (one_row(x, {}, self)[0], {})
+
+        def example(rows: Any) -> Any:
+            return _values(x, columns, rows) if named else _single(rows)
+
+        def learn(learner: Any, scaled: Any) -> None:
+            if shows:
+                early, late = map(example, scaled)
+                learner._learn_shown(early, late, y, **own)
+            else:
+                learner.learn_one(example(scaled), y, **own)
+
+        self._pass(row, learn, growing=named, watch=shows)
+        return self
+
+    @property
+    def _shows(self) -> bool:
+        """Must the learner see rows as they were scaled before they were known, also where nobody asks for it?"""
+        return getattr(self._current_learner, "_weighs_what_was_said", False)
+
+    @one_thread_at_a_time
+    def _learn_watched(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness, sample_weight: Floats = NO_WEIGHTS
+    ) -> None:
+        """``partial_fit`` that shows to ``witness`` the scores of every row before it was learned."""
+        X, names = self._unnamed(X)
+
+        def learn(learner: Any, both: tuple[Any, Any]) -> None:
+            _show_and_learn(learner, both, y, classes, witness, names, sample_weight)
+
+        self._pass(X, learn, growing=names is not None, watch=True)
+
+    def _learn_one_watched(self, x: Any, y: Any, witness: Witness, weight: float = 1.0) -> None:
+        """``learn_one`` that does so."""
+        own = NO_WEIGHTS if weight == 1.0 else np.array([weight])
+        row, names = one_row(x, self.learner_._core.features if self.__sklearn_is_fitted__() else {}, self)
+
+        def learn(learner: Any, both: tuple[Any, Any]) -> None:
+            _show_and_learn(learner, both, [y], None, witness, names if isinstance(x, dict) else None, own)
+
+        self._pass(row, learn, growing=isinstance(x, dict), watch=True)
+
+    def _learn_named(self, x: dict[Any, Any], y: Any) -> bool:
+        """Learn a dict of known names and label by prepared calls; False if this is not one."""
+        fast = self._filled(x)
+        if fast is None or type(y) not in QUICK or y not in fast.index:
+            return False
+        core, scaler = self.learner_._core, self.scaler_
+        fast.code[0] = fast.index[y]
+        rounds, before = core.rounds, scaler.remember_columns(fast.indices[: fast.ends[1]])
+        try:
+            scaler.scale_in_place(fast.data, fast.indices, fast.ends, learn=True)
+            learned: bool = fast.learn(*fast.learn_args) == 1
+        except BaseException:
+            if core.rounds == rounds:
+                without_interrupts(lambda: scaler.recall(before))
+            raise
+        if not learned:
+            scaler.recall(before)
+        return learned
+
+    def _filled(self, x: dict[Any, Any]) -> Any:
+        """The learner's prepared call with the example, not scaled yet, in its buffer; None where it has none."""
+        if not (self.__sklearn_is_fitted__() and self.scaler_.scales_in_place):
+            return None
+        core = self.learner_._core
+        fast = of_this_thread(core.named or core.named_row(), core)
+        if fast is None or not fast.fill(x):
+            return None
+        fast.in_buffer = None  # it is about to be scaled
+        # Rows are refused by their size before they are scaled: the long way does it.
+        values = fast.data[: fast.ends[1]]
+        return fast if values @ values < HUGE else None
+
+    def _pass(self, X: Any, learn: Any, growing: bool = False, watch: bool = False) -> Any:
+        """Scale and learn; rows that the learner has not learned the scaler has not seen either."""
+        started = self.__sklearn_is_fitted__()
+        learner, scaler = (self.learner_, self.scaler_) if started else self._fresh()
+        if not started:
+            self._told(learner)
+        if growing:
+            scaler.grow_features = True
+        before, seen = (scaler.remember(X), learner.t_) if started else (None, 0)
+
+        def learned() -> None:
+            """Let the scaler know the rows that the learner knows."""
+            count = getattr(learner, "t_", 0) - seen
+            agreed = scaler
+            if before is not None:
+                scaler.recall(before)
+            elif count:
+                agreed = self._fresh()[1]
+                agreed.grow_features = scaler.grow_features
+            if count:
+                agreed.again(X, count)
+                self._keep(learner, agreed)
+
+        try:
+            answer = learn(learner, scaler.learn_transform_both(X) if watch else scaler.learn_transform(X))
+            self._keep(learner, scaler)
+        except BaseException:
+            without_interrupts(learned)
+            raise
+        return answer
+
+    def _fresh(self) -> tuple[Any, Any]:
+        if not isinstance(self.scaler, Scaler | None):
+            raise ValueError(f"scaler must be StandardStream() or UnitNorm(), got {self.scaler!r}")
+        learner, scaler = self._seeded(), StandardStream() if self.scaler is None else clone(self.scaler)
+        if isinstance(learner, Scaled):
+            raise ValueError(f"Scaled scales once, and {learner!r} is in Scaled already: give it the learner inside")
+        if isinstance(learner, Wrapper):
+            kind, what = type(learner).__name__, "probabilities" if hasattr(learner, "predict_proba") else "sets"
+            raise ValueError(f"Scaled comes before {what}: {kind}(Scaled(learner))")
+        if not hasattr(learner, "_learn_watched"):
+            told = "Scaled takes an online learner of this library; others go behind a scaler by scikit-learn's"
+            raise ValueError(f"{told} make_pipeline; got {learner!r}")
+        if any(hasattr(member, "scaler") for member in getattr(learner, "learners", None) or ()):
+            raise ValueError("Scaled scales for all members of a Committee: give it learners that are not in Scaled")
+        if getattr(learner, "grow_features", False):
+            scaler.grow_features = True
+        return learner, scaler
+
+    def _keep(self, learner: Any, scaler: Any) -> None:
+        kept = {"learner_": learner, "scaler_": scaler, "n_features_in_": learner.n_features_in_}
+        if hasattr(scaler, "feature_names_in_"):
+            kept["feature_names_in_"] = scaler.feature_names_in_
+        # At once: an interrupt must not find the one without the other.
+        self.__dict__.update(kept)
+
+    # -- prediction --------------------------------------------------------------------------------------------
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Scores of the learner for the scaled rows."""
+        scores: NDArray[np.float64] = self._learned_pair()[0].decision_function(self._scaled(X))
+        return scores
+
+    def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
+        learner, scaler = self._learned_pair()
+        if isinstance(x, dict):
+            known = self._met(x)
+            row, columns = self._named(known)
+            scores: NDArray[np.float64] = learner._decision_of_one(_values(known, columns, scaler.transform(row)))
+            return scores
+        return self.decision_function(one_row(x, {}, self)[0])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Labels of the learner for the scaled rows."""
+        labels: NDArray[Any] = self._learned_pair()[0].predict(self._scaled(X))
+        return labels
+
+    def predict_one(self, x: Any) -> Any:
+        """The label predicted for one example."""
+        learner, scaler = self._learned_pair()
+        fast = self._filled(x) if type(x) is dict else None
+        if fast is not None:
+            scaler.scale_in_place(fast.data, fast.indices, fast.ends, learn=False)
+            core = learner._core
+            code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
+            if code >= 0:
+                return core.answer(code, fast)
+        if isinstance(x, dict):
+            known = self._met(x)
+            row, columns = self._named(known)
+            return learner.predict_one(_values(known, columns, scaler.transform(row)) if known else {})
+        return learner.predict_one(_single(self._scaled(one_row(x, {}, self)[0])))
+
+    def _met(self, x: dict[Any, Any]) -> dict[Any, Any]:
+        """The features of an example that were met before."""
+        met = self.learner_._core.features or {}
+        known = encoded(x)
+        if type(known) is not Encoded:
+            known = {checked_name(name): value for name, value in known.items()}
+        return Encoded((name, value) for name, value in known.items() if name in met)
+
+    def _scaled(self, X: Any) -> Any:
+        scaler = self._learned_pair()[1]
+        X = self._unnamed(X)[0]
+        if self._brings_features(X):
+            X = X[:, : scaler.n_features_in_]  # features that were never met have no weight
+        return scaler.transform(X)
+
+    def _unnamed(self, X: Any) -> tuple[Any, dict[Any, int] | None]:
+        """Rows in place of a list of dicts, and the columns of the names that they bring; None where X is no such."""
+        if not are_named(X):
+            return X, None
+        return rows_of(X, self.learner_._core.features if self.__sklearn_is_fitted__() else {})
+
+    def _brings_features(self, X: Any) -> bool:
+        """Is there a row, in an array that can be sliced, with features that were never met?"""
+        arrays = isinstance(X, np.ndarray) or getattr(X, "format", "") in ("csr", "csc", "lil", "dok")
+        if not (arrays and X.ndim == 2 and X.shape[0] and self.__sklearn_is_fitted__()):
+            return False
+        return bool(self.scaler_.grow_features and X.shape[1] > self.scaler_.n_features_in_)
+
+    def _named(self, x: dict[Any, Any]) -> tuple[Any, dict[Any, int]]:
+        core = self.learner_._core if self.__sklearn_is_fitted__() else None
+        if core is not None and core.features is None:
+            raise ValueError("this learner was started on arrays; give x as an array, or start a new one on dicts")
+        known = {} if core is None else core.features
+        row, fresh = row_of(x, known)
+        return row, {name: known[name] if name in known else fresh[name] for name in x}
+
+    # -- what was learned --------------------------------------------------------------------------------------
+
+    def _learned_pair(self) -> tuple[Any, Any]:
+        return self._learned(), self.scaler_
+
+
+def _show_and_learn(
+    learner: Any,
+    both: tuple[Any, Any],
+    y: Any,
+    classes: Any,
+    watch: bool | Witness,
+    names: dict[Any, int] | None = None,
+    weight: Floats = NO_WEIGHTS,
+) -> Any:
+    """Learn rows that are shown as they looked before, if they looked otherwise."""
+    early, rows = both
+    shown = None if early is rows else early
+    return learner._pass(rows, y, classes, watch=watch, shown=shown, names=names, **if_any(weight))
+
+
+def _single(rows: Any) -> Any:
+    return rows if hasattr(rows, "tocsr") else rows[0]
+
+
+def _values(x: dict[Any, Any], columns: dict[Any, int], scaled: Any) -> Encoded:
+    values = dict(zip(scaled.indices.tolist(), scaled.data.tolist(), strict=True))
+    return Encoded((name, values[columns[name]]) for name in x)

@@ -1,0 +1,391 @@
+"""Preprocessing that streams: running standardisation and unit length, as scikit-learn transformers."""
+
+from functools import cache
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import validate_data
+
+from ellipsoid.engine import entry
+
+from ..inputs.frames import frame_rows, table_of
+from ..inputs.rows import RowSource, check_memory, writable
+from . import moments as running
+from .moments import COUNT, MEAN, SQUARE_SUM
+
+NOTHING = np.zeros(0), np.zeros((0, 0))
+
+
+class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """What the scalers share: input, width, and the four ways to be called."""
+
+    grow_features: bool
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Forget everything, then learn from the rows of X; y is not looked at."""
+        source = self._source(X, fresh=True)
+        self._forget(source)
+        return self._note(X, source, first=True)
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from the rows of X in addition to those before; y is not looked at."""
+        first = not self.__sklearn_is_fitted__()
+        source = self._source(X, fresh=first)
+        if first:
+            self._forget(source)
+        return self._note(X, source, first=first)
+
+    def _note(self, X: Any, source: RowSource, first: bool) -> Self:
+        self._names(X, reset=first)
+        self._run(source, learn=True, write=False)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Scale the rows of X by what was learned so far."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} has seen no row yet; call fit or partial_fit")
+        self._names(X, reset=False)
+        return self._run(self._source(X, fresh=False, learning=False), learn=False, write=True)
+
+    def learn_transform(self, X: Any) -> Any:
+        """``partial_fit`` that returns each row scaled by what is known of the rows up to and including it.
+
+        This is what a learner of a stream is given: no row profits from those after it, and no cutting of the stream
+        into calls changes a bit.
+        """
+        first = not self.__sklearn_is_fitted__()
+        source = self._source(X, fresh=first)
+        if first:
+            self._forget(source)
+        self._names(X, reset=first)
+        return self._run(source, learn=True, write=True)
+
+    def learn_transform_both(self, X: Any) -> tuple[Any, Any]:
+        """``learn_transform``, and before it each row as ``transform`` would have scaled it before it was learned."""
+        rows = self.learn_transform(X)
+        return rows, rows
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # -- single sparse rows ------------------------------------------------------------------------------------
+
+    @property
+    def scales_in_place(self) -> bool:
+        """Can a sparse row be scaled where it lies?"""
+        return True
+
+    def scale_in_place(self, data: Any, indices: Any, ends: Any, learn: bool) -> None:
+        """Scale one sparse row of known columns, which is learned before if ``learn``."""
+        raise NotImplementedError
+
+    def remember_columns(self, columns: Any) -> Any:
+        """What learning a row with these columns is about to change."""
+        return self.n_features_in_
+
+    # -- what a subclass gives ---------------------------------------------------------------------------------
+
+    def _forget(self, source: RowSource) -> None:
+        self.n_features_in_ = source.width
+
+    def _run(self, source: RowSource, learn: bool, write: bool) -> Any:
+        raise NotImplementedError
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
+        """Scalars and arrays of a model file."""
+        return {"width": self.n_features_in_}, {}
+
+    def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what ``state`` gave."""
+        self.n_features_in_ = int(scalars["width"])
+
+    def remember(self, X: Any) -> Any:
+        """What ``learn_transform(X)`` is about to change."""
+        return self.n_features_in_
+
+    def recall(self, before: Any) -> None:
+        """Undo it."""
+        self.n_features_in_ = before
+
+    def again(self, X: Any, count: int) -> None:
+        """``learn_transform`` of the first rows of X alone."""
+        first = not self.__sklearn_is_fitted__()
+        source = self._source(X, fresh=first)
+        if first:
+            self._forget(source)
+        self._names(X, reset=first)
+        self._run(source.first(count), learn=True, write=False)
+
+    # -- input -------------------------------------------------------------------------------------------------
+
+    def _source(self, X: Any, fresh: bool, learning: bool = True) -> RowSource:
+        source = RowSource(frame_rows(X, []) if hasattr(X, "columns") else X, 0.0)
+        if source.n == 0:
+            raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
+        if source.width == 0:
+            raise ValueError(f"0 feature(s) (shape={(source.n, 0)}) while a minimum of 1 is required.")
+        if not fresh and source.width != self.n_features_in_:
+            narrow = source.width < self.n_features_in_
+            if not self.grow_features or (narrow and not source.sparse) or not (narrow or learning):
+                helps = not self.grow_features and (source.sparse or not narrow)
+                advice = "; grow_features=True lets the width change" if helps else ""
+                raise ValueError(
+                    f"X has {source.width} features, but {type(self).__name__} is expecting {self.n_features_in_} "
+                    f"features as input{advice}"
+                )
+        source.check()
+        return source
+
+    def _names(self, X: Any, reset: bool) -> None:
+        if hasattr(X, "columns") or hasattr(self, "feature_names_in_"):
+            validate_data(self, table_of(X), reset=reset, skip_check_array=True)
+
+
+class StandardStream(Scaler):
+    """Running standardisation: each feature less its mean, divided by its deviation, over all rows seen so far.
+
+    The moments are kept row by row (Welford), so that they do not depend on how a stream is cut into calls, to the last
+    bit. Features that never changed are divided by 1.
+
+    Parameters
+    ----------
+    with_mean : bool
+        Subtract means. Sparse rows are divided only, because a shift would fill them: a scaler started on CSR
+        rows never subtracts.
+    grow_features : bool
+        Whether a wider X adds columns; a narrower CSR matrix is then taken for one whose last features are absent.
+
+    Attributes
+    ----------
+    mean_, var_, scale_ : arrays of shape (n_features,)
+        Over all rows seen; ``scale_`` is what features are divided by.
+    n_samples_seen_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from ellipsoid import StandardStream
+    >>> scaler = StandardStream()
+    >>> for row in np.array([[1.0, 5.0], [3.0, 5.0], [5.0, 5.0]]):
+    ...     scaler = scaler.partial_fit([row])
+    >>> scaler.mean_, scaler.transform([[3.0, 5.0], [5.0, 5.0]]).round(3)
+    (array([3., 5.]), array([[0.   , 0.   ], [1.225, 0.   ]]))
+
+    References
+    ----------
+    Chan, Golub and LeVeque, "Algorithms for computing the sample variance", The American Statistician 37 (1983).
+    """
+
+    def __init__(self, *, with_mean: bool = True, grow_features: bool = False) -> None:
+        self.with_mean = with_mean
+        self.grow_features = grow_features
+
+    @property
+    def mean_(self) -> NDArray[np.float64]:
+        """Means of the features."""
+        count, mean, _ = self._used()
+        return np.asarray(mean * (count / max(1, self.n_samples_seen_)))
+
+    @property
+    def var_(self) -> NDArray[np.float64]:
+        """Variances of the features."""
+        count, mean, squares = self._used()
+        n = max(1, self.n_samples_seen_)
+        return np.asarray((squares + mean * mean * (count * ((n - count) / n))) / n)
+
+    @property
+    def scale_(self) -> NDArray[np.float64]:
+        """What features are divided by."""
+        deviation = np.sqrt(self.var_)
+        return np.where(deviation <= running.EQUAL * np.abs(self.mean_), 1.0, deviation)
+
+    def _used(self) -> NDArray[np.float64]:
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("StandardStream has no moments before it has seen a row")
+        return self._moments[:, : self.n_features_in_]
+
+    def _forget(self, source: RowSource) -> None:
+        check_memory(3 * source.width, f"the moments of {source.width} features")
+        super()._forget(source)
+        self.n_samples_seen_ = 0
+        self._centre = bool(self.with_mean) and not source.sparse
+        self._moments = np.zeros((3, source.width))
+
+    def _source(self, X: Any, fresh: bool, learning: bool = True) -> RowSource:
+        source = super()._source(X, fresh, learning)
+        if not fresh and source.sparse and self._centre:
+            raise ValueError(
+                "this StandardStream subtracts means, which would fill sparse rows: give dense rows, or start it with "
+                "with_mean=False or on sparse rows"
+            )
+        return source
+
+    def learn_transform_both(self, X: Any) -> tuple[Any, Any]:
+        """``learn_transform``, and before it each row as ``transform`` would have scaled it before it was learned."""
+        first = not self.__sklearn_is_fitted__()
+        source = self._source(X, fresh=first)
+        if first:
+            self._forget(source)
+        self._names(X, reset=first)
+        all_rows: Any = source.rows(0, source.n if source.sparse else 0)
+        early = np.empty(len(all_rows.data) if source.sparse else (source.n, source.width))
+        rows = self._run(source, learn=True, write=True, early=early)
+        if source.sparse:
+            return sp.csr_matrix((early, rows.indices, rows.indptr), shape=rows.shape), rows
+        return early, rows
+
+    def _run(self, source: RowSource, learn: bool, write: bool, early: Any = None) -> Any:
+        if learn:
+            self._reserve(source.width)
+        table, seen = writable(self._moments), float(self.n_samples_seen_)
+        if source.sparse:
+            rows: Any = source.rows(0, source.n)
+            data = np.ascontiguousarray(rows.data, dtype=np.float64)
+            out = np.empty(len(data)) if write else NOTHING[0]
+            args = (data, rows.indices, rows.indptr, table, seen, learn, out, NOTHING[0] if early is None else early)
+            seen = entry(running.scale_sparse_rows, *args)(*args)
+            parts = (out, rows.indices, rows.indptr)
+            answer: Any = sp.csr_matrix(parts, shape=(source.n, source.width)) if write else None
+        else:
+            answer = np.empty((source.n, source.width)) if write else None
+            for start, stop in source.blocks():
+                rows = source.rows(start, stop)
+                place = NOTHING[1] if answer is None else answer[start:stop]
+                X = np.ascontiguousarray(rows.X, dtype=np.float64)
+                ahead = NOTHING[1] if early is None else early[start:stop]
+                dense = (X, table, seen, learn, self._centre, place, ahead)
+                seen = entry(running.scale_dense_rows, *dense)(*dense)
+        self.n_samples_seen_ = int(seen)
+        return answer
+
+    @property
+    def scales_in_place(self) -> bool:
+        """Can a sparse row be scaled where it lies? Not where means are subtracted, nor where the table is a file's."""
+        return not self._centre and bool(self._moments.flags.writeable)
+
+    def scale_in_place(self, data: Any, indices: Any, ends: Any, learn: bool) -> None:
+        """Scale one sparse row of known columns, which is learned before if ``learn``."""
+        args = (data, indices, ends, self._moments, float(self.n_samples_seen_), learn, data, NOTHING[0])
+        self.n_samples_seen_ = int(_scale_sparse_row()(*args))
+
+    def remember_columns(self, columns: Any) -> Any:
+        """What learning a row with these columns is about to change."""
+        kept = columns.copy()
+        return self.n_features_in_, self.n_samples_seen_, self._moments, kept, self._moments[:, kept]
+
+    def _reserve(self, width: int) -> None:
+        """Room for more columns; it doubles, so that names that come one by one do not copy all before them."""
+        if not self._moments.flags.writeable:
+            self._moments = self._moments.copy()
+        if width > self._moments.shape[1]:
+            columns = max(width, 2 * self._moments.shape[1])
+            check_memory(3 * columns, f"the moments of {width} features")
+            wider = np.zeros((3, columns))
+            wider[:, : self._moments.shape[1]] = self._moments
+            self._moments = wider
+        self.n_features_in_ = max(self.n_features_in_, width)
+
+    def remember(self, X: Any) -> Any:
+        """What ``learn_transform(X)`` is about to change; of a sparse row that is little."""
+        width = self.n_features_in_
+        columns: Any = slice(width)
+        if sp.issparse(X) and X.format == "csr":
+            # Whether all of them are columns is for the pass to say.
+            columns = np.unique(X.indices[(X.indices >= 0) & (X.indices < width)])
+        return width, self.n_samples_seen_, self._moments, columns, self._moments[:, columns].copy()
+
+    def recall(self, before: Any) -> None:
+        """Undo it."""
+        self.n_features_in_, self.n_samples_seen_, moments, columns, values = before
+        if self._moments is moments and moments.flags.writeable:  # otherwise it has not come to learning
+            moments[:, self.n_features_in_ :] = 0.0
+            moments[:, columns] = values
+        self._moments = moments  # a wider table took its place before anything was written
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[np.float64]]]:
+        """Scalars and arrays of a model file."""
+        scalars = {"width": self.n_features_in_, "rows": self.n_samples_seen_, "centre": self._centre}
+        return scalars, {"moments": self._used().copy()}
+
+    def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back what ``state`` gave."""
+        table, rows = arrays["moments"], int(scalars["rows"])
+        if table.shape != (3, int(scalars["width"])) or rows < 0:
+            raise ValueError("its moments have the wrong shape")
+        if (
+            (table[[COUNT, SQUARE_SUM]] < 0.0).any()
+            or (table[COUNT] > rows).any()
+            or not np.isfinite(table[MEAN]).all()
+        ):
+            raise ValueError("its moments are not those of a stream")
+        super().restore(scalars, arrays)
+        self.n_samples_seen_, self._centre = rows, bool(scalars["centre"])
+        self._moments = np.array(table, dtype=np.float64)
+
+
+class UnitNorm(Scaler):
+    """Each row divided by its 2-norm; a row of zeros stays one. Nothing is learned but the width.
+
+    Parameters
+    ----------
+    grow_features : bool
+        Whether a wider X adds columns.
+
+    Examples
+    --------
+    >>> from ellipsoid import UnitNorm
+    >>> UnitNorm().fit_transform([[3.0, 4.0], [0.0, 0.0]])
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+
+    def __init__(self, *, grow_features: bool = False) -> None:
+        self.grow_features = grow_features
+
+    def scale_in_place(self, data: Any, indices: Any, ends: Any, learn: bool) -> None:
+        """Scale one sparse row."""
+        _unit_row()(data, ends.astype(np.int64), data)
+
+    def _run(self, source: RowSource, learn: bool, write: bool) -> Any:
+        if learn:
+            self.n_features_in_ = max(self.n_features_in_, source.width)
+        if not write:
+            return None
+        if source.sparse:
+            rows: Any = source.rows(0, source.n)
+            data = np.ascontiguousarray(rows.data, dtype=np.float64)
+            out = np.zeros(len(data))
+            args = (data, rows.indptr.astype(np.int64), out)
+            entry(running.unit_rows, *args)(*args)
+            return sp.csr_matrix((out, rows.indices, rows.indptr), shape=(source.n, source.width))
+        answer = np.empty((source.n, source.width))
+        for start, stop in source.blocks():
+            rows = source.rows(start, stop)
+            values = np.ascontiguousarray(rows.X, dtype=np.float64).reshape(-1)
+            dense = (values, np.arange(stop - start + 1) * source.width, answer[start:stop].reshape(-1))
+            entry(running.unit_rows, *dense)(*dense)
+        return answer
+
+
+@cache
+def _scale_sparse_row() -> Any:
+    """The compiled function for the arrays of a single row, whose types never change."""
+    row, columns = np.zeros(1), np.zeros(2, dtype=np.int32)
+    return entry(running.scale_sparse_rows, row, columns, columns, np.zeros((3, 1)), 0.0, True, row, row)
+
+
+@cache
+def _unit_row() -> Any:
+    return entry(running.unit_rows, np.zeros(1), np.zeros(2, dtype=np.int64), np.zeros(1))
+
+
+SCALERS: dict[str, Any] = {scaler.__name__: scaler for scaler in (StandardStream, UnitNorm)}

@@ -1,0 +1,82 @@
+"""What estimators around an online learner share: the clone that learns, its attributes, its bounds and its file."""
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
+from sklearn.exceptions import NotFittedError
+
+from ellipsoid.certificates import Certificate
+
+from ..files import persist
+from ..shell.learned_attributes import missing
+
+
+def seed_of(model: Any) -> Any:
+    """The seed of a model, or else of the learner in it, of several of the first."""
+    inner = getattr(model, "learner", None) or next(iter(getattr(model, "learners", None) or ()), None)
+    return model.random_state if model.random_state is not None or inner is None else seed_of(inner)
+
+
+class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """An estimator whose ``learner_``, a clone of ``learner``, does the learning."""
+
+    learner: Any
+    learner_: Any
+    random_state: Any
+
+    @property
+    def _current_learner(self) -> Any:
+        """The learner of the run, or before there is one that which will begin it: ``learner`` may be set meanwhile."""
+        return self.__dict__.get("learner_", self.learner)
+
+    def _seeded(self) -> Any:
+        """A new learner, with the seed that it is to have."""
+        learner = clone(self.learner)
+        return learner if self.random_state is None else learner.set_params(random_state=self.random_state)
+
+    def _told(self, learner: Any) -> Any:
+        """The new learner, which knows the labels that were named before there was a row."""
+        if (named := self.__dict__.get("_announced")) is not None:
+            learner._announced = named
+        return learner
+
+    def _learned(self) -> Any:
+        """The learner that has learned."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} has learned nothing yet; call fit or partial_fit")
+        return self.learner_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "learner_" in self.__dict__
+
+    def __getattr__(self, name: str) -> Any:
+        # classes_, coef_, t_, mistakes_, version_space_, ...: what the learner has learned.
+        if name.endswith("_") and not name.startswith("_") and "learner_" in self.__dict__:
+            return getattr(self.__dict__["learner_"], name)
+        raise AttributeError(missing(self, name))
+
+    def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
+        """The learner's bounds, for the stream of rows that it saw."""
+        bounds: list[Certificate] = self._learned().certificates(comparator)
+        return bounds
+
+    def save(self, path: Any) -> None:
+        """Write the whole to one file that ``ellipsoid.load`` reads."""
+        self._learned()
+        persist.save(self, path)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of the rows whose label is predicted; around a regressor, the coefficient of determination."""
+        kind = RegressorMixin if is_regressor(self._current_learner) else ClassifierMixin
+        return float(kind.score(self, X, y, sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags, own = super().__sklearn_tags__(), self._current_learner.__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.estimator_type, tags.regressor_tags = own.estimator_type, own.regressor_tags
+        if own.classifier_tags is None:
+            tags.classifier_tags = None
+        else:
+            tags.classifier_tags.multi_label = own.classifier_tags.multi_label
+        return tags

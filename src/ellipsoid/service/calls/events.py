@@ -1,0 +1,162 @@
+"""What is new, twice a second, for every page that looks: server-sent events that can be resumed.
+
+A page that comes is told everything once (`all`), and then only of models that have changed (`change`). Events have
+numbers, behind the name of this start of the service. The last ones are remembered: whoever comes back with the number
+of one of them (`Last-Event-ID`) gets what it has missed, and whoever was away for longer, or dawdles, everything again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from ellipsoid import __version__
+
+from ..http.tokens import Holder
+from ..messages import ENCODE
+from ..problem import CallProblem
+from ..views.messages import Curve, Glance, LearnerGlance, ModelGlance
+
+TICK_SECONDS = 0.5
+# A line of no meaning after so long a silence: both ends see that the other is there.
+SILENCE_SECONDS = 5.0
+REMEMBERED = 240
+CURVE_POINTS = 160
+MOST_WATCHERS = 256
+
+
+class Events:
+    """The events of a store, made while somebody looks."""
+
+    def __init__(self, store: Any) -> None:
+        self.store = store
+        self.start, self.number = secrets.token_hex(4), 0
+        self.watchers = 0
+        self.ending = False
+        self._recent: deque[tuple[int, bytes]] = deque(maxlen=REMEMBERED)
+        self._known: dict[str, ModelGlance] = {}
+        self._fresh: asyncio.Event | None = None
+        self._ticking: asyncio.Task[None] | None = None
+
+    async def watch(self, holder: Holder, last: str, may: Callable[[], bool] = lambda: True) -> AsyncIterator[bytes]:
+        """Events from now on, or from behind the event ``last``, as long as the holder ``may`` see them."""
+        if self.watchers >= MOST_WATCHERS:
+            raise CallProblem(429, f"{MOST_WATCHERS} pages look already; try again later", retry_after=10)
+        return self._told(holder, last, may)
+
+    def end(self) -> None:
+        """Let everybody go: the service stops."""
+        self.ending = True
+        if self._fresh is not None:
+            self._fresh.set()
+
+    def _place(self, last: str) -> int | None:
+        """The number of an event of this start that nothing is lost behind, else None."""
+        start, _, number = last.partition("-")
+        if start != self.start or not (number.isascii() and number.isdigit() and len(number) < 16):
+            return None
+        return int(number) if self._reaches(int(number)) else None
+
+    def _reaches(self, number: int) -> bool:
+        oldest = self._recent[0][0] if self._recent else self.number + 1
+        return oldest - 1 <= number <= self.number
+
+    async def _told(self, holder: Holder, last: str, may: Callable[[], bool]) -> AsyncIterator[bytes]:
+        # Who hangs up before the first event is sent never came here, and is not counted.
+        self.watchers += 1
+        try:
+            if self._fresh is None:
+                self._fresh = asyncio.Event()
+            if self._ticking is None or self._ticking.done():
+                self._look()
+                self._ticking = asyncio.get_running_loop().create_task(self._tick())
+            place = self._place(last)
+            yield b"retry: 1000\n\n"
+            while not self.ending and may():
+                if place is None or not self._reaches(place):
+                    place = self.number
+                    yield _event("all", f"{self.start}-{place}", self._everything(holder))
+                for number, text in [each for each in self._recent if each[0] > place]:
+                    place = number
+                    yield text
+                if place < self.number:
+                    continue
+                try:
+                    assert self._fresh is not None
+                    async with asyncio.timeout(SILENCE_SECONDS):
+                        await self._fresh.wait()
+                except TimeoutError:
+                    yield b": still here\n\n"
+        finally:
+            self.watchers -= 1
+
+    async def _tick(self) -> None:
+        while self.watchers > 0 and not self.ending:
+            await asyncio.sleep(TICK_SECONDS)
+            self._look()
+
+    def _look(self) -> None:
+        """Make an event of what has changed."""
+        now = {stream.name: glance(self.store, stream) for stream in list(self.store.models.values())}
+        changed = [told for name, told in now.items() if told != self._known.get(name)]
+        self._known = now
+        if changed:
+            self.number += 1
+            told = Glance(time=time.time(), models=changed)
+            self._recent.append((self.number, _event("change", f"{self.start}-{self.number}", told)))
+            if self._fresh is not None:
+                self._fresh.set()
+                self._fresh = asyncio.Event()
+
+    def _everything(self, holder: Holder) -> Glance:
+        models = [glance(self.store, stream, curves=True) for stream in list(self.store.models.values())]
+        return Glance(time=time.time(), models=models, version=__version__, who=holder.name, role=holder.role)
+
+
+def _event(kind: str, number: str, told: Glance) -> bytes:
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (number.encode(), kind.encode(), ENCODE.encode(told))
+
+
+def glance(store: Any, stream: Any, curves: bool = False) -> ModelGlance:
+    """A model as it stands; with the curves that led there, or without."""
+    counts = stream.asked
+    return ModelGlance(
+        name=stream.name,
+        champion=stream.champion,
+        journal=stream.tail.end,
+        ready=stream.caught_up(),
+        waiting=stream.kept,
+        asked=counts.asked,
+        saved=counts.saved,
+        answered=counts.answered,
+        learners=[_learner(store, stream, name, curves) for name in list(stream.learners)],
+    )
+
+
+def _learner(store: Any, stream: Any, name: str, curves: bool) -> LearnerGlance:
+    trainee = stream.learners[name]
+    published = trainee.published
+    record = published.learner.record
+    measured = store.history.measured.get((stream.id, name))
+    curve = None
+    if curves:
+        points = store.history.of(stream, name)
+        points = points[:: -max(1, len(points) // CURVE_POINTS)][::-1]
+        curve = Curve(t=[p.t for p in points], error=[round(p.windowed, 5) for p in points])
+    return LearnerGlance(
+        name=name,
+        learner=published.learner.body.learner,
+        t=published.t,
+        lag=stream.tail.end - published.t,
+        errors=record.errors,
+        mistakes=published.counts[0],
+        updates=published.counts[1],
+        error=record.windowed_error,
+        last=None if measured is None else measured.point,
+        failure=trainee.failure,
+        curve=curve,
+    )

@@ -1,0 +1,98 @@
+"""Calls that teach a model: examples with labels, and labels of kept examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..http.tokens import Holder
+from ..journal.rows import label_of
+from ..journal.works import Incoming, LabelWork, LearnWork, caller_key
+from ..messages import ENCODE, LabelledExample, Learned, LineAnswer, TrueLabel
+from ..problem import CallProblem
+from .lines import decoded, decoded_lines, incoming
+from .web import NDJSON, Service, flag, json_response
+
+
+async def learn(service: Service, request: Request, holder: Holder) -> Response:
+    """Examples with labels, answered when they are on disk and learned."""
+    stream = service.store.stream(request.path_params["name"])
+    noted: list[LineAnswer] | None = [] if flag(request, "partial") else None
+    parts: list[Incoming] = []
+    batch = service.wants_lines(request)
+    if batch:
+        async for line, text in service.pieces(request):
+            parts += await service.in_thread(incoming, stream, text, line, noted)
+    else:
+        noted = None
+        parts = [_single(stream, decoded(LabelledExample, await service.body(request)))]
+    stream.check_learning()
+    if not parts and not noted:
+        raise CallProblem(422, "the body holds no example")
+    future, told = service.promise()
+    work = LearnWork(stream, parts, holder.name, told, noted)
+    service.store.journal.submit(work)
+    try:
+        answer: Learned = await future
+    except CallProblem as problem:
+        if not batch:
+            problem.line = None  # there is but one
+        raise
+    if work.answers is not None:
+        lines = sorted(work.answers, key=lambda each: each.line)
+        return Response(b"".join(ENCODE.encode(line) + b"\n" for line in lines), media_type=NDJSON)
+    if answer.refused and answer.learned == 1:
+        raise CallProblem(422, answer.refused[0])
+    return json_response(answer)
+
+
+def _single(stream: Any, example: LabelledExample) -> Incoming:
+    try:
+        rows = stream.rows_of([example.x], [example.y])
+    except (ValueError, OverflowError) as error:
+        raise CallProblem(422, str(error)) from None
+    return Incoming(rows, None if example.key is None else [caller_key(example.key)], range(1, 2))
+
+
+async def labels(service: Service, request: Request, holder: Holder) -> Response:
+    """The truth for kept examples."""
+    stream = service.store.stream(request.path_params["name"])
+    truths: list[tuple[int, TrueLabel]] = []
+    if service.wants_lines(request):
+        async for line, text in service.pieces(request):
+            truths += await service.in_thread(decoded_lines, TrueLabel, text, line)
+    else:
+        truths = [(1, decoded(TrueLabel, await service.body(request)))]
+    stream.check_learning()
+    if not truths:
+        raise CallProblem(422, "the body holds no label")
+    try:
+        checked = [(line, truth.id, label_of(truth.y)) for line, truth in truths]
+    except (ValueError, OverflowError) as error:
+        raise CallProblem(422, str(error)) from None
+    future, told = service.promise()
+    service.store.journal.submit(LabelWork(stream, checked, holder.name, told))
+    return json_response(await future)
+
+
+async def key_seen(service: Service, request: Request, holder: Holder) -> Response:
+    """Whether an example with a key is in the journal: how a sender finds out where it stopped."""
+    stream = service.store.stream(request.path_params["name"])
+    key = request.path_params["key"]
+
+    def find() -> Any:
+        from ..journal.database import opened
+
+        connection = opened(service.store.journal.path)
+        try:
+            query = "SELECT row FROM keys WHERE model = ? AND key = ?"
+            return connection.execute(query, (stream.id, caller_key(key))).fetchone()
+        finally:
+            connection.close()
+
+    found = await service.in_thread(find)
+    if found is None:
+        raise CallProblem(404, f"no example of {stream.name} has the key {key[:200]!r}")
+    return json_response({"key": key, "t": found[0] + 1})

@@ -1,0 +1,149 @@
+"""Lines of JSON from callers as examples, with the number of the line that is wrong.
+
+A body is decoded piece by piece as it comes; no more of its text is held than one piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from ..journal.rows import Rows, check_numbers
+from ..journal.works import Incoming, caller_key
+from ..messages import ExampleToPredict, LabelledExample, LineAnswer, TrueLabel
+from ..problem import CallProblem
+from .dense_lines import scanned
+
+# Text is decoded when so much of it has come.
+PIECE_BYTES = 1 << 18
+LONGEST_JSON_LINE = 1 << 23
+
+DECODERS: dict[type, msgspec.json.Decoder[Any]] = {
+    kind: msgspec.json.Decoder(kind) for kind in (LabelledExample, ExampleToPredict, TrueLabel)
+}
+
+
+class Pieces:
+    """Cuts a body that comes in chunks into pieces of whole lines."""
+
+    def __init__(self) -> None:
+        self._chunks: list[bytes] = []
+        self._size = 0
+
+    def add(self, chunk: bytes) -> bytes:
+        """A chunk more; returns whole lines, if there are enough of them to be worth the while."""
+        self._chunks.append(chunk)
+        self._size += len(chunk)
+        if self._size < PIECE_BYTES:
+            return b""
+        text = b"".join(self._chunks)
+        cut = text.rfind(b"\n") + 1
+        if cut == 0 and len(text) > LONGEST_JSON_LINE:
+            raise CallProblem(413, f"a line must be shorter than {LONGEST_JSON_LINE >> 20} MiB")
+        self._chunks, self._size = [text[cut:]], len(text) - cut
+        return text[:cut]
+
+    def rest(self) -> bytes:
+        """What is left at the end."""
+        return b"".join(self._chunks)
+
+
+def decoded(kind: type[Struct], text: bytes) -> Any:
+    """One message, or `CallProblem` 400 or 422."""
+    try:
+        return DECODERS[kind].decode(text)
+    except msgspec.ValidationError as error:
+        raise CallProblem(422, _sentence(error)) from None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise CallProblem(400, f"not JSON: {_sentence(error)}") from None
+
+
+def decoded_lines(
+    kind: type[Struct], text: bytes, line: int, refused: Callable[[int, str], None] | None = None
+) -> list[tuple[int, Any]]:
+    """Messages with their lines, the first of which is ``line``; blank lines are passed over. What is wrong is a
+    `CallProblem`, or is told to ``refused``.
+    """
+    try:
+        found = DECODERS[kind].decode_lines(text)
+        if len(found) == text.count(b"\n") + (text[-1:] not in (b"", b"\n")):
+            return list(enumerate(found, start=line))
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        pass
+    kept = []
+    for number, each in enumerate(text.split(b"\n"), start=line):
+        if not each.strip():
+            continue
+        try:
+            kept.append((number, decoded(kind, each)))
+        except CallProblem as problem:
+            if refused is None:
+                raise CallProblem(problem.status, problem.detail, line=number) from None
+            refused(number, problem.detail)
+    return kept
+
+
+def incoming(stream: Any, text: bytes, line: int, noted: list[LineAnswer] | None) -> list[Incoming]:
+    """Labelled examples of some lines, in runs of one form; ``noted`` collects what is refused, None refuses all."""
+    fast = scanned(text)
+    if fast is not None:
+        rows = Rows(*fast)
+        try:
+            check_numbers(rows.x)
+            return [Incoming(rows, None, range(line, line + len(rows.y)))]
+        except ValueError:
+            pass  # line by line, to find the one
+
+    def note(number: int, detail: str) -> None:
+        assert noted is not None
+        noted.append(LineAnswer(line=number, status="refused", detail=detail))
+
+    examples = decoded_lines(LabelledExample, text, line, None if noted is None else note)
+    return [part for run in _runs(examples) for part in _checked(stream, run, None if noted is None else note)]
+
+
+def _runs(examples: Iterable[tuple[int, Any]]) -> list[list[tuple[int, Any]]]:
+    """Consecutive examples whose x is of one kind and length."""
+    runs: list[list[tuple[int, Any]]] = []
+    last: Any = None
+    for line, example in examples:
+        kind = len(example.x) if isinstance(example.x, list) else -1
+        if kind != last:
+            runs.append([])
+            last = kind
+        runs[-1].append((line, example))
+    return runs
+
+
+def _checked(stream: Any, run: list[tuple[int, Any]], note: Callable[[int, str], None] | None) -> Iterable[Incoming]:
+    try:
+        yield _part(stream, run)
+        return
+    except (ValueError, OverflowError):
+        pass
+    good = []
+    for line, example in run:
+        try:
+            _part(stream, [(line, example)])
+        except (ValueError, OverflowError) as error:
+            if note is None:
+                raise CallProblem(422, str(error), line=line) from None
+            note(line, str(error))
+        else:
+            good.append((line, example))
+    if good:
+        yield _part(stream, good)
+
+
+def _part(stream: Any, run: list[tuple[int, Any]]) -> Incoming:
+    rows = stream.rows_of([example.x for _, example in run], [example.y for _, example in run])
+    keys = [None if example.key is None else caller_key(example.key) for _, example in run]
+    return Incoming(rows, keys if any(key is not None for key in keys) else None, [line for line, _ in run])
+
+
+def _sentence(error: Exception) -> str:
+    text = str(error)
+    return text if text.startswith("JSON") else text[:1].lower() + text[1:]

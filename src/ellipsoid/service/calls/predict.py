@@ -1,0 +1,168 @@
+"""Calls that ask a model: predictions, and the questions that it asks itself."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from ..http.tokens import Holder
+from ..journal.database import opened
+from ..journal.works import KeepWork
+from ..messages import ENCODE, ExampleToPredict, Prediction, Question, Questions
+from ..models.published import Published
+from ..models.stream import ModelStream, new_id
+from ..problem import CallProblem
+from ..views.reasons import reasons_for
+from .lines import decoded, decoded_lines
+from .web import NDJSON, Service, flag, json_response, whole_number
+
+# Rows that are predicted at once: others wait no longer than for these.
+PREDICTED_ROWS = 256
+# Kept examples that are looked at anew for the most doubtful ones.
+CANDIDATES = 256
+MOST_QUESTIONS = 100
+SETTLE = "UPDATE kept SET doubt = ?, ask = 0 WHERE model = ? AND id = ?"
+
+
+async def predict(service: Service, request: Request, holder: Holder) -> Response:
+    """Labels of examples; those to be kept are on disk before the answer."""
+    stream = service.store.stream(request.path_params["name"])
+    if not service.wants_lines(request):
+        asked = decoded(ExampleToPredict, await service.body(request))
+        published = _learned(stream)
+        answers, kept = judged(stream, published, [(None, asked)])
+        await _keep(service, stream, kept, holder)
+        return json_response(answers[0])
+    batch: list[tuple[int | None, ExampleToPredict]] = []
+    async for line, text in service.pieces(request):
+        batch += await service.in_thread(decoded_lines, ExampleToPredict, text, line)
+    if not batch:
+        raise CallProblem(422, "the body holds no example")
+    published = _learned(stream)
+    lines: list[bytes] = []
+    kept = []
+    for start in range(0, len(batch), PREDICTED_ROWS):
+        answers, more = await service.in_thread(judged, stream, published, batch[start : start + PREDICTED_ROWS])
+        lines.append(b"".join(ENCODE.encode(answer) + b"\n" for answer in answers))
+        kept += more
+    await _keep(service, stream, kept, holder)
+
+    async def written() -> AsyncIterator[bytes]:
+        for part in lines:
+            yield part
+
+    return StreamingResponse(written(), media_type=NDJSON)
+
+
+def _learned(stream: ModelStream) -> Published:
+    published = stream.best.published
+    if not published.learner.known:
+        stream.check_learning()
+        raise CallProblem(
+            409, f"{stream.name} has learned nothing yet; send examples to /v1/models/{stream.name}/learn"
+        )
+    return published
+
+
+def judged(
+    stream: ModelStream, published: Published, batch: list[tuple[int | None, ExampleToPredict]]
+) -> tuple[list[Prediction], list[tuple[Any, ...]]]:
+    """Predictions, and what is to be kept."""
+    try:
+        found = published.judge(stream.matrix_of([asked.x for _, asked in batch]))
+    except (ValueError, OverflowError, CallProblem) as error:
+        for each in batch if len(batch) > 1 else []:
+            judged(stream, published, [each])
+        # Examples that fit by themselves must all be of one kind to be predicted at once.
+        status = error.status if isinstance(error, CallProblem) else 422
+        raise CallProblem(status, str(error), line=batch[0][0]) from None
+    answers, kept = [], []
+    for i, (_, asked) in enumerate(batch):
+        scores = None
+        if asked.scores:
+            scores = [float(found.scores[i])] if found.scores.ndim == 1 else found.scores[i].tolist()
+        answer = Prediction(
+            y=found.labels[i],
+            t=published.t,
+            scores=scores,
+            certain=None if found.certain is None else found.certain[i],
+            ask=None if found.ask is None else found.ask[i],
+        )
+        if asked.why:
+            answer.why = reasons_for(published, stream.matrix_of([asked.x]))
+        if asked.keep:
+            answer.id = asked.id or new_id()
+            x, predicted = msgspec.json.encode(asked.x), msgspec.json.encode(answer.y).decode()
+            kept.append((answer.id, x, predicted, found.doubt[i], answer.ask))
+        answers.append(answer)
+    return answers, kept
+
+
+async def _keep(service: Service, stream: ModelStream, kept: list[tuple[Any, ...]], holder: Holder) -> None:
+    if kept:
+        future, told = service.promise()
+        service.store.journal.submit(KeepWork(stream, kept, holder.name, told))
+        await future
+
+
+async def questions(service: Service, request: Request, holder: Holder) -> Response:
+    """Kept examples for which the model asks, most doubtful first; the caller has a few minutes for each, and gives
+    back what is skipped.
+    """
+    stream = service.store.stream(request.path_params["name"])
+    most = whole_number(request, "limit", 1, MOST_QUESTIONS) or 1
+    who = request.query_params.get("who", holder.name)[:200]
+    skipped = request.query_params.getlist("skip")[:MOST_QUESTIONS]
+    claims = flag(request, "claim", True)
+    found, settled = await service.in_thread(open_questions, stream, most, who if claims else None, skipped)
+    if settled and service.store.journal.fault is None:
+        # They make room for others, which the next call will look at.
+        service.store.submit_later(lambda connection: connection.executemany(SETTLE, settled) and None)
+    return json_response(found)
+
+
+def open_questions(
+    stream: ModelStream, most: int, who: str | None, skipped: list[str]
+) -> tuple[Questions, list[tuple[Any, ...]]]:
+    """Questions for somebody, claimed if it is said for whom; and kept examples that need no label any more."""
+    connection = opened(stream.path)
+    try:
+        rows = connection.execute(
+            "SELECT id, x, time, doubt FROM kept WHERE model = ? ORDER BY doubt DESC LIMIT ?", (stream.id, CANDIDATES)
+        ).fetchall()
+    finally:
+        connection.close()
+    published = stream.best.published
+    if not rows or not published.learner.known:
+        return Questions(questions=[], waiting=stream.kept), []
+    xs = [msgspec.json.decode(row[1]) for row in rows]
+    found = published.judge(stream.matrix_of(xs))
+    order = sorted(range(len(rows)), key=lambda i: -found.doubt[i])
+    settled: list[tuple[Any, ...]] = []
+    if found.ask is not None:
+        settled = [
+            (found.doubt[i], stream.id, rows[i][0]) for i in order if not found.ask[i] and found.doubt[i] < rows[i][3]
+        ]
+        order = [i for i in order if found.ask[i]]
+    ids = [rows[i][0] for i in order]
+    mine = dict.fromkeys(ids[:most], 0.0) if who is None else stream.claim(ids, who, most, skipped)
+    asked = [
+        Question(
+            id=rows[i][0],
+            x=xs[i],
+            doubt=found.doubt[i],
+            ask=None if found.ask is None else True,
+            predicted=found.labels[i],
+            kept=min(rows[i][2], time.time()),
+            claimed_for=mine[rows[i][0]],
+            why=reasons_for(published, stream.matrix_of([xs[i]])),
+        )
+        for i in order
+        if rows[i][0] in mine
+    ]
+    return Questions(questions=asked, waiting=stream.kept), settled

@@ -1,0 +1,43 @@
+"""Calls that the page makes to see how models do: events, history, portraits."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from ..http.tokens import Holder
+from ..problem import CallProblem
+from ..views.messages import LearnerHistory, ModelHistory
+from ..views.portrait import portrait_of
+from .web import Service, json_response
+
+
+async def events(service: Service, request: Request, holder: Holder) -> Response:
+    """Server-sent events: all models at once, and then what changes; `Last-Event-ID` resumes."""
+    last, may = request.headers.get("last-event-id", ""), service.may_still(holder)
+    told = await service.events.watch(holder, last, may)
+    if request.method == "HEAD":
+        return Response(media_type="text/event-stream")  # there is no end that it could wait for
+    return StreamingResponse(told, media_type="text/event-stream")
+
+
+async def history(service: Service, request: Request, holder: Holder) -> Response:
+    """The thinned counters of every learner of a model."""
+    stream = service.store.stream(request.path_params["name"])
+    found = []
+    for name, trainee in list(stream.learners.items()):
+        points = service.store.history.of(stream, name)
+        columns = {field: [getattr(p, field) for p in points] for field in LearnerHistory.__struct_fields__[2:]}
+        found.append(LearnerHistory(name=name, learner=trainee.learner.body.learner, **columns))
+    return json_response(ModelHistory(name=stream.name, champion=stream.champion, learners=found))
+
+
+async def portrait(service: Service, request: Request, holder: Holder) -> Response:
+    """What a learner of a model knows, the champion if none is named."""
+    stream = service.store.stream(request.path_params["name"])
+    learner = request.query_params.get("of", stream.champion)
+    if learner not in stream.learners:
+        raise CallProblem(
+            404, f"{stream.name!r} has no learner {learner[:100]!r}; there are {', '.join(stream.learners)}"
+        )
+    return json_response(await service.in_thread(portrait_of, service.store.history, stream, learner))

@@ -1,0 +1,1 @@
+"""HTTP beneath the calls: connections, tokens and counts."""

@@ -1,0 +1,1 @@
+"""The journal: every example in its order, on disk before it is acknowledged."""

@@ -1,0 +1,189 @@
+"""One thread writes: whatever has arrived while the disk was busy is committed together.
+
+A ``Work`` is applied inside a transaction with others, and told how it ended after the commit. Nothing is told before
+the disk has it. Where a commit fails, the works of its group are tried one by one, so that a large one does not refuse
+the small ones beside it; what cannot be written is answered by 507, and the next one is tried anew.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, Protocol
+
+from ..problem import CallProblem
+from .database import opened
+from .gate import Gate
+
+_log = logging.getLogger("ellipsoid.service")
+
+# A busy machine must not let one group grow without bound.
+MOST_WORKS = 1024
+LARGEST_GROUP = 1 << 26
+
+
+class Work(Protocol):
+    """Something to be written."""
+
+    # About how many bytes it writes.
+    size: int
+    # The model that it belongs to, which is told after each group to ``flush``; None: no one.
+    stream: Any
+
+    def apply(self, connection: sqlite3.Connection, gates: Callable[[Any], Gate]) -> Any:
+        """Write; a `CallProblem` refuses this work, and must leave nothing written. Gates must be asked for by
+        ``gates``, which remembers to take back what was admitted if the commit fails.
+        """
+
+    def written(self, answer: Any) -> None:
+        """It is on disk."""
+
+    def failed(self, error: BaseException) -> None:
+        """It is not."""
+
+
+class Journal:
+    """The writing connection and its thread; ``group_seconds`` is how long a commit waits for company."""
+
+    def __init__(self, path: Path, *, most_waiting: int = 1024, group_seconds: float = 0.0) -> None:
+        self.path, self.most_waiting, self.group_seconds = path, most_waiting, group_seconds
+        self.connection = opened(path, write=True)
+        self.commits = self.failures = 0
+        # Why the last commit failed, None if it did not.
+        self.fault: str | None = None
+        self.observe: Callable[[float, int], None] = lambda seconds, works: None
+        self._waiting: deque[Work] = deque()
+        self._bytes = 0
+        self._ready = threading.Condition()
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name="ellipsoid journal", daemon=True)
+
+    def start(self) -> None:
+        """Begin to write."""
+        self._thread.start()
+
+    @property
+    def waiting(self) -> int:
+        """Works that are not taken up yet."""
+        return len(self._waiting)
+
+    def submit(self, work: Work, *, urgent: bool = False) -> None:
+        """Hand over a work, or raise `CallProblem` 429 where too much is waiting; ``urgent`` is not counted."""
+        with self._ready:
+            if self._closing:
+                raise CallProblem(503, "the service is stopping; try again after it has started", retry_after=5)
+            full = len(self._waiting) >= self.most_waiting or self._bytes > LARGEST_GROUP
+            if full and not urgent:
+                raise CallProblem(429, "too much is waiting to be written; try again in a second", retry_after=1)
+            self._waiting.append(work)
+            self._bytes += work.size
+            self._ready.notify()
+
+    def close(self) -> None:
+        """Write what is waiting, and stop."""
+        with self._ready:
+            self._closing = True
+            self._ready.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+        self.connection.close()
+
+    def _run(self) -> None:
+        while works := self._take():
+            began = time.perf_counter()
+            self._write(works)
+            self.observe(time.perf_counter() - began, len(works))
+
+    def _take(self) -> list[Work]:
+        """The next group; empty at the end."""
+        with self._ready:
+            while not self._waiting and not self._closing:
+                self._ready.wait()
+            if self.group_seconds and not self._closing:
+                self._ready.wait(self.group_seconds)
+            taken: list[Work] = []
+            size = 0
+            while self._waiting and len(taken) < MOST_WORKS and (not taken or size < LARGEST_GROUP):
+                taken.append(self._waiting.popleft())
+                size += taken[-1].size
+            self._bytes -= size
+            return taken
+
+    def _write(self, works: list[Work]) -> None:
+        try:
+            ended = self._commit(works)
+        except Exception as error:
+            if len(works) > 1:
+                for work in works:
+                    self._write([work])
+                return
+            self._fail(works[0], error)
+            return
+        self.commits += 1
+        self.fault = None
+        for work, answer in ended:
+            if isinstance(answer, CallProblem):
+                work.failed(answer)
+            else:
+                work.written(answer)
+        for stream in {id(stream): stream for work in works if (stream := work.stream) is not None}.values():
+            stream.flush()
+
+    def _commit(self, works: Iterable[Work]) -> list[tuple[Work, Any]]:
+        touched: dict[int, Gate] = {}
+
+        def gates(gate: Gate) -> Gate:
+            if id(gate) not in touched:
+                touched[id(gate)] = gate
+                gate.begin()
+            return gate
+
+        ended: list[tuple[Work, Any]] = []
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+            for work in works:
+                try:
+                    ended.append((work, work.apply(self.connection, gates)))
+                except CallProblem as problem:
+                    ended.append((work, problem))
+            self.connection.execute("COMMIT")
+        except BaseException:
+            for gate in touched.values():
+                gate.take_back()
+            self._roll_back()
+            raise
+        return ended
+
+    def _roll_back(self) -> None:
+        try:
+            if self.connection.in_transaction:
+                self.connection.execute("ROLLBACK")
+        except sqlite3.Error:
+            _log.warning("the journal could not be rolled back; it is opened anew")
+        # After an error of the disk nothing is taken for granted that the connection remembers.
+        try:
+            fresh = opened(self.path, write=True)
+        except (OSError, ValueError, sqlite3.Error) as error:
+            _log.warning("the journal could not be opened anew: %s", error)
+            return
+        self.connection.close()
+        self.connection = fresh
+
+    def _fail(self, work: Work, error: Exception) -> None:
+        self.failures += 1
+        if isinstance(error, sqlite3.Error | OSError):
+            if self.fault is None:
+                _log.error("the journal cannot be written: %s", error)
+            self.fault = str(error)
+            detail = (
+                f"the journal cannot be written ({error}); nothing of this was learned. Try again when there is room"
+            )
+            work.failed(CallProblem(507, detail, retry_after=5))
+        else:
+            _log.exception("a work for the journal failed", exc_info=error)
+            work.failed(error)

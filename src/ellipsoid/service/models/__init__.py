@@ -1,0 +1,1 @@
+"""Models of a service: learners on their way along the journal, their snapshots and the copies that predict."""

@@ -1,0 +1,89 @@
+"""The copy of a learner that answers predictions, which never wait for learning."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..journal.rows import as_predicted
+from ..messages import Bound
+from .learning import StreamLearner
+
+
+class Judged(NamedTuple):
+    """Predictions of some rows: labels, scores, how doubtful each is, and what the learner knows beside (or None)."""
+
+    labels: list[Any]
+    scores: Any
+    doubt: list[float]
+    certain: list[bool] | None
+    ask: list[bool] | None
+
+
+class Published:
+    """A learner as it stood after ``t`` examples; it changes no more."""
+
+    def __init__(self, learner: StreamLearner) -> None:
+        self.learner, self.t = learner, learner.t
+        self.counts = (learner.model.mistakes_, learner.model.updates_) if learner.known else (0, 0)
+        # Single predictions use buffers of the model, and reading a model may put it in order first.
+        self.lock = threading.Lock()
+        self._bounds: list[Bound] | None = None
+        self._file: bytes | None = None
+
+    def judge(self, x: Any) -> Judged:
+        """Predict rows: a matrix, or a list of named features."""
+        model = self.learner.model
+        X = as_predicted(x, self.learner.bits)
+        with self.lock:
+            scores = model.decision_function(X)
+            labels = model.classes_[_indices(scores)].tolist()
+            inner, rows = model, X
+            if hasattr(model, "scaler_"):
+                inner, rows = model.learner_, model._scaled(X)
+            certain = inner.certain(rows).tolist() if hasattr(inner, "certain") else None
+            ask = inner.query(rows).tolist() if hasattr(inner, "query") else None
+        return Judged(labels, scores, _doubt(scores), certain, ask)
+
+    def bounds(self) -> list[Bound]:
+        """The certificates that hold for the run so far."""
+        if self._bounds is None:
+            with self.lock:
+                self._bounds = bounds_of(self.learner.model) if self.learner.known else []
+        return self._bounds
+
+    def file(self) -> bytes:
+        """The model file."""
+        if self._file is None:
+            with self.lock:
+                self._file = self.learner.file()
+        return self._file
+
+
+def bounds_of(model: Any) -> list[Bound]:
+    """The certificates of a model that has learned something."""
+    return [
+        Bound(
+            name=c.name,
+            observed=float(c.observed),
+            bound=float(c.bound) if np.isfinite(c.bound) else None,
+            holds_if=c.holds_if,
+        )
+        for c in model.certificates()
+    ]
+
+
+def _indices(scores: Any) -> Any:
+    return (scores > 0.0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+
+
+def _doubt(scores: Any) -> list[float]:
+    """Minus the distance to the nearest other label."""
+    if scores.ndim == 1:
+        return [-abs(score) for score in scores.tolist()]
+    if scores.shape[1] < 2:
+        return [0.0] * len(scores)
+    best = np.partition(scores, -2, axis=1)
+    return [float(second - first) for second, first in best[:, -2:].tolist()]

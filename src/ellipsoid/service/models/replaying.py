@@ -1,0 +1,146 @@
+"""The past of a store: a model as it was, or what another learner would have made of the same stream.
+
+A journal is read, never written, so that a service may run on it meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+from ellipsoid.estimators.files import container, persist
+from ellipsoid.evaluate.cell import Cell
+from ellipsoid.evaluate.compare import Comparison
+from ellipsoid.evaluate.position import Position
+from ellipsoid.evaluate.prequential import Recorder
+
+from ..journal.database import blocks_after, first_and_last, model_row, opened
+from ..journal.rows import Rows, as_learned, joined
+from ..messages import NewLearner
+from .learning import StreamLearner, labels_model, new_model
+from .record import ERROR_WINDOW
+from .snapshots import Snapshots
+from .stream import decoded_body
+from .trainee import LEARNED_ROWS
+
+
+class PastStream:
+    """The stream of one model of a store, up to some example (None: all)."""
+
+    def __init__(self, store: Path, name: str, until: int | None = None) -> None:
+        self.store, self.name = Path(store), name
+        self.connection = opened(self.store / "journal.sqlite")
+        row = model_row(self.connection, name)
+        if row is None:
+            there = [each for (each,) in self.connection.execute("SELECT name FROM models ORDER BY name")]
+            raise ValueError(f"{store} has no model {name!r}; there are {', '.join(there) or 'none'}")
+        self.id, self.champion = row[0], row[2]
+        self.body = decoded_body(row[1])
+        self.oldest, self.end = first_and_last(self.connection, self.id)
+        if until is not None and not self.oldest <= until <= self.end:
+            raise ValueError(
+                f"--until must be from {self.oldest} to {self.end}, the examples in the journal, got {until}"
+            )
+        self.until = self.end if until is None else until
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self.connection.close()
+
+    def learner_body(self) -> NewLearner:
+        """The champion's."""
+        query = "SELECT body FROM learners WHERE model = ? AND name = ?"
+        found: NewLearner = decoded_body(
+            self.connection.execute(query, (self.id, self.champion)).fetchone()[0], NewLearner
+        )
+        return found
+
+    def rows(self, start: int, without: frozenset[int] = frozenset()) -> Iterator[Rows]:
+        """Examples from number ``start`` on, in pieces, without those of some numbers."""
+        gathered: list[Rows] = []
+        for block in blocks_after(self.connection, self.id, start, self.until):
+            begin, end = max(start, block.first), min(block.end, self.until)
+            rows = block.rows.part(begin - block.first, end - block.first)
+            if without and not without.isdisjoint(range(begin, end)):
+                rows = rows.only([number - begin for number in range(begin, end) if number not in without])
+            if len(rows.y):
+                gathered.append(rows)
+            if sum(len(rows.y) for rows in gathered) >= LEARNED_ROWS:
+                yield joined(gathered)
+                gathered = []
+        if gathered:
+            yield joined(gathered)
+
+    def refused(self, learner: str) -> frozenset[int]:
+        """Examples that a learner has passed over."""
+        query = "SELECT row FROM refused WHERE model = ? AND learner = ?"
+        return frozenset(row for (row,) in self.connection.execute(query, (self.id, learner)))
+
+    def write_lines(self, file: IO[str]) -> int:
+        """The examples that the champion has learned as JSON lines, for ``ellipsoid learn``; returns how many."""
+        count = 0
+        for rows in self.rows(self.oldest, self.refused(self.champion)):
+            xs = rows.x if isinstance(rows.x, list) else rows.x.tolist()
+            file.writelines(json.dumps({"x": x, "y": y}) + "\n" for x, y in zip(xs, rows.y, strict=True))
+            count += len(rows.y)
+        return count
+
+
+class Replay:
+    """A learner on its way through a past stream."""
+
+    def __init__(self, past: PastStream, body: NewLearner | None) -> None:
+        self.past, own = past, body is None
+        self.body = past.learner_body() if body is None else body
+        self.model = new_model(self.body) if own else labels_model(self.body)
+        self.start, self.rows, self.errors = past.oldest, 0, 0
+        if own and past.oldest > 0:
+            self._restore()
+        self.without = past.refused(past.champion) if own else frozenset()
+        known = hasattr(self.model, "n_features_in_")
+        self.recorder = Recorder(self.model, None, ERROR_WINDOW, None if known else past.body.classes)
+        self.recorder.stops = False
+
+    def _restore(self) -> None:
+        """Examples are gone: begin at the newest snapshot that stands for them."""
+        past = self.past
+        learner = StreamLearner(self.body, 0, classes=past.body.classes, bits=past.body.bits)
+        if Snapshots(past.store / "snapshots", past.name, past.champion).restore(learner, past.until) is None:
+            raise ValueError(
+                f"the examples before {past.oldest:,} are gone, and no snapshot up to {past.until:,} is left"
+            )
+        self.model, self.start = learner.model, learner.t
+        self.rows, self.errors = learner.record.rows, learner.record.errors
+
+    def run(self) -> None:
+        """Learn it all."""
+        for rows in self.past.rows(self.start, self.without):
+            self.recorder.feed(*as_learned(rows, self.past.body.bits))
+        if not hasattr(self.model, "n_features_in_"):
+            raise ValueError(f"the stream of {self.past.name} has no examples up to {self.past.until}")
+
+    def file(self) -> bytes:
+        """The model file, that of a service that was never stopped."""
+        header, arrays = persist.describe(self.model)
+        rows, errors = self.rows + self.recorder.rows, self.errors + self.recorder.errors
+        stands = Position(["-"], [None], epoch=1, rows=rows, errors=errors, complete=True)
+        stands.bits = self.past.body.bits
+        return container.encode({**header, "stream": stands.record()}, arrays)
+
+    def cell(self, label: str) -> Cell:
+        """The run as a line of a comparison."""
+        run = self.recorder.result()
+        return Cell(label, None, (run,), (), tuple(self.model.certificates()), (), run.seconds)
+
+
+def comparison(replays: dict[str, Replay]) -> Comparison:
+    """Replays of one stream side by side."""
+    cells = tuple(replay.cell(label) for label, replay in replays.items())
+    return Comparison(
+        setting={"seeds": [None], "at_once": None},
+        kinds={label: replay.body.learner for label, replay in replays.items()},
+        parameters={label: dict(replay.body.params) for label, replay in replays.items()},
+        cells=cells,
+    )

@@ -1,0 +1,88 @@
+"""Model files that a start goes on from: `snapshots/NAME-T.model`, the model after T examples.
+
+Beside each lies `NAME-T.record`, how the learner did on its stream; without it only the window of errors begins anew. A
+learner that is not the model's first one has a name of its own: `NAME.LEARNER-T.model`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from pathlib import Path
+from typing import NamedTuple
+
+from ellipsoid.estimators.files.container import DamagedModel
+from ellipsoid.streams.atomic import atomic_write
+
+from .learning import StreamLearner
+from .published import Published
+from .record import RunRecord
+
+_log = logging.getLogger("ellipsoid.service")
+
+FIRST = "first"
+# The newest ones that are kept: examples may go only behind the second.
+KEPT_SNAPSHOTS = 3
+_NAME = re.compile(r"^(.+)-(\d+)\.model$")
+
+
+class Snapshot(NamedTuple):
+    """A file, and the number of examples in it."""
+
+    t: int
+    path: Path
+
+
+class Snapshots:
+    """The snapshots of one learner of a model, in the folder of all."""
+
+    def __init__(self, folder: Path, model: str, learner: str) -> None:
+        self.folder = folder
+        self.stem = model if learner == FIRST else f"{model}.{learner}"
+
+    def all(self) -> list[Snapshot]:
+        """Newest first."""
+        found = []
+        for path in self.folder.glob(f"{self.stem}-*.model"):
+            parts = _NAME.match(path.name)
+            if parts and parts[1] == self.stem:
+                found.append(Snapshot(int(parts[2]), path))
+        return sorted(found, reverse=True)
+
+    def write(self, published: Published) -> Snapshot:
+        """Write the newest, and remove those that are not needed any more."""
+        path = self.folder / f"{self.stem}-{published.t}.model"
+        with atomic_write(path.with_suffix(".record")) as file:
+            json.dump(published.learner.record.to_dict(), file)
+        with atomic_write(path, "wb") as file:
+            file.write(published.file())
+        for old in self.all()[KEPT_SNAPSHOTS:]:
+            self.remove(old)
+        return Snapshot(published.t, path)
+
+    def remove(self, snapshot: Snapshot) -> None:
+        """Delete a snapshot."""
+        snapshot.path.unlink(missing_ok=True)
+        snapshot.path.with_suffix(".record").unlink(missing_ok=True)
+
+    def restore(self, learner: StreamLearner, most: int) -> Snapshot | None:
+        """Have a learner go on from the newest readable snapshot of at most so many examples; None if there is none."""
+        for snapshot in self.all():
+            if snapshot.t > most or snapshot.t < learner.first:
+                continue
+            try:
+                learner.take(snapshot.path, snapshot.t, _record(snapshot.path.with_suffix(".record")))
+            except (DamagedModel, OSError, ValueError) as error:
+                _log.warning("the snapshot %s is passed over: %s", snapshot.path, error)
+                continue
+            return snapshot
+        return None
+
+
+def _record(path: Path) -> RunRecord | None:
+    try:
+        return RunRecord.from_dict(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        _log.warning("the record %s is passed over: %s", path, error)
+        return None

@@ -1,0 +1,241 @@
+"""One thread learns for one learner: the examples of a stream in the order of their numbers.
+
+It begins at the newest snapshot, reads the journal until it has caught up, and then learns what comes. When nothing is
+left to learn, or a copy has become cheap beside the learning since the last, it publishes a copy for predictions; only
+then are examples acknowledged, so that whoever was answered is predicted for by what was learned.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from math import inf
+from typing import Any, cast
+
+from ellipsoid.streams.stream import read_ahead
+
+from ..journal.database import JournalBlock, blocks_after, opened
+from ..journal.rows import Rows, joined
+from ..messages import Learned
+from ..problem import CallProblem, DamagedStore
+from .learning import REFUSALS, StreamLearner
+from .published import Published
+from .snapshots import Snapshots
+
+_log = logging.getLogger("ellipsoid.service")
+
+# Rows that are learned at once, and how much longer than a copy there must be between two copies.
+LEARNED_ROWS = 4096
+# Rows that are read from the journal at once: a large block need not be put together with others.
+READ_ROWS = 2048
+COPY_SHARE = 9.0
+
+
+class Trainee:
+    """A learner of a stream with its thread, its snapshots and its published copy."""
+
+    def __init__(self, stream: Any, name: str, learner: StreamLearner, snapshots: Snapshots) -> None:
+        self.stream, self.name, self.learner, self.snapshots = stream, name, learner, snapshots
+        self.snapshot: int | None = None
+        self.written_at = time.monotonic()
+        self.failure: str | None = None
+        self.published = Published(learner.twin())
+        # Are told of examples that were passed over, and of damage of the journal.
+        self.refuse: Callable[[dict[int, str]], None] = lambda refused: None
+        self.damaged: Callable[[str], None] = lambda what: None
+        self._waiting: deque[tuple[int, Learned, Callable[[Any], None]]] = deque()
+        self._waiting_lock = threading.Lock()
+        self._stopping = False
+        self._cost = 0.0
+        self._warm: Any = None
+        self._copied_at = 0.0
+        self._thread = threading.Thread(target=self._run, name=f"ellipsoid {stream.name}.{name}", daemon=True)
+
+    @property
+    def lag(self) -> int:
+        """Examples of the journal that are not learned yet."""
+        return int(self.stream.tail.end - self.learner.t)
+
+    def restore(self, oldest: int, end: int) -> None:
+        """Go on from the newest good snapshot."""
+        found = self.snapshots.restore(self.learner, end)
+        self.snapshot = None if found is None else found.t
+        if found is None and oldest > self.learner.first:
+            raise DamagedStore(
+                f"{self.stream.name}: no snapshot can be read, and the journal has no examples before {oldest:,}"
+            )
+        if self.learner.known:
+            self.publish()
+
+    def start(self) -> None:
+        """Begin to learn."""
+        self._thread.start()
+
+    def stop(self, seconds: float) -> bool:
+        """Stop behind the piece that is being learned; False if that takes longer."""
+        self._stopping = True
+        self.stream.tail.wake()
+        if self._thread.is_alive():
+            self._thread.join(seconds)
+        return not self._thread.is_alive()
+
+    def when_learned(self, end: int, answer: Learned, told: Callable[[Any], None]) -> None:
+        """Tell when the examples before number ``end`` are learned."""
+        with self._waiting_lock:
+            champion = self.stream.best
+            if champion is self and self.failure is None and self.published.t < end:
+                self._waiting.append((end, answer, told))
+                return
+        if champion is self:
+            self._acknowledge(end, answer, told)
+        else:
+            champion.when_learned(end, answer, told)
+
+    def hand_over(self, other: Trainee, seconds: float) -> bool:
+        """Let another learner answer from now on, as soon as it has published whatever this one has acknowledged;
+        False if that takes longer.
+        """
+        deadline = time.monotonic() + seconds
+        while other.failure is None:
+            with self._waiting_lock:
+                if other.published.t >= self.published.t:
+                    self.stream.champion = other.name
+                    waiting, self._waiting = self._waiting, deque()
+                    break
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.001)
+        else:
+            return False
+        for each in waiting:
+            other.when_learned(*each)
+        return True
+
+    def _failed(self) -> CallProblem:
+        return CallProblem(500, f"the examples are on disk, but the learner has stopped: {self.failure}")
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping:
+                if self.stream.tail.wait(self.learner.t, 0.5):
+                    for rows in self._pieces():
+                        self._learn(rows)
+                        if self._stopping:
+                            break
+                        self._publish_if_due()
+                    self.publish()
+        except Exception as error:
+            _log.exception("the learner %s of %s has stopped", self.name, self.stream.name)
+            with self._waiting_lock:
+                self.failure = str(error) or type(error).__name__
+            self._tell(inf)
+            if isinstance(error, DamagedStore):
+                self.damaged(self.failure)
+
+    def _pieces(self) -> Iterator[Rows]:
+        """What is there to learn, in pieces, from memory or from the journal."""
+        while (found := self.stream.tail.after(self.learner.t, LEARNED_ROWS)) is not None:
+            if not found:
+                return
+            yield _behind(found, self.learner.t)
+        connection = opened(self.stream.path)
+        try:
+            # What comes next is read while this is learned.
+            yield from cast(Iterator[Rows], read_ahead(self._journalled(connection)))
+        finally:
+            connection.close()
+
+    def _journalled(self, connection: sqlite3.Connection) -> Iterator[Rows]:
+        row = self.learner.t
+        gathered: list[JournalBlock] = []
+        for block in blocks_after(connection, self.stream.id, row):
+            gathered.append(block)
+            if block.end - row >= READ_ROWS:
+                yield _behind(gathered, row)
+                row, gathered = block.end, []
+        if gathered:
+            yield _behind(gathered, row)
+
+    def _learn(self, rows: Rows) -> None:
+        before, learner = self.learner.t, self.learner
+        try:
+            learner.learn(rows)
+        except REFUSALS:
+            # Back to the last copy, and from there one by one: nobody knows how far it came.
+            self._again_up_to(before)
+            known = set(self.learner.refused)
+            self.learner.learn_carefully(rows)
+            fresh = {row: why for row, why in self.learner.refused.items() if row not in known}
+            for row, why in fresh.items():
+                _log.warning("%s.%s passes over example %d: %s", self.stream.name, self.name, row, why)
+            self.refuse(fresh)
+
+    def _again_up_to(self, row: int) -> None:
+        self.learner = self.published.learner.twin() if self.published.t <= row else self.learner
+        connection = opened(self.stream.path)
+        try:
+            for block in blocks_after(connection, self.stream.id, self.learner.t):
+                rest = block.rows.part(self.learner.t - block.first, min(len(block.rows.y), row - block.first))
+                self.learner.learn_carefully(rest)
+                if self.learner.t >= row:
+                    break
+        finally:
+            connection.close()
+
+    def _publish_if_due(self) -> None:
+        if time.monotonic() - self._copied_at > COPY_SHARE * self._cost:
+            self.publish()
+
+    def publish(self) -> None:
+        """Make a copy of what is learned the one that predicts, and acknowledge what is in it."""
+        if self.published.t < self.learner.t:
+            began = time.monotonic()
+            self.learner.record.mark()
+            fresh = Published(self.learner.twin())
+            self._warm_up(fresh)
+            self.published = fresh
+            self._copied_at = time.monotonic()
+            self._cost = self._copied_at - began
+        self._tell(self.published.t)
+
+    def _warm_up(self, fresh: Published) -> None:
+        """Have machine code for predictions ready before anybody waits for one."""
+        kind = (min(3, len(self.learner.classes_known())), self.stream.gate.form)
+        if kind != self._warm and self.learner.known and self.stream.sample is not None:
+            fresh.judge(self.stream.sample)
+            self._warm = kind
+
+    def _tell(self, t: float) -> None:
+        done = []
+        with self._waiting_lock:
+            while self._waiting and self._waiting[0][0] <= t:
+                done.append(self._waiting.popleft())
+        for each in done:
+            self._acknowledge(*each)
+
+    def _acknowledge(self, end: int, answer: Learned, told: Callable[[Any], None]) -> None:
+        refused = self.learner.refused
+        if refused:
+            first = end - answer.learned
+            answer.refuse({row - first: refused[row] for row in range(first, end) if row in refused})
+        told(self._failed() if self.failure is not None else answer)
+
+    def write_snapshot(self) -> None:
+        """Write the published copy, if it has learned anything since the last one."""
+        published = self.published
+        if published.learner.known and published.t != self.snapshot:
+            self.snapshots.write(published)
+            self.snapshot, self.written_at = published.t, time.monotonic()
+
+
+def _behind(blocks: list[JournalBlock], row: int) -> Rows:
+    """The rows of consecutive blocks from example ``row`` on."""
+    assert all(one.end == other.first for one, other in pairwise(blocks))
+    rows = joined([block.rows for block in blocks])
+    skip = row - blocks[0].first
+    return rows.part(skip, len(rows.y)) if skip else rows

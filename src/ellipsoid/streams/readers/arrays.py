@@ -1,0 +1,137 @@
+"""Arrays as streams: in memory, or in a NumPy file of which only the rows at hand are in memory.
+
+``.npy``
+    one matrix; its last column is the label, unless ``label`` names another ``.npy`` file that holds the labels;
+``.npz``
+    the arrays ``X`` and ``y``, mapped where the archive is not compressed (``np.savez``), else loaded whole.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..label_kinds import refuse_masked
+from ..labels import Numbers, as_they_are
+from ..options import Options
+
+# Values in one piece.
+PIECE = 1 << 19
+
+
+class ArrayRows:
+    """A matrix and its labels (None: there are none), to be cut into slices of ``piece`` rows."""
+
+    def __init__(self, X: Any, y: Any, description: str = "arrays") -> None:
+        refuse_masked(X, "X")
+        refuse_masked(y, "y")
+        X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
+        if X.ndim != 2:
+            raise ValueError(f"X must have two dimensions (rows and features), got shape {X.shape}")
+        if y is not None and len(y) != X.shape[0]:
+            raise ValueError(f"X and y must have as many rows as each other, got {X.shape[0]} and {len(y)}")
+        self.whole = X, None if y is None else as_they_are(y)
+        self.piece = max(1, PIECE * X.shape[0] // max(1, X.nnz if sparse.issparse(X) else X.size))
+        self.n_features: int | None = X.shape[1]
+        self.description = description
+
+    def pairs(self) -> Iterator[tuple[Any, Any]]:
+        """All rows and labels, which lie in memory or are mapped."""
+        yield self.whole
+
+
+class LastColumn:
+    """A matrix in a file whose last column is the label."""
+
+    def __init__(self, Z: Any, description: str) -> None:
+        self._Z = Z
+        self.n_features: int | None = Z.shape[1] - 1
+        self.description = description
+
+    def pairs(self) -> Iterator[tuple[Any, Any]]:
+        """Rows and labels, slice by slice."""
+        numbers = Numbers()
+        step = max(1, PIECE // self._Z.shape[1])
+        for start in range(0, len(self._Z), step):
+            Z = self._Z[start : start + step]
+            for part, y in numbers.pieces(np.asarray(Z[:, -1], dtype=np.float64)):
+                yield np.ascontiguousarray(Z[part, :-1]), y
+
+
+def npy(path: Path, options: Options) -> ArrayRows | LastColumn:
+    """The stream in a ``.npy`` file."""
+    Z = _mapped(path)
+    if Z.ndim != 2:
+        raise ValueError(f"{path} must hold a matrix, one row per example, got an array of shape {Z.shape}")
+    if Z.dtype.kind not in "biuf":
+        raise ValueError(f"{path} must hold real numbers, got an array of type {Z.dtype}")
+    if not options.labelled:
+        return ArrayRows(Z, None, "NumPy array, mapped")
+    if options.label is not None:
+        other = path.parent / options.label
+        if not other.is_file():
+            raise FileNotFoundError(f"no file {str(other)!r} with the labels of {path}; label must name one beside it")
+        y = _mapped(other)
+        if y.ndim != 1:
+            raise ValueError(f"{other} must hold one label per row, got an array of shape {y.shape}")
+        return ArrayRows(Z, y, f"NumPy array, mapped, labels from {other.name}")
+    if Z.shape[1] < 2:
+        raise ValueError(f"{path} has one column only; name the file of the labels by label, or give labelled=False")
+    return LastColumn(Z, "NumPy array, mapped, the label in its last column")
+
+
+def npz(path: Path, options: Options) -> ArrayRows:
+    """The stream in a ``.npz`` archive."""
+    names = ("X", "y") if options.labelled else ("X",)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {info.filename: info for info in archive.infolist()}
+            missing = [name for name in names if f"{name}.npy" not in members]
+            if missing:
+                there = ", ".join(name.removesuffix(".npy") for name in members) or "none"
+                raise ValueError(f"{path} must hold the array {missing[0]!r}; it has {there}")
+            arrays = [_member(path, archive, members[f"{name}.npy"]) for name in names]
+    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError) as error:
+        raise ValueError(f"{path}: not a readable .npz archive: {error}") from error
+    how = "mapped" if isinstance(arrays[0], np.memmap) else "loaded whole"
+    return ArrayRows(arrays[0], arrays[1] if options.labelled else None, f"NumPy archive, {how}")
+
+
+def _mapped(path: Path) -> Any:
+    try:
+        # Pickled objects inside a file could run code.
+        array = np.lib.format.open_memmap(path, mode="r")
+    except (ValueError, OSError, EOFError) as error:
+        raise ValueError(f"{path}: not a readable .npy file: {error}") from error
+    return array
+
+
+def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
+    """An array of an archive: a map of the file where it lies there as it is."""
+    with archive.open(info) as member:
+        if info.compress_type != zipfile.ZIP_STORED:
+            return np.lib.format.read_array(member, allow_pickle=False)
+        version = np.lib.format.read_magic(member)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(member)
+        header = member.tell()
+    if dtype.hasobject:
+        raise ValueError(f"{path}: {info.filename} holds Python objects, which are never loaded (allow_pickle=False)")
+    size = int(np.prod(shape, dtype=object)) * dtype.itemsize
+    if header + size > info.file_size:
+        raise ValueError(f"{path}: {info.filename} is shorter than its header says")
+    if size == 0:
+        return np.empty(shape, dtype)
+    with open(path, "rb") as file:
+        # A local header has 30 bytes, then a name and an extra field, whose lengths it holds.
+        file.seek(info.header_offset)
+        local = file.read(30)
+        start = (
+            info.header_offset + 30 + int.from_bytes(local[26:28], "little") + int.from_bytes(local[28:30], "little")
+        )
+    return np.memmap(path, dtype, "r", start + header, shape, "F" if fortran else "C")

@@ -1,0 +1,236 @@
+"""Tables in Parquet and Arrow files, a batch of rows at a time (with pyarrow, the extra ``arrow``).
+
+Columns of numbers and truth values pass straight through, columns of strings (also dictionary-coded) are one-hot
+coded by hashing, as in CSV text. A null or NaN is missing. Other types are refused by name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from ..label_kinds import refuse_nul
+from ..labels import Numbers
+from ..options import OF_NUMBERS, OF_WORDS, Options
+from ..scan.hashing import hash_name, hash_strings
+from ..scan.table import NO_HASH
+from .blocks import Origin
+from .onehot import beside
+
+BATCH_ROWS = 8192
+PARQUET, ARROW = "parquet", "arrow"
+FILE_MAGIC = b"ARROW1"
+
+
+class ArrowTable:
+    """A Parquet file, or Arrow record batches in a file or a pipe."""
+
+    def __init__(self, origin: Origin, options: Options, kind: str) -> None:
+        if not find_spec("pyarrow"):
+            raise ImportError(f"{origin.name}: {kind} files are read by pyarrow; pip install 'ellipsoid[arrow]'")
+        if kind == PARQUET and origin.path is None:
+            raise ValueError(f"{origin.name}: a Parquet file is read from its end; give a file, not a pipe")
+        self.origin, self.options, self.kind = origin, options, kind
+        self.n_features: int | None = None
+        self.columns: list[str] = []
+        self._words: list[str] = []
+
+    @property
+    def bits(self) -> int | None:
+        """The bits that words are hashed to, None if there are none."""
+        return self.options.hash_bits if self._words else None
+
+    @property
+    def kinds(self) -> dict[str, str | None]:
+        """What the columns hold, as their types tell."""
+        return {**dict.fromkeys(self.columns, OF_NUMBERS), **dict.fromkeys(self._words, OF_WORDS)}
+
+    @property
+    def description(self) -> str:
+        """What is read, with what the columns are."""
+        name = "Parquet" if self.kind == PARQUET else "Arrow IPC"
+        if self.n_features is None:
+            return name
+        hashed = f" and {len(self._words)} of words, hashed to {self.options.hash_bits} bits" if self._words else ""
+        return f"{name}, {len(self.columns)} columns of numbers{hashed}"
+
+    def pairs(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Rows, labels and weights, batch by batch."""
+        import pyarrow
+
+        numbers, row = Numbers(), 0
+        label = None
+        try:
+            for batch in self._batches():
+                if self.n_features is None or row == 0:
+                    label = self._arrange(batch.schema)
+                for start in range(0, batch.num_rows, BATCH_ROWS):
+                    part = batch.slice(start, BATCH_ROWS)
+                    X = self._features(part, row)
+                    weights = self._weights(part, row)
+                    if label is None:
+                        yield X, None, weights
+                        row += part.num_rows
+                        continue
+                    done = 0
+                    for rows, y in self._labelled(X, part.column(label), row, numbers):
+                        yield rows, y, None if weights is None else weights[done : done + len(y)]
+                        done += len(y)
+                    row += part.num_rows
+        except (pyarrow.ArrowException, OSError) as error:
+            raise ValueError(f"{self.origin.name}: not a readable {self.kind} file: {error}") from error
+
+    def _batches(self) -> Iterator[Any]:
+        if self.kind == PARQUET:
+            from pyarrow import parquet
+
+            with parquet.ParquetFile(self.origin.path) as file:
+                yield from file.iter_batches(batch_size=BATCH_ROWS, use_threads=False)
+            return
+        from pyarrow import ipc
+
+        if self.origin.path is not None:
+            with open(self.origin.path, "rb") as file:
+                magic = file.read(6)
+            if magic == FILE_MAGIC:
+                with ipc.open_file(str(self.origin.path)) as batches:
+                    for i in range(batches.num_record_batches):
+                        yield batches.get_batch(i)
+                return
+        with self.origin.open() as file:
+            if file.peek(8).startswith(FILE_MAGIC):
+                # In a pipe, an Arrow file is a stream behind eight bytes.
+                file.read(8)
+            with ipc.open_stream(file) as batches:
+                yield from batches
+
+    def _arrange(self, schema: Any) -> str | None:
+        """Give each column its purpose; returns the label's."""
+        from pyarrow import types
+
+        options, names = self.options, schema.names
+        if len(set(names)) < len(names):
+            raise ValueError(f"{self.origin.name} has two columns of one name: {', '.join(names)}")
+        wanted = [name for name in (options.label, options.weights, *(options.columns or ())) if name is not None]
+        unknown = [name for name in wanted if name not in names]
+        if unknown:
+            raise ValueError(f"{self.origin.name} has no column {unknown[0]!r}; it has {', '.join(names)}")
+        label = options.label or (names[-1] if options.labelled else None)
+        options.refuse_labels_as_weights(self.origin.name, label is not None and options.weights == label)
+        self.columns, self._words = [], []
+        for name in options.columns or names:
+            kind = schema.field(name).type
+            if types.is_dictionary(kind):
+                kind = kind.value_type
+            if name in (label, options.weights):
+                continue
+            if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
+                self.columns.append(name)
+            elif _is_text(kind):
+                self._words.append(name)
+            else:
+                raise ValueError(
+                    f"{self.origin.name}: column {name!r} of type {kind} is neither of numbers nor of strings; "
+                    "name those to use by columns"
+                )
+        if not self.columns and not self._words:
+            raise ValueError(f"{self.origin.name} has no column of features beside the label")
+        self.n_features = len(self.columns) + (1 << options.hash_bits if self._words else 0)
+        return label if options.labelled else None
+
+    def _features(self, batch: Any, row: int) -> Any:
+        numbers = np.empty((batch.num_rows, len(self.columns)))
+        for j, name in enumerate(self.columns):
+            numbers[:, j] = self._checked(_floats(batch.column(name)), name, row)
+        if not self._words:
+            return numbers
+        hashes = np.empty((batch.num_rows, len(self._words)), dtype=np.int64)
+        for j, name in enumerate(self._words):
+            column = batch.column(name)
+            self._refuse_nulls(np.asarray(column.is_null()), name, row)
+            hashes[:, j] = _hashes(column, hash_name(name), self.options.hash_bits)
+        return beside(numbers, hashes, self.options.hash_bits)
+
+    def _weights(self, batch: Any, row: int) -> Any:
+        """What the rows count, None where no column says so."""
+        name = self.options.weights
+        if name is None:
+            return None
+        from pyarrow import types
+
+        kind = batch.column(name).type
+        if not (types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)):
+            raise ValueError(f"{self.origin.name}: the column {name!r} holds no numbers to weigh rows by")
+        return self._checked(_floats(batch.column(name)), name, row)
+
+    def _checked(self, values: Any, name: str, row: int) -> Any:
+        missing = np.isnan(values)
+        if missing.any():
+            self._refuse_nulls(missing, name, row)
+            values[missing] = 0.0
+        return values
+
+    def _refuse_nulls(self, missing: Any, name: str, row: int) -> None:
+        if self.options.missing == "error" and missing.any():
+            raise ValueError(
+                f"{self.origin.name}, row {row + int(missing.argmax())}: column {name!r} is missing; "
+                "give missing='zero' to read that as zero"
+            )
+
+    def _labelled(self, X: Any, column: Any, row: int, numbers: Numbers) -> Iterator[tuple[Any, Any]]:
+        if column.null_count:
+            at = row + int(np.asarray(column.is_null()).argmax())
+            raise ValueError(f"{self.origin.name}, row {at}: the label is missing")
+        from pyarrow import types
+
+        kind = column.type.value_type if types.is_dictionary(column.type) else column.type
+        if _is_text(kind):
+            yield X, np.array([refuse_nul(word, f"{self.origin.name}: ") for word in column.to_pylist()])
+            return
+        if not (types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)):
+            raise ValueError(f"{self.origin.name}: a label must be a number or a string, got a column of type {kind}")
+        y = _floats(column)
+        if np.isnan(y).any():
+            raise ValueError(f"{self.origin.name}, row {row + int(np.isnan(y).argmax())}: the label is missing")
+        yield from ((X[part], labels) for part, labels in numbers.pieces(y))
+
+
+def _is_text(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _decoded(column: Any) -> Any:
+    from pyarrow import types
+
+    return column.dictionary_decode() if types.is_dictionary(column.type) else column
+
+
+def _floats(column: Any) -> Any:
+    """The numbers of a column, NaN where it is null; an array of its own."""
+    import pyarrow
+
+    column = _decoded(column)
+    if pyarrow.types.is_boolean(column.type):
+        column = column.cast(pyarrow.int8())
+    return np.array(column.cast(pyarrow.float64(), safe=False).to_numpy(zero_copy_only=False), dtype=np.float64)
+
+
+def _hashes(column: Any, seed: int, bits: int) -> Any:
+    import pyarrow
+
+    strings = _decoded(column).cast(pyarrow.large_string())
+    n = len(strings)
+    _, offsets, data = strings.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int64)[strings.offset : strings.offset + n + 1]
+    first, last = int(ends[0]), int(ends[-1])
+    # Copies of these few rows: a slice of a batch still owns the strings of all of it.
+    text = np.frombuffer(bytearray(data[first:last] if data is not None else b""), dtype=np.uint8)
+    out = np.empty(n, dtype=np.int64)
+    hash_strings(text, ends - first, np.full(n, seed, dtype=np.int64), (1 << bits) - 1, out)
+    out[np.asarray(strings.is_null())] = NO_HASH
+    return out

@@ -1,0 +1,294 @@
+"""CSV text: the first row tells what each column is, and every later line is held to it.
+
+A column is of numbers if its first cell that is not missing is a number, else of words, which are one-hot coded by
+hashing. The label's column, the last unless another is named, is of numbers or words likewise. The delimiter is the one
+of comma, semicolon and tab that the first line has most of.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..label_kinds import refuse_nul
+from ..labels import Numbers
+from ..options import OF_NUMBERS, OF_WORDS, Options
+from ..scan import reasons
+from ..scan import table as scan
+from ..scan.hashing import hash_name
+from ..scan_threads import ABREAST, Scanned, side_by_side
+from .blocks import SLACK, Origin, TextBlock
+from .onehot import beside
+from .sparse_text import HARD_ROOM, room_for
+from .words import LineError, finite, token
+
+_MARK = b"\xef\xbb\xbf"
+# A column with more words than this holds no labels: to remember them would not be constant memory.
+_MOST_LABELS = 1 << 20
+_KINDS = {scan.IGNORED: None, scan.NUMBER: OF_NUMBERS, scan.TEXT: OF_WORDS}
+_DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
+
+
+class Csv:
+    """One example a line, a feature a column."""
+
+    def __init__(self, origin: Origin, options: Options) -> None:
+        self.origin, self.options = origin, options
+        self.n_features: int | None = None
+        self.columns: list[str] | None = None
+        self.kinds: dict[str, str | None] | None = None
+        self._delimiter, self._numbers, self._hashes = ",", 0, 0
+        self.header: list[str] | None = None
+        self._cells: list[str] | None = None
+
+    @property
+    def bits(self) -> int | None:
+        """The bits that words are hashed to, None if there are none."""
+        return self.options.hash_bits if self._hashes else None
+
+    @property
+    def description(self) -> str:
+        """What is read, with what was detected."""
+        if self.n_features is None:
+            return "CSV text"
+        hashed = f" and {self._hashes} of words, hashed to {self.options.hash_bits} bits" if self._hashes else ""
+        header = f"{'no' if self.header is None else 'a'} header{' (detected)' if self.options.header is None else ''}"
+        return f"CSV text between {_DELIMITERS[self._delimiter]}, {header}, {self._numbers} columns of numbers{hashed}"
+
+    def pairs(self) -> Iterator[tuple[Any, Any, Any]]:
+        """Rows, labels and weights, block by block."""
+        self.n_features = self.columns = self.kinds = self.header = self._cells = None
+        numbers, lines = Numbers(), 0
+        for done in self._blocks():
+            for X, labels, weights in done.pieces:
+                if labels is None or labels.dtype != np.float64:
+                    yield X, labels, weights
+                else:
+                    for part, y in numbers.pieces(labels):
+                        yield X[part], y, None if weights is None else weights[part]
+            if done.flaw is not None:
+                raise LineError(self.origin.name, lines + done.flaw[0], done.flaw[1])
+            lines += done.lines
+
+    def _blocks(self) -> Iterator[Scanned]:
+        blocks, mark, density, lines = self.origin.blocks(ABREAST), len(_MARK), 1.0, 0
+        for block in blocks:
+            try:
+                position = self._decide(block, mark if block.raw.startswith(_MARK) else 0)
+            except LineError as error:
+                raise LineError(error.name, lines + error.line, error.what) from None
+            mark = 0
+            done = self.scanned(block, density, position)
+            lines += done.lines
+            yield done
+            if self.n_features is not None:
+                density = done.density
+                break
+        yield from side_by_side(
+            blocks,
+            lambda block, earlier: self.scanned(block, density if earlier is None else earlier),
+            self.options.scan_threads(self.origin.blocks_left),
+            note=lambda done: done.density,
+        )
+
+    def _piece(self, block: TextBlock, out: scan.Cells, n: int) -> tuple[Any, Any, Any]:
+        """Rows, labels (numbers, words, or None) and weights of a scan."""
+        X, weights = out.numbers[:n], None
+        if self.options.weights is not None:
+            X, weights = np.ascontiguousarray(X[:, :-1]), X[:, -1].copy()
+        if self._hashes:
+            X = beside(X, out.hashes[:n], self.options.hash_bits)
+        purposes = self._columns.purpose
+        if scan.NUMBER_LABEL in purposes:
+            return X, out.labels[:n], weights
+        return X, self._words(block, out.spans[:n]) if scan.TEXT_LABEL in purposes else None, weights
+
+    def _words(self, block: TextBlock, spans: Any) -> Any:
+        raw, known = bytes(block.raw), self._known
+        words = []
+        for begin, end in spans.tolist():
+            cell = raw[begin:end]
+            word = known.get(cell)
+            if word is None:
+                word = cell.decode("utf-8", "backslashreplace").replace('""', '"')
+                known[cell] = refuse_nul(word, f"{self.origin.name}: ")
+                if len(known) > _MOST_LABELS:
+                    raise ValueError(
+                        f"{self.origin.name}: the column of labels has more than {_MOST_LABELS} words in it"
+                    )
+            words.append(word)
+        return np.array(words)
+
+    # -- what the first block tells ----------------------------------------------------------------------------
+
+    def _decide(self, block: TextBlock, position: int) -> int:
+        """Make out the header, then the columns, as far as this block tells; returns where its rows begin."""
+        while position < block.stop:
+            end = block.raw.index(b"\n", position)
+            line = bytes(block.raw[position:end]).decode("utf-8", "backslashreplace").strip("\r ")
+            if line and self._cells is None:
+                self._delimiter = max(_DELIMITERS, key=line.count)
+                self._cells = self._split(line, block, position)
+                if self._has_header(self._cells):
+                    self.header = self._cells
+                    line = ""
+            if line and self._cells is not None:
+                kinds = np.zeros(len(self._cells), dtype=np.int64)
+                scan.classify(block.text, position, block.stop, ord(self._delimiter), kinds)
+                self._arrange(self.header, kinds)
+                return position
+            position = end + 1
+        return block.stop
+
+    def _split(self, line: str, block: TextBlock, position: int) -> list[str]:
+        """The cells of the first line, which begins at a position."""
+        try:
+            return [cell.strip() for cell in next(csv.reader([line], delimiter=self._delimiter))]
+        except csv.Error as error:
+            what = f"a cell has more than {csv.field_size_limit():,} characters: shorten it, or leave out its column"
+            if "limit" not in str(error):
+                word = token(block, max(position, block.raw.index(b"\r", position) - 1), b"\r\n")
+                what = f"a carriage return follows {word}: let lines end with a line feed, as tr '\\r' '\\n' does"
+            raise LineError(self.origin.name, 1 + block.raw.count(b"\n", 0, position), what) from None
+
+    def _has_header(self, cells: list[str]) -> bool:
+        if self.options.header is not None:
+            return self.options.header
+        features = cells[:-1] if self.options.labelled and len(cells) > 1 else cells
+        # Behind a table without a header, a word is a name only where that has numbers.
+        told = self.options.kinds or {}
+        return any(
+            told.get(str(j), OF_NUMBERS) == OF_NUMBERS and not _number_or_missing(cell)
+            for j, cell in enumerate(features)
+        )
+
+    def _arrange(self, names: list[str] | None, found: Any) -> None:
+        """Give each column its purpose; ``found`` is what its cells show, if nobody has told what it holds."""
+        options, width = self.options, len(found)
+        if names is not None and len(set(names)) < width and (options.label or options.weights or options.columns):
+            raise ValueError(f"{self.origin.name} has two columns of one name: {', '.join(names)}")
+        label = self._find(names, options.label, "label") if options.label is not None else width - 1
+        chosen = list(
+            range(width) if options.columns is None else [self._find(names, c, "columns") for c in options.columns]
+        )
+        heavy = None if options.weights is None else self._find(names, options.weights, "weights")
+        chosen = [j for j in chosen if j != heavy]
+        keys = [str(j) for j in range(width)] if names is None else list(names)
+        for j, count in enumerate(map(Counter(keys).__getitem__, keys)):
+            # Columns of one name are told apart by their places too.
+            keys[j] += f" ({j})" if count > 1 else ""
+        kinds = [(options.kinds or {}).get(key) or _KINDS[found[j]] for j, key in enumerate(keys)]
+        wordy = np.array([kind == OF_WORDS for kind in kinds])
+        if options.word_labels is not None and options.labelled:
+            wordy[label] = options.word_labels
+        purpose = np.full(width, scan.IGNORED)
+        purpose[chosen] = np.where(wordy, scan.TEXT, scan.NUMBER)[chosen]
+        if options.labelled:
+            purpose[label] = scan.TEXT_LABEL if wordy[label] else scan.NUMBER_LABEL
+        elif options.label is not None:
+            purpose[label] = scan.IGNORED
+        self.kinds = {keys[j]: kinds[j] for j in chosen if purpose[j] in (scan.NUMBER, scan.TEXT)}
+        place = np.zeros(width, dtype=np.int64)
+        for kind in (scan.NUMBER, scan.TEXT):
+            of_kind = [j for j in chosen if purpose[j] == kind]
+            place[of_kind] = np.arange(len(of_kind))
+            if names is not None and kind == scan.NUMBER:
+                self.columns = [names[j] for j in of_kind]
+        seed = np.array([hash_name(names[j] if names else str(j)) for j in range(width)], dtype=np.int64)
+        self._columns = scan.TableColumns(purpose, place, seed)
+        self._hashes = int((purpose == scan.TEXT).sum())
+        self._numbers = int((purpose == scan.NUMBER).sum())
+        if heavy is not None:
+            options.refuse_labels_as_weights(self.origin.name, heavy == label)
+            if wordy[heavy]:
+                raise ValueError(
+                    f"{self.origin.name}: the column {options.weights!r} holds no numbers to weigh rows by"
+                )
+            # Behind the numbers of the features.
+            purpose[heavy], place[heavy] = scan.NUMBER, self._numbers
+        self._known: dict[bytes, str] = {}
+        if self._numbers + self._hashes == 0:
+            raise ValueError(f"{self.origin.name} has no column of features beside the label")
+        self.n_features = self._numbers + (1 << options.hash_bits if self._hashes else 0)
+
+    def _find(self, names: list[str] | None, name: str, option: str) -> int:
+        if names is None:
+            raise ValueError(
+                f"{self.origin.name} has no header line, so no column is called {name!r}; the last one is the label"
+            )
+        if name not in names:
+            raise ValueError(f"{self.origin.name} has no column {name!r} for {option}; it has {', '.join(names)}")
+        return names.index(name)
+
+    # -- lines -------------------------------------------------------------------------------------------------
+
+    def scanned(self, block: TextBlock, density: float, position: int = 0) -> Scanned:
+        """All rows of a block from a position on, or those before its first flaw; ``density``: how many rows a byte to
+        expect.
+        """
+        room, lines, rows_seen, pieces = HARD_ROOM, block.raw.count(b"\n", 0, position), 0, []
+        rules = scan.TableRules(ord(self._delimiter), (1 << self.options.hash_bits) - 1, self.options.missing == "zero")
+        flaw = None
+        while position < block.stop and flaw is None:
+            size = block.stop - position
+            n = room_for(size, len(self._columns.purpose), density)
+            text = scan.TEXT_LABEL in self._columns.purpose
+            columns = self._numbers + (self.options.weights is not None)
+            out = scan.Cells(
+                np.empty((n, columns)), np.empty((n, self._hashes), dtype=np.int64), np.empty(n),
+                np.empty((n if text else 0, 2), dtype=np.int64), np.empty((room, 4), dtype=np.int64),
+            )  # fmt: skip
+            found = scan.TableStop(*scan.scan_table(block.text, position, block.stop, self._columns, rules, out))
+            rows, flaw = self._hard(block, out, found)
+            if rows:
+                pieces.append(self._piece(block, out, rows))
+            lines, rows_seen = lines + found.lines, rows_seen + found.rows
+            if flaw is None and found.reason > reasons.FULL:
+                flaw = lines + 1, self._flaw(block, found)
+            if found.rows == 0:
+                room, density = 4 * room, 1.0
+            position = found.position
+        return Scanned(pieces, lines, flaw, rows_seen / block.stop)
+
+    def _hard(self, block: TextBlock, out: scan.Cells, found: scan.TableStop) -> tuple[int, tuple[int, str] | None]:
+        """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the
+        next.
+        """
+        for row, place, begin, end in out.hard[: found.hard].tolist():
+            try:
+                value = finite(block, (begin, end))
+            except LineError as error:
+                return row, (error.line, error.what)
+            if place < 0:
+                out.labels[row] = value
+            else:
+                out.numbers[row, place] = value
+        return found.rows, None
+
+    def _flaw(self, block: TextBlock, found: scan.TableStop) -> str:
+        width = len(self._columns.purpose)
+        if found.reason == reasons.TOO_FEW:
+            return f"{found.column} columns where the first line has {width}"
+        if found.reason == reasons.TOO_MANY:
+            return f"more than the {width} columns of the first line"
+        if found.reason == reasons.BAD_QUOTE:
+            return f"the quotation marks of column {found.column + 1} do not enclose it on this line"
+        if found.reason == reasons.MISSING and self._columns.purpose[found.column] > scan.TEXT:
+            return f"the label (column {found.column + 1}) is missing"
+        if found.reason == reasons.MISSING:
+            return f"column {found.column + 1} is missing; give missing='zero' to read that as zero"
+        cell = token(block, found.position, b"\r\n" + self._delimiter.encode())
+        shown = "is" if self.options.kinds is None else "of the first table is"
+        return f"{cell} is not a number, as the first cell of column {found.column + 1} {shown}"
+
+
+def _number_or_missing(cell: str) -> bool:
+    text = np.frombuffer(bytearray(cell.encode() + b"\n" + bytes(SLACK)), dtype=np.uint8)
+    kinds = np.zeros(1, dtype=np.int64)
+    # A byte that no line of text has takes the delimiter's place: the cell may hold it between quotation marks.
+    scan.classify(text, 0, len(text) - SLACK, 0, kinds)
+    return bool(kinds[0] != scan.TEXT)

@@ -1,0 +1,54 @@
+"""Vowpal Wabbit's text: what the scanner finds, put into matrices and words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..options import Options
+from ..scan import reasons
+from ..scan import vw as scan
+from ..scan.svmlight import SparseRows
+from .blocks import Origin, TextBlock
+from .sparse_text import SparseText, matrix
+from .words import token
+
+_SENTENCES = {
+    reasons.NO_LABEL: "a line must begin with its label, a number, got {}; give labelled=False where none has one",
+    reasons.NO_BAR: "numbers and a tag must be followed by |, got {}",
+    reasons.NO_WEIGHT: "an importance must not be negative, got {}",
+    reasons.NO_VALUE: "what follows a colon must be a number, got {}",
+    reasons.NO_NAME: "a feature must have a name, got {}",
+    reasons.OVERFLOW: "a value times the scale of its namespace must fit a float64 easily, got {}",
+}
+
+
+class VowpalWabbit(SparseText):
+    """``label |namespace feature:value …``, one example a line, hashed to ``2**bits`` columns."""
+
+    shortest, mark = 2, b" "
+
+    def __init__(self, origin: Origin, options: Options) -> None:
+        super().__init__(origin, options)
+        self.bits = options.hash_bits
+        self.n_features = 1 << self.bits
+
+    @property
+    def description(self) -> str:
+        """What is read, with the number of importances other than 1."""
+        weights = f"; {self.important} importance weights" if self.important else ""
+        return f"Vowpal Wabbit text, features hashed to {self.options.hash_bits} bits{weights}"
+
+    def pieces(self, out: SparseRows, found: Any) -> tuple[Any, ...]:
+        """Rows, labels and importances of a scan; none where all are 1."""
+        X, n = matrix(out, found, 1 << self.options.hash_bits, hashed=True), found.rows
+        weights = out.weights[:n]
+        return (X, out.labels[:n], weights) if (weights != 1.0).any() else (X, out.labels[:n])
+
+    def run(self, text: Any, position: int, stop: int, out: SparseRows) -> Any:
+        """Scan lines from a position on."""
+        rules = scan.VwRules((1 << self.options.hash_bits) - 1, self.options.labelled)
+        return scan.VwStop(*scan.scan_vw(text, position, stop, rules, out))
+
+    def flaw(self, block: TextBlock, found: Any) -> str:
+        """The sentence for the flaw at which a scan stopped."""
+        return _SENTENCES[found.reason].format(token(block, found.position))

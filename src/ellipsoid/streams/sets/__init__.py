@@ -1,0 +1,1 @@
+"""Data sets by name, and streams that are made from a seed."""
