@@ -2,8 +2,9 @@
 deformed digits, seen once.
 
 The paper learns a support vector machine by LASVM from digits of MNIST that are deformed on the way, 8.1 million of
-them. Here MIRA with a kernel makes one pass over as many, deformed in another way (`ellipsoid.streams.sets.deformed`). Where
-there is no GPU the run is a part of that: the digits themselves, and each once deformed.
+them. Here MIRA with a kernel makes one pass over as many, deformed in another way
+(`ellipsoid.streams.sets.deformed`). Where there is no GPU the run is a part of that: the digits themselves, and each
+once deformed.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ _EXPORTS = {
     "UnitNorm": "ellipsoid.estimators.wrappers.scalers",
     "Winnow": "ellipsoid.estimators",
     "compare": "ellipsoid.evaluate",
-    "datasets": "ellipsoid.streams",
+    "datasets": "ellipsoid.streams.sets",
     "distributed": "ellipsoid",
     "export_onnx": "ellipsoid.estimators.files.onnx",
     "feasible_point": "ellipsoid.convex",

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from ellipsoid.estimators.parameters import validation as parameters
+from ellipsoid.estimators.parameters import validation
 
 from .billiard import billiard, perceptrons
 from .classifier import BatchClassifier, scores
@@ -162,12 +162,12 @@ class BayesPointMachine(BatchClassifier):
         if self.method not in ("billiard", "perceptrons"):
             raise ValueError(f"method must be 'billiard' or 'perceptrons', got {self.method!r}")
         try:
-            parameters.positive("regularization", self.regularization, zero=True)
+            validation.positive("regularization", self.regularization, zero=True)
         except ValueError as error:
             raise ValueError(f"regularization must not be negative: {error}") from None
-        parameters.positive("tol", self.tol, infinite=True)
+        validation.positive("tol", self.tol, infinite=True)
         for name in ("max_bounces", "n_perceptrons", "max_iter"):
-            parameters.whole(name, getattr(self, name))
+            validation.whole(name, getattr(self, name))
 
     def _normalised(self, K: Matrix, left: Vector, right: Vector) -> Matrix:
         """Kernel values of points of length one, half of it from the constant feature if there is one."""

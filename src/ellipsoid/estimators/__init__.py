@@ -1,4 +1,4 @@
-"""scikit-learn shells: parameters around a learner.
+"""The learners as scikit-learn estimators: a file for each family, and a folder for each thing they share.
 
 A learner is imported when it is asked for (PEP 562): each brings the compiled parts that it is made of.
 """
@@ -56,7 +56,7 @@ HOMES = {
 
 # Learners of numbers, and those made of others: the command line and the model files know them too.
 FURTHER = {
-    "Committee": "committee",
+    "Committee": "wrappers.committee",
     "IntervalRegressor": "interval_regressor",
     "PassiveAggressiveRegressor": "passive_aggressive_regressor",
 }

@@ -3,16 +3,18 @@
 Everything here raises ``ValueError`` with a sentence before anything has changed.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
 from ellipsoid.streams.label_kinds import label_array, like
 
-from ..state.learner import Learner
 from .labels import Labels, label_sets, unseen
 from .rows import RowSource
+
+if TYPE_CHECKING:
+    from ..state.learner import Learner
 
 Labelled = NDArray[Any]
 
@@ -34,7 +36,7 @@ def labels_of(y: Any, rows: int, *, sets: bool) -> Labelled:
     return labels
 
 
-def new_columns(learner: Learner, sets: Labelled, classes: Any, watch: bool) -> list[Any]:
+def new_columns(learner: "Learner", sets: Labelled, classes: Any, watch: bool) -> list[Any]:
     """Columns of label sets to make known now; an error where they contradict what is known."""
     if watch:
         raise ValueError(
@@ -73,7 +75,7 @@ def new_classes(known: list[Any], classes: Any) -> list[Any]:
     return []
 
 
-def refuse_unknown(learner: Learner, known: list[Any], labels: Labelled, closed: bool) -> None:
+def refuse_unknown(learner: "Learner", known: list[Any], labels: Labelled, closed: bool) -> None:
     """Refuse labels outside a closed set, or of another kind than those known."""
     table = Labels(known) if known else learner.labels
     for row, label in unseen(table, labels) if len(table) else ():
@@ -85,7 +87,7 @@ def refuse_unknown(learner: Learner, known: list[Any], labels: Labelled, closed:
         like(first, label)
 
 
-def rows_that_fit(source: RowSource, core: Learner | None, name: str, *, growing: bool, learning: bool) -> RowSource:
+def rows_that_fit(source: RowSource, core: "Learner | None", name: str, *, growing: bool, learning: bool) -> RowSource:
     """Rows that a learner can take, those to predict without features it never met; an error if there are none such."""
     if source.n == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")

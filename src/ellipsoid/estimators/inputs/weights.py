@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from copy import deepcopy
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,13 @@ from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import label_array, plain
 
-from ..state.learner import Learner
 from .checks import new_classes
 from .frames import table_of
 from .labels import tidy
 from .rows import InvalidInput
+
+if TYPE_CHECKING:
+    from ..state.learner import Learner
 
 # From here on a float64 no longer counts copies.
 LARGEST_WEIGHT = 2.0**53
@@ -177,7 +179,7 @@ def balance(code: NDArray[np.int64], before: NDArray[np.int64], counts: dict[Any
     return np.asarray((sum(counts.values()) + np.arange(1, len(code) + 1)) / (known * of_label), dtype=np.float64)
 
 
-def restored_counts(learner: Learner, array: NDArray[Any]) -> None:
+def restored_counts(learner: "Learner", array: NDArray[Any]) -> None:
     """Take back the counts of a file."""
     if array.shape != (len(learner.labels),) or (array < 0).any() or array.sum() != learner.rounds:
         raise ValueError("its counts of labels are not those of its rows")

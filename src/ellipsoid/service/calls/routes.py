@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from . import learn as learn_calls
-from . import models as model_calls
-from . import predict as predict_calls
-from . import views as view_calls
+from . import learn, models, predict, views
 from .web import JSON, Call
 
 
@@ -32,33 +29,33 @@ class CallRow(NamedTuple):
 _MODEL = "/v1/models/{name}"
 
 CALLS = (
-    CallRow("GET", "/v1/models", "read", model_calls.list_models, answer="Models"),
-    CallRow("PUT", _MODEL, "admin", model_calls.make_model, "NewModel", "ModelStatus", statuses=(200, 201)),
-    CallRow("GET", _MODEL, "read", model_calls.show_model, answer="ModelStatus"),
-    CallRow("GET", f"{_MODEL}/file", "read", model_calls.model_file, query=("t",), media="application/octet-stream"),
+    CallRow("GET", "/v1/models", "read", models.list_models, answer="Models"),
+    CallRow("PUT", _MODEL, "admin", models.make_model, "NewModel", "ModelStatus", statuses=(200, 201)),
+    CallRow("GET", _MODEL, "read", models.show_model, answer="ModelStatus"),
+    CallRow("GET", f"{_MODEL}/file", "read", models.model_file, query=("t",), media="application/octet-stream"),
     CallRow(
-        "POST", f"{_MODEL}/predict", "predict", predict_calls.predict, "ExampleToPredict", "Prediction",
+        "POST", f"{_MODEL}/predict", "predict", predict.predict, "ExampleToPredict", "Prediction",
         lines=True, answer_lines="Prediction",
     ),
     CallRow(
-        "POST", f"{_MODEL}/learn", "learn", learn_calls.learn, "LabelledExample", "Learned",
+        "POST", f"{_MODEL}/learn", "learn", learn.learn, "LabelledExample", "Learned",
         lines=True, answer_lines="LineAnswer", query=("partial",),
     ),
-    CallRow("POST", f"{_MODEL}/labels", "label", learn_calls.labels, "TrueLabel", "Learned", lines=True),
+    CallRow("POST", f"{_MODEL}/labels", "label", learn.labels, "TrueLabel", "Learned", lines=True),
     CallRow(
-        "GET", f"{_MODEL}/questions", "label", predict_calls.questions, answer="Questions",
+        "GET", f"{_MODEL}/questions", "label", predict.questions, answer="Questions",
         query=("limit", "claim", "who", "skip"),
     ),
-    CallRow("GET", f"{_MODEL}/keys/{{key:path}}", "learn", learn_calls.key_seen, answer="Seen"),
+    CallRow("GET", f"{_MODEL}/keys/{{key:path}}", "learn", learn.key_seen, answer="Seen"),
     CallRow(
-        "PUT", f"{_MODEL}/challengers/{{learner}}", "admin", model_calls.make_challenger, "NewLearner", "ModelStatus",
+        "PUT", f"{_MODEL}/challengers/{{learner}}", "admin", models.make_challenger, "NewLearner", "ModelStatus",
         statuses=(200, 201),
     ),
-    CallRow("POST", f"{_MODEL}/promote", "admin", model_calls.promote, "Promotion", "ModelStatus"),
-    CallRow("GET", f"{_MODEL}/history", "read", view_calls.history, answer="ModelHistory"),
-    CallRow("GET", f"{_MODEL}/portrait", "read", view_calls.portrait, answer="Portrait", query=("of",)),
-    CallRow("GET", "/v1/events", "read", view_calls.events, media="text/event-stream"),
-    CallRow("GET", "/healthz", None, model_calls.alive),
-    CallRow("GET", "/readyz", None, model_calls.ready),
-    CallRow("GET", "/metrics", "read", model_calls.metrics, media="text/plain"),
+    CallRow("POST", f"{_MODEL}/promote", "admin", models.promote, "Promotion", "ModelStatus"),
+    CallRow("GET", f"{_MODEL}/history", "read", views.history, answer="ModelHistory"),
+    CallRow("GET", f"{_MODEL}/portrait", "read", views.portrait, answer="Portrait", query=("of",)),
+    CallRow("GET", "/v1/events", "read", views.events, media="text/event-stream"),
+    CallRow("GET", "/healthz", None, models.alive),
+    CallRow("GET", "/readyz", None, models.ready),
+    CallRow("GET", "/metrics", "read", models.metrics, media="text/plain"),
 )  # fmt: skip
