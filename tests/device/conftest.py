@@ -8,7 +8,7 @@ import pytest
 from ellipsoid.ellipsoids.shapes import device as device_shape
 from ellipsoid.ellipsoids.tables import kernel as kernel_table
 from ellipsoid.estimators import ellipsoidal
-from ellipsoid.estimators.state import expansion, placed
+from ellipsoid.estimators.state import device_learner, expansion
 from ellipsoid.representation.kernel import device
 
 RNG = np.random.default_rng(1)
@@ -23,7 +23,7 @@ RBF, POLY = {"kernel": "rbf", "gamma": 0.1}, {"kernel": "poly", "degree": 3, "ga
 
 def put_numpy_in_place(monkeypatch):
     """Let NumPy be the arrays of the device."""
-    for module in (device, placed):
+    for module in (device, device_learner):
         monkeypatch.setattr(module, "cuda_arrays", lambda: np)
 
 

@@ -6,7 +6,7 @@ from click.testing import CliRunner
 
 from ellipsoid import AROW, MIRA, Committee, datasets, load
 from ellipsoid.cli import main
-from ellipsoid.estimators.state import placed
+from ellipsoid.estimators.state import device_learner
 from ellipsoid.representation.kernel import device
 from ellipsoid.representation.kernel.device import DevicePatterns
 
@@ -20,7 +20,7 @@ def run(*arguments, code=0):
 
 
 def put(monkeypatch, arrays):
-    for module in (device, placed):
+    for module in (device, device_learner):
         monkeypatch.setattr(module, "cuda_arrays", lambda: arrays)
 
 
@@ -130,7 +130,7 @@ def test_no_device_and_no_memory_are_one_sentence(monkeypatch):
     def none():
         raise ValueError('device="cuda" finds no GPU; use device="cpu"')
 
-    for module in (device, placed):
+    for module in (device, device_learner):
         monkeypatch.setattr(module, "cuda_arrays", none)
     assert run("learn", "digits", *RBF, "--device", "cuda", code=1).stderr == (
         "Error: --device cuda finds no GPU; use --device cpu\n"

@@ -29,7 +29,7 @@ from ellipsoid import (
 )
 from ellipsoid.ellipsoids.shapes.device import DeviceShape
 from ellipsoid.ellipsoids.tables import kernel as kernel_table
-from ellipsoid.estimators.state import placed
+from ellipsoid.estimators.state import device_learner
 from ellipsoid.representation.kernel import device
 
 from .conftest import CLASSES, FEW, POLY, RBF, RNG, X, agree, on, put_numpy_in_place, y
@@ -304,7 +304,7 @@ def test_a_full_device_says_how_many_patterns_fit(start, monkeypatch, on_device)
                 raise MemoryError
             return np.zeros(shape, dtype)
 
-    for module in (device, placed):
+    for module in (device, device_learner):
         monkeypatch.setattr(module, "cuda_arrays", Full)
     monkeypatch.setattr(kernel_table, "LARGE_SHAPE", 1024)
     model = on(start)

@@ -13,9 +13,9 @@ from ellipsoid.cli import main
 from ellipsoid.service.calls import dense_lines
 from ellipsoid.service.calls.lines import decoded_lines
 from ellipsoid.service.housekeeping import _behind_two, _forget_examples, keep_house
-from ellipsoid.service.journal.gate import LABEL_LIMIT, Gate
+from ellipsoid.service.journal.gate import LABEL_LIMIT, Schema
 from ellipsoid.service.journal.rows import Rows
-from ellipsoid.service.journal.works import Incoming, LearnWork
+from ellipsoid.service.journal.writes import Incoming, LearnWrite
 from ellipsoid.service.messages import LabelledExample, NewLearner, NewModel
 from ellipsoid.service.problem import CallProblem
 from ellipsoid.service.store import Store, StoreOptions
@@ -38,7 +38,7 @@ def learn(store, name, lines):
     stream, done = store.stream(name), Future()
     stream.check_learning()
     rows = stream.rows_of([line["x"] for line in lines], [line["y"] for line in lines])
-    store.journal.submit(LearnWork(stream, [Incoming(rows, None, range(1, 1 + len(lines)))], "", done.set_result))
+    store.journal.submit(LearnWrite(stream, [Incoming(rows, None, range(1, 1 + len(lines)))], "", done.set_result))
     answer = done.result(60)
     if isinstance(answer, BaseException):
         raise answer
@@ -200,7 +200,7 @@ def test_what_was_sent_before_is_acknowledged_when_it_is_learned(store):
     done = [Future(), Future()]
     for each in done:
         rows = Incoming(Rows(np.ones((1, 3)), ["big"]), ["k1"], range(1, 2))
-        store.journal.submit(LearnWork(store.stream("m"), [rows], "", each.set_result))
+        store.journal.submit(LearnWrite(store.stream("m"), [rows], "", each.set_result))
     while best.lag or not best.learner.t or store.journal.commits < 2:
         time.sleep(0.001)
     time.sleep(0.02)
@@ -252,7 +252,7 @@ def test_examples_do_not_go_while_a_challenger_is_made(store, monkeypatch):
 
 
 def test_a_gate_takes_back_what_did_not_reach_the_disk():
-    gate = Gate(None)
+    gate = Schema(None)
     gate.begin()
     gate.admit(Rows(np.ones((2, 3)), ["a", "b"]))
     gate.take_back()

@@ -71,8 +71,8 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     >>> model.t_ == 2 * len(y), model.shards_, bool(model.score(X, y) > 0.93)
     (True, 4, True)
     """
-    wishes = Wishes(shards, rounds, merge, weights, classes, n_features, checkpoint, resume, validate)
-    wishes.check()
+    asked = FitOptions(shards, rounds, merge, weights, classes, n_features, checkpoint, resume, validate)
+    asked.check()
     check_names(options)
     way_to_merge(_unwrapped(learner, scale)[0], merge)
     if validate is not None and is_regressor(learner):
@@ -80,13 +80,13 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     told: dict[str, Any] = {"progress": progress, "label": label, "options": options, "scale": scale}
     run = ShardedRun(learner, data, engine_of(client, workers), block_bytes=block_bytes, **told)
     try:
-        return run.fit(wishes)
+        return run.fit(asked)
     finally:
         run.engine.forget()
         run.engine.close()
 
 
-class Wishes(NamedTuple):
+class FitOptions(NamedTuple):
     """What ``fit`` was asked for."""
 
     shards: int
@@ -127,30 +127,30 @@ class ShardedRun:
         if self.plan.format is not None:
             self.names = [str(name) for name in ([data] if isinstance(data, str | PathLike) else data)]
 
-    def fit(self, wishes: Wishes) -> Any:
+    def fit(self, asked: FitOptions) -> Any:
         """Survey, rounds, and the model."""
-        if wishes.checkpoint is not None:
-            self.engine.folder = Path(wishes.checkpoint).absolute().parent
-        way = way_to_merge(self.learner, wishes.merge)
-        rounds = 1 if way == REPLAY else wishes.rounds or (1 if adds_up(self.learner) else USUAL_ROUNDS)
-        self.prepare(wishes.classes, wishes.n_features)
-        dealt = self.plan.dealt(wishes.shards)
+        if asked.checkpoint is not None:
+            self.engine.folder = Path(asked.checkpoint).absolute().parent
+        way = way_to_merge(self.learner, asked.merge)
+        rounds = 1 if way == REPLAY else asked.rounds or (1 if adds_up(self.learner) else USUAL_ROUNDS)
+        self.prepare(asked.classes, asked.n_features)
+        dealt = self.plan.dealt(asked.shards)
         self.progress = RunProgress(self.tell, rounds, len(dealt))
         digest = digest_of(
             self.plan.digest, type(self.learner).__name__, sorted(self.learner.get_params().items(), key=str), way,
-            wishes.weights, len(dealt), self.classes, self.width, _scaler_words(self.scaler),
+            asked.weights, len(dealt), self.classes, self.width, _scaler_words(self.scaler),
         )  # fmt: skip
-        kept = Checkpoint(wishes.checkpoint, digest, position_of(self.names, self.reading, self.plan.columns))
-        held = None if wishes.validate is None else self.held_out(wishes.validate)
+        kept = Checkpoint(asked.checkpoint, digest, position_of(self.names, self.reading, self.plan.columns))
+        held = None if asked.validate is None else self.held_out(asked.validate)
         if way == DUAL:
             from .dual import fit_dual
 
-            return fit_dual(self, dealt, rounds, kept, wishes.resume, held)
+            return fit_dual(self, dealt, rounds, kept, asked.resume, held)
         if way == REPLAY:
             from .replay import Replaying
 
-            return self.in_rounds(Replaying(self, dealt), rounds, kept, wishes.resume, held)
-        return self.in_rounds(Mixing(self, dealt, way, wishes.weights, kept), rounds, kept, wishes.resume, held)
+            return self.in_rounds(Replaying(self, dealt), rounds, kept, asked.resume, held)
+        return self.in_rounds(Mixing(self, dealt, way, asked.weights, kept), rounds, kept, asked.resume, held)
 
     def prepare(self, classes: Any, n_features: int | None) -> None:
         """Settle what all shards must agree on, and have compiled code ready everywhere."""

@@ -27,10 +27,10 @@ from .parameters.declaration import declared
 from .parameters.shared import KernelParameters
 from .parameters.validation import one_of
 from .shell.base import OnlineClassifier
+from .state.device_learner import DeviceLearner, DeviceParameters
 from .state.expansion import SCORED_AHEAD_ON_DEVICE, check_values
 from .state.interruption import without_interrupts
 from .state.learner import NO_LABELS, Learner, to_learn
-from .state.placed import DeviceParameters, PlacedLearner
 
 SHAPES = {"auto": None, "column": "column", "product": "product", "gram": "gram", "dense": "full"}
 
@@ -94,7 +94,7 @@ def largest_of(learner: Learner) -> Span:
     return (found * (1.0 if learner.scores == 1 else 2.0)).root()
 
 
-class KernelLearner(PlacedLearner, EllipsoidLearner):
+class KernelLearner(DeviceLearner, EllipsoidLearner):
     """The same in the feature space of a kernel; on a device the loop is given the kernel values of a block of rows."""
 
     table: KernelTable  # type: ignore[assignment]

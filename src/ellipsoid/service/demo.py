@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .calls.predict import SETTLE, judged, open_questions
-from .journal.works import Incoming, KeepWork, LearnWork
+from .journal.writes import Incoming, KeepWrite, LearnWrite
 from .messages import ExampleToPredict, NewLearner, NewModel
 from .problem import CallProblem
 from .store import Store, StoreOptions
@@ -93,12 +93,12 @@ class DemoStore(Store):
 
     def _learn(self, stream: Any, xs: list[Any], ys: list[int]) -> None:
         rows = Incoming(stream.rows_of(xs, ys), None, range(1, len(ys) + 1))
-        self.journal.submit(LearnWork(stream, [rows], "demo", lambda answer: None))
+        self.journal.submit(LearnWrite(stream, [rows], "demo", lambda answer: None))
 
     def _keep(self, stream: Any, xs: list[Any]) -> None:
         asked: list[tuple[int | None, ExampleToPredict]] = [(None, ExampleToPredict(x=x, keep=True)) for x in xs]
         _, kept = judged(stream, stream.best.published, asked)
-        self.journal.submit(KeepWork(stream, kept, "demo", lambda answer: None))
+        self.journal.submit(KeepWrite(stream, kept, "demo", lambda answer: None))
 
     def close(self) -> None:
         self._halt.set()

@@ -9,7 +9,7 @@ from typing import Any
 from ellipsoid.estimators.files.container import DamagedModel
 from ellipsoid.estimators.files.persist import open_model
 
-from .journal.works import forget_rows
+from .journal.writes import forget_rows
 
 _log = logging.getLogger("ellipsoid.service")
 
@@ -19,17 +19,17 @@ def keep_house(store: Any) -> None:
     if store.journal.fault is None:
         store.history.note(store)
     for stream in list(store.models.values()):
-        for trainee in list(stream.learners.values()):
-            if _due(trainee, store.options):
-                trainee.write_snapshot()
+        for learner_thread in list(stream.learners.values()):
+            if _due(learner_thread, store.options):
+                learner_thread.write_snapshot()
         if store.journal.fault is None:
             _forget_examples(store, stream)
             _forget_unlabelled(store, stream)
 
 
-def _due(trainee: Any, options: Any) -> bool:
-    fresh = trainee.published.t - (trainee.snapshot or 0)
-    aged = time.monotonic() - trainee.written_at >= options.snapshot_seconds
+def _due(learner_thread: Any, options: Any) -> bool:
+    fresh = learner_thread.published.t - (learner_thread.snapshot or 0)
+    aged = time.monotonic() - learner_thread.written_at >= options.snapshot_seconds
     return fresh >= options.snapshot_rows or (fresh > 0 and aged)
 
 
@@ -59,9 +59,9 @@ def _forget_behind(store: Any, stream: Any, before: int) -> None:
 def _behind_two(stream: Any) -> int:
     """The number of examples that two good snapshots of every learner hold."""
     least = stream.tail.end
-    for trainee in stream.learners.values():
+    for learner_thread in stream.learners.values():
         good: list[int] = []
-        for snapshot in trainee.snapshots.all():
+        for snapshot in learner_thread.snapshots.all():
             if len(good) < 2 and _is_good(snapshot.path):
                 good.append(snapshot.t)
         least = min(least, good[1] if len(good) > 1 else 0)

@@ -19,7 +19,7 @@ from .app import application
 from .calls.dense_lines import warm_up
 from .calls.web import Service, WebOptions
 from .http.protocol import timed_protocol
-from .http.short_way import short_calls
+from .http.short_requests import short_calls
 from .http.tokens import Tokens
 from .store import Store
 

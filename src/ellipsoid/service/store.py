@@ -16,7 +16,7 @@ from typing import Any
 from .housekeeping import keep_house
 from .journal.database import blocks_after, first_and_last, model_row, opened
 from .journal.journal import Journal
-from .journal.works import Change
+from .journal.writes import Change
 from .messages import NewLearner, NewModel, canonical
 from .models.learning import StreamLearner, labels_model
 from .models.snapshots import FIRST, Snapshots
@@ -124,14 +124,14 @@ class Store:
             _log.warning("%s: the snapshot of %d examples is put aside", stream.name, snapshot.t)
 
     def _note_refusals(self, stream: ModelStream, learner: str) -> None:
-        trainee = stream.learners[learner]
+        learner_thread = stream.learners[learner]
         for row, reason in self.journal.connection.execute(
             "SELECT row, reason FROM refused WHERE model = ? AND learner = ? AND row < ?",
-            (stream.id, learner, trainee.learner.t),
+            (stream.id, learner, learner_thread.learner.t),
         ):
-            trainee.learner.refused[row] = trainee.published.learner.refused[row] = reason
-        trainee.damaged = lambda what: self.damaged(f"{stream.name}: {what}")
-        trainee.refuse = lambda fresh: self._write_refusals(stream.id, learner, fresh)
+            learner_thread.learner.refused[row] = learner_thread.published.learner.refused[row] = reason
+        learner_thread.damaged = lambda what: self.damaged(f"{stream.name}: {what}")
+        learner_thread.refuse = lambda fresh: self._write_refusals(stream.id, learner, fresh)
 
     def _write_refusals(self, model: int, learner: str, fresh: dict[int, str]) -> None:
         rows = [(model, learner, row, reason) for row, reason in fresh.items()]
@@ -141,8 +141,8 @@ class Store:
         """Begin to write and to learn."""
         self.journal.start()
         for stream in self.models.values():
-            for trainee in stream.learners.values():
-                trainee.start()
+            for learner_thread in stream.learners.values():
+                learner_thread.start()
         self._housekeeper.start()
 
     def ready(self) -> bool:
@@ -308,17 +308,21 @@ class Store:
         deadline = time.monotonic() + STOP_SECONDS
         self.journal.close()
         for stream in self.models.values():
-            for trainee in stream.learners.values():
-                while trainee.lag > 0 and trainee.failure is None and time.monotonic() < deadline - STOP_SECONDS / 2:
+            for learner_thread in stream.learners.values():
+                while (
+                    learner_thread.lag > 0
+                    and learner_thread.failure is None
+                    and time.monotonic() < deadline - STOP_SECONDS / 2
+                ):
                     time.sleep(0.005)
-                if trainee.stop(max(0.1, deadline - time.monotonic())) and trainee.failure is None:
-                    trainee.publish()
+                if learner_thread.stop(max(0.1, deadline - time.monotonic())) and learner_thread.failure is None:
+                    learner_thread.publish()
         if self._housekeeper.is_alive():
             self._housekeeper.join(max(0.1, deadline - time.monotonic()))
         for stream in self.models.values():
-            for trainee in stream.learners.values():
+            for learner_thread in stream.learners.values():
                 try:
-                    trainee.write_snapshot()
+                    learner_thread.write_snapshot()
                 except OSError as error:
                     _log.error("no snapshot of %s: %s", stream.name, error)
         self._lock.close()

@@ -11,9 +11,9 @@ from ellipsoid.representation.kernel.patterns import WIDEST_LAYOUT
 from ..parameters.declaration import declared
 from ..parameters.shared import InterceptParameters, KernelParameters
 from ..parameters.validation import one_of
+from ..state.device_learner import DeviceParameters
 from ..state.expansion import ExpansionLearner
 from ..state.learner import Learner
-from ..state.placed import DeviceParameters
 from .base import OnlineClassifier
 
 

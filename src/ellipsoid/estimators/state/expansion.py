@@ -21,9 +21,9 @@ from ellipsoid.representation.table_protocol import Floats
 
 from ..inputs.labels import Codes
 from ..inputs.rows import RowSource
+from .device_learner import DeviceLearner
 from .interruption import LearnerMark
 from .learner import NO_LABELS
-from .placed import PlacedLearner
 
 # Kernel values beyond this could overflow a score.
 LARGEST_KERNEL_VALUE = 1e150
@@ -84,7 +84,7 @@ def check_powers(kernel: Poly, norms: NDArray[np.float64], first: int) -> None:
         raise ValueError(f"row {row} of X is too large (inf): its kernel value overflows; rescale the features")
 
 
-class ExpansionLearner(PlacedLearner):
+class ExpansionLearner(DeviceLearner):
     """A learner in the feature space of a kernel.
 
     ``average`` is True, False or "vote": predict by the votes of all hypotheses. ``passes`` is how often ``fit`` goes

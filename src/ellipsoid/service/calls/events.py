@@ -138,8 +138,8 @@ def glance(store: Any, stream: Any, curves: bool = False) -> ModelGlance:
 
 
 def _learner(store: Any, stream: Any, name: str, curves: bool) -> LearnerGlance:
-    trainee = stream.learners[name]
-    published = trainee.published
+    learner_thread = stream.learners[name]
+    published = learner_thread.published
     record = published.learner.record
     measured = store.history.measured.get((stream.id, name))
     curve = None
@@ -157,6 +157,6 @@ def _learner(store: Any, stream: Any, name: str, curves: bool) -> LearnerGlance:
         updates=published.counts[1],
         error=record.windowed_error,
         last=None if measured is None else measured.point,
-        failure=trainee.failure,
+        failure=learner_thread.failure,
         curve=curve,
     )

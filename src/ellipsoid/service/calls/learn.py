@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from ..http.tokens import Holder
 from ..journal.rows import label_of
-from ..journal.works import Incoming, LabelWork, LearnWork, caller_key
+from ..journal.writes import Incoming, LabelWrite, LearnWrite, caller_key
 from ..messages import ENCODE, LabelledExample, Learned, LineAnswer, TrueLabel
 from ..problem import CallProblem
 from .lines import decoded, decoded_lines, incoming
@@ -32,16 +32,16 @@ async def learn(service: Service, request: Request, holder: Holder) -> Response:
     if not parts and not noted:
         raise CallProblem(422, "the body holds no example")
     future, told = service.promise()
-    work = LearnWork(stream, parts, holder.name, told, noted)
-    service.store.journal.submit(work)
+    write = LearnWrite(stream, parts, holder.name, told, noted)
+    service.store.journal.submit(write)
     try:
         answer: Learned = await future
     except CallProblem as problem:
         if not batch:
             problem.line = None  # there is but one
         raise
-    if work.answers is not None:
-        lines = sorted(work.answers, key=lambda each: each.line)
+    if write.answers is not None:
+        lines = sorted(write.answers, key=lambda each: each.line)
         return Response(b"".join(ENCODE.encode(line) + b"\n" for line in lines), media_type=NDJSON)
     if answer.refused and answer.learned == 1:
         raise CallProblem(422, answer.refused[0])
@@ -73,7 +73,7 @@ async def labels(service: Service, request: Request, holder: Holder) -> Response
     except (ValueError, OverflowError) as error:
         raise CallProblem(422, str(error)) from None
     future, told = service.promise()
-    service.store.journal.submit(LabelWork(stream, checked, holder.name, told))
+    service.store.journal.submit(LabelWrite(stream, checked, holder.name, told))
     return json_response(await future)
 
 

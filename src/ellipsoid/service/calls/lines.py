@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ..journal.rows import Rows, check_numbers
-from ..journal.works import Incoming, caller_key
+from ..journal.writes import Incoming, caller_key
 from ..messages import ExampleToPredict, LabelledExample, LineAnswer, TrueLabel
 from ..problem import CallProblem
 from .dense_lines import scanned

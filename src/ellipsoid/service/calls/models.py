@@ -13,9 +13,9 @@ from ellipsoid import __version__
 
 from ..http.tokens import Holder
 from ..messages import NAME, LearnerStatus, Models, ModelStatus, NewLearner, NewModel, Promotion
+from ..models.learner_thread import LearnerThread
 from ..models.record import ERROR_WINDOW
 from ..models.stream import ModelStream
-from ..models.trainee import Trainee
 from ..problem import CallProblem
 from .web import Service, json_response, whole_number
 
@@ -139,12 +139,12 @@ def _status(stream: ModelStream) -> ModelStatus:
         oldest=stream.oldest,
         snapshot=best.snapshot,
         kept=stream.kept,
-        learners=[_learner(stream, name, trainee) for name, trainee in list(stream.learners.items())],
+        learners=[_learner(stream, name, learner_thread) for name, learner_thread in list(stream.learners.items())],
     )
 
 
-def _learner(stream: ModelStream, name: str, trainee: Trainee) -> LearnerStatus:
-    published = trainee.published
+def _learner(stream: ModelStream, name: str, learner_thread: LearnerThread) -> LearnerStatus:
+    published = learner_thread.published
     record, body = published.learner.record, published.learner.body
     return LearnerStatus(
         name=name,
@@ -159,6 +159,6 @@ def _learner(stream: ModelStream, name: str, trainee: Trainee) -> LearnerStatus:
         mistakes=published.counts[0],
         updates=published.counts[1],
         windowed_error=record.windowed_error,
-        snapshot=trainee.snapshot,
+        snapshot=learner_thread.snapshot,
         refused=len(published.learner.refused),
     )

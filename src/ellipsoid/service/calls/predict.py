@@ -12,7 +12,7 @@ from starlette.responses import Response, StreamingResponse
 
 from ..http.tokens import Holder
 from ..journal.database import opened
-from ..journal.works import KeepWork
+from ..journal.writes import KeepWrite
 from ..messages import ENCODE, ExampleToPredict, Prediction, Question, Questions
 from ..models.published import Published
 from ..models.stream import ModelStream, new_id
@@ -106,7 +106,7 @@ def judged(
 async def _keep(service: Service, stream: ModelStream, kept: list[tuple[Any, ...]], holder: Holder) -> None:
     if kept:
         future, told = service.promise()
-        service.store.journal.submit(KeepWork(stream, kept, holder.name, told))
+        service.store.journal.submit(KeepWrite(stream, kept, holder.name, told))
         await future
 
 

@@ -25,10 +25,10 @@ async def history(service: Service, request: Request, holder: Holder) -> Respons
     """The thinned counters of every learner of a model."""
     stream = service.store.stream(request.path_params["name"])
     found = []
-    for name, trainee in list(stream.learners.items()):
+    for name, learner_thread in list(stream.learners.items()):
         points = service.store.history.of(stream, name)
         columns = {field: [getattr(p, field) for p in points] for field in LearnerHistory.__struct_fields__[2:]}
-        found.append(LearnerHistory(name=name, learner=trainee.learner.body.learner, **columns))
+        found.append(LearnerHistory(name=name, learner=learner_thread.learner.body.learner, **columns))
     return json_response(ModelHistory(name=stream.name, champion=stream.champion, learners=found))
 
 

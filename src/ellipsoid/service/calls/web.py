@@ -20,7 +20,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from ..http.metrics import Metrics
-from ..http.short_way import ShortRequest
+from ..http.short_requests import ShortRequest
 from ..http.tokens import EVERYBODY, Holder, Tokens
 from ..messages import ENCODE, ProblemDetails
 from ..problem import CallProblem

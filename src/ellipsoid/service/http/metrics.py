@@ -45,9 +45,9 @@ class Metrics:
         self.registry.register(self)
         store.journal.observe = self._committed
 
-    def _committed(self, seconds: float, works: int) -> None:
+    def _committed(self, seconds: float, writes: int) -> None:
         self.commit_seconds.observe(seconds)
-        self.commit_works.inc(works)
+        self.commit_works.inc(writes)
 
     def answered(self, call: str, status: int, seconds: float) -> None:
         """A request was answered."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Any
 
-from .short_way import as_bytes, short_request
+from .short_requests import as_bytes, short_request
 
 # A connection that has sent nothing at all yet may wait longer: it costs a file, no more.
 FIRST_SECONDS = 60.0

@@ -1,7 +1,7 @@
 """One thread writes: whatever has arrived while the disk was busy is committed together.
 
-A ``Work`` is applied inside a transaction with others, and told how it ended after the commit. Nothing is told before
-the disk has it. Where a commit fails, the works of its group are tried one by one, so that a large one does not refuse
+A ``Write`` is applied inside a transaction with others, and told how it ended after the commit. Nothing is told before
+the disk has it. Where a commit fails, the writes of its group are tried one by one, so that a large one does not refuse
 the small ones beside it; what cannot be written is answered by 507, and the next one is tried anew.
 """
 
@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from ..problem import CallProblem
 from .database import opened
-from .gate import Gate
+from .schema import Schema
 
 _log = logging.getLogger("ellipsoid.service")
 
@@ -27,7 +27,7 @@ MOST_WORKS = 1024
 LARGEST_GROUP = 1 << 26
 
 
-class Work(Protocol):
+class Write(Protocol):
     """Something to be written."""
 
     # About how many bytes it writes.
@@ -35,9 +35,9 @@ class Work(Protocol):
     # The model that it belongs to, which is told after each group to ``flush``; None: no one.
     stream: Any
 
-    def apply(self, connection: sqlite3.Connection, gates: Callable[[Any], Gate]) -> Any:
-        """Write; a `CallProblem` refuses this work, and must leave nothing written. Gates must be asked for by
-        ``gates``, which remembers to take back what was admitted if the commit fails.
+    def apply(self, connection: sqlite3.Connection, schemas: Callable[[Any], Schema]) -> Any:
+        """Write; a `CallProblem` refuses this write, and must leave nothing written. Schemas must be asked for by
+        ``schemas``, which remembers to take back what was admitted if the commit fails.
         """
 
     def written(self, answer: Any) -> None:
@@ -56,8 +56,8 @@ class Journal:
         self.commits = self.failures = 0
         # Why the last commit failed, None if it did not.
         self.fault: str | None = None
-        self.observe: Callable[[float, int], None] = lambda seconds, works: None
-        self._waiting: deque[Work] = deque()
+        self.observe: Callable[[float, int], None] = lambda seconds, writes: None
+        self._waiting: deque[Write] = deque()
         self._bytes = 0
         self._ready = threading.Condition()
         self._closing = False
@@ -72,16 +72,16 @@ class Journal:
         """Works that are not taken up yet."""
         return len(self._waiting)
 
-    def submit(self, work: Work, *, urgent: bool = False) -> None:
-        """Hand over a work, or raise `CallProblem` 429 where too much is waiting; ``urgent`` is not counted."""
+    def submit(self, write: Write, *, urgent: bool = False) -> None:
+        """Hand over a write, or raise `CallProblem` 429 where too much is waiting; ``urgent`` is not counted."""
         with self._ready:
             if self._closing:
                 raise CallProblem(503, "the service is stopping; try again after it has started", retry_after=5)
             full = len(self._waiting) >= self.most_waiting or self._bytes > LARGEST_GROUP
             if full and not urgent:
                 raise CallProblem(429, "too much is waiting to be written; try again in a second", retry_after=1)
-            self._waiting.append(work)
-            self._bytes += work.size
+            self._waiting.append(write)
+            self._bytes += write.size
             self._ready.notify()
 
     def close(self) -> None:
@@ -94,19 +94,19 @@ class Journal:
         self.connection.close()
 
     def _run(self) -> None:
-        while works := self._take():
+        while writes := self._take():
             began = time.perf_counter()
-            self._write(works)
-            self.observe(time.perf_counter() - began, len(works))
+            self._write(writes)
+            self.observe(time.perf_counter() - began, len(writes))
 
-    def _take(self) -> list[Work]:
+    def _take(self) -> list[Write]:
         """The next group; empty at the end."""
         with self._ready:
             while not self._waiting and not self._closing:
                 self._ready.wait()
             if self.group_seconds and not self._closing:
                 self._ready.wait(self.group_seconds)
-            taken: list[Work] = []
+            taken: list[Write] = []
             size = 0
             while self._waiting and len(taken) < MOST_WORKS and (not taken or size < LARGEST_GROUP):
                 taken.append(self._waiting.popleft())
@@ -114,47 +114,47 @@ class Journal:
             self._bytes -= size
             return taken
 
-    def _write(self, works: list[Work]) -> None:
+    def _write(self, writes: list[Write]) -> None:
         try:
-            ended = self._commit(works)
+            ended = self._commit(writes)
         except Exception as error:
-            if len(works) > 1:
-                for work in works:
-                    self._write([work])
+            if len(writes) > 1:
+                for write in writes:
+                    self._write([write])
                 return
-            self._fail(works[0], error)
+            self._fail(writes[0], error)
             return
         self.commits += 1
         self.fault = None
-        for work, answer in ended:
+        for write, answer in ended:
             if isinstance(answer, CallProblem):
-                work.failed(answer)
+                write.failed(answer)
             else:
-                work.written(answer)
-        for stream in {id(stream): stream for work in works if (stream := work.stream) is not None}.values():
+                write.written(answer)
+        for stream in {id(stream): stream for write in writes if (stream := write.stream) is not None}.values():
             stream.flush()
 
-    def _commit(self, works: Iterable[Work]) -> list[tuple[Work, Any]]:
-        touched: dict[int, Gate] = {}
+    def _commit(self, writes: Iterable[Write]) -> list[tuple[Write, Any]]:
+        touched: dict[int, Schema] = {}
 
-        def gates(gate: Gate) -> Gate:
-            if id(gate) not in touched:
-                touched[id(gate)] = gate
-                gate.begin()
-            return gate
+        def schemas(schema: Schema) -> Schema:
+            if id(schema) not in touched:
+                touched[id(schema)] = schema
+                schema.begin()
+            return schema
 
-        ended: list[tuple[Work, Any]] = []
+        ended: list[tuple[Write, Any]] = []
         try:
             self.connection.execute("BEGIN IMMEDIATE")
-            for work in works:
+            for write in writes:
                 try:
-                    ended.append((work, work.apply(self.connection, gates)))
+                    ended.append((write, write.apply(self.connection, schemas)))
                 except CallProblem as problem:
-                    ended.append((work, problem))
+                    ended.append((write, problem))
             self.connection.execute("COMMIT")
         except BaseException:
-            for gate in touched.values():
-                gate.take_back()
+            for schema in touched.values():
+                schema.take_back()
             self._roll_back()
             raise
         return ended
@@ -174,7 +174,7 @@ class Journal:
         self.connection.close()
         self.connection = fresh
 
-    def _fail(self, work: Work, error: Exception) -> None:
+    def _fail(self, write: Write, error: Exception) -> None:
         self.failures += 1
         if isinstance(error, sqlite3.Error | OSError):
             if self.fault is None:
@@ -183,7 +183,7 @@ class Journal:
             detail = (
                 f"the journal cannot be written ({error}); nothing of this was learned. Try again when there is room"
             )
-            work.failed(CallProblem(507, detail, retry_after=5))
+            write.failed(CallProblem(507, detail, retry_after=5))
         else:
-            _log.exception("a work for the journal failed", exc_info=error)
-            work.failed(error)
+            _log.exception("a write for the journal failed", exc_info=error)
+            write.failed(error)

@@ -19,11 +19,11 @@ from ellipsoid.evaluate.prequential import Recorder
 from ..journal.database import blocks_after, first_and_last, model_row, opened
 from ..journal.rows import Rows, as_learned, joined
 from ..messages import NewLearner
+from .learner_thread import LEARNED_ROWS
 from .learning import StreamLearner, labels_model, new_model
 from .record import ERROR_WINDOW
 from .snapshots import Snapshots
 from .stream import decoded_body
-from .trainee import LEARNED_ROWS
 
 
 class PastStream:

@@ -18,14 +18,14 @@ import msgspec
 import numpy as np
 
 from ..journal.database import JournalBlock, first_and_last, opened
-from ..journal.gate import Gate
 from ..journal.rows import Rows, check_numbers, features_of, label_of
+from ..journal.schema import Schema
 from ..journal.tail import Tail
 from ..messages import Learned, NewLearner, NewModel
 from ..problem import CallProblem
+from .learner_thread import LearnerThread
 from .learning import StreamLearner
 from .snapshots import Snapshots
-from .trainee import Trainee
 
 CLAIM_SECONDS = 300.0
 
@@ -49,8 +49,8 @@ class ModelStream:
     def __init__(self, number: int, name: str, body: NewModel, path: Path, champion: str) -> None:
         self.id, self.name, self.body, self.path, self.champion = number, name, body, path, champion
         self.bits = body.bits
-        self.learners: dict[str, Trainee] = {}
-        self.gate = Gate(body.classes)
+        self.learners: dict[str, LearnerThread] = {}
+        self.schema = Schema(body.classes)
         self.tail = Tail(0)
         self.oldest = 0
         self.kept = 0
@@ -65,7 +65,7 @@ class ModelStream:
         self.claims_lock = threading.Lock()
 
     @property
-    def best(self) -> Trainee:
+    def best(self) -> LearnerThread:
         """The champion."""
         return self.learners[self.champion]
 
@@ -75,7 +75,7 @@ class ModelStream:
         try:
             self.oldest, end = first_and_last(connection, self.id)
             self.tail = Tail(end)
-            self.gate.rows = end
+            self.schema.rows = end
             query = "SELECT form, length(x), rows FROM blocks WHERE model = ? ORDER BY first DESC LIMIT 1"
             last = connection.execute(query, (self.id,)).fetchone()
             if last is not None:
@@ -87,21 +87,21 @@ class ModelStream:
             connection.close()
 
     def _like(self, form: str, width: int | None) -> None:
-        self.gate.form, self.gate.width = form, width
+        self.schema.form, self.schema.width = form, width
         self.sample = [{}] if width is None else np.zeros((1, width))
 
-    def add(self, name: str, body: NewLearner, first: int, snapshots: Path) -> Trainee:
+    def add(self, name: str, body: NewLearner, first: int, snapshots: Path) -> LearnerThread:
         """A learner of this stream, at its newest snapshot; it does not run yet."""
         learner = StreamLearner(body, first, classes=self.body.classes, bits=self.bits)
-        trainee = Trainee(self, name, learner, Snapshots(snapshots, self.name, name))
-        trainee.restore(self.oldest, self.tail.end)
-        self.learners[name] = trainee
-        return trainee
+        learner_thread = LearnerThread(self, name, learner, Snapshots(snapshots, self.name, name))
+        learner_thread.restore(self.oldest, self.tail.end)
+        self.learners[name] = learner_thread
+        return learner_thread
 
     def caught_up(self) -> bool:
-        """Has the champion learned the journal? From then on the gate knows every label."""
+        """Has the champion learned the journal? From then on the schema knows every label."""
         if not self.ready and self.best.failure is None and self.best.published.t >= self.tail.end:
-            self.gate.labels |= set(self.best.learner.classes_known())
+            self.schema.labels |= set(self.best.learner.classes_known())
             self.ready = True
         return self.ready
 
@@ -112,7 +112,7 @@ class ModelStream:
             self.best.when_learned(answer.t, answer, told)
             return
         if self.sample is None:
-            self._like(self.gate.form or "", self.gate.width)
+            self._like(self.schema.form or "", self.schema.width)
         self.best.when_learned(blocks[-1].end, answer, told)
         self._fresh += blocks
 
@@ -134,7 +134,7 @@ class ModelStream:
     def matrix_of(self, xs: list[Any]) -> Any:
         """Examples of one form to be predicted."""
         rows = self.rows_of(xs, [0] * len(xs))
-        self.gate.check_form(rows.form, rows.width)
+        self.schema.check_form(rows.form, rows.width)
         return rows.x
 
     def claim(self, ids: list[str], who: str, most: int, skipped: Collection[str] = ()) -> dict[str, float]:

@@ -41,7 +41,7 @@ def portrait_of(history: StoreHistory, stream: Any, learner: str) -> Portrait:
         scale=body.scale,
         classes=published.learner.classes_known(),
         features=published.learner.model.n_features_in_ if known else None,
-        form=stream.gate.form,
+        form=stream.schema.form,
         sample=None if recent is None else _plain(recent[-1]),
         certificates=[] if measured is None else measured.bounds,
         confusion=_confusion(published.learner.record),
@@ -62,7 +62,7 @@ def _confusion(record: Any) -> list[Confused]:
 
 def _names(inner: Any, stream: Any) -> list[str] | None:
     """The name of each column, None where columns are hashes."""
-    if stream.gate.form == DENSE:
+    if stream.schema.form == DENSE:
         return [str(column) for column in range(inner.n_features_in_)]
     if stream.bits is not None:
         return None

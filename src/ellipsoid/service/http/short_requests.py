@@ -1,4 +1,4 @@
-"""The short way of most requests: a small JSON body that came in one piece, with plain headers.
+"""Most requests: a small JSON body that came in one piece, with plain headers, read without the general parser.
 
 Half of the time of a small request goes into a parser that is ready for everything HTTP allows. This one takes what
 leaves no room for doubt, and nothing else: one complete POST of HTTP/1.1, headers of a few kinds, each once, and a body

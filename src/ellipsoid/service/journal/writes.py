@@ -1,4 +1,4 @@
-"""What can be written into the journal, each as one work: all of it, or nothing."""
+"""What can be written into the journal, each as one write: all of it, or nothing."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 from ..messages import Learned, LearnedLines, LineAnswer
 from ..problem import CallProblem
 from .database import JournalBlock, first_and_last, insert_block, model_row
-from .gate import Gate
 from .rows import Rows, read_back
+from .schema import Schema
 
 
 # Keys of callers and ids of labelled examples are told apart by their first letter.
@@ -28,7 +28,7 @@ def label_key(key: str) -> str:
     return f"l{key}"
 
 
-Gates = Callable[[Any], Gate]
+Schemas = Callable[[Any], Schema]
 Told = Callable[[Any], None]
 
 # Rows of one block: small enough to be read and learned without holding others up.
@@ -36,8 +36,8 @@ ROWS_LEARNED_AT_ONCE = 2048
 LARGEST_BLOCK = 1 << 21
 
 
-class Written:
-    """A work that tells one function how it ended: an answer, or an error."""
+class AnsweredWrite:
+    """A write that tells one function how it ended: an answer, or an error."""
 
     size = 1000
     stream: Any = None
@@ -52,14 +52,14 @@ class Written:
         self.told(error)
 
 
-class Change(Written):
+class Change(AnsweredWrite):
     """A rare change of some tables, as a function of the connection."""
 
     def __init__(self, told: Told, change: Callable[[sqlite3.Connection], Any]) -> None:
         super().__init__(told)
         self.change = change
 
-    def apply(self, connection: sqlite3.Connection, gates: Gates) -> Any:
+    def apply(self, connection: sqlite3.Connection, schemas: Schemas) -> Any:
         return self.change(connection)
 
 
@@ -76,7 +76,7 @@ class Incoming:
         return int(x.nbytes) if isinstance(x, np.ndarray) else 100 * sum(1 + len(each) for each in x)
 
 
-class LearnWork(Written):
+class LearnWrite(AnsweredWrite):
     """Examples to be journalled and learned; ``stream`` is theirs. A line that does not fit refuses all; with
     ``noted``, lines refused before, the others are taken, and ``answers`` tells what became of each.
     """
@@ -90,18 +90,18 @@ class LearnWork(Written):
         self.size = 200 + sum(part.size for part in parts)
         self.blocks: list[JournalBlock] = []
 
-    def apply(self, connection: sqlite3.Connection, gates: Gates) -> Learned:
-        gate, model = gates(self.stream.gate), self.stream.id
+    def apply(self, connection: sqlite3.Connection, schemas: Schemas) -> Learned:
+        schema, model = schemas(self.stream.schema), self.stream.id
         self.blocks, duplicates, now = [], 0, time.time()
         self.answers = None if self.noted is None else [*self.noted]
         if self.answers is None:
-            self._check_all(gate)
+            self._check_all(schema)
         for part in self.parts:
             rows, kept = part.rows, list(range(len(part.rows.y)))
             if self.answers is not None:
-                kept = self._fitting(gate, part)
+                kept = self._fitting(schema, part)
             if part.keys is not None:
-                unseen = self._unseen(connection, part, kept, gate.rows)
+                unseen = self._unseen(connection, part, kept, schema.rows)
                 duplicates += len(kept) - len(unseen)
                 kept = unseen
             if self.answers is not None:
@@ -113,19 +113,19 @@ class LearnWork(Written):
             step = max(1, min(ROWS_LEARNED_AT_ONCE, LARGEST_BLOCK * len(rows.y) // max(1, part.size)))
             for start in range(0, len(rows.y), step):
                 piece = rows.part(start, start + step)
-                block = JournalBlock(gate.admit(piece), piece, now, self.token)
+                block = JournalBlock(schema.admit(piece), piece, now, self.token)
                 insert_block(connection, model, block)
                 self.blocks.append(block)
         learned = sum(len(block.rows.y) for block in self.blocks)
         if self.answers is None:
-            return Learned(t=gate.rows, learned=learned, duplicates=duplicates)
-        return LearnedLines(t=gate.rows, learned=learned, duplicates=duplicates, lines=self.answers)
+            return Learned(t=schema.rows, learned=learned, duplicates=duplicates)
+        return LearnedLines(t=schema.rows, learned=learned, duplicates=duplicates, lines=self.answers)
 
-    def _check_all(self, gate: Gate) -> None:
+    def _check_all(self, schema: Schema) -> None:
         """Refuse everything for the first line that does not fit; parts are judged as if those before were in."""
-        trial = Gate(None)
-        trial.form, trial.width, trial.closed = gate.form, gate.width, gate.closed
-        trial.labels = gate.labels if len(self.parts) == 1 else set(gate.labels)
+        trial = Schema(None)
+        trial.form, trial.width, trial.closed = schema.form, schema.width, schema.closed
+        trial.labels = schema.labels if len(self.parts) == 1 else set(schema.labels)
         for part in self.parts:
             flaw = trial.flaw(part.rows)
             if flaw is not None:
@@ -133,10 +133,15 @@ class LearnWork(Written):
             if len(self.parts) > 1:
                 trial.admit(part.rows)
 
-    def _fitting(self, gate: Gate, part: Incoming) -> list[int]:
+    def _fitting(self, schema: Schema, part: Incoming) -> list[int]:
         """Rows that fit, the others noted. Those that bring labels are judged one after another."""
-        trial = Gate(None)
-        trial.form, trial.width, trial.closed, trial.labels = gate.form, gate.width, gate.closed, set(gate.labels)
+        trial = Schema(None)
+        trial.form, trial.width, trial.closed, trial.labels = (
+            schema.form,
+            schema.width,
+            schema.closed,
+            set(schema.labels),
+        )
         kept = []
         assert self.answers is not None
         for i in range(len(part.rows.y)):
@@ -170,7 +175,7 @@ class LearnWork(Written):
         self.stream.journalled(self.blocks, answer, self.told)
 
 
-class KeepWork(Written):
+class KeepWrite(AnsweredWrite):
     """Examples that were predicted and wait for their labels: (id, x as JSON, predicted as JSON, doubt, ask). One that
     waits already, the same under its id, is acknowledged only: its sender may not have heard the answer.
     """
@@ -181,7 +186,7 @@ class KeepWork(Written):
         self.size = 200 + sum(len(example[1]) for example in examples)
         self.fresh: list[tuple[Any, ...]] = []
 
-    def apply(self, connection: sqlite3.Connection, gates: Gates) -> int:
+    def apply(self, connection: sqlite3.Connection, schemas: Schemas) -> int:
         model, now = self.stream.id, time.time()
         self.fresh = []
         for example in self.examples:
@@ -208,7 +213,7 @@ class KeepWork(Written):
         self.told(answer)
 
 
-class LabelWork(LearnWork):
+class LabelWrite(LearnWrite):
     """True labels of kept examples, journalled in the order of their arrival; a second label is acknowledged only."""
 
     def __init__(self, stream: Any, truths: list[tuple[int, str, Any]], token: str, told: Told) -> None:
@@ -217,7 +222,7 @@ class LabelWork(LearnWork):
         self.size = 200 + 500 * len(truths)
         self.labelled = 0
 
-    def apply(self, connection: sqlite3.Connection, gates: Gates) -> Learned:
+    def apply(self, connection: sqlite3.Connection, schemas: Schemas) -> Learned:
         model, self.parts, self.labelled = self.stream.id, [], 0
         duplicates, met = 0, set()
         for line, key, y in self.truths:
@@ -230,8 +235,8 @@ class LabelWork(LearnWork):
             met.add(key)
             rows = self.stream.rows_of([msgspec.json.decode(kept[0])], [y])
             self.parts.append(Incoming(rows, [label_key(key)], [line]))
-        self._check_all(gates(self.stream.gate))
-        learned = super().apply(connection, gates)
+        self._check_all(schemas(self.stream.schema))
+        learned = super().apply(connection, schemas)
         connection.executemany("DELETE FROM kept WHERE model = ? AND id = ?", [(model, key) for key in met])
         self.labelled = len(met)
         _count_asked(connection, model, 0, 0, len(met))

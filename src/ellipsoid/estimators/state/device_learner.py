@@ -10,7 +10,7 @@ from ..parameters.validation import one_of
 from .learner import Learner
 
 
-class PlacedLearner(Learner):
+class DeviceLearner(Learner):
     """A learner whose table has a ``device``, None for the CPU."""
 
     table: Any
@@ -53,7 +53,7 @@ class DeviceParameters:
 
     def _begin(self) -> Learner:
         learner: Learner = super()._begin()  # type: ignore[misc]
-        if not isinstance(learner, PlacedLearner):
+        if not isinstance(learner, DeviceLearner):
             self._place(("linear", None, 1.0, 0.0), None)
         self._placed(learner)
         return learner
@@ -79,7 +79,7 @@ class DeviceParameters:
 
     def _placed(self, learner: Any) -> Any:
         """The learner, on the device that the parameters name now."""
-        if isinstance(learner, PlacedLearner):
+        if isinstance(learner, DeviceLearner):
             learner.place(*self._place(learner.kernel, learner.budget))
         return learner
 

@@ -1,6 +1,6 @@
 """What the next example of a stream must look like: decided by those before it, also by those still on their way.
 
-A gate stands at the end of the journal, where examples get their numbers, and so judges them in the order in which they
+It is held at the end of the journal, where examples get their numbers, and so judges them in the order in which they
 will be learned. What it lets through, learners can learn.
 """
 
@@ -14,7 +14,7 @@ from .rows import DENSE, NAMED, Rows
 LABEL_LIMIT = 4096
 
 
-class Gate:
+class Schema:
     """``rows`` is the number of the next example; ``form``, ``width`` and ``words`` are None before the first."""
 
     def __init__(self, classes: list[Any] | None) -> None:

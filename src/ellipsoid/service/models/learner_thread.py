@@ -36,7 +36,7 @@ READ_ROWS = 2048
 COPY_SHARE = 9.0
 
 
-class Trainee:
+class LearnerThread:
     """A learner of a stream with its thread, its snapshots and its published copy."""
 
     def __init__(self, stream: Any, name: str, learner: StreamLearner, snapshots: Snapshots) -> None:
@@ -96,7 +96,7 @@ class Trainee:
         else:
             champion.when_learned(end, answer, told)
 
-    def hand_over(self, other: Trainee, seconds: float) -> bool:
+    def hand_over(self, other: LearnerThread, seconds: float) -> bool:
         """Let another learner answer from now on, as soon as it has published whatever this one has acknowledged;
         False if that takes longer.
         """
@@ -205,7 +205,7 @@ class Trainee:
 
     def _warm_up(self, fresh: Published) -> None:
         """Have machine code for predictions ready before anybody waits for one."""
-        kind = (min(3, len(self.learner.classes_known())), self.stream.gate.form)
+        kind = (min(3, len(self.learner.classes_known())), self.stream.schema.form)
         if kind != self._warm and self.learner.known and self.stream.sample is not None:
             fresh.judge(self.stream.sample)
             self._warm = kind
