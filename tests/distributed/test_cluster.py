@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from ellipsoid import AROW, IELLIP, MIRA, distributed
-from ellipsoid.distributed import engine_dask, parcel
-from ellipsoid.distributed.engine_dask import Dask
-from ellipsoid.distributed.parcel import is_large
+from ellipsoid.distributed.engines import dask as dask_engine
+from ellipsoid.distributed.engines import parcel
+from ellipsoid.distributed.engines.dask import Dask
+from ellipsoid.distributed.engines.parcel import is_large
 from ellipsoid.distributed.progress import RunProgress
 
 from .cluster import kill_after, local_client, worker_pids
@@ -175,7 +176,7 @@ def test_a_worker_that_dies_while_all_are_asked_is_not_waited_for(monkeypatch):
     """Nobody else may run its task: for a worker that was killed while it compiled a run waited for ever."""
     from distributed import Client, LocalCluster
 
-    monkeypatch.setattr(engine_dask, "LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(dask_engine, "LOOK_SECONDS", 0.05)
     kind = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
     with LocalCluster(silence_logs=50, **kind) as cluster, Client(cluster, set_as_default=False) as found:
         engine, first = Dask(found), cluster.workers[0]
@@ -201,7 +202,7 @@ def left_in(folder):
 def test_a_large_model_is_left_in_a_file_for_the_workers(client, table, expected, tmp_path, monkeypatch):
     monkeypatch.setattr(parcel, "LARGE_MODEL", 0)
     written, wrap = [], parcel.wrap
-    monkeypatch.setattr(engine_dask, "wrap", lambda *args: written.append(wrap(*args)) or written[-1])
+    monkeypatch.setattr(dask_engine, "wrap", lambda *args: written.append(wrap(*args)) or written[-1])
     kept = tmp_path / "run.ckpt"
     assert digest(distributed.fit(LEARNER, table, client=client, checkpoint=kept, **SHARED)) == expected
     # The model that code is tried with, and that of each round.
@@ -210,7 +211,7 @@ def test_a_large_model_is_left_in_a_file_for_the_workers(client, table, expected
     short = {**SHARED, "shards": 2, "rounds": 1, "classes": range(10)}
     with pytest.warns(UserWarning, match="no checkpoint"):
         distributed.fit(LEARNER, table[:1], client=client, **short)
-    monkeypatch.setattr(engine_dask, "can_read", lambda path: False)
+    monkeypatch.setattr(dask_engine, "can_read", lambda path: False)
     with pytest.warns(UserWarning, match="not every worker sees the folder"):
         distributed.fit(LEARNER, table[:1], client=client, checkpoint=kept, **short)
 

@@ -32,8 +32,9 @@ from ellipsoid import (
     merge,
 )
 from ellipsoid.distributed import comparing, fitting, rounds
-from ellipsoid.distributed.engine import InProcess, LostWorkers
-from ellipsoid.distributed.engine_loky import Loky
+from ellipsoid.distributed.engines.engine import LostWorkers
+from ellipsoid.distributed.engines.in_process import InProcess
+from ellipsoid.distributed.engines.processes import Loky
 from ellipsoid.distributed.fitting import ShardedRun
 from ellipsoid.distributed.prepare import survey
 from ellipsoid.distributed.progress import RunProgress

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from ellipsoid.distributed import parcel
-from ellipsoid.distributed.engine_loky import Loky
-from ellipsoid.distributed.parcel import Parcel, is_large, opening, with_parcels, wrap
+from ellipsoid.distributed.engines import parcel
+from ellipsoid.distributed.engines.parcel import Parcel, is_large, opening, with_parcels, wrap
+from ellipsoid.distributed.engines.processes import Loky
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from uuid import uuid4
 from sklearn.base import clone
 
 from .blocks import rows_of_block
-from .engine import engine_of
+from .engines.choice import engine_of
 from .fitting import ShardedRun
 from .start import announced, check_alone, check_names
 

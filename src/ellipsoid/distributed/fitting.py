@@ -16,7 +16,7 @@ from ellipsoid.merging.merger import WEIGHTS
 
 from .blocks import BlockReading
 from .checkpoint import Checkpoint, digest_of, position_of
-from .engine import engine_of
+from .engines.choice import engine_of
 from .plan import Plan, make_plan
 from .prepare import check_machines, first_rows, survey, warm_workers
 from .progress import RunProgress

@@ -12,7 +12,7 @@ from ellipsoid.evaluate.position import KEPT
 from ellipsoid.streams.labels import word_labels
 from ellipsoid.streams.same_columns import look_ahead
 
-from .engine import engine_of
+from .engines.choice import engine_of
 from .plan import make_plan
 from .shard import predict_block
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from ellipsoid.merging.merger import WEIGHTS, put_together, shares_of
 from ellipsoid.merging.parts import Part, add_two, in_pairs
 
-from .engine import Engine, LostWorkers
+from .engines.engine import Engine, LostWorkers
 from .shard import Counts, Job, Leaf, counts_of, learn_shard
 from .survey import check_versions, machine
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from importlib.util import find_spec
 from typing import Any
 
-from .engine import LostWorkers, need_dask
+from .engine import LostWorkers
 from .parcel import Parcel, can_read, is_large, with_parcels, wrap
 
 # How often it is looked whether a worker that is waited for still lives.
@@ -24,7 +25,7 @@ class Dask:
     folder: Any = None
 
     def __init__(self, client: Any) -> None:
-        need_dask()
+        _need_dask()
         from distributed import Client
 
         self._own = isinstance(client, str)
@@ -148,3 +149,9 @@ class Dask:
 def hold(value: Any) -> Any:
     """The value that a task was given."""
     return value
+
+
+def _need_dask() -> None:
+    """Say what to install where Dask is missing."""
+    if find_spec("distributed") is None:
+        raise ImportError("a cluster is run by Dask: pip install 'ellipsoid[distributed]'")
