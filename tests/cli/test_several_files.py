@@ -111,7 +111,7 @@ def test_a_row_that_looks_like_a_header_is_not_passed_over(tmp_path):
 
 @pytest.mark.parametrize("stop", range(1, 6))
 def test_a_run_killed_in_any_file_goes_on_to_the_same_bytes(stop, tmp_path, monkeypatch):
-    from ellipsoid.estimators.files import persist
+    from ellipsoid.estimators.files import saving
 
     class Killed(BaseException):
         pass
@@ -124,8 +124,8 @@ def test_a_run_killed_in_any_file_goes_on_to_the_same_bytes(stop, tmp_path, monk
     _, parts, options = write(tmp_path, (".csv", ["red,,u\nblue,,v\n", "", "3,z,7\n4,1,u\nred,2,7\n"], HEAD, ZERO))
     command = [str(word) for word in ("learn", *parts, "--model", "MIRA", *options, "--save-every", 1, "--save")]
     run(*command, tmp_path / "never")
-    real = persist.save
-    monkeypatch.setattr(persist, "save", save)
+    real = saving.save
+    monkeypatch.setattr(saving, "save", save)
     with pytest.raises(Killed):
         CliRunner().invoke(main, [*command, str(tmp_path / "m")], standalone_mode=False, catch_exceptions=False)
     monkeypatch.undo()

@@ -35,12 +35,12 @@ def test_two_halves_equal_the_whole_to_the_last_bit(svm):
 @pytest.mark.parametrize("stop", [1, 100, 250, 599, 600])
 def test_a_run_cut_off_anywhere_goes_on_at_the_right_row(stop, svm, monkeypatch):
     """The save that would have been the last before a kill, whichever it was."""
-    from ellipsoid.estimators.files import persist
+    from ellipsoid.estimators.files import saving
 
     class Killed(BaseException):
         pass
 
-    real = persist.save
+    real = saving.save
 
     def save(model, path, stream=None):
         real(model, path, stream)
@@ -49,7 +49,7 @@ def test_a_run_cut_off_anywhere_goes_on_at_the_right_row(stop, svm, monkeypatch)
 
     files = (svm / "first.svm", svm / "second.svm")
     command = [str(word) for word in ("learn", *files, *OPTIONS, "--save", svm / "m", "--save-every")]
-    monkeypatch.setattr(persist, "save", save)
+    monkeypatch.setattr(saving, "save", save)
     with pytest.raises(Killed):
         CliRunner().invoke(
             main, [*command, "1" if stop == 1 else "50"], standalone_mode=False, catch_exceptions=False

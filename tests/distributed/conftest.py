@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_digits
 
-from ellipsoid.estimators.files import container, persist
+from ellipsoid.estimators.files import container, saving
 
 
 def digest(model):
     """SHA-256 of everything that a model file would hold."""
-    return hashlib.sha256(container.encode(*persist.describe(model))).hexdigest()
+    return hashlib.sha256(container.encode(*saving.describe(model))).hexdigest()
 
 
 def write_table(path, X, y):

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from ellipsoid import OnlineSVM, load
-from ellipsoid.estimators.files import container, persist
+from ellipsoid.estimators.files import container, saving
 from ellipsoid.streams.sets.datasets import load as data_set
 
 X, y = (np.asarray(part)[:300] for part in data_set("digits").train)
@@ -18,7 +18,7 @@ RBF = {"kernel": "rbf", "gamma": 0.4, "window": 20}
 
 
 def arrays_of(model):
-    return {name: (array.shape, array.tobytes()) for name, array in persist.describe(model)[1].items()}
+    return {name: (array.shape, array.tobytes()) for name, array in saving.describe(model)[1].items()}
 
 
 def again(model, path):
@@ -118,7 +118,7 @@ def test_a_copy_reads_its_own_window():
 
 def as_it_was_written(model):
     """The content of a file before the window's coefficients were kept apart: in one row with all others."""
-    header, arrays = persist.describe(model)
+    header, arrays = saving.describe(model)
     del arrays["window_late"]
     reading, support = model._core.table.reading(), model.support_vectors_
     arrays["coef"] = np.ascontiguousarray(reading.coef[:, : model._core.scores])
@@ -167,7 +167,7 @@ def test_forged_windows_are_refused(tmp_path):
     container.write(tmp_path / "old", header, arrays)
     with pytest.raises(ValueError, match="no support pattern"):
         load(tmp_path / "old")
-    header, arrays = persist.describe(model)
+    header, arrays = saving.describe(model)
     for bad in (np.zeros(19), np.zeros((20, 1)), np.full(20, np.nan), np.zeros(20, dtype=np.int64)):
         container.write(tmp_path / "new", header, {**arrays, "window_late": bad})
         with pytest.raises(ValueError, match="is not a sound model"):

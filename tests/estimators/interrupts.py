@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 import ellipsoid
 from ellipsoid import prequential
-from ellipsoid.estimators.files import persist
+from ellipsoid.estimators.files import saving
 
 PACKAGE = str(Path(ellipsoid.__file__).parent)
 
@@ -94,7 +94,7 @@ def saved(model):
         # A file holds no function.
         model = copy.deepcopy(model, {id(kernel): kernel}).set_params(kernel="rbf")
         model._core.started = {**model._core.started, "kernel": "rbf"}
-    header, arrays = persist.describe(model)
+    header, arrays = saving.describe(model)
     seen = {name: getattr(model, name, None) for name in ("n_features_in_", "t_", "mistakes_", "updates_")}
     return header, seen, {name: (array.dtype.str, array.shape, array.tobytes()) for name, array in arrays.items()}
 

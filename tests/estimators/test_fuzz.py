@@ -28,7 +28,7 @@ from ellipsoid import (
     load,
 )
 from ellipsoid.ellipsoids.state import LIFT_AT, LOG_KEPT
-from ellipsoid.estimators.files import container, persist
+from ellipsoid.estimators.files import container, saving
 
 SEEDS = {path.stem: path.read_bytes() for path in sorted((Path(__file__).parent / "version_1").glob("*.model"))}
 KEPT = Path(__file__).parent / "mutants"
@@ -204,7 +204,7 @@ def younger():
         "kernel-sparse": Perceptron(kernel="poly", gamma=0.5).partial_fit(sparse, y > 0),
         "kernel-vote": Perceptron(kernel="rbf", gamma=0.5, average="vote").partial_fit(X, y, classes=range(3)),
     }
-    return {name: container.encode(*persist.describe(model)) for name, model in models.items()}
+    return {name: container.encode(*saving.describe(model)) for name, model in models.items()}
 
 
 MUTATIONS = [accident, table_of_contents, forgery, forgery, forgery]

@@ -29,7 +29,7 @@ from ellipsoid import (
     Winnow,
     load,
 )
-from ellipsoid.estimators.files import container, persist
+from ellipsoid.estimators.files import container, saving
 from ellipsoid.estimators.state import expansion as blocks
 from ellipsoid.estimators.state import interruption as broken
 from ellipsoid.estimators.state.interruption import LearnerMark
@@ -342,6 +342,6 @@ def test_what_a_command_has_written_is_a_model_of_the_rows_it_says(tmp_path):
     rows = written.header["stream"]["rows"]
     assert 1000 <= rows < 300_000
     twin = model.partial_fit(X[:rows], y[:rows])
-    header, arrays = persist.describe(twin)
+    header, arrays = saving.describe(twin)
     assert written.header["state"] == header["state"]
     assert all(written.arrays[name].tobytes() == array.tobytes() for name, array in arrays.items())

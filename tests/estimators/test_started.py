@@ -21,7 +21,7 @@ from ellipsoid import (
     load,
 )
 from ellipsoid.estimators import LEARNERS
-from ellipsoid.estimators.files.persist import describe
+from ellipsoid.estimators.files.saving import describe
 
 # For every parameter another value than any learner starts with here.
 OTHERS = {

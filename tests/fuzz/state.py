@@ -1,6 +1,6 @@
 """All that a model has learned, as one value that can be compared: learners, and what is wrapped around them."""
 
-from ellipsoid.estimators.files import container, persist
+from ellipsoid.estimators.files import container, saving
 
 from ..estimators.conftest import bits
 from ..estimators.conftest import everything as learned
@@ -54,7 +54,7 @@ def content(model):
     if not started(model):
         return {name: repr(value) for name, value in vars(model).items()}
     try:
-        return container.encode(*persist.describe(model))
+        return container.encode(*saving.describe(model))
     except ValueError as error:
         if "cannot be written to a model file" not in str(error):
             raise

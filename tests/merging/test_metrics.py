@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from ellipsoid import IELLIP, load, merge
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.engine import tally as tallies
-from ellipsoid.estimators.files import container, persist
+from ellipsoid.estimators.files import container, saving
 
 from .shards import in_rounds, learned, parts, stream
 
@@ -225,7 +225,7 @@ def test_averages_of_a_mixture_are_those_of_all_hypotheses():
 
 def test_a_file_with_an_offset_of_another_size_is_refused(tmp_path):
     X, y, _ = stream(6, classes=3, rows=90)
-    header, arrays = persist.describe(in_rounds(IELLIP(), parts(X, y, 3), 3, 1))
+    header, arrays = saving.describe(in_rounds(IELLIP(), parts(X, y, 3), 3, 1))
     container.write(tmp_path / "forged.model", {**header, "stream": None}, {**arrays, "offset": np.zeros((3, 2))})
     with pytest.raises(ValueError, match="'offset' has the wrong shape"):
         load(tmp_path / "forged.model")

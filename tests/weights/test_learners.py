@@ -19,7 +19,7 @@ from ellipsoid import (
     load,
 )  # fmt: skip
 from ellipsoid.estimators import LEARNERS
-from ellipsoid.estimators.files import persist
+from ellipsoid.estimators.files import saving
 
 pytestmark = pytest.mark.interpreted
 
@@ -69,7 +69,7 @@ GEOMETRY = [
 
 def learned(model):
     """All that a model file would hold of a learner."""
-    header, arrays = persist.describe(model)
+    header, arrays = saving.describe(model)
     return header, {name: array.tolist() for name, array in arrays.items()}
 
 

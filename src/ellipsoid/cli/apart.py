@@ -59,7 +59,7 @@ def refuse_changed(options: dict[str, Any], usual: dict[str, Any], why: str) -> 
 def learn_apart(options: dict[str, Any], chosen: Any) -> None:
     """Learn DATA in shards by the chosen learner, save the model, and show what it is."""
     from ellipsoid import distributed
-    from ellipsoid.estimators.files.persist import save
+    from ellipsoid.estimators.files.saving import save
     from ellipsoid.report.table import bound_in_words, number
     from ellipsoid.streams.sets.datasets import plain_labels
 

@@ -19,7 +19,7 @@ def command(model: str, top: int) -> None:
     import os
 
     import_libraries()
-    from ellipsoid.estimators.files.persist import open_model
+    from ellipsoid.estimators.files.loading import open_model
     from ellipsoid.evaluate.position import Position
     from ellipsoid.report.table import bound_in_words, number
     from ellipsoid.streams.same_columns import some

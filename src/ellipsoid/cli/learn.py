@@ -156,7 +156,7 @@ def _new_model(options: dict[str, Any]) -> Any:
 
 def _model(options: dict[str, Any]) -> tuple[Any, Any]:
     """The learner, new or read from a file, and the file's record of its stream."""
-    from ellipsoid.estimators.files.persist import open_model
+    from ellipsoid.estimators.files.loading import open_model
 
     name, resume = options["name"], options["resume"]
     if resume is None:
@@ -364,7 +364,7 @@ class _Run:
 
     def save(self, final: bool = False) -> None:
         """Write the model and where it stands."""
-        from ellipsoid.estimators.files.persist import save
+        from ellipsoid.estimators.files.saving import save
         from ellipsoid.evaluate.position import KEPT
 
         if self.options["target"]:

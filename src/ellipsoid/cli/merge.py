@@ -26,7 +26,8 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     """
     refuse_overwriting("--save", target, (*models, validate))
     import_libraries()
-    from ellipsoid.estimators.files.persist import open_model, save
+    from ellipsoid.estimators.files.loading import open_model
+    from ellipsoid.estimators.files.saving import save
     from ellipsoid.evaluate.position import KEPT
     from ellipsoid.merging import merge
     from ellipsoid.report.table import bound_in_words, number

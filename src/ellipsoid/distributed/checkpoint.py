@@ -10,7 +10,7 @@ import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ellipsoid.estimators.files import persist
+from ellipsoid.estimators.files import loading, saving
 from ellipsoid.evaluate.position import KEPT, Position, head
 
 
@@ -24,7 +24,7 @@ class Checkpoint(NamedTuple):
     def write(self, model: Any, done: int, rounds: int, history: list[dict[str, Any]]) -> None:
         """Write the model after so many rounds, atomically."""
         if self.path is not None:
-            persist.save(model, self.path, self.record(done, rounds, model), self.run(done, history))
+            saving.save(model, self.path, self.record(done, rounds, model), self.run(done, history))
 
     def record(self, done: int, rounds: int, model: Any) -> dict[str, Any]:
         """Where the run stands, as a command that reads the file understands it."""
@@ -42,7 +42,7 @@ class Checkpoint(NamedTuple):
         """The model of an earlier call, after how many rounds, and what each was; refused if it is another run's."""
         if not Path(self.path).exists():
             raise FileNotFoundError(f"there is no checkpoint {self.path} to resume; leave resume out to begin")
-        model, content = persist.open_model(self.path)
+        model, content = loading.open_model(self.path)
         run = content.header.get("run")
         if not isinstance(run, dict):
             raise ValueError(f"{self.path} is a model, but no checkpoint of a run over shards")

@@ -6,7 +6,7 @@ A learner is imported when it is asked for (PEP 562): each brings the compiled p
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .files.persist import load
+from .files.loading import load
 
 if TYPE_CHECKING:
     from .arow import AROW as AROW

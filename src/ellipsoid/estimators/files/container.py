@@ -8,7 +8,7 @@ A model file is a safetensors file: a length, a JSON table of contents, raw litt
                 "\\n<name> <type> <n1>,<n2>,...\\n" (type as safetensors spells it: F64, I64), then its bytes
 
 The checksum finds damage, not malice: who forges a file can forge it too. What a forger may declare is bounded here
-(types, shapes of arrays without entries); whether the arrays make a model is for `persist` to judge.
+(types, shapes of arrays without entries); whether the arrays make a model is for `soundness` to judge.
 """
 
 import hashlib

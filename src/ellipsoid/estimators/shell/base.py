@@ -18,7 +18,7 @@ from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refuse_masked
 
-from ..files import persist
+from ..files import saving
 from ..inputs import checks, weights
 from ..inputs.checks import Labelled
 from ..inputs.examples import are_named, one_row, rows_of
@@ -360,7 +360,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
 
     def save(self, path: Any) -> None:
         """Write the model to a file that ``ellipsoid.load`` reads; no pickle, loading never runs code."""
-        persist.save(self, path)
+        saving.save(self, path)
 
     # -- input -------------------------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK
 
-from ..files import persist
+from ..files import saving
 from ..inputs import weights
 from ..inputs.checks import labels_of
 from ..inputs.examples import are_named, one_row, rows_of
@@ -352,7 +352,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def save(self, path: Any) -> None:
         """Write the committee, all its members and their weights, to one file that ``ellipsoid.load`` reads."""
         self._learned()
-        persist.save(self, path)
+        saving.save(self, path)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 
 from ellipsoid.certificates import Certificate
 
-from ..files import persist
+from ..files import saving
 from ..shell.learned_attributes import missing
 
 
@@ -64,7 +64,7 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def save(self, path: Any) -> None:
         """Write the whole to one file that ``ellipsoid.load`` reads."""
         self._learned()
-        persist.save(self, path)
+        saving.save(self, path)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of the rows whose label is predicted; around a regressor, the coefficient of determination."""

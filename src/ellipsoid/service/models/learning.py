@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from ellipsoid.estimators.files import container, persist
+from ellipsoid.estimators.files import container, loading, saving
 from ellipsoid.estimators.wrappers.committee import Committee
 from ellipsoid.estimators.wrappers.pipeline import Scaled
 from ellipsoid.estimators.wrappers.scalers import StandardStream, UnitNorm
@@ -112,12 +112,12 @@ class StreamLearner:
 
     def file(self) -> bytes:
         """The model file."""
-        header, arrays = persist.describe(self.model)
+        header, arrays = saving.describe(self.model)
         return container.encode({**header, "stream": self.position()}, arrays)
 
     def take(self, path: Any, t: int, record: RunRecord | None) -> None:
         """Go on from a model file that holds the first ``t`` examples of the stream, or raise ``ValueError``."""
-        model, content = persist.open_model(path)
+        model, content = loading.open_model(path)
         stands = Position.read(content.header["stream"])
         if record is None or (record.rows, record.errors) != (stands.rows, stands.errors):
             record = RunRecord()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from ellipsoid.estimators.files import container, persist
+from ellipsoid.estimators.files import container, saving
 from ellipsoid.evaluate.cell import Cell
 from ellipsoid.evaluate.compare import Comparison
 from ellipsoid.evaluate.position import Position
@@ -123,7 +123,7 @@ class Replay:
 
     def file(self) -> bytes:
         """The model file, that of a service that was never stopped."""
-        header, arrays = persist.describe(self.model)
+        header, arrays = saving.describe(self.model)
         rows, errors = self.rows + self.recorder.rows, self.errors + self.recorder.errors
         stands = Position(["-"], [None], epoch=1, rows=rows, errors=errors, complete=True)
         stands.bits = self.past.body.bits

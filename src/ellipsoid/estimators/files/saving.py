@@ -1,0 +1,141 @@
+"""What is written of a learner: a header, which is a JSON object, and arrays.
+
+`container` says how a file is laid out. The header holds:
+
+    class       the learner, one of a fixed list
+    params      its parameters (JSON values; inf as "inf")
+    started     the parameters it was started with, null where they are the same
+    labels      the known labels, in the order of their indices
+    features    names of dict features in the order of their columns, or null
+    names       names of the columns of a data frame, or null
+    state       scalars of what was learned
+    scaler      the scaler in front of the learner, or null
+    stream      where in which input a command stopped, and what the numbers of its columns mean, or null
+    calibration how its scores become probabilities; not there without
+    words       the columns of a data frame that hold words; not there without
+    conformal   how its sets are made; not there without
+    members     of a committee the headers of its members; not there without
+    next        what it is to start with next, where that is not told by the rest; not there without
+    run         which run over shards it is a checkpoint of, and after which round; not there without
+"""
+
+from typing import Any
+
+import numpy as np
+
+from ellipsoid.certificates import mixed
+from ellipsoid.engine import tally as tallies
+from ellipsoid.representation.table_protocol import StoredArrays
+from ellipsoid.streams.label_kinds import plain
+from ellipsoid.streams.options import CELL_KINDS
+
+from . import container
+from .committees import describe_committee
+from .parameters import next_start, params_as_json
+
+# What a record of a stream tells of the features: how the next file must be read, wherever the last one stopped.
+FEATURES = {"columns": list, "zero_based": bool, "bits": int, "kinds": dict}
+
+
+def save(model: Any, path: Any, stream: dict[str, Any] | None = None, run: dict[str, Any] | None = None) -> None:
+    """Write a learner to ``path``, atomically: a crash leaves the old file whole.
+
+    Without a ``stream`` it tells what is known of the features of the one that was learned, and of no place in it.
+    """
+    header, arrays = describe(model)
+    stream = features_of_stream(getattr(model, "stream_", None)) if stream is None else stream
+    container.write(path, {**header, "stream": stream, **({} if run is None else {"run": run})}, arrays)
+
+
+def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
+    """The header and the arrays of a model; None stands for the stream."""
+    header, arrays = _described(model)
+    # What is inside starts next as the whole says.
+    return {name: value for name, value in header.items() if name != "next"} | next_start(model), arrays
+
+
+def _described(model: Any) -> tuple[dict[str, Any], StoredArrays]:
+    if "conformity_" in model.__dict__:
+        return _describe_conformal(model)
+    if "calibration_" in model.__dict__:
+        return _describe_calibrated(model)
+    if "scaler_" in model.__dict__:
+        return _describe_scaled(model)
+    core = model._learned()
+    if hasattr(core, "members"):
+        return describe_committee(model, describe, params_as_json)
+    params, started = params_as_json(model.get_params(deep=False)), params_as_json(core.started)
+    header: dict[str, Any] = {
+        "class": type(model).__name__,
+        "params": params,
+        "started": None if started == params else started,
+        "labels": [plain(value) for value in core.labels.values],
+        "features": None if core.features is None else [feature_as_json(name) for name in core.features],
+        "names": None if not hasattr(model, "feature_names_in_") else [str(n) for n in model.feature_names_in_],
+        "state": core.scalars(),
+        "scaler": None,
+        "stream": None,
+        **({"words": model.word_columns_} if hasattr(model, "word_columns_") else {}),
+    }
+    arrays = {"tally": tallies.trimmed(core.tally), **core.table.state(core.scores)}
+    if core.class_weight == "balanced":
+        arrays["class_counts"] = np.array([core.counts.get(label, 0) for label in core.labels.values], dtype=np.int64)
+    if core.mixed is not None:
+        header["state"]["mixed"], arrays["mixed_tally"] = mixed.describe_mixed(core.mixed), core.mixed.apart
+    return header, arrays
+
+
+def _describe_scaled(model: Any) -> tuple[dict[str, Any], StoredArrays]:
+    header, arrays = describe(model.learner_)
+    following, started = model._seeded(), params_as_json(model.learner_._core.started)
+    # Another learner's are told in `next`.
+    same = type(following) is type(model.learner_)
+    params = params_as_json((following if same else model.learner_).get_params(deep=False))
+    scalars, parts = model.scaler_.state()
+    header |= {
+        "params": params,
+        "started": None if started == params else started,
+        "names": [str(name) for name in model.feature_names_in_] if hasattr(model, "feature_names_in_") else None,
+        "scaler": {
+            "class": type(model.scaler_).__name__,
+            "params": params_as_json(model.scaler_.get_params(deep=False)),
+            "state": scalars,
+        },
+    }
+    return header, arrays | {f"scaler_{name}": array for name, array in parts.items()}
+
+
+def _describe_calibrated(model: Any) -> tuple[dict[str, Any], StoredArrays]:
+    header, arrays = describe(model.learner_)
+    calibration = model.calibration_
+    header["calibration"] = {"params": {"forget": float(model.forget)}, "forget": calibration.forget}
+    return header, arrays | {"calibration_table": calibration.table, "calibration_spread": calibration.spread}
+
+
+def _describe_conformal(model: Any) -> tuple[dict[str, Any], StoredArrays]:
+    header, arrays = describe(model.learner_)
+    conformity, parts = model.conformity_, model.conformity_.state()
+    header["conformal"] = {
+        "params": params_as_json({name: getattr(model, name) for name in ("miscoverage", "rate", "window")}),
+        "started": [conformity.miscoverage, conformity.rate, len(conformity.recent)],
+    }
+    return header, arrays | {f"conformal_{name}": array.copy() for name, array in parts.items()}
+
+
+def features_of_stream(record: Any) -> dict[str, Any] | None:
+    """What a record of a stream tells of the features, None if nothing."""
+    kept = {name: record[name] for name in FEATURES if record is not None and record.get(name) is not None}
+    good = all(type(value) is FEATURES[name] for name, value in kept.items())
+    good = good and all(isinstance(name, str) for name in (*kept.get("columns", ()), *kept.get("kinds", ())))
+    if not good or not {*kept.get("kinds", {}).values()} <= {None, *CELL_KINDS}:
+        raise ValueError(f"its record of its stream is not understood: {kept!r}")
+    return kept or None
+
+
+def feature_as_json(name: Any) -> Any:
+    """A feature's name as JSON has it: a word's is a list of its feature's name and the word."""
+    if isinstance(name, tuple):
+        return [feature_as_json(name[0]), name[1]]
+    if not isinstance(name, str | int):
+        raise ValueError(f"a model file holds feature names that are strings or integers, not {name!r}")
+    return name
