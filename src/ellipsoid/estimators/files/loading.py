@@ -19,7 +19,7 @@ from .committees import read_committee, with_total
 from .container import DamagedModel
 from .parameters import params_from_json, set_next_start
 from .saving import describe, feature_as_json, features_of_stream
-from .soundness import agrees, check_tally, check_finite_values, without_scratch
+from .soundness import agrees, check_finite_values, check_tally, without_scratch
 
 KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
 OPTIONAL = {"calibration", "conformal", "words", "members", "next", "run"}
