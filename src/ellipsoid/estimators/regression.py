@@ -213,11 +213,9 @@ class OnlineRegressor(OnlineClassifier):
 
         0 for the first row of all. There are no ``classes``.
         """
-        return self._tidied(self._learn_predict(X, X, y, classes, sample_weight))
+        return self._learn_predict(X, X, y, classes, sample_weight)
 
     def _tidied(self, predictions: Labelled) -> Labelled:
-        if predictions.dtype == object:  # a row of weight 0 may come before all others
-            predictions = np.array([0.0 if value is None else value for value in predictions])
         return predictions.astype(np.float64)
 
     def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Floats, watch: bool) -> tuple[Any, ...]:
