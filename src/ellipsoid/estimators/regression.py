@@ -121,11 +121,15 @@ class NumberLearner(Learner):
                     continue
                 block, shows = self._watched(source, shown, start, stop, values), shown_rows(self.witness)
                 told = block.ledger.view(np.float64)[FORETOLD:, :: 2 if block.pairs else 1]
-                shows.expect(self, told, values)
-                try:
-                    block.run(0, stop - start)
-                finally:
-                    shows.settle()
+                # Features that nobody met change no number, but what it is scaled by; of widths they are a part.
+                grows = block.grows_at(0) and self.foretold == 1
+                for begin, end in [(0, 1), (1, stop - start)] if grows else [(0, stop - start)]:
+                    own = self.foreseen[:, np.newaxis] if grows and begin == 0 else told[:, begin:end]
+                    shows.expect(self, own, values[begin:end])
+                    try:
+                        block.run(begin, end)
+                    finally:
+                        shows.settle()
                 predictions[start:stop] = told[0]
         finally:
             self.witness = witness
