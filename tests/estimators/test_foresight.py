@@ -5,20 +5,28 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 
 from ellipsoid import (
     MIRA,
     ROMMA,
+    Calibrated,
+    Committee,
+    Conformal,
     OnlineEllipsoidalSVC,
     PassiveAggressive,
+    PassiveAggressiveRegressor,
     Perceptron,
+    QuasiAdditive,
     Scaled,
     StandardStream,
     UnitNorm,
+    Winnow,
     prequential,
 )
 from ellipsoid.estimators import LEARNERS
+
+from ..fuzz.state import content
 
 pytestmark = pytest.mark.few_learners
 
@@ -195,3 +203,70 @@ def test_a_row_that_brings_features_is_scaled_by_those_that_are_known(form):
         differ += said != model.learner_.predict(UnitNorm().fit_transform(X[8:])[:1, :2])[0]
         assert model.learn_predict(form(X[8:]), y[8:])[0] == said
     assert differ > 0
+
+
+def growing_rows(rng):
+    """Dicts whose last name is new every fourth time, and large."""
+    rows = []
+    for i in range(16):
+        known = [f"f{j}" for j in range(i // 4) if rng.random() < 0.7]
+        rows.append({**{name: float(rng.normal()) for name in known}, f"f{i // 4}": float(5.0 * rng.normal())})
+    return rows, [int(sum(row.values()) > 0.0) for row in rows]
+
+
+RBF = PassiveAggressive(kernel="rbf", gamma=0.5)
+PAIR = [PassiveAggressive(C=0.1), RBF]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    "learner",
+    [
+        RBF,
+        Scaled(PassiveAggressive(C=0.1), scaler=UnitNorm()),
+        Calibrated(Scaled(PassiveAggressive(C=0.1), scaler=UnitNorm())),
+        Calibrated(Scaled(RBF)),
+        Conformal(RBF, window=5, rate=0.2),
+        Committee(PAIR, mix="margins"),
+        Scaled(Committee(PAIR, mix="margins"), scaler=UnitNorm()),
+        Calibrated(Scaled(Committee(PAIR), scaler=UnitNorm())),
+    ],
+    ids=lambda learner: " ".join(str(learner).split())[:70],
+)
+def test_names_that_come_in_mid_call_are_left_out_of_what_is_said_before(learner):
+    """Wherever the stream is cut, a row is judged by what ``predict`` says of it: also by who weighs or calibrates."""
+    for seed in range(6):
+        rows, y = growing_rows(np.random.default_rng(seed))
+        whole, slow, single = (clone(learner).partial_fit(rows[:2], [0, 1]) for _ in range(3))
+        expected = []
+        for row, label in zip(rows[2:], y[2:], strict=True):
+            expected.append(slow.predict([row])[0])
+            assert slow.learn_predict([row], [label])[0] == expected[-1] == single.predict_one(row)
+            single.learn_one(row, label)
+        assert whole.learn_predict(rows[2:], y[2:]).tolist() == expected
+        assert content(whole) == content(slow) == content(single)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    "learner",
+    [
+        Conformal(Scaled(PassiveAggressiveRegressor(grow_features=True), scaler=UnitNorm())),
+        Calibrated(Scaled(PassiveAggressive(grow_features=True), scaler=UnitNorm())),
+        Calibrated(QuasiAdditive(link="entropy", grow_features=True)),
+        Conformal(Winnow(balanced=False, grow_features=True)),
+        Committee([QuasiAdditive(link="entropy")], grow_features=True),
+    ],
+    ids=lambda learner: " ".join(str(learner).split())[:70],
+)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_matrix])
+def test_who_watches_a_learner_sees_a_row_without_the_features_that_it_brings(learner, form):
+    """Its length over all of them, or the weights that entropies give to new ones, would judge what nobody said."""
+    rng = np.random.default_rng(3)
+    for _ in range(8):
+        X, y = np.abs(rng.normal(size=(12, 4))), np.arange(12) % 2
+        X[8:, 2:] *= 30.0
+        classes = {} if is_regressor(learner) else {"classes": [0, 1]}
+        model = clone(learner).partial_fit(form(X[:8, :2]), y[:8], **classes)
+        said = model.predict(form(X[8:]))[0]
+        assert model.learn_predict(form(X[8:]), y[8:])[0] == said

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from ellipsoid import MIRA, Calibrated, Committee, Conformal, PassiveAggressive, Scaled
+from ellipsoid import (
+    MIRA,
+    Calibrated,
+    Committee,
+    Conformal,
+    IntervalRegressor,
+    PassiveAggressive,
+    PassiveAggressiveRegressor,
+    Scaled,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(40, 4))
@@ -111,3 +120,44 @@ def test_a_refusal_counts_the_rows_of_weight_0(learner, way):
     rows[31] = np.nan
     with pytest.raises(ValueError, match=r"^row 31 of X holds NaN"):
         getattr(clone(learner), way)(rows, y, sample_weight=own)
+
+
+JUDGED = {
+    "learn_predict_set": [Conformal(MIRA()), Conformal(Scaled(MIRA())), Conformal(Scaled(Committee([MIRA()])))],
+    "learn_predict_interval": [
+        Conformal(Scaled(PassiveAggressiveRegressor()), window=5), IntervalRegressor(noise=5.0, radius=9.0),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "own", [weights, np.where(np.arange(40) % 3, 1.0, 0.0), np.zeros(40)], ids=["head", "some", "all"]
+)
+@pytest.mark.parametrize(("way", "learner"), [(way, each) for way in JUDGED for each in JUDGED[way]], ids=str)
+def test_sets_and_intervals_of_rows_of_weight_0_are_told_and_not_learned(way, learner, own):
+    """Before, a scaler learned them, and what was told had fewer rows than X."""
+    model, told = clone(learner), np.empty((3, 40), dtype=object)
+    whole = clone(learner)
+    found = getattr(whole, way)(X, y, sample_weight=own)
+    for i in range(40):
+        # What is told of a row does not depend on what it weighs, nor on where the stream is cut.
+        asked = pickle.loads(pickle.dumps(model))
+        told[:, i] = [each[0] for each in getattr(asked, way)(X[i : i + 1], y[i : i + 1])]
+        model.partial_fit(X[i : i + 1], y[i : i + 1], sample_weight=own[i : i + 1])
+    if way == "learn_predict_set":
+        assert [column.tolist() for column in found] == told.tolist()
+    else:  # rounded outwards, by the loop and by the prediction each in its own way
+        assert np.allclose(np.array(found), told.astype(np.float64), rtol=1e-9)
+    assert whole.__sklearn_is_fitted__() == bool(own.any())
+    if own.any():
+        assert pickle.dumps(whole.predict(X)) == pickle.dumps(model.predict(X))
+        assert whole.t_ == own.sum()
+
+
+@pytest.mark.parametrize(
+    "learner", [Scaled(PassiveAggressiveRegressor()), Conformal(PassiveAggressiveRegressor())], ids=str
+)
+def test_numbers_before_all_others_are_told_as_0(learner):
+    found = learner.learn_predict(X, y, sample_weight=np.zeros(40))
+    assert found.dtype == np.float64
+    assert not found.any()

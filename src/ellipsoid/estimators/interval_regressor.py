@@ -5,17 +5,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
 
 from ellipsoid.certificates import Certificate
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.tables.slab import SlabTable
+from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip
 from ellipsoid.rules.slab import Slab, SlabRule, learn_slabs
 
+from .inputs.frames import table_of
 from .inputs.rows import RowSource
+from .inputs.weights import told_around_zeros
 from .parameters.declaration import declared
 from .parameters.validation import one_of, positive
 from .shell.regression import NumberLearner, OnlineRegressor
@@ -142,14 +146,24 @@ class IntervalRegressor(OnlineRegressor):
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[Floats, Floats, Floats]:
         """``partial_fit`` that returns what was said of each row before it was learned: number, low and high end."""
-        halves: list[Floats] = []
 
-        def note(_learner: Any, told: Floats, _values: Any) -> None:
-            halves.append(told[:, 1].copy())
+        def learn(model: IntervalRegressor, _shown: Any, X: Any, y: Any, _classes: None, weight: Floats) -> Any:
+            halves: list[Floats] = []
 
-        found = self._pass(X, y, None, watch=note, sample_weight=sample_weight)
-        told = self._tidied(found)
-        low, high = interval(told, np.concatenate(halves), self._core.rule.reach)
+            def note(_learner: Any, told: Floats, _values: Any) -> None:
+                halves.append(told[:, 1].copy())
+
+            told = model._tidied(model._pass(X, y, None, watch=note, sample_weight=weight if len(weight) else None))
+            return np.stack([told, *interval(told, np.concatenate(halves), model._core.rule.reach)], axis=1)
+
+        def ask(model: IntervalRegressor, row: Any, _number: Any) -> Any:
+            if model.__sklearn_is_fitted__():
+                return (model.predict(row)[0], *model.predict_interval(row)[0])
+            # Whatever number follows: this is told before it is known.
+            return learn(clone(model), row, row, [0.0], None, NO_WEIGHTS)[0]
+
+        X = table_of(X)
+        told, low, high = np.array(told_around_zeros(self, (X, X, y, None, sample_weight), learn, ask)).T.copy()
         return told, low, high
 
     # -- what was learned --------------------------------------------------------------------------------------

@@ -84,6 +84,29 @@ class RowSource:
         taken = self._whole[start:stop, self.width :].astype(np.float64)
         return np.asarray(abs(taken).sum(axis=1), dtype=np.float64).ravel()
 
+    def met(self, known: int, named: bool) -> "RowSource":
+        """The same examples without the features that nobody met before them, where ``known`` were met before all.
+
+        Rows by name bring their names one after another; of others the first brings all columns.
+        """
+        if self.width <= known:
+            return self
+        found = copy(self)
+        if not self.sparse:
+            found._X = self._X.copy()
+            found._X[:1, known:] = 0
+            return found
+        X, rows = self._X, np.repeat(np.arange(self.n), np.diff(self._X.indptr))
+        highest = np.full(self.n + 1, known)
+        if named:
+            np.maximum.at(highest, rows + 1, X.indices + 1)
+        else:
+            highest[1:] = self.width
+        kept = X.indices < np.maximum.accumulate(highest)[rows]
+        ends = np.concatenate([[0], np.cumsum(kept)])[X.indptr]
+        found._X = sp.csr_matrix((X.data[kept], X.indices[kept], ends), shape=(self.n, self.width))
+        return found
+
     def only(self, row: int) -> "RowSource":
         """One row as a source of its own, of the same kind."""
         one = copy(self)
@@ -95,6 +118,13 @@ class RowSource:
             one._X = self._X[row : row + 1]
         one.n = 1
         return one
+
+    def has_same(self, row: int, other: "RowSource") -> bool:
+        """Is this row of another source, of the same kind, the same?"""
+        one, its = (source.only(row)._X for source in (self, other))
+        if not self.sparse:
+            return np.array_equal(one, its)
+        return np.array_equal(one.data, its.data) and np.array_equal(one.indices, its.indices)
 
     def first(self, count: int) -> "RowSource":
         """The first examples."""

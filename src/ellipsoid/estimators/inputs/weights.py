@@ -233,13 +233,34 @@ def labels_named_before(model: Any, classes: Any) -> Any:
 
 
 def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: Any) -> NDArray[Any]:
-    """``learn_predict`` of a learner; rows of weight 0 are predicted where they stand, and not learned.
+    """``learn_predict`` of a learner; rows of weight 0 are predicted where they stand, and not learned."""
 
-    The pieces between them are learned by a copy: the model takes that over unless a piece is refused.
-    """
+    def learn(trial: Any, *rows: Any) -> Any:
+        return trial._learn_predict_present(*rows)
+
+    def ask(trial: Any, row: Any, _label: Any) -> Any:
+        return trial.predict(row)[0] if hasattr(trial, "n_features_in_") else None
+
     shown, X = (table_of(X),) * 2 if shown is X else (shown, X)
+    told = told_around_zeros(model, (shown, X, y, classes, given), learn, ask)
+    if not isinstance(told, list):
+        return told
+    found = np.empty(len(told), dtype=object)
+    found[:] = told
+    if is_regressor(model):
+        found[[value is None for value in told]] = 0.0  # a row of weight 0 may come before all others
+        return found.astype(np.float64)
+    return tidy(found, model.classes_.dtype) if hasattr(model, "classes_") else found
+
+
+def told_around_zeros(model: Any, rows: tuple[Any, ...], learn: Any, ask: Any) -> Any:
+    """What ``learn`` tells of rows that it learns, or the list of it and of what ``ask`` tells of those of weight 0.
+
+    The pieces between these are learned by a copy: the model takes that over unless a piece is refused.
+    """
+    shown, X, y, classes, given = rows
     if given is None or (weights := weights_of(given, _num_samples(X))).all():
-        return model._learn_predict_present(shown, X, y, classes, NO_WEIGHTS if given is None else weights)
+        return learn(model, shown, X, y, classes, NO_WEIGHTS if given is None else weights)
     labels = _given_values(model, y)
     if len(labels) != len(weights):
         raise ValueError(f"y has {len(labels)} labels for the {len(weights)} rows of X")
@@ -247,18 +268,19 @@ def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: An
     if not weights.any():
         announce(model, classes)
     trial = deepcopy(model)
-    found, start = np.empty(len(weights), dtype=object), 0
+    found: list[Any] = [None] * len(weights)
+    start = 0
     for end in [*np.flatnonzero(weights == 0.0), len(weights)]:
         before, row = getattr(trial, "t_", 0), start
         try:
             if end > start:
                 part = np.arange(start, end)
-                rows, seen = _safe_indexing(X, part), _safe_indexing(shown, part)
-                seen = rows if shown is X else seen
-                found[part] = trial._learn_predict_present(seen, rows, labels[part], classes, weights[part])
+                piece = _safe_indexing(X, part)
+                seen = piece if shown is X else _safe_indexing(shown, part)
+                found[start:end] = learn(trial, seen, piece, labels[part], classes, weights[part])
                 classes, row = None, end
-            if end < len(weights) and hasattr(trial, "n_features_in_"):
-                found[end] = trial.predict(_safe_indexing(shown, [end]))[0]
+            if end < len(weights):
+                found[end] = ask(trial, _safe_indexing(shown, [end]), labels[end])
         except BaseException as error:
             if type(error) in PLAIN_REFUSALS and (getattr(trial, "t_", 0) == before or row == end):
                 told = _renumbered(error, range(row, len(weights)))
@@ -267,7 +289,7 @@ def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: An
             raise
         start = end + 1
     _take_over(model, trial)
-    return tidy(found, model.classes_.dtype) if hasattr(model, "classes_") else found
+    return found
 
 
 def _take_over(model: Any, trial: Any) -> None:

@@ -220,7 +220,10 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             self._note_names(X, reset=False)
         predictions = np.empty(source.n, dtype=object) if watch else None
         seen = None if shown is None else RowSource(shown, learner.constant)
-        first = before_it_grows(core, seen or source) if watch else None
+        if watch and shown is None and names and hasattr(learner, "kernel"):
+            seen = source.met(0 if core is None else core.width, named=True)
+            seen = None if seen is source else seen
+        first, learner.foreseen = before_it_grows(core, source, seen) if watch else (None, None)
         if learner.class_weight == "balanced":
             learner.counted = learner.counts, learner.rounds, labels.tolist()
         before, mark = self.__dict__.copy(), learner.mark()
@@ -247,7 +250,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             add_progress_note(error, learner.rounds - mark.rounds, source.n, learner.rounds)
             raise
         finally:
-            learner.witness = None
+            learner.witness = learner.foreseen = None
             learner.row_weights = NO_WEIGHTS
 
     def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Floats, watch: bool) -> tuple[Any, ...]:

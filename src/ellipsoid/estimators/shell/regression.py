@@ -121,11 +121,15 @@ class NumberLearner(Learner):
                     continue
                 block, shows = self._watched(source, shown, start, stop, values), shown_rows(self.witness)
                 told = block.ledger.view(np.float64)[FORETOLD:, :: 2 if block.pairs else 1]
-                shows.expect(self, told, values)
-                try:
-                    block.run(0, stop - start)
-                finally:
-                    shows.settle()
+                # Features that nobody met change no number, but what it is scaled by; of widths they are a part.
+                grows = block.grows_at(0) and self.foretold == 1
+                for begin, end in [(0, 1), (1, stop - start)] if grows else [(0, stop - start)]:
+                    own = self.foreseen[:, np.newaxis] if grows and begin == 0 else told[:, begin:end]
+                    shows.expect(self, own, values[begin:end])
+                    try:
+                        block.run(begin, end)
+                    finally:
+                        shows.settle()
                 predictions[start:stop] = told[0]
         finally:
             self.witness = witness
@@ -212,11 +216,9 @@ class OnlineRegressor(OnlineClassifier):
 
         0 for the first row of all. There are no ``classes``.
         """
-        return self._tidied(self._learn_predict(X, X, y, classes, sample_weight))
+        return self._learn_predict(X, X, y, classes, sample_weight)
 
     def _tidied(self, predictions: Labelled) -> Labelled:
-        if predictions.dtype == object:  # a row of weight 0 may come before all others
-            predictions = np.array([0.0 if value is None else value for value in predictions])
         return predictions.astype(np.float64)
 
     def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Floats, watch: bool) -> tuple[Any, ...]:

@@ -54,6 +54,7 @@ class Learner:
 
     loop = staticmethod(learn)
     numbers = False  # in place of labels
+    foreseen: Any = None  # the scores of a first row that brings features, as they were before
 
     def __init__(self, rule: Any, *, intercept: float, average: bool, one_vs_rest: bool = False, half: float = 1.0):
         self.rule = rule
@@ -62,9 +63,7 @@ class Learner:
         self.one_vs_rest = one_vs_rest
         self.half = half
         self.labels = Labels()
-        self.closed = False
-        self.split = False
-        self.multilabel = False
+        self.closed = self.split = self.multilabel = False
         self.features: dict[Any, int] | None = None
         # Weights of the rows that are being learned, by their number in the block; empty: all are 1.
         self.row_weights = NO_WEIGHTS

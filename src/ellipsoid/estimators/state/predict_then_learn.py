@@ -86,12 +86,18 @@ class WatchedBlock(NamedTuple):
         learner = self.learner
         if self.pairs:
             learner.run(self.rows, self.ledger, PAIRED, 2 * begin, 2 * end)
-        elif self.shown is None and (learner.predicts_in_loop if learner.witness is None else learner.scores_in_loop):
+            return
+        in_loop = learner.predicts_in_loop if learner.witness is None else learner.scores_in_loop
+        if self.shown is None and in_loop:
             learner.run(self.rows, self.ledger, WATCHED, begin, end)
         else:
             learner.table.prepare()
             places = self.ledger.view(np.float64)
             for i in range(begin, end):
+                # What is shown as it is learned is scored in the same way, and so to the same bits, as where all is.
+                if in_loop and self.shown is not None and self.source.has_same(self.first + i, self.shown):
+                    learner.run(self.rows, self.ledger, WATCHED, i, i + 1)
+                    continue
                 scores = self.scores_before(i)
                 self.ledger[ASIDE, i] = learner.predicted_index(scores) if len(learner.labels) > 1 else 0
                 if learner.witness is not None:
@@ -105,18 +111,25 @@ class WatchedBlock(NamedTuple):
             self.run(begin, end)
             return
         witness = shown_rows(learner.witness)
-        scores = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.told, ::step][:, begin:end]
-        witness.expect(learner, scores, self.ledger[CODES, step - 1 :: step][begin:end])
-        try:
-            self.run(begin, end)
-        finally:
-            witness.settle()
+        scores = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.told, ::step]
+        codes = self.ledger[CODES, step - 1 :: step]
+        for start, stop in [(0, 1), (1, end)] if self.grows_at(begin) else [(begin, end)]:
+            own = learner.foreseen[:, np.newaxis] if self.grows_at(start) else scores[:, start:stop]
+            witness.expect(learner, own, codes[start:stop])
+            try:
+                self.run(start, stop)
+            finally:
+                witness.settle()
+
+    def grows_at(self, i: int) -> bool:
+        """Is row i the one that brings features? Its scores were made before."""
+        return self.first + i == 0 and self.learner.foreseen is not None
 
     def show_new_label(self, i: int) -> None:
         """Show the scores of row i, which is about to bring a new label."""
         if self.learner.witness is not None:
-            scores = np.ascontiguousarray(self.scores_before(i)[np.newaxis])
-            self.learner.witness(self.learner, scores, np.zeros(0, dtype=np.int64))
+            scores = self.learner.foreseen if self.grows_at(i) else self.scores_before(i)
+            self.learner.witness(self.learner, np.ascontiguousarray(scores[np.newaxis]), np.zeros(0, dtype=np.int64))
 
     def predict_before(self, i: int) -> Any:
         """The label that ``predict`` gives to row i of the block; None while no label is known."""
@@ -154,11 +167,13 @@ def watched_block(
     return WatchedBlock(learner, source, shown, True, start, in_turn(shown.rows(start, stop), rows), ledger)
 
 
-def before_it_grows(learner: Any, source: RowSource) -> Any:
-    """What ``predict`` says of a first row that brings features: it leaves them out, as they were never met."""
+def before_it_grows(learner: Any, source: RowSource, shown: RowSource | None) -> tuple[Any, Any]:
+    """What is predicted of a first row that brings features, and its scores: without them, as they were never met."""
     if learner is None or source.width <= learner.width:
-        return None
-    return learner.predict_before(source.only(0).narrowed(learner.width), 0)
+        return None, None
+    row = (shown or source).only(0)
+    row = row.narrowed(learner.width) if row.width > learner.width else row
+    return learner.predict_before(row, 0), learner.scores_before(row, 0)
 
 
 def in_turn(shown: Any, rows: Any) -> Any:

@@ -12,8 +12,18 @@ from ellipsoid.certificates import Certificate
 from ellipsoid.representation.table_protocol import Floats
 
 from ..inputs.examples import are_named
+from ..inputs.frames import table_of
 from ..inputs.labels import tidy
-from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, present, present_some, weights_of
+from ..inputs.weights import (
+    announce,
+    around_zeros,
+    if_any,
+    numbered_among_all,
+    present,
+    present_some,
+    told_around_zeros,
+    weights_of,
+)
 from ..parameters.validation import positive, whole
 from ..state.predict_then_learn import ShownRows
 from .conformity import JUDGED, MISSES, Conformity, oddities
@@ -94,7 +104,7 @@ class Conformal(Wrapper):
         X, y, weight = present(self._current_learner, X, y, sample_weight)
         if sample_weight is None or len(weight):
             with numbered_among_all(sample_weight):
-                self._watch(lambda learner, judge: learner._learn_watched(X, y, classes, judge, **if_any(weight)))
+                self._watch_rows(X, y, classes, weight)
         else:
             announce(self, classes)
         return self
@@ -103,12 +113,10 @@ class Conformal(Wrapper):
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> NDArray[Any]:
         """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
-        found: NDArray[Any] = around_zeros(self, X, X, y, classes, sample_weight)
-        return found.astype(np.float64) if is_regressor(self._current_learner) else found
+        return around_zeros(self, X, X, y, classes, sample_weight)
 
     def _learn_predict_present(self, shown: Any, X: Any, y: Any, classes: Any, weight: Floats) -> NDArray[Any]:
-        judge = self._watch(lambda learner, judge: learner._learn_watched(X, y, classes, judge, **if_any(weight)))
-        told = np.concatenate(judge.predicted)
+        told = np.concatenate(self._watch_rows(X, y, classes, weight).predicted)
         if is_regressor(self._current_learner):
             return told
         return tidy(np.array([*self.classes_.tolist(), None], dtype=object)[told], self.classes_.dtype)
@@ -117,12 +125,18 @@ class Conformal(Wrapper):
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> tuple[Floats, Floats, Floats]:
         """``partial_fit`` of a regressor that returns what it said of each row before: number, low and high end."""
-        weight = None if sample_weight is None else weights_of(sample_weight, len(np.asarray(y)))
         self._intervals()
-        given = {} if weight is None else {"sample_weight": weight}
-        judge = self._watch(lambda learner, judge: learner._learn_watched(X, y, None, judge, **given))
-        told, wide = np.concatenate(judge.predicted), np.concatenate(judge.thresholds)
-        return told, told - wide, told + wide
+
+        def told_of(judge: _Judge) -> Any:
+            told, wide = np.concatenate(judge.predicted), np.concatenate(judge.thresholds)
+            return told, told - wide, told + wide
+
+        def ask(model: Conformal, row: Any, _number: Any) -> Any:
+            known = model.__sklearn_is_fitted__()
+            return (model.predict(row)[0], *model.predict_interval(row)[0]) if known else (0.0, -inf, inf)
+
+        told, low, high = self._judged((X, y, None, sample_weight), told_of, ask)
+        return told, low, high
 
     def learn_predict_set(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -130,11 +144,28 @@ class Conformal(Wrapper):
         """``partial_fit`` that returns what was said of each row before: the label, the size of the set, and whether
         it held the true label.
         """
-        given = {} if sample_weight is None else {"sample_weight": sample_weight}
-        judge = self._watch(lambda learner, judge: learner._learn_watched(X, y, classes, judge, **given))
-        codes = np.concatenate(judge.predicted)
-        told = tidy(np.array([*self.classes_.tolist(), None], dtype=object)[codes], self.classes_.dtype)
-        return told, np.concatenate(judge.sizes), np.concatenate(judge.held)
+
+        def told_of(judge: _Judge) -> Any:
+            return np.concatenate(judge.predicted), np.concatenate(judge.sizes), np.concatenate(judge.held)
+
+        def ask(model: Conformal, row: Any, label: Any) -> Any:
+            if not model.__sklearn_is_fitted__():
+                return -1, 0, False
+            known, held = model.classes_.tolist(), model.predict_set(row)[0]
+            return known.index(model.predict(row)[0]), held.sum(), label in model.classes_[held].tolist()
+
+        codes, sizes, held = self._judged((X, y, classes, sample_weight), told_of, ask).astype(np.int64)
+        known = getattr(self, "classes_", np.zeros(0, dtype=object))
+        return tidy(np.array([*known.tolist(), None], dtype=object)[codes], known.dtype), sizes, held.astype(np.bool_)
+
+    def _judged(self, rows: tuple[Any, ...], told_of: Any, ask: Any) -> NDArray[Any]:
+        """Learn rows; what was told of them before, one thing a line. Those of weight 0 are not shown to a judge."""
+
+        def learn(model: Conformal, _shown: Any, *piece: Any) -> Any:
+            return np.stack(told_of(model._watch_rows(*piece)), axis=1)
+
+        X = table_of(rows[0])
+        return np.array(told_around_zeros(self, (X, X, *rows[1:]), learn, ask)).T.copy()
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
         """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
@@ -144,6 +175,9 @@ class Conformal(Wrapper):
             raise ValueError(f"y must be one label or number, got {y!r}")
         self._watch(lambda learner, judge: learner._learn_one_watched(x, y, judge, weight))
         return self
+
+    def _watch_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> "_Judge":
+        return self._watch(lambda learner, judge: learner._learn_watched(X, y, classes, judge, **if_any(weight)))
 
     def _watch(self, learn: Any) -> "_Judge":
         """Let the learner learn, and the threshold from it."""

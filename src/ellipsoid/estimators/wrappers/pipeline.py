@@ -115,11 +115,7 @@ class Scaled(Wrapper):
             return _show_and_learn(learner, both, y, classes, True, names, weight)
 
         X, names = self._unnamed(X)
-        # Features that a first row brings are left out of what is predicted of it, and so of its scale.
-        first = self.predict(X[:1])[0] if self._brings_features(X) else None
         answer: NDArray[Any] = self._pass(X, learn, growing=names is not None, watch=True)
-        if first is not None:
-            answer[0] = first
         return answer
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
@@ -231,7 +227,8 @@ class Scaled(Wrapper):
                 self._keep(learner, agreed)
 
         try:
-            answer = learn(learner, scaler.learn_transform_both(X) if watch else scaler.learn_transform(X))
+            both = scaler.learn_transform_both(X, growing) if watch else None
+            answer = learn(learner, scaler.learn_transform(X) if both is None else both)
             self._keep(learner, scaler)
         except BaseException:
             without_interrupts(learned)
@@ -363,4 +360,4 @@ def _single(rows: Any) -> Any:
 
 def _values(x: dict[Any, Any], columns: dict[Any, int], scaled: Any) -> Encoded:
     values = dict(zip(scaled.indices.tolist(), scaled.data.tolist(), strict=True))
-    return Encoded((name, values[columns[name]]) for name in x)
+    return Encoded((name, values[columns[name]]) for name in x if columns[name] in values)

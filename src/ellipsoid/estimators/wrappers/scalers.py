@@ -64,10 +64,15 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._names(X, reset=first)
         return self._run(source, learn=True, write=True)
 
-    def learn_transform_both(self, X: Any) -> tuple[Any, Any]:
-        """``learn_transform``, and before it each row as ``transform`` would have scaled it before it was learned."""
-        rows = self.learn_transform(X)
-        return rows, rows
+    def learn_transform_both(self, X: Any, named: bool = False) -> tuple[Any, Any]:
+        """``learn_transform``, and before it each row as ``transform`` would have scaled it before it was learned.
+
+        That is without the features that it brings; ``named``: columns are names, and each row may bring some.
+        """
+        known, rows = getattr(self, "n_features_in_", 0 if named else None), self.learn_transform(X)
+        if known in (None, self.n_features_in_):  # rows without names begin, or nobody brings any
+            return rows, rows
+        return self._run(self._source(X, fresh=False).met(known, named), learn=False, write=True), rows
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_in_")
@@ -229,9 +234,9 @@ class StandardStream(Scaler):
             )
         return source
 
-    def learn_transform_both(self, X: Any) -> tuple[Any, Any]:
+    def learn_transform_both(self, X: Any, named: bool = False) -> tuple[Any, Any]:
         """``learn_transform``, and before it each row as ``transform`` would have scaled it before it was learned."""
-        first = not self.__sklearn_is_fitted__()
+        known, first = getattr(self, "n_features_in_", 0 if named else None), not self.__sklearn_is_fitted__()
         source = self._source(X, fresh=first)
         if first:
             self._forget(source)
@@ -239,9 +244,13 @@ class StandardStream(Scaler):
         all_rows: Any = source.rows(0, source.n if source.sparse else 0)
         early = np.empty(len(all_rows.data) if source.sparse else (source.n, source.width))
         rows = self._run(source, learn=True, write=True, early=early)
-        if source.sparse:
-            return sp.csr_matrix((early, rows.indices, rows.indptr), shape=rows.shape), rows
-        return early, rows
+        if not source.sparse:
+            return early, rows
+        seen = sp.csr_matrix((early, rows.indices, rows.indptr), shape=rows.shape)
+        if known not in (None, self.n_features_in_):
+            met: Any = RowSource(seen, 0.0).met(known, named).rows(0, source.n)
+            seen = sp.csr_matrix((met.data, met.indices, met.indptr), shape=rows.shape)
+        return seen, rows
 
     def _run(self, source: RowSource, learn: bool, write: bool, early: Any = None) -> Any:
         if learn:
