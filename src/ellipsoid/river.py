@@ -45,8 +45,8 @@ class Adapted(base.MiniBatchClassifier):
 
     def learn_many(self, X: Any, y: Any) -> None:
         """Learn the rows of a frame, one by one in their order; its columns are the names of features."""
-        for x, label in zip(X.to_dict("records"), y.tolist(), strict=True):
-            self.learner.learn_one(x, label)
+        if len(X):  # in one call: all of them, or none where one is refused
+            self.learner.partial_fit(X.to_dict("records"), y.tolist())
 
     def predict_many(self, X: Any) -> Any:
         """The labels predicted for the rows of a frame, as a series with its index."""

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from ellipsoid.cli import main
+from ellipsoid.cli.warm import warm
 
 CSV = "width,height,label\n" + "1.5,2,a\n2,1,b\n0.5,0.25,c\n" * 30
 TEXT = "1 1:1.5 9:2\n2 3:1\n1 2:0.25 11:1\n" * 30
@@ -46,3 +47,8 @@ def test_what_makes_no_sense_is_refused(words, sentence):
     done = CliRunner().invoke(main, ["warm", *words])
     assert done.exit_code
     assert sentence in done.output
+
+
+@pytest.mark.interpreted
+def test_learners_of_numbers_are_made_ready_too():
+    assert warm("PassiveAggressiveRegressor") > 0.0

@@ -54,6 +54,15 @@ def test_frames_are_learned_as_their_rows():
     assert told.tolist() == [one.predict_one(x) for x, _ in EXAMPLES]
 
 
+@pytest.mark.interpreted
+def test_a_frame_that_is_refused_teaches_nothing_and_names_its_row():
+    pd = pytest.importorskip("pandas")
+    model = adapt(PassiveAggressive())
+    with pytest.raises(ValueError, match=r"^row 2 of X holds NaN"):
+        model.learn_many(pd.DataFrame({"a": [1.0, 2.0, np.nan]}), pd.Series([0, 1, 0]))
+    assert not hasattr(model.learner, "t_")
+
+
 def test_metrics_of_river_judge_our_runs():
     metric = metrics.Accuracy()
     run = prequential(PassiveAggressive(), (ROWS, LABELS), metric=metric)

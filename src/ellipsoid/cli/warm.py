@@ -75,15 +75,21 @@ def _samples() -> Iterator[tuple[Any, Any]]:
 
 def _learn_samples(name: str) -> None:
     """All calls that people begin with, on every kind of stream."""
+    from sklearn.base import is_regressor
+
     from ellipsoid.estimators import learner_named
     from ellipsoid.evaluate.prequential import Recorder
+    from ellipsoid.evaluate.regression import NumberRecorder
 
     for X, y in _samples():
         model = learner_named(name)(grow_features=True)
-        Recorder(model, None, 1000, range(max(y) + 1)).feed(X, y)
+        numbers = is_regressor(model)
+        recorder = NumberRecorder(model, None, 1000) if numbers else Recorder(model, None, 1000, range(max(y) + 1))
+        recorder.feed(X, y)
         model.partial_fit(X, y)
         model.predict(X)
-        model.decision_function(X)
+        if not numbers:
+            model.decision_function(X)
         row = X[:1] if hasattr(X, "tocsr") else X[0]
         model.learn_one(row, y[0])
         model.predict_one(row)
