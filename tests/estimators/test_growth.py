@@ -183,6 +183,23 @@ def test_a_sparse_stream_may_grow_wider(name, average, state):
     assert model.n_features_in_ == 64
 
 
+@pytest.mark.parametrize("name", [name for name in LEARNERS if not LEARNERS[name]()._counts_features])
+def test_where_the_width_rises_does_not_matter_to_a_learner_that_does_not_count_features(name, state):
+    rng = np.random.default_rng(0)
+    X = np.zeros((60, 34))
+    for i, row in enumerate(X):
+        row[rng.choice(3 + i // 2, size=3, replace=False)] = rng.normal(size=3)
+    y, widest = (
+        (X @ rng.normal(size=34) > 0.0).astype(int),
+        np.maximum.accumulate([row.nonzero()[0].max() + 1 for row in X]),
+    )
+    model, early = (LEARNERS[name](grow_features=True) for _ in range(2))
+    for row, label, width in zip(X, y, widest, strict=True):
+        model.partial_fit(sp.csr_matrix(row[None, :width]), [label], classes=[0, 1])
+    early.partial_fit(sp.csr_matrix(X[:, : widest[-1]]), y, classes=[0, 1])
+    assert state(model) == state(early)
+
+
 @pytest.mark.parametrize("name", LEARNERS)
 def test_without_leave_to_grow_the_width_is_fixed(name, state):
     chunks, _, y = widening()

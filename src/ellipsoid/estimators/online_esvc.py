@@ -77,6 +77,8 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
     n_epochs: int = 20
     intercept_scaling: float | None = None
 
+    _counts_features = True  # the inverse that is kept is computed afresh now and then, as wide as it is
+
     def _start(self) -> EllipsoidalSVMLearner:
         check_constants(self.nu, self.r)
         if self.formulation not in ("relaxed", "trace"):
