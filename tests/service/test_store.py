@@ -13,7 +13,7 @@ from ellipsoid.cli import main
 from ellipsoid.service.calls import dense_lines
 from ellipsoid.service.calls.lines import decoded_lines
 from ellipsoid.service.housekeeping import _behind_two, _forget_examples, keep_house
-from ellipsoid.service.journal.gate import LABEL_LIMIT, Schema
+from ellipsoid.service.journal.schema import LABEL_LIMIT, Schema
 from ellipsoid.service.journal.rows import Rows
 from ellipsoid.service.journal.writes import Incoming, LearnWrite
 from ellipsoid.service.messages import LabelledExample, NewLearner, NewModel
@@ -252,21 +252,21 @@ def test_examples_do_not_go_while_a_challenger_is_made(store, monkeypatch):
 
 
 def test_a_gate_takes_back_what_did_not_reach_the_disk():
-    gate = Schema(None)
-    gate.begin()
-    gate.admit(Rows(np.ones((2, 3)), ["a", "b"]))
-    gate.take_back()
-    assert (gate.rows, gate.form, gate.labels) == (0, None, set())
-    gate.begin()
-    gate.admit(Rows(np.ones((1, 3)), ["a"]))
-    gate.begin()
-    gate.admit(Rows(np.ones((1, 3)), ["z"]))
-    gate.take_back()
-    assert (gate.rows, gate.width, gate.labels) == (1, 3, {"a"})
-    assert gate.flaw(Rows(np.ones((2, 3)), ["a", 1]))[0] == 1
-    assert gate.flaw(Rows(np.ones((1, 2)), ["a"]))[0] == 0
+    schema = Schema(None)
+    schema.begin()
+    schema.admit(Rows(np.ones((2, 3)), ["a", "b"]))
+    schema.take_back()
+    assert (schema.rows, schema.form, schema.labels) == (0, None, set())
+    schema.begin()
+    schema.admit(Rows(np.ones((1, 3)), ["a"]))
+    schema.begin()
+    schema.admit(Rows(np.ones((1, 3)), ["z"]))
+    schema.take_back()
+    assert (schema.rows, schema.width, schema.labels) == (1, 3, {"a"})
+    assert schema.flaw(Rows(np.ones((2, 3)), ["a", 1]))[0] == 1
+    assert schema.flaw(Rows(np.ones((1, 2)), ["a"]))[0] == 0
     many = [str(i) for i in range(LABEL_LIMIT + 1)]
-    assert gate.flaw(Rows(np.ones((len(many), 3)), many))[0] == LABEL_LIMIT - 1
+    assert schema.flaw(Rows(np.ones((len(many), 3)), many))[0] == LABEL_LIMIT - 1
 
 
 NUMERALS = [

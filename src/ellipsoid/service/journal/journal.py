@@ -69,7 +69,7 @@ class Journal:
 
     @property
     def waiting(self) -> int:
-        """Works that are not taken up yet."""
+        """Writes that are not taken up yet."""
         return len(self._waiting)
 
     def submit(self, write: Write, *, urgent: bool = False) -> None:
