@@ -13,8 +13,8 @@ from ellipsoid.cli import main
 from ellipsoid.service.calls import dense_lines
 from ellipsoid.service.calls.lines import decoded_lines
 from ellipsoid.service.housekeeping import _behind_two, _forget_examples, keep_house
-from ellipsoid.service.journal.schema import LABEL_LIMIT, Schema
 from ellipsoid.service.journal.rows import Rows
+from ellipsoid.service.journal.schema import LABEL_LIMIT, Schema
 from ellipsoid.service.journal.writes import Incoming, LearnWrite
 from ellipsoid.service.messages import LabelledExample, NewLearner, NewModel
 from ellipsoid.service.problem import CallProblem

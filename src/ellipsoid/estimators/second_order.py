@@ -12,7 +12,7 @@ from ellipsoid.certificates.mixed import roundings
 from ellipsoid.certificates.rounding import length
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
-from ellipsoid.ellipsoids.lead import measure_leads
+from ellipsoid.ellipsoids.confidence import measure_leads
 from ellipsoid.ellipsoids.tables.diagonal import DiagonalTable
 from ellipsoid.ellipsoids.tables.drift import DriftDiagonalTable, DriftTable
 from ellipsoid.ellipsoids.tables.gaussian import GaussianTable, SketchTable

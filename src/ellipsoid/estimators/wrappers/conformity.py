@@ -1,4 +1,4 @@
-"""How odd a row must look before its set leaves it out: a threshold that follows its own misses.
+"""The threshold of a conformal predictor: how badly a label or number may fit before its set leaves it out.
 
 Every row has a nonconformity: of a label, by how much another scored higher; of a number, how far the prediction was
 off. The threshold q is the k-th smallest of the last m of them, k = ceil((1 - a)(m + 1)); none (infinite) where k > m
