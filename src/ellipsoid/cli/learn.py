@@ -247,7 +247,7 @@ class _Run:
 
     def learn(self) -> None:
         """All passes that are left, or what is left of them."""
-        from ellipsoid.evaluate.position import in_steps, without
+        from ellipsoid.evaluate.position import in_steps, without_first
         from ellipsoid.evaluate.prequential import recorder_for
 
         from .terminal import stream_progress
@@ -259,7 +259,8 @@ class _Run:
                 recorder = recorder_for(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
                 recorder.stops = recorder.bounds
                 before, saved = position.errors, self._now()
-                for X, y, weight in self._counted(in_steps(without(rows, position.row), position.row, self.every[0])):
+                left = in_steps(without_first(rows, position.row), position.row, self.every[0])
+                for X, y, weight in self._counted(left):
                     self._prepare(X)
                     recorder.feed(X, y, weight)
                     position.advance(len(y))

@@ -269,7 +269,7 @@ class Recorder:
 
     def look(self, mark: _Mark) -> _Mark:
         """What only a learner that stands still can tell."""
-        bound, hindsight, dual = outlook(self.model) if self.bounds else (nan, nan, nan)
+        bound, hindsight, dual = bounds_so_far(self.model) if self.bounds else (nan, nan, nan)
         known = mark._replace(updates=self.updates(), seconds=self.seconds, mistakes=self.mistakes())
         return known._replace(bound=bound, hindsight=hindsight, dual=dual)
 
@@ -315,7 +315,7 @@ class Recorder:
         )
 
 
-def outlook(model: Any) -> tuple[float, float, float]:
+def bounds_so_far(model: Any) -> tuple[float, float, float]:
     """The learner's bound on its mistakes so far, the loss, in units of the margin, that nothing as long avoids, and
     the value of the dual that it climbs.
 

@@ -140,12 +140,12 @@ class Conformity:
         self.__dict__.update(owning(state))
 
 
-def oddities(scores: Floats, known: int) -> Floats:
+def nonconformities(scores: Floats, known: int) -> Floats:
     """By how much another label scored higher than each, for rows of scores.
 
-    >>> oddities(np.array([[3.0, 1.0, 2.0]]), 3)
+    >>> nonconformities(np.array([[3.0, 1.0, 2.0]]), 3)
     array([[-1.,  2.,  1.]])
-    >>> oddities(np.array([[0.5], [-2.0]]), 2)
+    >>> nonconformities(np.array([[0.5], [-2.0]]), 2)
     array([[ 0.5, -0.5],
            [-2. ,  2. ]])
     """
