@@ -27,7 +27,7 @@ _EXPORTS = {
     "EmptyVersionSpace": "ellipsoid.ellipsoids.tables.table",
     "IELLIP": "ellipsoid.estimators",
     "IntervalRegressor": "ellipsoid.estimators",
-    "LineError": "ellipsoid.streams.readers.words",
+    "LineError": "ellipsoid.streams.readers.errors",
     "MIRA": "ellipsoid.estimators",
     "NHERD": "ellipsoid.estimators",
     "NotSeparable": "ellipsoid.batch.problem",
@@ -102,7 +102,7 @@ if TYPE_CHECKING:
     from ellipsoid.service.client import Client as Client
     from ellipsoid.service.client import ServiceError as ServiceError
     from ellipsoid.streams.opening import open_stream as open_stream
-    from ellipsoid.streams.readers.words import LineError as LineError
+    from ellipsoid.streams.readers.errors import LineError as LineError
     from ellipsoid.streams.sets import datasets as datasets
 
 # Names that are modules themselves: they are imported as such, so that their packages need not re-export them.

@@ -1,4 +1,4 @@
-"""Online learners in river's clothes: for its pipelines, its evaluators and its metrics.
+"""Online learners as river's estimators: for its pipelines, its evaluators and its metrics.
 
 river asks a classifier for ``learn_one`` that returns nothing, for ``predict_one`` that answers None before anything
 was learned, and for a class of its own above it.

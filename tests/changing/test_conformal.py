@@ -28,7 +28,7 @@ from ellipsoid import (
     prequential,
 )
 from ellipsoid.estimators.files import container
-from ellipsoid.estimators.wrappers.conformity import LEVEL, MISSES, Conformity, oddities
+from ellipsoid.estimators.wrappers.conformity import LEVEL, MISSES, Conformity, nonconformities
 
 from .conftest import drifting
 
@@ -121,7 +121,7 @@ def test_a_set_holds_the_predicted_label_unless_it_is_empty():
     sets, codes = model.predict_set(X), np.searchsorted(np.sort(model.classes_), model.predict(X))
     order = np.argsort(model.classes_)
     assert (sets[:, order][np.arange(len(X)), codes] | ~sets.any(axis=1)).all()
-    assert oddities(np.array([[1.0, 1.0, 0.0]]), 3).tolist() == [[0.0, 0.0, 1.0]]
+    assert nonconformities(np.array([[1.0, 1.0, 0.0]]), 3).tolist() == [[0.0, 0.0, 1.0]]
 
 
 @pytest.mark.parametrize("scaled", [False, True])

@@ -7,7 +7,7 @@ import pytest
 
 from ellipsoid.distributed.blocks import BlockReading, FileBlock, LineRange
 from ellipsoid.distributed.plan import make_plan
-from ellipsoid.streams.readers.words import LineError
+from ellipsoid.streams.readers.errors import LineError
 
 # Empty lines, comments, both kinds of line ends, a line that is longer than the others, and no end of the last.
 TEXT = (

@@ -2,14 +2,14 @@
 
 import pytest
 
-from ellipsoid.evaluate.position import in_steps, without
+from ellipsoid.evaluate.position import in_steps, without_first
 
 CHUNKS = [("abc", [1, 2, 3]), ("de", [4, 5])]
 
 
 @pytest.mark.parametrize("rows", range(6))
 def test_what_is_left_of_chunks_holds_no_empty_one(rows):
-    left = list(without(CHUNKS, rows))
+    left = list(without_first(CHUNKS, rows))
     assert [label for _, y in left for label in y] == [1, 2, 3, 4, 5][rows:]
     assert "".join(X for X, _ in left) == "abcde"[rows:]
     assert all(y for _, y in left)
@@ -17,7 +17,7 @@ def test_what_is_left_of_chunks_holds_no_empty_one(rows):
 
 def test_an_input_that_ends_before_the_place_is_another():
     with pytest.raises(ValueError, match="ends 1 rows before the place"):
-        list(without(CHUNKS, 6))
+        list(without_first(CHUNKS, 6))
 
 
 @pytest.mark.parametrize("done", range(4))

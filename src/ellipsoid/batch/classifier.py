@@ -1,4 +1,4 @@
-"""What the classifiers that see all rows at once share: the door for X and y, and the label that wins."""
+"""What the classifiers that see all rows at once share: the checks of X and y, and the choice of a label by scores."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""The ellipsoid exactly: Problem 5, a conic programme, for small dimensions.
+"""The ellipsoidal SVM solved exactly, as a conic programme (Problem 5 of the paper), for small dimensions.
 
     min  -r log|E| + (1-r) tr E + (1/nu) sum_i zeta_i
     s.t. y_i (x_i.w + b) + t_i zeta_i >= |E x_i|,   |w| <= 1,   zeta >= 0,   E positive semi-definite

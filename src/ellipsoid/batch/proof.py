@@ -1,4 +1,4 @@
-"""What a solver claims, computed afresh and with its rounding: the gap of a classifier, or that there is none.
+"""A solver's claim verified, with bounds on rounding: its duality gap, or that no classifier separates the rows.
 
 A solver keeps Omega up to date move by move; with r near one its first values are a million times its last, and what
 cancellation leaves may be noise. Here the reach ``omega_i = c_i phi_i'B phi_i`` comes from the multipliers alone, each

@@ -1,4 +1,4 @@
-"""What a certificate says."""
+"""A certificate: a quantity observed on a run, a bound that a theorem puts on it, and the condition of that theorem."""
 
 from math import inf
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""How far a run of dual ascent in floating point can have come from the run that the proofs speak of.
+"""How far rounding can have taken a run of dual ascent from the exact run that the proofs speak of.
 
 theta is a sum of alpha z, rounded at every addition: ``drift`` bounds, in the dual norm, how far it is from the sum of
 the alphas that are kept. Scores are computed from it, and increases of the dual from the scores: ``lost`` bounds by how

@@ -1,4 +1,4 @@
-"""What a dual solution proves while it is being built.
+"""Bounds from a dual solution that is still being built: what no classifier could have done on the rows so far.
 
     P(w) = F(w) + C sum_i max(0, margin - <w, z_i>)        D(alpha) = margin A - G(theta)
     theta = sum alpha_i z_i,   A = sum alpha_i,   0 <= alpha_i <= C,   G(theta) = sup_w <w, theta> - F(w)
@@ -189,21 +189,16 @@ def running(
     ]  # fmt: skip
 
 
-def increase_on_mistake(kind: str, margin: float, C: float, curvature: float) -> float:
-    """The least that a mistake adds to D when kappa(x) <= ``curvature``; zero or less where nothing is promised.
+def least_increase(kind: str, margin: float, C: float, curvature: Span) -> float:
+    """The least that a mistake adds to D when kappa(x) <= ``curvature``, rounded down; zero or less where nothing is
+    promised.
 
     ``kind`` is "fixed" (alpha = C), "adaptive" (alpha = min(C, loss)), or "best" for steps that raise D at least as
     much as alpha = min(C, loss / kappa).
 
-    >>> increase_on_mistake("fixed", 1.0, 2.5, 1.0), increase_on_mistake("best", 1.0, 2.5, 1.0)
-    (-0.625, 0.5)
+    >>> [round(least_increase(kind, 1.0, 2.5, Span.exactly(1.0)), 12) for kind in ("fixed", "best")]
+    [-0.625, 0.5]
     """
-    step = _step(kind, margin, C, curvature)
-    return step * (margin - 0.5 * step * curvature)
-
-
-def least_increase(kind: str, margin: float, C: float, curvature: Span) -> float:
-    """The same, rounded down, for a curvature that is known up to rounding."""
     step, most = _step(kind, margin, C, curvature.high), Span.exactly(curvature.high)
     return ((margin - 0.5 * step * most * Span.about(1.0, ROUNDINGS_OF_A_STEP)) * step).low
 

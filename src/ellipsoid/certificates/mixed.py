@@ -1,4 +1,4 @@
-"""What bounds need to know of a model that several streams, the *shards*, were learned for apart.
+"""What bounds need to know of a model that was merged from models of *shards*, parts of the data learned apart.
 
 Where the hypotheses of S shards are mixed with weights mu, the proofs go through with all sums weighted as the models
 are: a potential that is convex in the weights and linear in the sums does not grow by mixing. So the tally of a mixed

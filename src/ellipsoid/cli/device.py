@@ -1,4 +1,4 @@
-"""``--device``: where the commands that learn make kernel values, and the sentence where there are none to make."""
+"""``--device``: where the commands that learn compute kernel values, and the error for learners without a kernel."""
 
 from __future__ import annotations
 

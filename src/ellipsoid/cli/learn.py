@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from .ahead import compile_ahead
-from .apart import OVER_SHARDS, apart_options, is_apart, learn_apart, refuse_changed
+from .compile_ahead import compile_ahead
 from .device import device_option, place
 from .reading import (
     Inputs,
@@ -20,6 +19,7 @@ from .reading import (
     refuse_overwriting,
     with_kept,
 )
+from .shards import OVER_SHARDS, is_sharded, learn_shards, refuse_changed, shard_options
 from .startup import import_libraries
 from .summary import parameter_of, show, support_patterns
 
@@ -54,7 +54,7 @@ from .summary import parameter_of, show, support_patterns
 @click.option("--validate", metavar="DATA", help="Show the error on these rows after learning.")
 @device_option
 @click.option("--progress", is_flag=True, help="Say on stderr how far it is, also where that is no terminal.")
-@apart_options
+@shard_options
 def command(**options: Any) -> None:
     """Learn DATA online: predict each row, then learn it.
 
@@ -70,7 +70,7 @@ def command(**options: Any) -> None:
     if options["save_every"] and not options["target"]:
         raise click.UsageError("--save-every needs --save, the file to write to.")
     every = _every(options["save_every"])
-    if not is_apart(options):
+    if not is_sharded(options):
         refuse_changed(options, OVER_SHARDS, "for a run over shards: give --workers or --scheduler too")
     rows = (*options["data"], options["validate"])
     refuse_overwriting("--save", options["target"], rows)
@@ -84,10 +84,10 @@ def command(**options: Any) -> None:
 
         need_matplotlib()
     _check_folders(options)
-    if is_apart(options):
+    if is_sharded(options):
         chosen = _new_model(options)
         _check_task(chosen, options["task"])
-        learn_apart(options, chosen)
+        learn_shards(options, chosen)
         return
     model, record = _model(options)
     place(model, options["device"])
@@ -146,7 +146,7 @@ def _new_model(options: dict[str, Any]) -> Any:
     name = options["name"] or ("PassiveAggressiveRegressor" if options["task"] == "regression" else None)
     if name is None:
         # Over shards even --resume needs to be told the learner.
-        instead = "" if is_apart(options) else " (or '--resume', to go on with a saved model)"
+        instead = "" if is_sharded(options) else " (or '--resume', to go on with a saved model)"
         raise click.UsageError(f"Missing option '--model'{instead}.")
     try:
         return learner(name, _settings(options))
@@ -247,7 +247,7 @@ class _Run:
 
     def learn(self) -> None:
         """All passes that are left, or what is left of them."""
-        from ellipsoid.evaluate.position import in_steps, without
+        from ellipsoid.evaluate.position import in_steps, without_first
         from ellipsoid.evaluate.prequential import recorder_for
 
         from .terminal import stream_progress
@@ -259,7 +259,8 @@ class _Run:
                 recorder = recorder_for(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
                 recorder.stops = recorder.bounds
                 before, saved = position.errors, self._now()
-                for X, y, weight in self._counted(in_steps(without(rows, position.row), position.row, self.every[0])):
+                left = in_steps(without_first(rows, position.row), position.row, self.every[0])
+                for X, y, weight in self._counted(left):
                     self._prepare(X)
                     recorder.feed(X, y, weight)
                     position.advance(len(y))

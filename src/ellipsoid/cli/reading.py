@@ -184,7 +184,7 @@ class Inputs:
 
     def weighted(self) -> Iterator[tuple[Any, Any, Any]]:
         """Rows and labels, and weights, None where the streams do not tell them."""
-        from ellipsoid.streams.readers.words import NoRows
+        from ellipsoid.streams.readers.errors import NoRows
         from ellipsoid.streams.same_columns import look_ahead
 
         self.descriptions, self._behind, self._empty = [], 0, []

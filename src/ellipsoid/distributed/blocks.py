@@ -1,4 +1,4 @@
-"""Blocks: parts of the data that anybody can read, as often as need be, without asking where another has stopped.
+"""Blocks: parts of the data that any worker can read, as often as need be, without reading what comes before.
 
 A block of text is ``(path, start, stop)``, the lines that *begin* in these bytes: who reads it drops what is left of
 the line before, and finishes the last one. A compressed file is one block; of a Parquet file a block is some row
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.streams.opening import open_stream
-from ellipsoid.streams.readers.words import LineError, NoRows
+from ellipsoid.streams.readers.errors import LineError, NoRows
 from ellipsoid.streams.stream import Chunk, Stream
 
 # How much of a file is looked at for the end of a line.

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from .blocks import rows_of_block
 from .engines.choice import engine_of
 from .fitting import ShardedRun
-from .start import announced, check_alone, check_names
+from .initial_model import announced, check_alone, check_names
 
 
 def compare(  # noqa: PLR0913 (every option is named where it is given)

@@ -25,7 +25,7 @@ from ellipsoid.streams.atomic import atomic_write
 
 from . import ascent
 from .blocks import BlockReading, rows_that_count
-from .rounds import attempt
+from .rounds import run_jobs
 from .shard import Counts
 
 
@@ -127,7 +127,7 @@ class Climbing:
         ]
         held = engine.send(model, key=f"model-{name}")
         tell = self.run.progress.shard if sigma else (lambda counts: None)
-        leaves, _ = attempt(engine, jobs, held, climb_shard, name, tell)
+        leaves, _ = run_jobs(engine, jobs, held, climb_shard, name, tell)
         found = [engine.result(leaf) for leaf in leaves]
         engine.forget()
         return in_pairs([each.part for each in found], add_two), [each.alphas for each in found]

@@ -17,12 +17,12 @@ from ellipsoid.merging.merger import WEIGHTS
 from .blocks import BlockReading
 from .checkpoint import Checkpoint, digest_of, position_of
 from .engines.choice import engine_of
+from .initial_model import adds_up, announced, cap_factor, check_names, way_to_merge
 from .plan import Plan, make_plan
 from .prepare import check_machines, first_rows, survey, warm_workers
 from .progress import RunProgress
 from .rounds import Round
 from .shard import Job, errors_of
-from .start import adds_up, announced, cap_factor, check_names, way_to_merge
 
 USUAL_ROUNDS = 5
 

@@ -1,4 +1,4 @@
-"""Memory that a worker keeps while it learns a shard.
+"""Faster allocation in Dask workers: while one learns a shard, the C library keeps freed memory.
 
 Dask's nanny starts workers with ``MALLOC_TRIM_THRESHOLD_=65536``, so that memory goes back to the system early. It also
 ends the C library's habit of keeping large blocks: each array is then asked of the system anew, page by page, and a

@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 
 from .blocks import rows_that_count
-from .rounds import attempt
+from .rounds import run_jobs
 from .shard import Counts, Job
 
 
@@ -58,7 +58,7 @@ class Replaying(NamedTuple):
         run = self.run
         jobs = [Job(i, blocks, run.reading, 1.0, False) for i, blocks in enumerate(self.dealt)]
         held = run.engine.send(start, key=f"model-{name}")
-        leaves, _ = attempt(run.engine, jobs, held, cut_shard, name, run.progress.shard)
+        leaves, _ = run_jobs(run.engine, jobs, held, cut_shard, name, run.progress.shard)
         model = deepcopy(start)
         for leaf in leaves:
             cuts = run.engine.result(leaf)

@@ -35,7 +35,7 @@ class Round(NamedTuple):
     def run(self, start: Any, tell: Callable[[Counts], None]) -> Any:
         """The model after the round; ``tell`` is told of every shard that is done."""
         held = self.engine.send(start, key=f"model-{self.name}")
-        leaves, counts = attempt(self.engine, self.jobs, held, learn_shard, self.name, tell)
+        leaves, counts = run_jobs(self.engine, self.jobs, held, learn_shard, self.name, tell)
         if len(self.jobs) == 1:
             return self.engine.result(leaves[0]).model
         made = [float(count[2 if self.weights == "mistakes" else 3]) for count in counts]
@@ -65,7 +65,7 @@ class Round(NamedTuple):
         raise AssertionError("the last attempt raises")
 
 
-def attempt(
+def run_jobs(
     engine: Engine, jobs: list[Any], held: Any, work: Callable[..., Any], name: str, tell: Callable[[Any], None]
 ) -> tuple[list[Any], list[Any]]:
     """Run a job each until all are done; those whose workers died are sent again, under another name."""
@@ -76,7 +76,7 @@ def attempt(
         waiting: dict[int, tuple[Any, Any, Any]] = {}
         for job in missing:
             key = f"shard-{name}-{number}-{job.number}"
-            leaf = engine.submit(done_alike, machine(), work, held, job, key=key, turn=job.number)
+            leaf = engine.submit(run_if_same_versions, machine(), work, held, job, key=key, turn=job.number)
             told = engine.submit(counts_of, leaf, key=f"count-{name}-{number}-{job.number}")
             waiting[id(told)] = told, leaf, job
         missing = []
@@ -95,7 +95,7 @@ def attempt(
     raise LostWorkers(f"shard {missing[0].number} was sent to workers {ATTEMPTS} times, and came back never: {lost}")
 
 
-def done_alike(driver: tuple[str, ...], work: Callable[..., Any], held: Any, job: Any) -> Any:
+def run_if_same_versions(driver: tuple[str, ...], work: Callable[..., Any], held: Any, job: Any) -> Any:
     """What a worker makes of a job, if it has the versions of the driver: it may have come after all were asked."""
     check_versions(machine(), driver, "a worker that came later")
     return work(held, job)

@@ -1,4 +1,4 @@
-"""Ellipsoids and the forms in which their shape is kept."""
+"""Ellipsoids around weights, and the forms in which their matrix is kept."""
 
 from .ellipsoid import Ellipsoid
 from .shapes.factored import ColumnShape, GramShape, ProductShape

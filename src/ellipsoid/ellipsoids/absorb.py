@@ -1,4 +1,4 @@
-"""How a representation with an ellipsoid's metric absorbs a row, in every form of B.
+"""The update of weights and of the ellipsoid around them by one row, whatever form its matrix B is kept in.
 
     w <- w + step Bz,   B <- B - kappa (Bz)(Bz)' / (z'Bz)
 
@@ -13,10 +13,10 @@ from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS
 
 from .forms.column import Column, stays
-from .forms.flat import Full, Product
 from .forms.gram import Gram, SparseGram, length2, row_length
 from .forms.kernel_gram import AheadGram, KernelGram, WaitingGram
 from .forms.rounding import caution, measure, noise
+from .forms.vectors import Full, Product
 from .protocol import NO_ERRORS, cut, probe, push, push_and_shrink, what_is_left
 from .state import COMPLETE, CUTS, FEATURES_USED, HALT, LIFT_AT, LOG_KEPT, LOG_LEAST_KEPT, STORED
 

@@ -1,4 +1,4 @@
-"""What a form of B must answer: three verbs, so that one ``absorb`` serves every form.
+"""What each form of an ellipsoid's matrix B must be able to do: three operations, so that one ``absorb`` serves all.
 
 A direction z = sum_i sign_i (e_{who_i} (x) x) has one block (binary) or two (the right label against a rival); its
 signs are the moves in ``work``.

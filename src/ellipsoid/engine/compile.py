@@ -18,7 +18,7 @@ from numba.core import config
 from .generic import NoBody
 from .native import KEEP_ON_DISK
 from .native.digest import SOURCES, Source
-from .native.unlocked import unlocked
+from .native.nogil import unlocked
 
 _entries: dict[Any, Callable[..., Any]] = {}
 _unlocked_entries: dict[Any, Callable[..., Any]] = {}
@@ -73,7 +73,7 @@ def unlocked_entry(function: Callable[..., Any], *args: Any) -> Callable[..., An
 def without_lock() -> Iterator[None]:
     """Within it blocks are learned without Python's lock, by this thread: nobody else may use their models meanwhile.
 
-    Where ``native.unlocked`` knows no way, the lock is held.
+    Where ``native.nogil`` knows no way, the lock is held.
     """
     _here.unlocked = True
     try:

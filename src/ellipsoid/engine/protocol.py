@@ -1,4 +1,4 @@
-"""What a part must answer so that the one loop can run it.
+"""The protocol of the loop: what a rule, a task and a representation must answer so that the one loop can run them.
 
 On each round the learner **scores** the row, its **task** compares the scores with the label and lets the **rule** turn
 them into coefficients tau, and the **representation** absorbs ``sum_r tau_r (e_r (x) A x)``.

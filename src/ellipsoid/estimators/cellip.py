@@ -19,8 +19,8 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import cellip
 from ellipsoid.rules.slab import SlabRule
 
+from .cellip_drift import DriftingLearner
 from .ellipsoidal import SHAPES, EllipsoidalClassifier, EllipsoidLearner, largest_of
-from .moving import MovingLearner
 from .parameters.declaration import declared
 from .parameters.validation import one_of, positive
 from .slab_widths import half_widths
@@ -152,7 +152,7 @@ class CELLIP(EllipsoidalClassifier):
         for name, needed in (("cut", "minvol"), ("shape", "auto"), ("selective", False), ("average", False)):
             if getattr(self, name) != needed:
                 raise ValueError(f"a drift needs {name}={needed!r}, got {getattr(self, name)!r}")
-        learner = MovingLearner(
+        learner = DriftingLearner(
             rule, intercept=self._constant, average=False, table={}, halts=rule.policy >= cellip.RESTART
         )
         learner.start = ellipsoidal.Start(margin, a, rule.radius)
@@ -195,7 +195,7 @@ class CELLIP(EllipsoidalClassifier):
 
     def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
         if (
-            isinstance(learner, MovingLearner)
+            isinstance(learner, DriftingLearner)
             and len({*learner.labels.values, *known, *np.unique(labels).tolist()}) > 2
         ):
             raise ValueError("a version space that drifts is one of two labels, and y brings more")

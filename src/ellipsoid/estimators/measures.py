@@ -1,4 +1,4 @@
-"""What is known, up to rounding, of a dual vector and of a comparator held against it, for each link."""
+"""Bounds on rounding for certificates behind a link: of the dual vector, its norms, and a comparator against it."""
 
 from math import inf, log
 

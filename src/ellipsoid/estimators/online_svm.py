@@ -44,10 +44,10 @@ class Windowed(Learner):
     def task(self, ledger: Any, mode: int = PLAIN, Y: Any = NO_LABELS) -> Any:
         """Every example is handed to the window."""
         if self.multilabel:
-            return online_svm.MultiLabelWitness(ledger, mode, len(self.labels), Y)
+            return online_svm.MultiLabelWindowTask(ledger, mode, len(self.labels), Y)
         if len(self.labels) == 2:
-            return online_svm.BinaryWitness(ledger, mode)
-        return online_svm.MulticlassWitness(ledger, mode, len(self.labels))
+            return online_svm.BinaryWindowTask(ledger, mode)
+        return online_svm.MulticlassWindowTask(ledger, mode, len(self.labels))
 
     def add_label(self, label: Any) -> None:
         """Add a class; the dual of the binary run becomes that of the run with two rows from the start."""

@@ -12,7 +12,7 @@ from ellipsoid.certificates.mixed import roundings
 from ellipsoid.certificates.rounding import length
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
-from ellipsoid.ellipsoids.lead import measure_leads
+from ellipsoid.ellipsoids.confidence import measure_leads
 from ellipsoid.ellipsoids.tables.diagonal import DiagonalTable
 from ellipsoid.ellipsoids.tables.drift import DriftDiagonalTable, DriftTable
 from ellipsoid.ellipsoids.tables.gaussian import GaussianTable, SketchTable
@@ -116,7 +116,7 @@ class KernelGaussianLearner(GaussianLearner, KernelLearner):
         return table
 
     def leads_on_device(self, source: RowSource) -> NDArray[np.float64]:
-        """By how much the winner leads, and the variance of that, as `lead` has them, with values from the device."""
+        """By how much the winner leads, and the variance of that, like `measure_leads`, by values of the device."""
         table, found, several = self.table, list[NDArray[np.float64]](), not self.multilabel and self.scores > 1
         coef, shape = table.coefficients(0)[:, : self.scores], table.shape_on_device()
         for block in self.blocks(source):

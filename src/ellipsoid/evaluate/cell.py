@@ -31,7 +31,7 @@ FORM = 4
 @dataclass(frozen=True, eq=False)
 class Cell:
     """``seed`` drew the order of the rows (None: file order); every pass uses that order. A machine that saw all rows
-    at once has no passes, see `at_once`.
+    at once has no passes, see `holdout`.
 
     ``test_errors`` are those of the model as it stood after each pass, empty where there is no test part;
     ``support`` counts a kernel model's support patterns after each pass, and is empty for weights;

@@ -27,8 +27,8 @@ from ellipsoid.streams.scale import scale
 from ellipsoid.streams.sets.datasets import Pair
 from ellipsoid.streams.stream import Stream
 
-from .at_once import fit_and_test
 from .cell import Cell, CellTask, fingerprint, run_cell, stored
+from .holdout import fit_and_test
 from .prequential import Progress, shifted
 
 

@@ -49,7 +49,7 @@ class Position:
     @classmethod
     def start(cls, inputs: Sequence[str], epochs: int, order: int | None) -> Position:
         """Before the first row."""
-        return cls(list(inputs), [head(name) for name in inputs], epochs, order)
+        return cls(list(inputs), [head_digest(name) for name in inputs], epochs, order)
 
     @classmethod
     def read(cls, record: Any) -> Position:
@@ -109,7 +109,7 @@ class Position:
         return f"{self.row:,} rows{which} of {names}, unfinished"
 
 
-def head(name: str) -> str | None:
+def head_digest(name: str) -> str | None:
     """A digest of the first bytes of a file; None where the name is no file's (a pipe, a data set)."""
     path = Path(name)
     if name == "-" or not path.is_file():
@@ -123,10 +123,10 @@ def part_of(chunk: tuple[Any, ...], part: slice) -> tuple[Any, ...]:
     return tuple(None if values is None else values[part] for values in chunk)
 
 
-def without(chunks: Iterable[tuple[Any, ...]], rows: int) -> Iterator[tuple[Any, ...]]:
+def without_first(chunks: Iterable[tuple[Any, ...]], rows: int) -> Iterator[tuple[Any, ...]]:
     """The chunks less their first rows.
 
-    >>> [y for X, y in without([("ab", [1, 2]), ("cd", [3, 4])], 3)]
+    >>> [y for X, y in without_first([("ab", [1, 2]), ("cd", [3, 4])], 3)]
     [[4]]
     """
     for chunk in chunks:

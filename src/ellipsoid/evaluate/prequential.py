@@ -26,7 +26,7 @@ from ellipsoid.streams.stream import Stream
 
 from .checkpoints import Checkpoints, running_sum
 from .confusion import Confusion
-from .late_labels import LateLabels, NotedAnswers, predict_then_learn
+from .delayed_labels import DelayedLabels, NotedAnswers, predict_then_learn
 from .run import Prequential
 
 Progress = Callable[[int, int | None], None]
@@ -107,7 +107,7 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
     )
     recorder: Any = recorder_for(model, n_rows, window, classes, bounds)
     row = 0
-    recorder.late, recorder.metric, recorder.log = LateLabels(model, delay) if delay else None, metric, log
+    recorder.late, recorder.metric, recorder.log = DelayedLabels(model, delay) if delay else None, metric, log
     for chunk in stream.chunks(chunk_size):
         X, y, weight = chunk.X, chunk.y, chunk.weights
         if y is None:
@@ -158,7 +158,7 @@ class Recorder:
     """
 
     stops = True
-    late: LateLabels | None = None
+    late: DelayedLabels | None = None
     metric: Any = None
     log: Callable[..., Any] | None = None
 
@@ -269,7 +269,7 @@ class Recorder:
 
     def look(self, mark: _Mark) -> _Mark:
         """What only a learner that stands still can tell."""
-        bound, hindsight, dual = outlook(self.model) if self.bounds else (nan, nan, nan)
+        bound, hindsight, dual = bounds_so_far(self.model) if self.bounds else (nan, nan, nan)
         known = mark._replace(updates=self.updates(), seconds=self.seconds, mistakes=self.mistakes())
         return known._replace(bound=bound, hindsight=hindsight, dual=dual)
 
@@ -315,7 +315,7 @@ class Recorder:
         )
 
 
-def outlook(model: Any) -> tuple[float, float, float]:
+def bounds_so_far(model: Any) -> tuple[float, float, float]:
     """The learner's bound on its mistakes so far, the loss, in units of the margin, that nothing as long avoids, and
     the value of the dual that it climbs.
 

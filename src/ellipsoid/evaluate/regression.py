@@ -14,7 +14,7 @@ from ellipsoid.estimators.inputs.weights import weights_of
 from ellipsoid.estimators.shell.regression import numbers_of
 
 from .checkpoints import Checkpoints, running_sum
-from .late_labels import LateLabels, NotedAnswers, predict_then_learn
+from .delayed_labels import DelayedLabels, NotedAnswers, predict_then_learn
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class NumberRecorder:
     """Feeds chunks to a regressor and adds up by how much it was off."""
 
     stops = bounds = False
-    late: LateLabels | None = None
+    late: DelayedLabels | None = None
     metric: Any = None
     log: Any = None
     # Of a regressor nothing is right or wrong.

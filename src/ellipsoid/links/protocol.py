@@ -1,4 +1,4 @@
-"""What a step behind a link asks of its rule."""
+"""What weights behind a link ask of a rule: how far to prolong a step, and which sums to keep of it."""
 
 from typing import Any
 

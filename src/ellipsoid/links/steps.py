@@ -98,7 +98,7 @@ def others(rep, rows, t, moves, work, shift):
 
 
 @helper()
-def sunk(rep, shift, top):
+def underflows(rep, shift, top):
     """Would the parts of coordinates up to ``top`` be lost under this shift?"""
     if rep.kind == NORM:
         return top > 0.0 and rep.p * log(shift / top) > 0.5 * REACH
@@ -122,7 +122,7 @@ def margin_at(rep, rows, t, moves, work, alpha, still):
             if j >= rep.first:
                 moved = rep.theta[j, r] + alpha * sign * value(rows, t, k, stop)
                 top = max(top, moved if rep.kind == SIMPLEX else abs(moved))
-    if not sunk(rep, shift, top):
+    if not underflows(rep, shift, top):
         top = max(top, shift)
     # What the coordinates that do not move have, in units of the new shift; then those that do.
     E, along = 0.0, 0.0

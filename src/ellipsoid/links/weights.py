@@ -14,7 +14,7 @@ numbers, so that what is taken out leaves no rounding behind, and is summed anew
 magnitude, or where a coordinate leaves the range of the shift. All of this depends on the rows alone, never on chunks.
 
 ``first`` is 0 where the constant feature counts as a coordinate; functions share a sum where ``joint`` is 1. The steps
-are in ``linked_steps``.
+are in `steps`.
 """
 
 from math import exp, expm1, inf, log, log1p

@@ -1,4 +1,4 @@
-"""Kernel models: the mixture holds the support patterns of all of them, each coefficient weighted as its model is.
+"""Merging of kernel models: the mixture holds the support patterns of all, each coefficient weighted as its model is.
 
 Before anything is added up the models are given the same patterns in the same order (``same_patterns``), with zeros for
 those that a model does not have; then coefficients are mixed as weights are.

@@ -1,4 +1,4 @@
-"""AROW and the second-order Perceptron: what shards know adds up, exactly where the covariance is whole.
+"""Merging of AROW and second-order Perceptrons: inverse covariances add up, exactly where they are kept whole.
 
 With L the inverse of the covariance and h = L w, an update adds z z' / r to L and y z / r to h, whatever the state. So
 

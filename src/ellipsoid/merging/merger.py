@@ -13,7 +13,7 @@ from ellipsoid.estimators.state.expansion import ExpansionLearner
 from ellipsoid.representation.kernel.threads import one_thread
 from ellipsoid.rules.iellip import IELLIPRule
 
-from . import copies, expansions, gaussian, metrics, sums, tables
+from . import ellipsoid_classifier, expansions, gaussian, iellip, sums, tables
 from .agreement import check_agreement, check_kind, check_scalers
 from .parts import Part, add_two, in_pairs
 
@@ -120,11 +120,11 @@ def contribution(model: Any, start: Any = None) -> Part:
 def _ways(core: Any) -> tuple[Any, Any]:
     """How a learner of this kind gives what it contributes, and takes what all have contributed."""
     if isinstance(core, CopiesLearner):
-        return copies.take_copies, copies.put_copies
+        return ellipsoid_classifier.take_copies, ellipsoid_classifier.put_copies
     if isinstance(core, ExpansionLearner):
         return expansions.take_expansions, expansions.put_expansions
     if isinstance(core.rule, IELLIPRule):
-        return metrics.take_metric, metrics.put_metric
+        return iellip.take_metric, iellip.put_metric
     if isinstance(core, EllipsoidLearner):
         return gaussian.take_gaussian, gaussian.put_gaussian
     return tables.take_tables, tables.put_tables

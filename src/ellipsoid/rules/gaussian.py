@@ -13,7 +13,7 @@ direction
 from math import exp, sqrt
 from typing import NamedTuple
 
-from ellipsoid.ellipsoids.lead import lead_and_variance
+from ellipsoid.ellipsoids.confidence import lead_and_variance
 from ellipsoid.ellipsoids.protocol import cut, what_is_left
 from ellipsoid.ellipsoids.state import ASKED, LOG_SCALE, SHARE_LEFT
 from ellipsoid.engine.protocol import step, wants_label, weighted

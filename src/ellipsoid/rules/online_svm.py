@@ -34,14 +34,14 @@ from ellipsoid.engine.tally import ZEROS
 from ellipsoid.engine.tasks import CODES, Binary, Multiclass, MultiLabel
 
 
-class BinaryWitness(NamedTuple):
+class BinaryWindowTask(NamedTuple):
     """Two classes, where every example is handed on with its direction z, loss or none."""
 
     ledger: np.ndarray
     mode: int
 
 
-class MulticlassWitness(NamedTuple):
+class MulticlassWindowTask(NamedTuple):
     """The same for more classes, the right one against its highest rival."""
 
     ledger: np.ndarray
@@ -49,7 +49,7 @@ class MulticlassWitness(NamedTuple):
     classes: int
 
 
-class MultiLabelWitness(NamedTuple):
+class MultiLabelWindowTask(NamedTuple):
     """The same for label sets, the lowest right label against the highest wrong one."""
 
     ledger: np.ndarray
@@ -58,45 +58,45 @@ class MultiLabelWitness(NamedTuple):
     Y: np.ndarray
 
 
-@width.register(BinaryWitness)
+@width.register(BinaryWindowTask)
 def _(task):
     return 1
 
 
-@width.register(MulticlassWitness)
-@width.register(MultiLabelWitness)
+@width.register(MulticlassWindowTask)
+@width.register(MultiLabelWindowTask)
 def _(task):
     return task.classes
 
 
-@margin_of.register(BinaryWitness)
+@margin_of.register(BinaryWindowTask)
 def _(task, t, scores):
     return margin_of(Binary(task.ledger, task.mode), t, scores)
 
 
-@margin_of.register(MulticlassWitness)
+@margin_of.register(MulticlassWindowTask)
 def _(task, t, scores):
     return margin_of(Multiclass(task.ledger, task.mode, task.classes), t, scores)
 
 
-@margin_of.register(MultiLabelWitness)
+@margin_of.register(MultiLabelWindowTask)
 def _(task, t, scores):
     return margin_of(MultiLabel(task.ledger, task.mode, task.classes, task.Y), t, scores)
 
 
-@winner.register(BinaryWitness)
+@winner.register(BinaryWindowTask)
 def _(task, scores):
     return winner(Binary(task.ledger, task.mode), scores)
 
 
-@winner.register(MulticlassWitness)
-@winner.register(MultiLabelWitness)
+@winner.register(MulticlassWindowTask)
+@winner.register(MultiLabelWindowTask)
 def _(task, scores):
     return winner(Multiclass(task.ledger, task.mode, task.classes), scores)
 
 
 # The moves written below are z itself, of length one in each of its blocks; ``work[SPARE, 0]`` is |x|^2.
-@request_step.register(BinaryWitness)
+@request_step.register(BinaryWindowTask)
 def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     size = norm2(rep, rows, t)
     if size < TINY:
@@ -107,7 +107,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     return 1, size
 
 
-@request_step.register(MulticlassWitness)
+@request_step.register(MulticlassWindowTask)
 def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     # While only one label is known there is no rival, and no z.
     if task.classes < 2:
@@ -121,7 +121,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     return hand_on(y, rival, size, work)
 
 
-@request_step.register(MultiLabelWitness)
+@request_step.register(MultiLabelWindowTask)
 def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     # With no right label, or no wrong one, there is no z.
     right, wrong = worst_pair(task.classes, task.Y, t, work[SCORES])

@@ -18,8 +18,6 @@ Key = Annotated[str, Meta(min_length=1, max_length=LONGEST_KEY)]
 Label = Annotated[str, Meta(max_length=LONGEST_LABEL)] | bool | int | float
 FeatureRow = Annotated[list[float], Meta(min_length=1)] | dict[str, Value]
 Scale = Literal["none", "standard", "unit"]
-Role = Literal["read", "predict", "label", "learn", "admin"]
-Count = Annotated[int, Meta(ge=0)]
 
 
 class NewLearner(Struct, forbid_unknown_fields=True, kw_only=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import resource
 import signal
 import sys
@@ -22,8 +21,6 @@ from .http.protocol import timed_protocol
 from .http.short_requests import short_calls
 from .http.tokens import Tokens
 from .store import Store
-
-_log = logging.getLogger("ellipsoid.service")
 
 # In every answer. Nothing is loaded from elsewhere, nothing may frame a page, nothing guesses types.
 ANSWER_HEADERS = [

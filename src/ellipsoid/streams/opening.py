@@ -1,4 +1,4 @@
-"""One door to every stream: `open_stream` finds out what it was given.
+"""`open_stream`: one function for files, pipes, arrays, data sets and iterables, which finds out what it was given.
 
 ====================================  =======================================================================
 ``"-"``, an open binary file          text or Arrow, told by its first bytes unless ``format`` is given
@@ -26,10 +26,10 @@ from .options import FORMATS, Options
 from .readers import arrays
 from .readers.arrays import ArrayRows
 from .readers.blocks import SUFFIXES, Origin, stem
+from .readers.errors import NoRows
 from .readers.examples import Examples
-from .readers.words import NoRows
 from .sets.datasets import DEFORMED, Dataset, load, names, parts_of_name, stream
-from .sets.made import RECIPES
+from .sets.synthetic import RECIPES
 from .stream import Format, Stream
 
 SUFFIX = {

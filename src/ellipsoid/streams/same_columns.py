@@ -9,7 +9,7 @@ from typing import Any
 from .opening import open_stream
 from .options import OF_WORDS
 from .readers.blocks import BLOCK_BYTES
-from .readers.words import NoRows
+from .readers.errors import NoRows
 
 
 def look_ahead(names: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from scipy import sparse
 
 from .options import Options
 from .readers.arrays import ArrayRows
-from .readers.words import NoRows
+from .readers.errors import NoRows
 from .sets.datasets import Pair
 
 Pairs = Iterator[tuple[Any, ...]]

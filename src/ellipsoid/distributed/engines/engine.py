@@ -1,4 +1,4 @@
-"""What a run asks of whoever runs its tasks.
+"""The interface of an engine: how a run over shards has its tasks run, and gets their results.
 
 An engine is asked to ``submit`` a function, to ``send`` a model to who needs it, to give the ``result`` of what was
 submitted, and to say what is done as it comes, ``as_done``. What was submitted may be an argument of what is submitted

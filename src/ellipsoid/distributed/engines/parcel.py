@@ -1,4 +1,4 @@
-"""A large model on its way to workers: a file that they can all read, in the place of many copies inside tasks.
+"""A large model is broadcast to workers as one file that they can all read, instead of a copy inside each task.
 
 A model inside a task is held by the scheduler, which can send it again after a loss; of a large one that would be a
 copy for each task, through one process. So it is written once, and tasks are given its name and its SHA-256. A worker

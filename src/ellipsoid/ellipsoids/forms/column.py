@@ -27,7 +27,7 @@ from ellipsoid.representation.linear import ClassMajor, add
 from ..dense_row import unpack_row
 from ..protocol import probe, push, shrink
 from ..state import COMPLETE, CUTS, DEFERRED, EXHAUSTED, MARK, RATE, STORED
-from .flat import against, combine, copy, forward, place_direction, subtract, subtract_four
+from .vectors import against, combine, copy, forward, place_direction, subtract, subtract_four
 
 # Columns whose sums fit in registers together.
 GROUP = 8 * LANES

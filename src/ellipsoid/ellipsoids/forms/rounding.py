@@ -21,9 +21,9 @@ from ellipsoid.engine.rows import CSR, Dense
 
 from ..state import DIM, LOG_SCALE, MASS, ROOT_SQUARES, STEEP, STORED, TERM_SUM
 from .column import Column
-from .flat import Full, Product, inner
 from .gram import COEF, Gram, SparseGram, row_length
 from .kernel_gram import AheadGram, KernelGram, WaitingGram
+from .vectors import Full, Product, inner
 
 # Half a unit in the last place of 1: what one operation may lose, relatively.
 U = 2.0**-53

@@ -21,9 +21,9 @@ from ..shapes.factored import ColumnShape, ProductShape
 from ..shapes.shape import FactorShape
 from ..state import DEFERRED, LIFT_AT, LIFTED, LOG_KEPT, MARGIN_WEIGHT, ROOT_SQUARES, TERM_SUM
 from .column import GROUP, ROWS_AHEAD, Column, stays
-from .flat import Full, Product
 from .form import Form, FormArrays, LowRankForm, Room
 from .low_rank import square_root
+from .vectors import Full, Product
 
 # A matrix holds any number of downdates.
 UNLIMITED = 1 << 53

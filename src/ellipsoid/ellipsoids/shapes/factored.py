@@ -8,7 +8,7 @@ After m updates B needs only m vectors, and these are the forms in which they ar
 
     column   B = I - U U'
     Gram     B = I - Z' S Z              the rows of Z are the update examples, often sparse
-    dense_product  B = J J',  J = I - H T H'   the compact "WY" dense_product of the factors I - tau_k h_k h_k'
+    product  B = J J',  J = I - H T H'   the compact "WY" product of the factors I - tau_k h_k h_k'
 
 For column and Gram forms everything follows from the eigenvalues l and eigenvectors Q of the small matrix U'U
 (U = Z'R, S = R R'): the inverse is the Woodbury identity, I + U (I - U'U)^{-1} U', and the root of B is

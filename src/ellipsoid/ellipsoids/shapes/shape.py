@@ -4,7 +4,7 @@
 
 A shape answers five questions, none of which needs the dim x dim matrix: x P, x'Px, d'P^{-1}d, F u and
 log det P.  Here: the questions, the ball, and the forms that do hold dim x dim numbers (a factor of P, or P
-itself).  The forms of the online ellipsoid methods, which hold far fewer, are in `factored_shapes`.
+itself).  The forms of the online ellipsoid methods, which hold far fewer, are in `factored`.
 """
 
 from __future__ import annotations

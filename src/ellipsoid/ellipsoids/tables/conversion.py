@@ -1,4 +1,4 @@
-"""An ellipsoid whose shape changes its form, to products or to a full root, or comes from a file without bounds.
+"""Conversion of an ellipsoid's matrix: to products, to a full root, or from a file that has no bounds on rounding.
 
 A form that takes over holds B only up to rounding. How far the two differ is computed from the arrays of both, and the
 scale is raised until the new ellipsoid holds the old one: (1 + L |dB|) B >= B + dB where ``|B^{-1}| <= L``.

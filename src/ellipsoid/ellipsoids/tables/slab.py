@@ -1,4 +1,4 @@
-"""Weights with the ellipsoid that slabs have left: the growing arrays of `rules.slab`.
+"""Weights with an ellipsoid of all functions that fit every row to within a noise: the growing arrays of `rules.slab`.
 
 Of features that come later it is known that their weights began in the start ball and moved by ``drift`` a row, so
 that their length is at most some r. Where the d weights known lie in the ellipsoid P, all of them lie in

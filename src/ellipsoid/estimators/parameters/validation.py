@@ -48,3 +48,13 @@ def comparator_rows(comparator: ArrayLike, rows: int, width: int) -> NDArray[np.
     if not np.isfinite(found).all():
         raise ValueError("comparator holds NaN or inf")
     return found
+
+
+def check_kinds(parameters: dict[str, Any]) -> None:
+    """Refuse a parameter of a kind that cannot be written to a file."""
+    for name, value in parameters.items():
+        simple = value is None or isinstance(value, bool | int | float | str | np.generic)
+        simple |= name == "class_weight" and isinstance(value, dict)
+        drawn = name == "random_state" and (value is np.random or isinstance(value, np.random.RandomState))
+        if not (simple or drawn or (name == "kernel" and callable(value))):
+            raise ValueError(f"{name} must be a number, a bool, a name or None, got {value!r}")

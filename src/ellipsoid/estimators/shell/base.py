@@ -27,7 +27,7 @@ from ..inputs.labels import Codes, tidy
 from ..inputs.rows import RowSource, check_memory, flaw_message
 from ..parameters.declaration import declared
 from ..parameters.shared import OnlineParameters
-from ..parameters.validation import comparator_rows
+from ..parameters.validation import check_kinds, comparator_rows
 from ..state.interruption import LearnerMark, add_progress_note, without_interrupts
 from ..state.learner import NO_LABELS, Learner
 from ..state.one_row import of_this_thread
@@ -65,12 +65,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
     def _begin(self) -> Learner:
         """A new learner for parameters that are of a kind that can be written to a file, and good ones."""
         parameters = self.get_params(deep=False)
-        for name, value in parameters.items():
-            simple = value is None or isinstance(value, bool | int | float | str | np.generic)
-            simple |= name == "class_weight" and isinstance(value, dict)
-            drawn = name == "random_state" and (value is np.random or isinstance(value, np.random.RandomState))
-            if not (simple or drawn or (name == "kernel" and callable(value))):
-                raise ValueError(f"{name} must be a number, a bool, a name or None, got {value!r}")
+        check_kinds(parameters)
         class_weight = weights.class_weight_of(parameters.get("class_weight"))
         learner = self._start()
         learner.class_weight = class_weight

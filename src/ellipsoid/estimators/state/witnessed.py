@@ -1,4 +1,4 @@
-"""Learning before a witness, who sees the scores that rows had before they were learned."""
+"""Learning with an observer, the *witness*, that is shown the scores each row had before it was learned."""
 
 from typing import Any
 

@@ -26,7 +26,7 @@ from ..inputs.weights import (
 )
 from ..parameters.validation import positive, whole
 from ..state.predict_then_learn import ShownRows
-from .conformity import JUDGED, MISSES, Conformity, oddities
+from .conformity import JUDGED, MISSES, Conformity, nonconformities
 from .wrapper import Wrapper, seed_of
 
 
@@ -240,7 +240,7 @@ class Conformal(Wrapper):
         return {label for label, inside in zip(self.classes_.tolist(), held.tolist(), strict=True) if inside}
 
     def _odd(self, scores: Floats) -> Floats:
-        return oddities(scores, len(self.learner_.classes_))
+        return nonconformities(scores, len(self.learner_.classes_))
 
     def predict_interval(self, X: Any) -> NDArray[np.float64]:
         """The low and the high end of each row's interval; an empty one is (inf, -inf)."""
@@ -320,7 +320,7 @@ class _Judge(ShownRows):
             self.thresholds.append(self.conformity.learn_numbers(told, np.ascontiguousarray(codes, dtype=np.float64)))
             return
         known, rows = len(learner.labels), np.arange(len(scores))
-        odd = oddities(scores, known)
+        odd = nonconformities(scores, known)
         self.predicted.append(odd.argmin(axis=1) if known else np.full(len(scores), -1))
         if known < 2 or len(codes) == 0:
             thresholds = np.full(len(scores), self.conformity.threshold)

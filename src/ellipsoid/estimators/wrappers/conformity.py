@@ -1,4 +1,4 @@
-"""How odd a row must look before its set leaves it out: a threshold that follows its own misses.
+"""The threshold of a conformal predictor: how badly a label or number may fit before its set leaves it out.
 
 Every row has a nonconformity: of a label, by how much another scored higher; of a number, how far the prediction was
 off. The threshold q is the k-th smallest of the last m of them, k = ceil((1 - a)(m + 1)); none (infinite) where k > m
@@ -140,12 +140,12 @@ class Conformity:
         self.__dict__.update(owning(state))
 
 
-def oddities(scores: Floats, known: int) -> Floats:
+def nonconformities(scores: Floats, known: int) -> Floats:
     """By how much another label scored higher than each, for rows of scores.
 
-    >>> oddities(np.array([[3.0, 1.0, 2.0]]), 3)
+    >>> nonconformities(np.array([[3.0, 1.0, 2.0]]), 3)
     array([[-1.,  2.,  1.]])
-    >>> oddities(np.array([[0.5], [-2.0]]), 2)
+    >>> nonconformities(np.array([[0.5], [-2.0]]), 2)
     array([[ 0.5, -0.5],
            [-2. ,  2. ]])
     """

@@ -1,4 +1,4 @@
-"""The members of a committee and their weights: how they learn the same rows and are asked about them.
+"""The learned state of a `Committee`: its members and their weights, and how all of them learn the same rows.
 
 Every member sees the rows in one pass of its own, and notes what it would have said of each before; a small loop then
 goes over these notes and moves the weights. That is done for a block of rows at a time. Within a block an interrupt

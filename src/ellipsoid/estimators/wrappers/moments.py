@@ -63,7 +63,7 @@ def scale_dense_rows(X: Any, moments: Any, seen: Any, learn: Any, centre: Any, o
             for j in range(X.shape[1]):
                 count, mean = moments[COUNT, j], moments[MEAN, j]
                 shift = centre_of(count, mean, seen) if centre and seen > 0.0 else 0.0
-                early[t, j] = surprising(X[t, j] - shift, count, mean, moments[SQUARE_SUM, j], seen)
+                early[t, j] = clipped_scaling(X[t, j] - shift, count, mean, moments[SQUARE_SUM, j], seen)
         if learn:
             seen += 1.0
             for j in range(X.shape[1]):
@@ -78,7 +78,7 @@ def scale_dense_rows(X: Any, moments: Any, seen: Any, learn: Any, centre: Any, o
 
 
 @compiled
-def surprising(x: Any, count: Any, mean: Any, squares: Any, n: Any) -> Any:
+def clipped_scaling(x: Any, count: Any, mean: Any, squares: Any, n: Any) -> Any:
     """x scaled by rows that may have been very unlike it, within bounds that no score overflows at; 0 before all."""
     if n == 0.0:
         return 0.0
@@ -94,7 +94,7 @@ def scale_sparse_rows(
         if early.shape[0] > 0:
             for k in range(indptr[t], indptr[t + 1]):
                 j = indices[k]
-                early[k] = surprising(data[k], moments[COUNT, j], moments[MEAN, j], moments[SQUARE_SUM, j], seen)
+                early[k] = clipped_scaling(data[k], moments[COUNT, j], moments[MEAN, j], moments[SQUARE_SUM, j], seen)
         if learn:
             seen += 1.0
             for k in range(indptr[t], indptr[t + 1]):

@@ -80,7 +80,7 @@ class ExpansionTable(Table):
     def pieces(self) -> list[Any]:
         """The patterns and the logs too."""
         logs = [self.delayed, self.delayed.log, *([] if self.history is None else [self.history])]
-        return [self, self.patterns, self.patterns.directory, *logs]
+        return [self, self.patterns, self.patterns.pattern_index, *logs]
 
     def small(self) -> list[Floats]:
         """The numbers."""

@@ -1,4 +1,4 @@
-"""The Python side of ``tiles``: rows laid into lanes, patterns with or without their zeros, shares of the work."""
+"""Rows and support patterns packed for `tiles`, which computes kernel values, and its work divided among threads."""
 
 from threading import Lock
 from typing import Any

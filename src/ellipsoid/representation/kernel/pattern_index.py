@@ -32,7 +32,7 @@ class Chains(NamedTuple):
     hashes: np.ndarray
 
 
-class Directory:
+class PatternIndex:
     """Where the rows with a given content are kept."""
 
     def __init__(self) -> None:

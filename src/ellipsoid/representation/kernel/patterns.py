@@ -1,7 +1,7 @@
 """Support patterns: the rows that carry a kernel expansion, dense, sparse, or columns of a given kernel matrix.
 
-A pattern is known by its content (``directory``), so that a repeated visit finds its place again, in whatever call and
-in whatever kind of rows it comes. Arrays double when they are full.
+A pattern is known by its content (`pattern_index`), so that a repeated visit finds its place again, in whatever call
+and in whatever kind of rows it comes. Arrays double when they are full.
 
 A kernel value depends on its two rows alone, to the last bit, and not on the block in which they are met: neither do
 the norms, nor whether a row is far from the origin.
@@ -21,7 +21,7 @@ from ..table_protocol import Floats
 from ..tables import doubled
 from .functions import RBF, Function, from_products
 from .packing import Nonzeros, Values, laid_out, parts, tiled
-from .pattern_index import Directory
+from .pattern_index import PatternIndex
 from .threads import together
 from .tiles import Compressed, TileRows, Whole
 
@@ -62,7 +62,7 @@ class Patterns:
         self.width = width
         self.used = 0
         self.norms: Floats = np.zeros(0)
-        self.directory = Directory()
+        self.pattern_index = PatternIndex()
 
     # -- what a kind gives -------------------------------------------------------------------------------------
 
@@ -126,7 +126,7 @@ class Patterns:
 
     def place(self, block: Block, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The slots of some rows of a block, in their order; rows not known yet are stored at the end."""
-        slots, fresh = self.directory.place(self.kept(), self.used, self.content(block), rows)
+        slots, fresh = self.pattern_index.place(self.kept(), self.used, self.content(block), rows)
         if len(fresh):
             end = self.used + len(fresh)
             self.norms = doubled(self.norms, end)
@@ -137,15 +137,15 @@ class Patterns:
 
     def replace(self, slot: int, block: Block, t: int, mark: Mark) -> None:
         """Give up the pattern of a slot for row t."""
-        mark.save(self.directory.chains.hashes, slot)
+        mark.save(self.pattern_index.chains.hashes, slot)
         mark.save(self.norms, slot)
-        self.directory.replace(slot, self.content(block), t)
+        self.pattern_index.replace(slot, self.content(block), t)
         self.put(slot, block, t, mark)
         self.norms[slot] = block.norms[t]
 
     def returned(self) -> None:
         """They were put back to a mark: make anew what is only derived from the rest."""
-        self.directory.link(self.used)
+        self.pattern_index.link(self.used)
 
     def squared_norms(self, some: slice) -> Floats:
         """Of some patterns."""
@@ -153,7 +153,7 @@ class Patterns:
 
     def find(self, block: Block, t: int) -> int | None:
         """The slot of row t, if it is known."""
-        return self.directory.find(self.kept(), self.content(block), t)
+        return self.pattern_index.find(self.kept(), self.content(block), t)
 
     def values(self, kernel: Any, block: Block, slots: Picks) -> Floats:
         """K of every row of the block with some of the patterns."""

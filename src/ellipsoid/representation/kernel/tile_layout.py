@@ -1,4 +1,4 @@
-"""What ``tiles`` reads, brought into its form: rows in lanes, patterns without zeros, coefficients without zeros."""
+"""Compiled packing for `tiles`, which computes kernel values: rows in lanes, patterns without their zeros."""
 
 from ellipsoid.engine.compile import compiled
 

@@ -90,4 +90,4 @@ class Reading:
 def known_places(table: ExpansionTable, block: Block, picks: NDArray[np.int64]) -> NDArray[np.int64]:
     """The support patterns that some rows of a block equal, ``END`` where there is none."""
     patterns = table.patterns
-    return patterns.directory.find_all(patterns.kept(), patterns.content(block), picks)
+    return patterns.pattern_index.find_all(patterns.kept(), patterns.content(block), picks)

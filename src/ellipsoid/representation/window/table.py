@@ -1,4 +1,4 @@
-"""Linear weights with a window of examples: the Python side of ``window.py``."""
+"""Linear weights with a window of examples: growing arrays for the compiled part in `linear`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Connections that may not dawdle, and on which small requests go the short way.
+"""HTTP connections with a deadline for the head of a request, on which small requests skip the general parser.
 
 A request's head must come within some seconds, or the answer is 408. One that `short_request` takes is answered without
 the long way through parser, application and routes; the connection is then as if it had not been. It must begin where

@@ -1,4 +1,4 @@
-"""One thread writes: whatever has arrived while the disk was busy is committed together.
+"""The thread that writes the journal: whatever has arrived while the disk was busy is committed together.
 
 A ``Write`` is applied inside a transaction with others, and told how it ended after the commit. Nothing is told before
 the disk has it. Where a commit fails, the writes of its group are tried one by one, so that a large one does not refuse
@@ -69,7 +69,7 @@ class Journal:
 
     @property
     def waiting(self) -> int:
-        """Works that are not taken up yet."""
+        """Writes that are not taken up yet."""
         return len(self._waiting)
 
     def submit(self, write: Write, *, urgent: bool = False) -> None:

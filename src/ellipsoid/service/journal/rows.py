@@ -1,4 +1,4 @@
-"""Examples on their way from a request to a learner: checked, as_journalled into the journal, and read from it again.
+"""Examples on their way from a request to a learner: checked, written into the journal, and read from it again.
 
 A row of numbers is kept as float64, named features as JSON text. A text becomes the counts of its words before it is
 journalled, so that what is learned does not depend on how a later Python tells words apart.

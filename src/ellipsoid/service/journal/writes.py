@@ -12,8 +12,8 @@ import numpy as np
 
 from ..messages import Learned, LearnedLines, LineAnswer
 from ..problem import CallProblem
-from .database import JournalBlock, first_and_last, insert_block, model_row
-from .rows import Rows, read_back
+from .database import JournalBlock, first_and_last, insert_block
+from .rows import Rows
 from .schema import Schema
 
 
@@ -274,17 +274,3 @@ def forget_rows(connection: sqlite3.Connection, model: int, before: int) -> int:
     connection.execute("DELETE FROM keys WHERE model = ? AND row < ?", (model, end))
     connection.execute("INSERT OR REPLACE INTO gone VALUES (?, ?)", (model, end))
     return end - oldest
-
-
-def block_at(connection: sqlite3.Connection, model: int, row: int) -> Rows | None:
-    """The rows of the block that begins at a row."""
-    found = connection.execute("SELECT form, x, y FROM blocks WHERE model = ? AND first = ?", (model, row)).fetchone()
-    return None if found is None else read_back(*found)
-
-
-def id_of(connection: sqlite3.Connection, name: str) -> int:
-    """The number of a model, or `CallProblem` 404."""
-    row = model_row(connection, name)
-    if row is None:
-        raise CallProblem(404, f"there is no model {name!r}")
-    return int(row[0])

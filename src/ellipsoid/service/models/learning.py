@@ -18,7 +18,7 @@ from ellipsoid.estimators.files import container, loading, saving
 from ellipsoid.estimators.wrappers.committee import Committee
 from ellipsoid.estimators.wrappers.pipeline import Scaled
 from ellipsoid.estimators.wrappers.scalers import StandardStream, UnitNorm
-from ellipsoid.evaluate.late_labels import predict_then_learn
+from ellipsoid.evaluate.delayed_labels import predict_then_learn
 from ellipsoid.evaluate.lineup import learner as learner_of
 from ellipsoid.evaluate.position import Position
 

@@ -21,7 +21,7 @@ from .blocks import Origin
 from .onehot import beside
 
 BATCH_ROWS = 8192
-PARQUET, ARROW = "parquet", "arrow"
+PARQUET = "parquet"
 FILE_MAGIC = b"ARROW1"
 
 

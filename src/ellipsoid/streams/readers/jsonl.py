@@ -22,8 +22,8 @@ from ..label_kinds import refuse_nul
 from ..labels import Numbers
 from ..options import Options
 from .blocks import Origin
+from .errors import LineError
 from .examples import hashed
-from .words import LineError
 
 _LONGEST = 40
 

@@ -14,7 +14,7 @@ from ..scan.reasons import FULL
 from ..scan.svmlight import IMPORTANCE, SparseRows
 from ..scan_threads import ABREAST, Scanned, side_by_side
 from .blocks import Origin, TextBlock
-from .words import LineError, finite
+from .errors import LineError, finite
 
 # Numerals left to Python in one scan; a single line with more of them is scanned again with more room.
 HARD_ROOM = 256

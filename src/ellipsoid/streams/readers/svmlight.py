@@ -1,4 +1,4 @@
-"""Svmlight text: what the scanner finds, put into matrices and words.
+"""Svmlight text: what the scanner finds, as sparse matrices and labels, and its flaws as error messages.
 
 Nothing in the format says whether features count from 0 or from 1. The first block decides: from 0 if a line of it
 has a feature 0, else from 1. A feature 0 that comes later contradicts that, and is an error; ``zero_based`` settles
@@ -13,8 +13,8 @@ from ..options import Options
 from ..scan import reasons
 from ..scan import svmlight as scan
 from .blocks import Origin, TextBlock
+from .errors import token
 from .sparse_text import SparseText, matrix
-from .words import token
 
 # Without n_features and bits, a feature beyond this is taken for damage, not for a wish for that much memory.
 MOST_UNASKED = 1 << 24

@@ -22,9 +22,9 @@ from ..scan import table as scan
 from ..scan.hashing import hash_name
 from ..scan_threads import ABREAST, Scanned, side_by_side
 from .blocks import SLACK, Origin, TextBlock
+from .errors import LineError, finite, token
 from .onehot import beside
 from .sparse_text import HARD_ROOM, room_for
-from .words import LineError, finite, token
 
 _MARK = b"\xef\xbb\xbf"
 # A column with more words than this holds no labels: to remember them would not be constant memory.

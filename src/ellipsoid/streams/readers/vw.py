@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's text: what the scanner finds, put into matrices and words."""
+"""Vowpal Wabbit's text: what the scanner finds, as sparse matrices and labels, and its flaws as error messages."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ..scan import reasons
 from ..scan import vw as scan
 from ..scan.svmlight import SparseRows
 from .blocks import Origin, TextBlock
+from .errors import token
 from .sparse_text import SparseText, matrix
-from .words import token
 
 _SENTENCES = {
     reasons.NO_LABEL: "a line must begin with its label, a number, got {}; give labelled=False where none has one",

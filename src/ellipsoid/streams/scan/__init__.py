@@ -1,1 +1,1 @@
-"""From bytes to arrays: the compiled bodies of the readers, which never allocate and never fail, but say where."""
+"""From bytes to arrays: the compiled scanners of the readers, which allocate nothing and say where a text is wrong."""

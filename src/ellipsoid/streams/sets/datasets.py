@@ -1,7 +1,7 @@
 """Named data sets, from the first place that has them.
 
 1. embedded, always there offline: ``digits`` (scikit-learn's 8 x 8 digits, values and order as they are),
-   ``chess-board`` (drawn from a seed; Crammer & Singer, JMLR 2003, experiments), and the streams that `made` draws
+   ``chess-board`` (drawn from a seed; Crammer & Singer, JMLR 2003, experiments), and the streams that `synthetic` draws
    from a seed, which change at known rows; ``mnist-deformed``, a stream of any length, needs MNIST's digits;
 2. the folder named by the environment variable ``ELLIPSOID_DATA``, which brings its own reader, a file
    ``load.py`` with ``load(name)`` (a dict of arrays) and ``names()``. **That file is executed**: point the
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .made import RECIPES, draw
+from .synthetic import RECIPES, draw
 
 Pair = tuple[Any, Any]
 
@@ -161,8 +161,8 @@ def stream(data: str | Dataset, *, rows: int | None = None, seed: int | None = N
     """The rows to learn from as one stream ``X, y``: the training part where the set is split
     (`Dataset.test` has the rest), otherwise every row; ``rows`` are the first of them.
 
-    A stream that `made` draws, such as ``"sea"``, has as many rows as are asked for, drawn from ``seed`` (default 0),
-    and knows its ``changes``.
+    A synthetic stream, such as ``"sea"``, has as many rows as are asked for, drawn from ``seed`` (default 0), and knows
+    its ``changes``.
 
     ``"mnist-deformed"`` may be longer than memory (default: a million rows): its rows come in blocks, as an iterable of
     pairs ``X, y`` that `open_stream`, `prequential` and the others take. They are made on ``device``, "cpu" (the

@@ -1,4 +1,4 @@
-"""Labels that come late: a row is predicted when it arrives, and learned only after so many more have arrived.
+"""Delayed labels: a row is predicted when it arrives, and learned only after so many more have arrived.
 
 The prediction of row t is then made by the model of rows 0 ... t - delay - 1. Rows whose label is still to come wait.
 """
@@ -63,11 +63,11 @@ class NotedAnswers:
         return self._model.predict(X)
 
 
-class LateLabels:
+class DelayedLabels:
     """A learner and the rows that it has predicted and not learned yet, at most ``delay`` of them.
 
     >>> from ellipsoid.estimators import Perceptron
-    >>> late = LateLabels(Perceptron(), delay=2)
+    >>> late = DelayedLabels(Perceptron(), delay=2)
     >>> X, y = np.array([[1.0], [-1.0], [1.0], [-1.0]]), np.array([1, 0, 1, 0])
     >>> late.learn_predict(X, y, None).tolist()  # before row 3 only row 0 was learned
     [None, None, None, 1]

@@ -1,4 +1,4 @@
-"""EllipsoidClassifier: the shapes of shards add up, and their weights are averaged.
+"""Merging of EllipsoidClassifier models: the shapes of shards add up, and their weights are averaged.
 
 The inverse of the full shape is a start plus the sum of x x' over the rows of steps; of the diagonal one the squares of
 each column are kept. Both add up over shards, the start of a column counted once. (To weigh the weights of shards by

@@ -1,4 +1,4 @@
-"""Forms that keep vectors of the whole space, a block for each function: product and full (for column see there).
+"""Compiled parts of two forms of an ellipsoid's matrix B that keep vectors of the whole space: product and full.
 
     product  B = J J', J = I - H' T H                T upper triangular ("WY"), h = J'z / |J'z|
     full     B = J J', J a matrix                    J <- J - tau (J h) h',  tau = kappa / (1 + sqrt(1 - kappa))

@@ -1,4 +1,4 @@
-"""Machine code called without Python's lock, so that several threads run it side by side.
+"""Machine code called without Python's global lock (GIL), so that several threads run it side by side.
 
 numba settles when it compiles whether a function gives the lock away, and then does so at every call: one that learns a
 single row would have to wait for the lock again, up to 5 ms where another thread is busy. The machine code needs no

@@ -1,4 +1,4 @@
-"""A cell of a machine that sees all its rows at once: fitted on a random part of them, tested on the others."""
+"""Holdout runs of batch estimators: fitted on a random part of the rows, tested on the others."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ellipsoid import datasets, open_stream
-from ellipsoid.streams.sets.made import RECIPES
+from ellipsoid.streams.sets.synthetic import RECIPES
 
 
 @pytest.mark.parametrize("name", RECIPES)

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from ellipsoid.engine.native.unlocked import unlocked
+from ellipsoid.engine.native.nogil import unlocked
 
 
 class Part(NamedTuple):

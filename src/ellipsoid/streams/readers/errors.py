@@ -1,4 +1,4 @@
-"""How a flaw of a text is put: the file, the line, and the word that is wrong."""
+"""Errors of text files: the file, the line, and the word that is wrong."""
 
 from __future__ import annotations
 

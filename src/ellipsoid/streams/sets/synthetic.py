@@ -1,4 +1,4 @@
-"""Streams that are made, row by row from a seed, and change at places that are known.
+"""Synthetic streams: drawn row by row from a seed, with changes at places that are known.
 
 A longer stream begins with the shorter one of the same seed: rows are drawn one after the other, and a change comes
 after a fixed number of rows, whatever is asked for.

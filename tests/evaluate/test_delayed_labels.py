@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from ellipsoid import PassiveAggressive, PassiveAggressiveRegressor, Perceptron, Scaled, datasets, prequential
-from ellipsoid.evaluate.late_labels import LateLabels
+from ellipsoid.evaluate.delayed_labels import DelayedLabels
 
 DIGITS = datasets.load("digits").train
 
@@ -26,7 +26,7 @@ def test_each_row_is_predicted_by_the_model_of_the_rows_whose_labels_came(make, 
     X, y = DIGITS[0][:90], DIGITS[1][:90]
     expected = predicted_late(make, list(X), y, delay)
     for size in (90, 13, 1):
-        late = LateLabels(make(), delay)
+        late = DelayedLabels(make(), delay)
         parts = [late.learn_predict(X[i : i + size], y[i : i + size], None) for i in range(0, 90, size)]
         assert np.concatenate(parts).tolist() == expected
         late.finish()
@@ -37,11 +37,11 @@ def test_sparse_rows_that_widen_and_dicts():
     X, y = DIGITS[0][:60], DIGITS[1][:60]
     dicts = [{int(j): float(row[j]) for j in np.flatnonzero(row)} for row in X]
     expected = predicted_late(lambda: PassiveAggressive(grow_features=True), list(X), y, 5)
-    late = LateLabels(PassiveAggressive(grow_features=True), 5)
+    late = DelayedLabels(PassiveAggressive(grow_features=True), 5)
     narrow = sparse.csr_matrix(X[:20, :50])
     told = [late.learn_predict(sparse.csr_matrix(X[i : i + 20]), y[i : i + 20], None) for i in (0, 20, 40)]
     assert np.concatenate(told).tolist() == expected
-    grown = LateLabels(PassiveAggressive(grow_features=True), 5)
+    grown = DelayedLabels(PassiveAggressive(grow_features=True), 5)
     grown.learn_predict(narrow, y[:20], None)
     grown.learn_predict(sparse.csr_matrix(X[20:40]), y[20:40], None)
     grown.finish()

@@ -1,4 +1,4 @@
-"""``ellipsoid learn`` beyond one process: the options of shards, and the run over them."""
+"""``ellipsoid learn`` over shards, in several processes or on a Dask cluster: its options, and the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALONE = {
 OVER_SHARDS = {"shards": 16, "rounds": None, "way": "auto", "checkpoint": None}
 
 
-def apart_options(command: Callable[..., Any]) -> Callable[..., Any]:
+def shard_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """What can be said of a run over shards."""
     for option in reversed(
         (
@@ -43,7 +43,7 @@ def apart_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def is_apart(options: dict[str, Any]) -> bool:
+def is_sharded(options: dict[str, Any]) -> bool:
     """Is a run over shards asked for?"""
     return bool(options["scheduler"] or options["workers"])
 
@@ -56,7 +56,7 @@ def refuse_changed(options: dict[str, Any], usual: dict[str, Any], why: str) -> 
             raise click.UsageError(f"--{spoken} is {why}.")
 
 
-def learn_apart(options: dict[str, Any], chosen: Any) -> None:
+def learn_shards(options: dict[str, Any], chosen: Any) -> None:
     """Learn DATA in shards by the chosen learner, save the model, and show what it is."""
     from ellipsoid import distributed
     from ellipsoid.estimators.files.saving import save

@@ -12,7 +12,7 @@ from typing import Any
 
 HEAD_BYTES = 1 << 16
 BEGIN = """
-from ellipsoid.cli import ahead, startup
+from ellipsoid.cli import compile_ahead, startup
 startup.import_libraries()
 from ellipsoid.engine.native.compile_server import compile_server
 compile_server.open = False  # this process compiles by itself
@@ -38,8 +38,8 @@ def compile_ahead(model: Any, path: str, options: dict[str, Any], classes: int) 
     compile_server.ahead_of = "ellipsoid.streams."
     job = f"{type(learner).__name__!r}, {parameters!r}, {path!r}, {told!r}, {classes}"
     compile_server.ahead = (
-        f"{BEGIN}ahead.compile_reader({path!r}, {told!r})\nahead.compile_second_form({job})",
-        f"{BEGIN}ahead.compile_loop({job})",
+        f"{BEGIN}compile_ahead.compile_reader({path!r}, {told!r})\ncompile_ahead.compile_second_form({job})",
+        f"{BEGIN}compile_ahead.compile_loop({job})",
     )
 
 

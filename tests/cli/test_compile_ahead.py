@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ellipsoid.cli.ahead import shape_of
+from ellipsoid.cli.compile_ahead import shape_of
 from ellipsoid.streams.opening import open_stream
 
 TEXTS = {

@@ -11,7 +11,7 @@ from .ellipsoidal import EllipsoidLearner
 from .inputs.rows import RowSource
 
 
-class MovingLearner(EllipsoidLearner):
+class DriftingLearner(EllipsoidLearner):
     """Two labels, one function, an ellipsoid that grows a little before every row."""
 
     loop = staticmethod(learn_slabs)

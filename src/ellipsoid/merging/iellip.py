@@ -1,4 +1,4 @@
-"""IELLIP: weights are averaged, and go on in the metric that the shards parted with.
+"""Merging of IELLIP models: weights are averaged, and go on in the metric that all shards began with.
 
 Let M = B^{-1} be the metric of a run and h the sum of its update examples, each times its weight a in the margin
 certificate; A is the sum of these weights. On one stream h = M w. A shard that began in the metric M_0 has changed it
