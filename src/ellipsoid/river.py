@@ -6,7 +6,7 @@ was learned, and for a class of its own above it.
 
 from typing import Any
 
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError
 
 try:
@@ -19,6 +19,8 @@ class Adapted(base.MiniBatchClassifier):
     """A learner as a classifier of river; see `adapt`."""
 
     def __init__(self, model: Any) -> None:
+        if is_regressor(model):
+            raise TypeError(f"adapt takes classifiers, got {type(model).__name__}; prequential measures a regressor")
         self.model = model
         self.learner = clone(model)
 
@@ -44,8 +46,8 @@ class Adapted(base.MiniBatchClassifier):
         return chances
 
     def learn_many(self, X: Any, y: Any) -> None:
-        """Learn the rows of a frame, one by one in their order; its columns are the names of features."""
-        if len(X):  # in one call: all of them, or none where one is refused
+        """Learn the rows of a frame in their order, or, where one is refused, none; its columns name features."""
+        if len(X):
             self.learner.partial_fit(X.to_dict("records"), y.tolist())
 
     def predict_many(self, X: Any) -> Any:

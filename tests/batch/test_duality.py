@@ -55,6 +55,27 @@ def test_exact_formulation_is_certified(hard):
     assert model.norm_ <= 1 + 1e-12
 
 
+def test_above_a_margin_ratio_of_one_the_whole_ellipsoid_agrees():
+    X, y = cloud(5)
+    X = X * np.array([1.0, 5.0, 0.2])
+    model = EllipsoidalSVC(nu=1.0, kernel="linear", formulation="exact").fit(X, y)
+    rng = np.random.default_rng(0)
+    rows, directions = rng.standard_normal((200, 3)) * [1.0, 5.0, 0.2], rng.standard_normal((3, 400))
+    others = model.coef_.T + model._models[0].shape @ (directions / np.linalg.norm(directions, axis=0))
+    same = np.sign(rows @ others + model.intercept_) == np.sign(model.decision_function(rows))[:, None]
+    sure = model.margin_ratio(rows) > 1
+    assert same[sure].all()
+    # And below it they do not, if directions are many enough to find one that says so.
+    assert sure.any()
+    assert not same[model.margin_ratio(rows) < 0.9].all(axis=1).any()
+
+
+def test_a_row_with_both_labels_is_a_proof_for_the_exact_formulation_too():
+    with pytest.raises(ValueError, match="both labels") as raised:
+        EllipsoidalSVC(kernel="linear", formulation="exact", hard_margin=True).fit([[1.0], [2.0], [1.0]], [0, 0, 1])
+    assert raised.value.proven
+
+
 def test_exact_and_relaxed_agree_on_axes():
     # Where every point is an eigenvector of B the relaxation is no relaxation.
     X = np.vstack([np.eye(3), -np.eye(3)]) * np.array([1.0, 2.0, 0.5, 1.0, 2.0, 0.5])[:, None]

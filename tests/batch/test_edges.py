@@ -32,6 +32,10 @@ APART = X + 2.0 * CLEAN[:, None] * np.array([1.0, 0.0, 0.0])
         ({"solver": "magic"}, "solver must be one of"),
         ({"kernel": "sigmoid"}, "kernel must be one of"),
         ({"gamma": -1.0}, "gamma must be"),
+        ({"gamma": None}, "gamma must be"),
+        ({"gamma": np.inf}, "gamma must be"),
+        ({"kernel": "poly", "coef0": np.nan}, "coef0 must be a finite number, got nan"),
+        ({"kernel": "poly", "coef0": "1"}, "coef0 must be a finite number, got '1'"),
         ({"degree": 2.5}, "degree must be at least 1, and an integer; got 2.5"),
         ({"tol": 0.0}, "tol must be positive"),
         ({"max_iter": 0}, "max_iter must be at least 1"),
@@ -148,9 +152,10 @@ def test_points_at_the_origin_are_left_out_with_a_warning():
     assert model.decision_function(np.zeros((1, 3))) == pytest.approx(plain.intercept_)
 
 
-def test_only_the_origin_is_left():
+@pytest.mark.parametrize("model", [EllipsoidalSVC, BayesPointMachine])
+def test_only_the_origin_is_left(model):
     with pytest.warns(UserWarning, match="origin"), pytest.raises(ValueError, match="fewer than two classes are left"):
-        EllipsoidalSVC(kernel="linear").fit(np.vstack([np.zeros(3), X[:3]]), [1, 0, 0, 0])
+        model(kernel="linear").fit(np.vstack([np.zeros(3), X[:3]]), [1, 0, 0, 0])
 
 
 def test_weight_zero_means_absent():
@@ -160,6 +165,36 @@ def test_weight_zero_means_absent():
     assert model.decision_function(X) == pytest.approx(without.decision_function(X))
     with pytest.raises(ValueError, match="sample_weight must not be negative"):
         EllipsoidalSVC().fit(X, NOISY, sample_weight=-weights)
+
+
+REFUSED = {
+    "separa": (X, np.array(["no", "yes"])[RNG.integers(0, 2, 60)], {}),
+    "1 class": (WIDE, np.ones(60), {}),
+    "too large": (1e200 * WIDE, CLEAN, {}),
+    "gamma": (WIDE, CLEAN, {"gamma": -1.0}),
+    "negative diagonal": (WIDE, CLEAN, {"kernel": lambda A, B: -(A @ B.T)}),
+}
+
+
+@pytest.mark.parametrize("why", REFUSED)
+@pytest.mark.parametrize(
+    "model",
+    [
+        EllipsoidalSVC(kernel="linear", hard_margin=True),
+        BayesPointMachine(kernel="linear", regularization=0, max_iter=50),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_fit_that_is_refused_leaves_the_model_of_before(model, why):
+    rows, labels, parameters = REFUSED[why]
+    model = clone(model).set_params(random_state=0).fit(APART, CLEAN)
+    before, values = {**vars(model), **parameters}, model.decision_function(X)
+    with pytest.raises(ValueError, match=why):
+        model.set_params(**parameters).fit(rows, labels)
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is held for name, held in before.items())
+    assert np.array_equal(model.decision_function(X), values)
+    assert set(model.predict(X)) == {-1, 1}
 
 
 def test_kernels_that_are_none():
@@ -211,6 +246,13 @@ def test_progress_bar_goes_to_standard_error(capsys):
     out, err = capsys.readouterr()
     assert out == ""
     assert "gap" in err
+
+
+def test_the_margin_that_is_asked_is_that_of_the_features():
+    # X X' by another name: the same features, but for a rotation, and so the same margins.
+    direct = EllipsoidalSVC(kernel="linear", nu=1.0, tol=1e-4, solver="features").fit(3.0 * X, NOISY)
+    given = EllipsoidalSVC(kernel="precomputed", nu=1.0, tol=1e-4, solver="features").fit(9.0 * X @ X.T, NOISY)
+    assert given.margin_ratio(9.0 * X @ X.T) == pytest.approx(direct.margin_ratio(3.0 * X), rel=0.02, abs=0.02)
 
 
 @pytest.mark.parametrize("classes", [["a", "b"], ["b", "a"]])

@@ -18,6 +18,7 @@ from ellipsoid import (
     Perceptron,
     Scaled,
     UnitNorm,
+    load,
 )
 from ellipsoid.estimators.state import one_row
 from ellipsoid.estimators.state.one_row import sort_by_column
@@ -112,6 +113,22 @@ def test_new_names_labels_and_empty_examples_in_between():
     assert model.predict_one({"a": 1.0, "never met": 5.0}) == model.predict_one({"a": 1.0})
     assert model.predict_one({"a": np.float32(1.0)}) == model.predict_one({"a": 1})
     assert not any(model._core.named.fill({}) for _ in range(2)), "a row without features takes the long way each time"
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_first_examples_may_have_no_name(name, tmp_path):
+    examples = [{}, {}, {"a": 1.0}, {"b": 2.0}, {}, {"a": 1.0, "c": -1.0}]
+    labels = ["x", "y", "x", "y", "x", "y"]
+    at_once = MAKERS[name]().partial_fit(examples, labels)
+    one_by_one = MAKERS[name]()
+    for t, (x, label) in enumerate(zip(examples, labels, strict=True)):
+        one_by_one.learn_one(x, label)
+        if t == 1:
+            one_by_one.save(tmp_path / "model")
+            one_by_one = load(tmp_path / "model")
+            assert one_by_one.n_features_in_ == 0
+    assert one_by_one.decision_function(examples).tobytes() == at_once.decision_function(examples).tobytes()
 
 
 def test_what_follows_a_file_is_the_same(tmp_path):

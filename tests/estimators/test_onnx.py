@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ellipsoid import IELLIP, MIRA, EllipsoidClassifier, Perceptron, Scaled, UnitNorm, export_onnx
+from ellipsoid import (
+    IELLIP,
+    MIRA,
+    Calibrated,
+    Conformal,
+    EllipsoidClassifier,
+    PassiveAggressiveRegressor,
+    Perceptron,
+    Scaled,
+    UnitNorm,
+    export_onnx,
+)
 
 pytestmark = pytest.mark.few_learners
 
@@ -53,6 +64,8 @@ def test_sparse_scaler_and_label_sets(blobs, tmp_path):
     X, y = blobs
     model = Scaled(MIRA()).partial_fit(sp.csr_matrix(X), y)
     assert run(model, X, tmp_path)[0].tolist() == model.predict(X).tolist()
+    within = Conformal(Scaled(MIRA())).partial_fit(X, y)
+    assert run(within, X, tmp_path)[0].tolist() == within.predict(X).tolist()
     sets = IELLIP().partial_fit(X, np.eye(3, dtype=int)[y])
     assert run(sets, X, tmp_path)[0].tolist() == sets.predict(X).tolist()
 
@@ -80,6 +93,12 @@ def test_what_cannot_be_exported_is_said(blobs, tmp_path, monkeypatch):
     X, y = blobs
     with pytest.raises(ValueError, match="only linear models"):
         export_onnx(IELLIP(kernel="rbf").partial_fit(X, y % 2), tmp_path / "m.onnx")
+    for model in (Calibrated(MIRA()), Calibrated(Scaled(MIRA()))):
+        # The likeliest label is not always that of the largest score.
+        with pytest.raises(ValueError, match="Calibrated predicts by probabilities"):
+            export_onnx(model.partial_fit(X, y), tmp_path / "m.onnx")
+    with pytest.raises(ValueError, match="only classifiers can be written as ONNX, got PassiveAggressiveRegressor"):
+        export_onnx(PassiveAggressiveRegressor().partial_fit(X, y), tmp_path / "m.onnx")
     with pytest.raises(ValueError, match="float64 or float32"):
         export_onnx(MIRA().partial_fit(X, y), tmp_path / "m.onnx", dtype=np.int64)
     monkeypatch.setitem(sys.modules, "onnx", None)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from river import compose, evaluate, linear_model, metrics, preprocessing, stream
 
-from ellipsoid import EllipsoidClassifier, PassiveAggressive, datasets, prequential
+from ellipsoid import EllipsoidClassifier, PassiveAggressive, PassiveAggressiveRegressor, datasets, prequential
 from ellipsoid.river import adapt
 
 X, Y = datasets.load("digits").train
@@ -54,13 +54,24 @@ def test_frames_are_learned_as_their_rows():
     assert told.tolist() == [one.predict_one(x) for x, _ in EXAMPLES]
 
 
-@pytest.mark.interpreted
-def test_a_frame_that_is_refused_teaches_nothing_and_names_its_row():
+@pytest.mark.parametrize("spoilt", ["a cell", "the labels"])
+def test_a_frame_that_is_refused_is_not_learned_in_part(spoilt):
     pd = pytest.importorskip("pandas")
+    frame, labels = pd.DataFrame([x for x, _ in EXAMPLES[:9]]), pd.Series(LABELS[:9])
     model = adapt(PassiveAggressive())
-    with pytest.raises(ValueError, match=r"^row 2 of X holds NaN"):
-        model.learn_many(pd.DataFrame({"a": [1.0, 2.0, np.nan]}), pd.Series([0, 1, 0]))
-    assert not hasattr(model.learner, "t_")
+    model.learn_many(frame, labels)
+    before = model.learner.coef_.copy()
+    if spoilt == "a cell":
+        frame.iloc[5, 3] = np.nan
+    with pytest.raises(ValueError, match="row 5 of X" if spoilt == "a cell" else "labels"):
+        model.learn_many(frame, labels if spoilt == "a cell" else labels[:8])
+    assert model.learner.t_ == 9
+    assert (model.learner.coef_ == before).all()
+
+
+def test_a_regressor_is_no_classifier_of_river():
+    with pytest.raises(TypeError, match="adapt takes classifiers, got PassiveAggressiveRegressor"):
+        adapt(PassiveAggressiveRegressor())
 
 
 def test_metrics_of_river_judge_our_runs():

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from ellipsoid import MIRA, Perceptron, datasets, prequential
+from ellipsoid import MIRA, PassiveAggressiveRegressor, Perceptron, datasets, prequential
 from ellipsoid.evaluate import Protocol, compare
 from ellipsoid.evaluate.cell import Cell
 from ellipsoid.evaluate.compare import Spread
@@ -152,6 +152,13 @@ def test_no_learners_and_no_rows_left(digits):
         compare({}, digits)
     with pytest.raises(ValueError, match="leaves none"):
         compare(MODELS, (np.eye(2), [0, 1]), Protocol(hold_out=0.9))
+
+
+def test_what_is_no_classifier_by_name_is_refused(digits):
+    with pytest.raises(ValueError, match="number is a regressor, and classifiers are compared"):
+        compare({"number": PassiveAggressiveRegressor()}, digits)
+    with pytest.raises(TypeError, match="models must map names to learners"):
+        compare([Perceptron()], digits)
 
 
 def test_frame_has_a_line_a_learner(digits):

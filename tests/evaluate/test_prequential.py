@@ -159,6 +159,8 @@ def test_a_bad_row_is_found_by_its_number_in_the_stream(parrot):
     [
         ({"chunk_size": 0}, "chunk_size must be positive, got 0"),
         ({"window": 0}, "window must be positive, got 0"),
+        ({"window": 1.5}, "window must be a whole number of rows, got 1.5"),
+        ({"delay": "1"}, "delay must be a whole number of rows, got '1'"),
     ],
 )
 def test_bad_arguments(parrot, options, message):

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from ellipsoid.estimators.parameters import validation
 
 from .billiard import billiard, perceptrons
-from .classifier import BatchClassifier, scores
+from .classifier import BatchClassifier, scores, two_classes_left
 from .features import incomplete_cholesky
 from .kernels import KernelFunction, check_kernel, make_kernel
 from .problem import Matrix, Vector
@@ -91,37 +91,39 @@ class BayesPointMachine(BatchClassifier):
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Find the centre of the version space of every class against the rest."""
-        self._check_parameters()
-        X, self.classes_, codes = self._training_rows(X, y)
-        self.kernel_ = make_kernel(self.kernel, self.gamma, self.degree, self.coef0, X)
-        self._constant = bool(self.fit_intercept)
-        if self._constant and self.kernel_.name == "precomputed":
-            raise ValueError(
-                "fit_intercept=True needs k(x, x) of new points, which a precomputed kernel does not give; set "
-                "fit_intercept=False, or pass the kernel as a function"
-            )
-        K = self.kernel_(X, X)
-        check_kernel(self.kernel_, K)
-        lengths = np.sqrt(np.diag(K))
-        kept = np.flatnonzero(lengths > 0)
-        if len(kept) < len(lengths):
-            first = int(np.argmin(lengths))
-            warnings.warn(
-                f"{len(lengths) - len(kept)} rows lie at the origin of the feature space (the first is row {first}): "
-                "they are left out of training",
-                stacklevel=2,
-            )
-        gram = self._normalised(K[np.ix_(kept, kept)], lengths[kept], lengths[kept])
-        gram[np.diag_indices_from(gram)] += self.regularization
-        phi, to_points = incomplete_cholesky(lambda j: gram[:, j], np.diag(gram).copy(), len(gram), tol=1e-14)
-        phi /= np.linalg.norm(phi, axis=1)[:, None]
-        rng = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31 - 1)))
-        self._fit_classes(phi, codes[kept], rng, to_points.transform)
-        # The points' lengths go into the coefficients, so that prediction needs the plain kernel only.
-        self.support_ = kept[to_points.landmarks]
-        self._lengths = lengths[self.support_]
-        if self.kernel_.name != "precomputed":
-            self.support_vectors_ = X[self.support_]
+        with self._whole_or_as_before():
+            self._check_parameters()
+            X, self.classes_, codes = self._training_rows(X, y)
+            self.kernel_ = make_kernel(self.kernel, self.gamma, self.degree, self.coef0, X)
+            self._constant = bool(self.fit_intercept)
+            if self._constant and self.kernel_.name == "precomputed":
+                raise ValueError(
+                    "fit_intercept=True needs k(x, x) of new points, which a precomputed kernel does not give; set "
+                    "fit_intercept=False, or pass the kernel as a function"
+                )
+            K = self.kernel_(X, X)
+            check_kernel(self.kernel_, K)
+            lengths = np.sqrt(np.diag(K))
+            kept = np.flatnonzero(lengths > 0)
+            if len(kept) < len(lengths):
+                first = int(np.argmin(lengths))
+                warnings.warn(
+                    f"{len(lengths) - len(kept)} rows lie at the origin of the feature space (the first is row "
+                    f"{first}): they are left out of training",
+                    stacklevel=2,
+                )
+                two_classes_left(codes[kept])
+            gram = self._normalised(K[np.ix_(kept, kept)], lengths[kept], lengths[kept])
+            gram[np.diag_indices_from(gram)] += self.regularization
+            phi, to_points = incomplete_cholesky(lambda j: gram[:, j], np.diag(gram).copy(), len(gram), tol=1e-14)
+            phi /= np.linalg.norm(phi, axis=1)[:, None]
+            rng = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31 - 1)))
+            self._fit_classes(phi, codes[kept], rng, to_points.transform)
+            # The points' lengths go into the coefficients, so that prediction needs the plain kernel only.
+            self.support_ = kept[to_points.landmarks]
+            self._lengths = lengths[self.support_]
+            if self.kernel_.name != "precomputed":
+                self.support_vectors_ = X[self.support_]
         return self
 
     def _fit_classes(self, phi: Matrix, codes: NDArray[np.int64], rng: np.random.Generator, transform: Matrix) -> None:
@@ -142,7 +144,7 @@ class BayesPointMachine(BatchClassifier):
         inside, separating, passes = perceptrons(signed, count=count, max_iter=self.max_iter, rng=rng)
         if separating == 0:
             raise ValueError(
-                f"class {self.classes_[positive]!r}: no perceptron separated it from the rest in {self.max_iter} "
+                f"{self._named(positive)}: no perceptron separated it from the rest in {self.max_iter} "
                 "passes, so the hard version space may be empty; raise regularization (a soft boundary) or max_iter"
             )
         self.n_iter_ = max(self.n_iter_, passes)
@@ -151,7 +153,7 @@ class BayesPointMachine(BatchClassifier):
         centre, made, change = billiard(signed, inside, max_bounces=self.max_bounces, tol=self.tol, rng=rng)
         if change > self.tol:
             warnings.warn(
-                f"class {self.classes_[positive]!r}: the last of max_bounces={self.max_bounces} still turned the "
+                f"{self._named(positive)}: the last of max_bounces={self.max_bounces} still turned the "
                 f"values by {change:.3g} radians; raise max_bounces or tol",
                 ConvergenceWarning,
                 stacklevel=4,

@@ -1,6 +1,7 @@
 """What the classifiers that see all rows at once share: the checks of X and y, and the choice of a label by scores."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ellipsoid.estimators.state.interruption import without_interrupts
 from ellipsoid.streams.label_kinds import label_array, refuse_masked
 
 from .kernels import Kernel
@@ -28,6 +30,16 @@ class BatchClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
 
+    @contextmanager
+    def _whole_or_as_before(self) -> Iterator[None]:
+        """A fit that raises, or is interrupted, leaves the attributes that were: what it makes is made anew."""
+        before = self.__dict__.copy()
+        try:
+            yield
+        except BaseException:
+            without_interrupts(lambda: setattr(self, "__dict__", before))
+            raise
+
     def _training_rows(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
         """X, the classes in order, and each row's place among them."""
         accept = False if self.kernel == "precomputed" else "csr"
@@ -38,8 +50,11 @@ class BatchClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(f"a precomputed kernel must be square, got {X.shape[0]} rows and {X.shape[1]} columns")
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"y holds 1 class only ({classes[0]!r}); a classifier needs at least two classes")
+            raise ValueError(f"y holds 1 class only ({classes.tolist()[0]!r}); a classifier needs at least two classes")
         return X, classes, codes
+
+    def _named(self, which: int) -> str:
+        return f"class {self.classes_.tolist()[which]!r}"
 
     def _new_rows(self, X: Any) -> Any:
         check_is_fitted(self, ("intercept_", "dual_coef_"), all_or_any=any)
@@ -50,6 +65,12 @@ class BatchClassifier(ClassifierMixin, BaseEstimator):
         """The class of the largest value; of equals, the first in ``classes_``."""
         values = self.decision_function(X)
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+
+
+def two_classes_left(codes: NDArray[np.int64]) -> None:
+    """Raise where the rows that say something are all of one class."""
+    if len(np.unique(codes)) < 2:
+        raise ValueError("fewer than two classes are left once rows without information are dropped")
 
 
 def scores(rows: Any, weights: Matrix) -> Matrix:

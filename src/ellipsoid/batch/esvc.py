@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight
 from ellipsoid.estimators.parameters.validation import one_of, positive, whole
 from ellipsoid.representation.kernel.device import cuda_arrays, cuda_present
 
-from .classifier import BatchClassifier, scores
+from .classifier import BatchClassifier, scores, two_classes_left
 from .device import device_scores
 from .features import FeatureRows
 from .fitting import (
@@ -137,36 +137,36 @@ class EllipsoidalSVC(BatchClassifier):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the problem on X and y; the weights multiply the price of each point's slack."""
-        settings = self._settings()
-        X, classes, codes = self._training_rows(X, y)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if weights is not None and (weights < 0).any():
-            raise ValueError(f"sample_weight must not be negative, got {weights.min()} in row {weights.argmin()}")
-        self.kernel_ = make_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
-        kept = self._informative(X, weights)
-        if len(np.unique(codes[kept])) < 2:
-            raise ValueError("fewer than two classes are left once rows without information are dropped")
-        previous = self._previous(classes)
-        X, codes = _subset(X, kept, self.kernel == "precomputed"), codes[kept]
-        weights = None if weights is None else weights[kept]
-        device = self._on_device(settings.exact)
-        solver = choose_solver(self.solver, self.kernel_, X.shape[0], X.shape[1], device)
-        prepared = prepare(
-            X,
-            self.kernel_,
-            solver,
-            n_components=self.n_components,
-            features=self.features,
-            exact=settings.exact,
-            seed=settings.seed,
-            device=device and solver == "block",
-        )
-        self.classes_ = classes
-        self._unit_margins = self.margin_scaling == "unit"
-        self.solver_ = prepared.solver
-        self._models = self._solve_all(prepared, codes, settings, weights, previous)
-        self._training = (X, prepared, kept)
-        self._publish()
+        with self._whole_or_as_before():
+            settings = self._settings()
+            X, classes, codes = self._training_rows(X, y)
+            weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+            if weights is not None and (weights < 0).any():
+                raise ValueError(f"sample_weight must not be negative, got {weights.min()} in row {weights.argmin()}")
+            self.kernel_ = make_kernel(self.kernel, self.gamma, self.degree, self.coef0, X, weights)
+            kept = self._informative(X, weights)
+            two_classes_left(codes[kept])
+            previous = self._previous(classes)
+            X, codes = _subset(X, kept, self.kernel == "precomputed"), codes[kept]
+            weights = None if weights is None else weights[kept]
+            device = self._on_device(settings.exact)
+            solver = choose_solver(self.solver, self.kernel_, X.shape[0], X.shape[1], device)
+            prepared = prepare(
+                X,
+                self.kernel_,
+                solver,
+                n_components=self.n_components,
+                features=self.features,
+                exact=settings.exact,
+                seed=settings.seed,
+                device=device and solver == "block",
+            )
+            self.classes_ = classes
+            self._unit_margins = self.margin_scaling == "unit"
+            self.solver_ = prepared.solver
+            self._models = self._solve_all(prepared, codes, settings, weights, previous)
+            self._training = (X, prepared, kept)
+            self._publish()
         return self
 
     def _on_device(self, exact: bool = False) -> bool:
@@ -228,7 +228,7 @@ class EllipsoidalSVC(BatchClassifier):
         models = []
         with GapBar(self.verbose) as bar:
             for k, positive in enumerate(positives):
-                bar.start(f"e-SVM, class {self.classes_[positive]!r}")
+                bar.start(f"e-SVM, {self._named(positive)}")
                 y = np.where(codes == positive, 1.0, -1.0)
                 model = fit_binary(prepared, y, settings, weights, None if previous is None else previous[k], bar)
                 self._warn(model, y, positive)
@@ -244,7 +244,7 @@ class EllipsoidalSVC(BatchClassifier):
             else:
                 worker, remedy = f"max_iter={self.max_iter} passes", "raise max_iter or tol"
             warnings.warn(
-                f"class {self.classes_[positive]!r}: {worker} left a duality gap of {model.gap:.3g} (dual objective "
+                f"{self._named(positive)}: {worker} left a duality gap of {model.gap:.3g} (dual objective "
                 f"{model.dual:.6g}); {remedy}",
                 ConvergenceWarning,
                 stacklevel=4,
@@ -254,7 +254,7 @@ class EllipsoidalSVC(BatchClassifier):
         minority = y == (1.0 if (y > 0).sum() <= (y < 0).sum() else -1.0)
         if (model.alpha[minority] >= model.problem.C[minority] * (1.0 - 1e-9)).all():
             warnings.warn(
-                f"class {self.classes_[positive]!r}: every point of the smaller side is at its bound, so the larger "
+                f"{self._named(positive)}: every point of the smaller side is at its bound, so the larger "
                 "side alone decides the bias; reduce nu",
                 stacklevel=4,
             )
@@ -311,16 +311,25 @@ class EllipsoidalSVC(BatchClassifier):
     def ellipsoid_width(self, X: Any) -> NDArray[np.float64]:
         """phi(x)'B phi(x): how far the ellipsoid reaches in the direction of x, per binary problem.
 
-        Needs the kernel values k(x, x); a precomputed kernel does not hold them for new points.
+        Needs the kernel values k(x, x); a precomputed kernel does not hold them for new points. The matrix of
+        ``formulation="exact"`` is called E.
         """
         X = self._new_rows(X)
+        return self._widths(X, self._features(X))
+
+    def _features(self, X: Any) -> FeatureRows | None:
+        """New rows in the features in which the problem was solved; None where it has the kernel alone."""
+        landmarks = self._training[1].feature_map
+        if landmarks is not None:
+            return FeatureRows(landmarks(self._cross(X, landmarks.landmarks)))
+        if self.kernel_.name == "precomputed":
+            raise ValueError(
+                "ellipsoid_width and margin_ratio need k(x, x) of new points: no precomputed kernel has them"
+            )
+        return FeatureRows(X) if self.kernel_.name == "linear" else None
+
+    def _widths(self, X: Any, rows: FeatureRows | None) -> NDArray[np.float64]:
         training, prepared, _ = self._training
-        if self.kernel_.name == "precomputed" and prepared.feature_map is None:
-            raise ValueError("ellipsoid_width needs k(x, x) of new points, which a precomputed kernel does not give")
-        if prepared.feature_map is not None:
-            rows: FeatureRows | None = FeatureRows(prepared.feature_map(self._cross(X, prepared.feature_map.landmarks)))
-        else:
-            rows = FeatureRows(X) if self.kernel_.name == "linear" else None
         widths = []
         for model in self._models:
             if rows is not None and (model.inverse is not None or model.shape is not None):
@@ -333,14 +342,27 @@ class EllipsoidalSVC(BatchClassifier):
         return widths[0] if len(widths) == 1 else np.column_stack(widths)
 
     def margin_ratio(self, X: Any) -> NDArray[np.float64]:
-        """``|f(x)|`` over the margin that the ellipsoid asks for at x: above one, the whole ellipsoid agrees."""
+        """``|f(x)|`` over the margin that is asked of a training point at x: above one it has that margin.
+
+        With ``formulation="exact"`` that margin is how far the ellipsoid reaches, ``|E phi(x)|``: above one, the whole
+        ellipsoid agrees. The relaxed margin is smaller, and promises no such thing.
+        """
         X = self._new_rows(X)
-        values, widths = np.abs(self.decision_function(X)), self.ellipsoid_width(X)
-        diagonal = self.kernel_.diagonal(X)
-        scale = np.sqrt(diagonal) if self._unit_margins else np.ones(len(diagonal))
-        scale = scale if values.ndim == 1 else scale[:, None]
+        values, rows = np.abs(self.decision_function(X)), self._features(X)
+        shapes = [model.shape for model in self._models if model.shape is not None]
+        if shapes:
+            assert rows is not None
+            reaches = [np.linalg.norm(rows.dense() @ shape, axis=1) for shape in shapes]
+            asked = reaches[0] if values.ndim == 1 else np.column_stack(reaches)
+        else:
+            asked = self._widths(X, rows)
+            if self._unit_margins:
+                # Features of a kernel have lengths of their own.
+                lengths = np.sqrt(self.kernel_.diagonal(X) if rows is None else rows.squared_norms())
+                lengths = np.where(lengths > 0, lengths, 1.0)
+                asked = asked / (lengths if values.ndim == 1 else lengths[:, None])
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(widths > 0, values * scale / widths, np.inf)
+            return np.where(asked > 0, values / asked, np.inf)
 
 
 def _subset(X: Any, kept: NDArray[np.int64], pairwise: bool) -> Any:

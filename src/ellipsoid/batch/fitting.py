@@ -181,10 +181,10 @@ def fit_binary(
         scaling=settings.scaling,
         weights=weights,
     )
-    if settings.exact:
-        return _fit_exact(prepared, problem, nu, settings.tol, weights)
     fit = _fit_features if prepared.solver == "features" else _fit_kernel
     try:
+        if settings.exact:
+            return _fit_exact(prepared, problem, nu, settings.tol, weights)
         model = fit(prepared, problem, settings, previous, report)
         if problem.hard and np.isinf(model.gap):
             detail = f"max_iter={settings.max_iter} passes found no separating hyperplane; raise max_iter"

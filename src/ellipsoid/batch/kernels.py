@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import sparse
 from scipy.linalg import LinAlgError, cholesky
 
 from ellipsoid.engine.rows import HUGE
-from ellipsoid.estimators.parameters.validation import whole
+from ellipsoid.estimators.parameters.validation import positive, whole
 from ellipsoid.representation.kernel.functions import KERNELS, from_products
 
 from .problem import Matrix, Vector
@@ -69,11 +70,13 @@ def make_kernel(
         value = 1.0 / (X.shape[1] * variance) if variance > 0 else 1.0
     elif gamma == "auto":
         value = 1.0 / X.shape[1]
-    elif isinstance(gamma, str) or not gamma > 0:
+    elif isinstance(gamma, str):
         raise ValueError(f"gamma must be 'scale', 'auto' or positive, got {gamma!r}")
     else:
-        value = float(gamma)
-    return Kernel(name, value, whole("degree", degree), coef0)
+        value = positive("gamma", gamma)
+    if not isinstance(coef0, Real) or not np.isfinite(float(coef0)):
+        raise ValueError(f"coef0 must be a finite number, got {coef0!r}")
+    return Kernel(name, value, whole("degree", degree), float(coef0))
 
 
 def refuse_huge(values: Vector, what: str) -> None:

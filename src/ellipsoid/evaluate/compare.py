@@ -19,6 +19,7 @@ from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from ellipsoid.certificates import Certificate
 from ellipsoid.streams.label_kinds import label_array
@@ -164,6 +165,11 @@ def compare(
     """
     if not models:
         raise ValueError("models must hold at least one learner")
+    if not isinstance(models, Mapping):
+        raise TypeError(f'models must map names to learners, as {{"MIRA": MIRA()}}, got {type(models).__name__}')
+    for label, model in models.items():
+        if is_regressor(model):
+            raise ValueError(f"{label} is a regressor, and classifiers are compared; measure it with prequential")
     protocol = protocol or Protocol()
     source = open_stream(data)
     train, test = _prepare(source, protocol)

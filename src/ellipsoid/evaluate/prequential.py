@@ -86,10 +86,13 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
     """
     if not hasattr(model, "learn_predict"):
         raise TypeError(f"model must be an online learner with learn_predict, got {type(model).__name__}")
-    if chunk_size < 1:
-        raise ValueError(f"chunk_size must be positive, got {chunk_size}")
-    if delay < 0:
-        raise ValueError(f"delay must be a number of rows, got {delay}")
+    for name, rows, least in (("chunk_size", chunk_size, 1), ("delay", delay, 0), ("window", window, 1)):
+        if rows is None:
+            continue
+        if not isinstance(rows, int | np.integer):
+            raise ValueError(f"{name} must be a whole number of rows, got {rows!r}")
+        if rows < least:
+            raise ValueError(f"{name} must be {'positive' if least else 'a number of rows'}, got {rows}")
     if metric is not None and not hasattr(metric, "update"):
         raise TypeError(f"metric must have update(y_true, y_pred), got {type(metric).__name__}")
     if not isinstance(stream, Stream):
@@ -100,8 +103,6 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
         label_array(stream.arrays()[1])
     if window is None:
         window = 1000 if n_rows is None else min(max(100, n_rows // 20), 10_000)
-    if window < 1:
-        raise ValueError(f"window must be positive, got {window}")
     given = (
         None if sample_weight is None else weights_of(sample_weight, len(sample_weight) if n_rows is None else n_rows)
     )

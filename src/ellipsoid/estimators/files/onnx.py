@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from ellipsoid.streams.atomic import atomic_write
 
@@ -40,6 +41,7 @@ def export_onnx(model: Any, path: Any, *, dtype: Any = np.float64) -> None:
         raise ValueError(f"dtype must be float64 or float32, got {dtype!r}")
     if not Path(path).parent.is_dir():
         raise FileNotFoundError(f"the folder of {path} does not exist; create it first")
+    doc, model = repr(model), _by_scores(model)
     graph = _Graph(onnx)
     rows = graph.op("Cast", "X", to=onnx.TensorProto.DOUBLE) if np.dtype(dtype) == np.float32 else "X"
     rows = _scaled(graph, rows, model.__dict__.get("scaler_"))
@@ -51,9 +53,21 @@ def export_onnx(model: Any, path: Any, *, dtype: Any = np.float64) -> None:
         onnx.helper.make_tensor_value_info("label", label.kind, ["rows", *(several if label.sets else [])]),
         onnx.helper.make_tensor_value_info("scores", onnx.TensorProto.DOUBLE, ["rows", *several]),
     )
-    proto.doc_string = repr(model)
+    proto.doc_string = doc
     with atomic_write(path, "wb") as file:
         file.write(proto.SerializeToString())
+
+
+def _by_scores(model: Any) -> Any:
+    """The learner, or `Scaled` with one in it, whose largest score is the label that the model predicts."""
+    name = type(model).__name__
+    if is_regressor(model):
+        raise ValueError(f"only classifiers can be written as ONNX, got {name}")
+    while "learner_" in model.__dict__ and "scaler_" not in model.__dict__:
+        if "calibration_" in model.__dict__:
+            raise ValueError(f"{name} predicts by probabilities, which ONNX does not get; write its learner_ alone")
+        model = model.learner_
+    return model
 
 
 class _Graph:

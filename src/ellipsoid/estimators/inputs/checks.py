@@ -91,7 +91,8 @@ def rows_that_fit(source: RowSource, core: "Learner | None", name: str, *, growi
     """Rows that a learner can take, those to predict without features it never met; an error if there are none such."""
     if source.n == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
-    if source.width == 0 and core is None:
+    # Sparse rows may begin without a feature: the first of a stream of dicts may be a text without words.
+    if source.width == 0 and core is None and not source.sparse:
         raise ValueError(f"0 feature(s) (shape={(source.n, 0)}) while a minimum of 1 is required.")
     if core is None or source.width == core.width:
         return source
