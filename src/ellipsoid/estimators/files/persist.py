@@ -42,7 +42,7 @@ from .container import DamagedModel
 from .parameters import next_start, params_as_json, params_from_json, set_next_start
 
 # Arrays in which infinities have a meaning; NaN has one nowhere. Sums of squares of large rows may overflow.
-MAY_BE_INFINITE = ("numbers", "tally")
+MAY_BE_INFINITE = ("numbers", "tally", "window_cap")
 
 # Rows of an array that a file may hold though they mean nothing: as many from the first on.
 SCRATCH = {"form_small": 3}
