@@ -175,7 +175,7 @@ def test_rescaling_finds_the_top_of_the_ray():
         values = [0.45 * factor - link.conjugate(factor * theta) for factor in grid]
         assert value == pytest.approx(max(values), abs=1e-6)
         assert 0.0 <= s <= 0.4 / 0.3 + 1e-12
-    quadratic = rescaled(Dual(0.5, np.inf, 0.9, 0.3, 0.105, 0.458))
+    quadratic = rescaled(Dual(0.5, np.inf, 0.9, 0.3, 0.105, 0.21**0.5))
     assert quadratic[0] == pytest.approx(0.45**2 / (4 * 0.105))
     assert rescaled(Dual(1.0, 1.0, 0.0, 0.0, 0.0, 0.0))[0] == 0.0
 

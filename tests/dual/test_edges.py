@@ -5,9 +5,10 @@ from math import inf
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
-from ellipsoid import PassiveAggressive, Perceptron, QuasiAdditive, Winnow, load
+from ellipsoid import OnlineSVM, PassiveAggressive, Perceptron, QuasiAdditive, Winnow, load
 from ellipsoid.engine import tally as tallies
 
 from ..estimators.expected_failures import EXPECTED
@@ -104,6 +105,18 @@ def test_a_constant_row_under_a_distribution():
     np.testing.assert_allclose(model.coef_, 1.0 / 3.0, rtol=1e-15)
     np.testing.assert_allclose(model._core.theta(), 0.12, rtol=1e-15)
     assert model.dual_objective_ == pytest.approx(0.4 * 0.2, rel=1e-12)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("model", [OnlineSVM(margin=1e-300, C=4.0), QuasiAdditive(margin=1e-300, C=4.0)])
+def test_a_theta_whose_square_is_no_number_any_more(model):
+    """Along the ray a factor of 1e303 makes it as large as any: the conjugate there is not the 0 of its beginning."""
+    X = 1e3 * np.random.default_rng(0).normal(size=(8, 3))
+    model = clone(model).partial_fit(X, np.arange(8) % 2)
+    assert 0.0 < np.abs(model.coef_).max() < 1e-160
+    for comparator in (model.coef_ / np.abs(model.coef_).max(), -model.coef_ / np.abs(model.coef_).max()):
+        for certificate in model.certificates(comparator):
+            assert certificate.observed <= certificate.bound, certificate
 
 
 @pytest.mark.parametrize("link", ["euclidean", "p-norm"])

@@ -137,6 +137,31 @@ SPARSE = {
 }  # fmt: skip
 
 
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("form", "name", "index", "value", "message"),
+    [
+        ("csc", "indices", 0, 10**6, "row indices that are negative or too large"),
+        ("csc", "indices", 0, -(10**6), "row indices that are negative or too large"),
+        ("coo", "row", 0, 10**8, "row indices that are negative or too large"),
+        ("coo", "col", 0, 10**8, "row 0 of X has column indices"),
+        *((form, "indptr", 1, 10**8, "X.indptr") for form in ("csr", "csc", "bsr")),
+    ],
+)
+def test_a_damaged_matrix_of_any_kind_is_not_converted(form, name, index, value, message):
+    """scipy would write beyond its arrays, and the process would end."""
+    X, y = np.eye(3) + 1.0, [0, 1, 0]
+    model = LEARNERS["MIRA"]().partial_fit(sp.csr_matrix(X), y)
+    damaged = damage(name, index, value)(sp.csr_matrix(X).asformat(form))
+    for weights in (None, [1.0, 0.0, 1.0]):
+        for call in (model.partial_fit, model.learn_predict, model.fit):
+            with pytest.raises(ValueError, match=message):
+                call(damaged, y, sample_weight=weights)
+    with pytest.raises(ValueError, match=message):
+        model.predict(damaged)
+    assert model.t_ == 3
+
+
 @pytest.fixture(params=LEARNERS)
 def learner(request):
     return LEARNERS[request.param]

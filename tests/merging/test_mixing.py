@@ -189,6 +189,17 @@ def test_a_file_of_a_mixture_is_the_mixture(learner, tmp_path):
     assert read.certificates() == model.certificates()
 
 
+def test_a_mixture_whose_dual_fell_beyond_float64_is_saved(tmp_path):
+    """Steps as long as the loss, on rows of 1e140: each round loses more than a float64 can tell."""
+    rows = 1e140 * np.random.default_rng(0).normal(size=(2, 10, 3))
+    learner = QuasiAdditive(link="p-norm", update="adaptive", C=1e16)
+    mixed = merge(learned(learner, [(X, np.arange(10) % 2) for X in rows], 2))
+    mixed.save(tmp_path / "mixed.model")
+    read = load(tmp_path / "mixed.model")
+    assert read.certificates() == mixed.certificates()
+    assert all(c.observed <= c.bound for c in read.certificates())
+
+
 def test_threads_that_merge_leave_blas_as_it_was():
     models = [MIRA().partial_fit(np.eye(3) * sign, [0, 1, 2]) for sign in (1.0, 2.0)]
 

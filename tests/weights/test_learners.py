@@ -217,6 +217,8 @@ def test_variants_without_a_price_take_0_and_1(model):
         ([1, 1], "2 weights for the 3 rows"),
         ([[1], [1], [1]], "must be 1-D"),
         (["heavy", 1, 1], "a number for each row"),
+        (np.array([1, 1j, 1]), "a real number for each row"),
+        (np.ma.array([1.0, 5.0, 1.0], mask=[False, True, False]), "row 1 of sample_weight has masked entries"),
     ],
 )
 @pytest.mark.parametrize("method", ["fit", "partial_fit", "learn_predict"])
@@ -245,6 +247,25 @@ def test_rows_of_weight_0_alone_are_no_rows():
     assert model.learn_predict([[1.0]], [0], sample_weight=[0]).tolist() == [None]
     with pytest.raises(ValueError, match="nothing to learn"):
         model.fit([[1.0], [2.0]], [0, 1], sample_weight=[0, 0])
+
+
+@pytest.mark.parametrize("form", ["csc", "coo", "bsr", "dia", "lil", "dok"])
+def test_rows_of_weight_0_are_left_out_of_every_kind_of_matrix(form):
+    X, y, weights = np.eye(4) + np.tri(4), [0, 1, 0, 1], [1.0, 0.0, 1.0, 1.0]
+    plain, other, watched = (PassiveAggressive() for _ in range(3))
+    plain.partial_fit(sp.csr_matrix(X), y, sample_weight=weights)
+    other.partial_fit(sp.csr_matrix(X).asformat(form), y, sample_weight=weights)
+    watched.learn_predict(sp.csr_matrix(X).asformat(form), y, sample_weight=weights)
+    assert learned(other) == learned(watched) == learned(plain)
+    stopped = PassiveAggressive(early_stopping=True, validation_fraction=0.5, n_epochs=2, random_state=0)
+    assert stopped.fit(sp.csr_matrix(X).asformat(form), y).n_iter_ >= 1
+
+
+@pytest.mark.parametrize(("C", "weight"), [(1e-300, 1e-30), (1e300, 1e9)], ids=["0", "infinite"])
+def test_a_cap_that_a_weight_leads_beyond_float64_is_saved(C, weight, tmp_path):
+    model = OnlineSVM(C=C).partial_fit(np.eye(2), [0, 1], classes=[0, 1], sample_weight=[weight, 1.0])
+    model.save(tmp_path / "model")
+    assert learned(load(tmp_path / "model")) == learned(model)
 
 
 def test_a_precomputed_kernel_has_a_column_for_every_row():

@@ -114,14 +114,15 @@ def rescaled(dual: Dual, conjugate: Callable[[float], float] | None = None) -> t
     most = dual.C / dual.largest
     slope = dual.margin * dual.weight
     if conjugate is None:
-        if dual.conjugate <= 0.0:
-            if most == inf and dual.norm == 0.0 == dual.drift:
+        if dual.norm == 0.0:
+            if most == inf and dual.drift == 0.0:
                 return inf, inf
             s = most if most < inf else 1.0
             return s * slope, s
-        s = min(0.5 * (slope / dual.conjugate), most)
+        # By the norm, since the squares of small numbers are zero.
+        s = min(dual.margin * (dual.weight / dual.norm) / dual.norm, most)
         s = s if s < inf else 1.0
-        return s * (slope - s * dual.conjugate), s
+        return s * slope - 0.5 * (s * dual.norm) * (s * dual.norm), s
     # A concave function: golden sections after the top is between two ends. s = 1 is always allowed.
     low, high = 0.0, min(most, 2.0)
     while high < most and slope * high - conjugate(high) > slope * 0.5 * high - conjugate(0.5 * high) and high < 1e150:
@@ -166,7 +167,7 @@ def running(
     best, s = rescaled(dual, conjugate)
     if s < inf:
         if conjugate is None:
-            ray = Span.within(dual.conjugate, dual.blurred) * s * s
+            ray = (dual.length * s).square() * 0.5
         else:
             ray = Span.within(conjugate(s), blurred(s))
         best = (dual.pushed * s - ray).low

@@ -29,6 +29,7 @@ from ellipsoid.engine.protocol import (
     step,
     weighted,
 )
+from ellipsoid.engine.rows import HUGE
 from ellipsoid.engine.tally import GAIN, LARGEST, WEIGHT
 from ellipsoid.links.protocol import risen, search
 
@@ -58,7 +59,8 @@ def enter(tally, alpha, gain, mistake):
     tally[WEIGHT] += alpha
     tally[LARGEST] = max(tally[LARGEST], alpha)
     if mistake:
-        tally[GAIN] += gain
+        # A difference of numbers that overflow is none, nor is a sum of opposite infinities.
+        tally[GAIN] += min(HUGE, max(-HUGE, gain))
 
 
 @helper()

@@ -16,7 +16,7 @@ from ellipsoid.representation.table_protocol import StoredArrays
 from .committees import last_part
 
 # Arrays in which infinities have a meaning; NaN has one nowhere. Sums of squares of large rows may overflow.
-MAY_BE_INFINITE = ("numbers", "tally")
+MAY_BE_INFINITE = ("numbers", "tally", "window_cap")
 
 # Rows of an array that a file may hold though they mean nothing: as many from the first on.
 SCRATCH = {"form_small": 3}

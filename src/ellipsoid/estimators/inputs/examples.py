@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ellipsoid.streams.label_kinds import refuse_masked
 
 from .frames import row_by_name
-from .rows import InvalidInput
+from .rows import InvalidInput, sound_csr
 
 
 class Encoded(dict[Any, Any]):
@@ -101,7 +101,7 @@ def one_row(x: Any, columns: dict[Any, int] | None, model: Any = None) -> tuple[
     if hasattr(x, "to_frame") and hasattr(model, "feature_names_in_") and all(isinstance(n, str) for n in x.index):
         return row_by_name(x, model.feature_names_in_), {}
     if hasattr(x, "tocsr") and (x.ndim == 1 or x.shape[0] == 1):
-        return (x.reshape(1, -1) if x.ndim == 1 else x).tocsr(), {}
+        return sound_csr(x.reshape(1, -1) if x.ndim == 1 else x), {}
     refuse_masked(x, "x")
     array = x if hasattr(x, "tocsr") else np.asarray(x)
     if array.ndim != 1:

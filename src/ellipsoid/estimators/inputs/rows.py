@@ -209,26 +209,45 @@ def numeric(X: Any) -> NDArray[np.float64]:
         raise InvalidInput(f"X cannot be read as an array of numbers: {error}") from error
 
 
-def _canonical(X: Any) -> Any:
-    """CSR of real numbers with one type of indices and a sane row pointer."""
+def sound_csr(X: Any) -> Any:
+    """A sparse matrix as CSR, whose rows can be taken by number; ``ValueError`` where its indices are damaged.
+
+    scipy looks at no index: where one is wrong it would read and write beyond its arrays.
+    """
     if X.ndim != 2:
         raise ValueError(f"X must be 2-D, got a {X.ndim}-D sparse array")
-    if X.format != "csr":
-        X = X.tocsr()
+    if X.format in ("csr", "csc", "bsr"):
+        lines = X.shape[1] if X.format == "csc" else X.shape[0] // (X.blocksize[0] if X.format == "bsr" else 1)
+        ends, room = X.indptr, min(len(X.data), len(X.indices))
+        if not (len(ends) == lines + 1 and ends[0] == 0 and ends[-1] <= room and bool((ends[1:] >= ends[:-1]).all())):
+            raise ValueError(
+                f"X.indptr of the {X.format.upper()} matrix is damaged: it must start at 0, never fall, and end at "
+                "X.nnz"
+            )
+    if X.format == "csr":
+        return X
+    # Columns are looked at row by row later, as those of CSR are.
+    rows: Any = X.indices if X.format == "csc" else X.row if X.format == "coo" else ()
+    if len(rows) and not (rows.min() >= 0 and rows.max() < X.shape[0]):
+        raise ValueError(
+            f"the {X.format.upper()} matrix X is damaged: it has row indices that are negative or too large"
+        )
+    return X.tocsr()
+
+
+def by_number(X: Any) -> Any:
+    """The same rows, in a form of which some can be taken by their numbers."""
+    return sound_csr(X) if sp.issparse(X) else X
+
+
+def _canonical(X: Any) -> Any:
+    """CSR of real numbers with one type of indices and a sane row pointer."""
+    X = sound_csr(X)
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers")
     data = X.data if X.dtype in (np.float64, np.float32) else X.data.astype(np.float64)
     kind = np.int32 if X.indices.dtype == X.indptr.dtype == np.int32 else np.int64
     indices, indptr = X.indices.astype(kind, copy=False), X.indptr.astype(kind, copy=False)
-    n = X.shape[0]
-    sane = (
-        len(indptr) == n + 1
-        and indptr[0] == 0
-        and indptr[-1] <= min(len(data), len(indices))
-        and bool((indptr[1:] >= indptr[:-1]).all())
-    )
-    if not sane:
-        raise ValueError("X.indptr of the CSR matrix is damaged: it must start at 0, never fall, and end at X.nnz")
     return _Compressed(data, indices, indptr, X.shape)
 
 

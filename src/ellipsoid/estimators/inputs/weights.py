@@ -17,12 +17,12 @@ from sklearn.utils.validation import _num_samples
 
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.representation.table_protocol import Floats
-from ellipsoid.streams.label_kinds import label_array, plain
+from ellipsoid.streams.label_kinds import label_array, plain, refuse_masked
 
 from .checks import new_classes
 from .frames import table_of
 from .labels import tidy
-from .rows import InvalidInput
+from .rows import InvalidInput, by_number
 
 if TYPE_CHECKING:
     from ..state.learner import Learner
@@ -43,6 +43,9 @@ def weights_of(given: Any, rows: int, name: str = "sample_weight") -> Floats:
         ...
     ValueError: row 1 of sample_weight holds -1.0: a weight is a finite number from 0 to 2**53
     """
+    refuse_masked(given, name)
+    if getattr(getattr(given, "dtype", None), "kind", None) == "c":
+        raise ValueError(f"{name} must hold a real number for each row, got an array of type {given.dtype}")
     try:
         weights = np.array(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -92,7 +95,7 @@ def present(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Floats]:
     if len(labels) != rows:
         raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
     _refuse_gaps(model, weights)
-    return _safe_indexing(X, kept), labels[kept], weights[kept]
+    return _safe_indexing(by_number(X), kept), labels[kept], weights[kept]
 
 
 def _refuse_gaps(model: Any, weights: Floats) -> None:
@@ -261,6 +264,7 @@ def told_around_zeros(model: Any, rows: tuple[Any, ...], learn: Any, ask: Any) -
     shown, X, y, classes, given = rows
     if given is None or (weights := weights_of(given, _num_samples(X))).all():
         return learn(model, shown, X, y, classes, NO_WEIGHTS if given is None else weights)
+    shown, X = (by_number(X),) * 2 if shown is X else (by_number(shown), by_number(X))
     labels = _given_values(model, y)
     if len(labels) != len(weights):
         raise ValueError(f"y has {len(labels)} labels for the {len(weights)} rows of X")

@@ -15,6 +15,7 @@ from sklearn.utils.validation import _num_samples
 from ellipsoid.representation.table_protocol import Floats
 
 from ..inputs.checks import labels_of
+from ..inputs.rows import by_number
 from ..inputs.weights import numbered, settled
 from ..parameters.validation import positive, whole
 
@@ -101,6 +102,7 @@ def hold_out(model: Any, X: Any, y: Any, weight: Floats) -> tuple[tuple[Any, Any
     split = kind(n_splits=1, test_size=fraction, random_state=model.random_state)
     learned, held = next(split.split(np.zeros((len(labels), 1)), labels))
     parts = [
-        (_safe_indexing(X, rows), labels[rows], weight[rows] if len(weight) else weight) for rows in (learned, held)
+        (_safe_indexing(by_number(X), rows), labels[rows], weight[rows] if len(weight) else weight)
+        for rows in (learned, held)
     ]
     return parts[0], HeldOut(*parts[1], np.concatenate([learned, held]))

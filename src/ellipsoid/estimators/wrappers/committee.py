@@ -20,6 +20,7 @@ from ..inputs import weights
 from ..inputs.checks import labels_of
 from ..inputs.examples import are_named, one_row, rows_of
 from ..inputs.labels import tidy
+from ..inputs.rows import sound_csr
 from ..inputs.weights import announce, around_zeros, if_any, labels_named_before, present, present_some, weights_of
 from ..parameters.validation import one_of, positive
 from ..shell.learned_attributes import missing
@@ -389,7 +390,7 @@ def _count(X: Any) -> int:
 def _indexable(X: Any) -> Any:
     """Rows of which a range can be taken."""
     if hasattr(X, "tocsr"):
-        return X.tocsr()
+        return sound_csr(X)
     return X if isinstance(X, np.ndarray | list | tuple) or hasattr(X, "columns") else np.asarray(X)
 
 

@@ -120,7 +120,7 @@ class Slots:
         for name, shape in shapes.items():
             if arrays[f"window_{name}"].shape != shape:
                 raise ValueError(f"its array 'window_{name}' has the wrong shape {arrays[f'window_{name}'].shape}")
-        if not ((arrays["window_cap"] > 0.0) & (arrays["window_alpha"] <= arrays["window_cap"])).all():
+        if not ((arrays["window_cap"] >= 0.0) & (arrays["window_alpha"] <= arrays["window_cap"])).all():
             raise ValueError("the alphas of its window are beyond their caps")
         who = arrays["window_pairs"][:, [PAIR_BLOCK, PAIR_RIVAL]]
         if m and not (who.min() >= -1.0 and who.max() < functions and (who == np.floor(who)).all()):
