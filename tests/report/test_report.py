@@ -152,7 +152,8 @@ def test_curves_end_at_the_numbers_of_the_table(comparison):
     assert known.any()
     assert (run.cumulative_mistakes[known] <= run.mistake_bound[known]).all()
     assert any(line.get_ydata()[-1] == cell.mistakes for line in below.lines)
-    # Its legend explains the dashes that are there, and no others.
+    # Its title and its legend speak of the lines that are there, and of no others.
+    assert below.get_title("left") == "Mistakes and their bound"
     drawn = {line.get_linestyle() for line in below.lines}
     assert len(below.get_legend().get_lines()) == len(drawn) == 2
 

@@ -15,7 +15,6 @@ import numpy as np
 from ellipsoid.evaluate.run import Prequential
 from ellipsoid.streams.atomic import atomic_write
 
-TITLE = "Mistakes, their bound, and the least loss in hindsight"
 CURVES: tuple[tuple[str, Any, str], ...] = (
     ("cumulative_mistakes", "solid", "mistakes"),
     ("mistake_bound", (0, (5, 2)), "bound on mistakes"),
@@ -44,6 +43,11 @@ def draw_bounds(ax: Any, runs: dict[str, Prequential], styles: dict[str, dict[st
     return drawn
 
 
+def bounds_title(drawn: set[str]) -> str:
+    """What there is to see, where lines of these kinds were drawn."""
+    return f"Mistakes and their bound{', and the least loss in hindsight' if 'hindsight' in drawn else ''}"
+
+
 def legend_lines(colour: str, drawn: set[str]) -> list[Any]:
     """What the dashes that were drawn mean."""
     from matplotlib.lines import Line2D
@@ -65,7 +69,7 @@ def write_run(run: Prequential, path: str | Path, title: str) -> None:
     top.set_title(title, loc="left")
     top.set_xlabel("")
     drawn = draw_bounds(below, {"": run}, {"": {"color": "#0072B2"}})
-    below.set_title(TITLE, loc="left")
+    below.set_title(bounds_title(drawn), loc="left")
     below.set_xlabel("rows seen")
     below.legend(handles=legend_lines("#0072B2", drawn), frameon=False, fontsize=9)
     for ax in (top, below):

@@ -19,8 +19,7 @@ from ellipsoid.evaluate.cell import Cell
 from ellipsoid.evaluate.compare import Comparison
 from ellipsoid.streams.atomic import atomic_write
 
-from .bounds import TITLE as BOUNDS_TITLE
-from .bounds import bounded, draw_bounds, legend_lines
+from .bounds import bounded, bounds_title, draw_bounds, legend_lines
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7F7F7F")
 DASHES = ("solid", (0, (4, 1.5)), (0, (1, 1.2)))
@@ -113,7 +112,8 @@ def learning_curves(comparison: Comparison, theme: Theme | None = None) -> Any:
     if runs:
         below = figure.add_subplot(grid[1, :])
         drawn = draw_bounds(below, runs, styles)
-        _describe(below, Panel(BOUNDS_TITLE, "rows seen", "count, or loss / margin", lambda cell: (0, 0)), theme)
+        counted = "count, or loss / margin" if "hindsight" in drawn else "count"
+        _describe(below, Panel(bounds_title(drawn), "rows seen", counted, lambda cell: (0, 0)), theme)
         below.set_xlim(0, comparison.setting["rows"])
         below.legend(handles=legend_lines(theme.ink, drawn), frameon=False, fontsize=9.5, labelcolor=theme.ink)
     handles, labels = axes[0].get_legend_handles_labels()
