@@ -22,7 +22,7 @@ def command(model: str, top: int) -> None:
     from ellipsoid.estimators.files.loading import open_model
     from ellipsoid.evaluate.position import Position
     from ellipsoid.report.table import bound_in_words, number
-    from ellipsoid.streams.same_columns import some
+    from ellipsoid.streams.several_files import some
 
     from .terminal import show_table
 

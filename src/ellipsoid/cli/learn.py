@@ -10,15 +10,7 @@ import click
 
 from .compile_ahead import compile_ahead
 from .device import device_option, place
-from .reading import (
-    Inputs,
-    NewFile,
-    keeping_names,
-    named_set,
-    reading_options,
-    refuse_overwriting,
-    with_kept,
-)
+from .reading import Inputs, NewFile, keeping_names, named_set, reading_options, refuse_overwriting, with_kept
 from .shards import OVER_SHARDS, is_sharded, learn_shards, refuse_changed, shard_options
 from .startup import import_libraries
 from .summary import parameter_of, show, support_patterns

@@ -10,15 +10,7 @@ from typing import IO, Any
 import click
 
 from .device import device_option, place
-from .reading import (
-    Inputs,
-    NewFile,
-    keeping_names,
-    named_set,
-    reading_options,
-    refuse_overwriting,
-    with_kept,
-)
+from .reading import Inputs, NewFile, keeping_names, named_set, reading_options, refuse_overwriting, with_kept
 from .startup import import_libraries
 
 

@@ -185,7 +185,7 @@ class Inputs:
     def weighted(self) -> Iterator[tuple[Any, Any, Any]]:
         """Rows and labels, and weights, None where the streams do not tell them."""
         from ellipsoid.streams.readers.errors import NoRows
-        from ellipsoid.streams.same_columns import look_ahead
+        from ellipsoid.streams.several_files import look_ahead
 
         self.descriptions, self._behind, self._empty = [], 0, []
         if len(self.names) > 1:
@@ -220,7 +220,7 @@ class Inputs:
     def _settle(self, y: Any) -> None:
         """Hold a stream that has given its first rows to those before it, and those after it to what it tells."""
         from ellipsoid.evaluate.position import KEPT
-        from ellipsoid.streams.same_columns import same_columns
+        from ellipsoid.streams.several_files import same_columns
 
         unlabelled = "--no-label" if "labelled" in self.options else None
         self.learned = same_columns(
@@ -235,7 +235,7 @@ class Inputs:
 
     def _hold_empty(self) -> None:
         """Refuse what seems to have no rows and may be a row, before anything behind it is learned."""
-        from ellipsoid.streams.same_columns import hold_empty
+        from ellipsoid.streams.several_files import hold_empty
 
         while self._empty:
             hold_empty(self._empty.pop(), self.learned, self.options.get("kinds"))

@@ -17,7 +17,7 @@ from ellipsoid.streams.opening import SUFFIX, open_stream, sniff
 from ellipsoid.streams.options import OF_NUMBERS
 from ellipsoid.streams.readers.blocks import Origin, stem
 from ellipsoid.streams.readers.errors import NoRows
-from ellipsoid.streams.same_columns import hold_empty, look_ahead, same_columns
+from ellipsoid.streams.several_files import hold_empty, look_ahead, same_columns
 
 from .blocks import BlockReading, FileBlock, Partition, RowGroups
 

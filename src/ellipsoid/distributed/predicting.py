@@ -10,7 +10,7 @@ import numpy as np
 
 from ellipsoid.evaluate.position import KEPT
 from ellipsoid.streams.labels import word_labels
-from ellipsoid.streams.same_columns import look_ahead
+from ellipsoid.streams.several_files import look_ahead
 
 from .engines.choice import engine_of
 from .plan import make_plan

@@ -23,7 +23,7 @@ from .cellip_drift import DriftingLearner
 from .ellipsoidal import SHAPES, EllipsoidalClassifier, EllipsoidLearner, largest_of
 from .parameters.declaration import declared
 from .parameters.validation import one_of, positive
-from .slab_widths import half_widths
+from .slabs import half_widths
 from .state.learner import NO_CODES, Learner
 
 # Beyond every margin, and finite: the running sum of squared losses must stay a number.

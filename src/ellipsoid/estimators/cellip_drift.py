@@ -2,13 +2,11 @@
 
 from typing import Any
 
-from ellipsoid.ellipsoids.tables.slab import SlabTable
-from ellipsoid.representation.tables import LinearTable
-from ellipsoid.rules import cellip
-from ellipsoid.rules.slab import Slab, learn_slabs
+from ellipsoid.rules.slab import learn_slabs
 
 from .ellipsoidal import EllipsoidLearner
 from .inputs.rows import RowSource
+from .slabs import slab_table
 
 
 class DriftingLearner(EllipsoidLearner):
@@ -23,11 +21,7 @@ class DriftingLearner(EllipsoidLearner):
 
     def new_table(self, by_class: bool) -> Any:
         """Weights with an ellipsoid around them."""
-        linear = LinearTable(by_class=True, average=False)
-        raises, constant = self.rule.policy == cellip.RAISE, self.constant != 0.0
-        return SlabTable(
-            linear, part=Slab, constant=constant, radius=self.rule.radius, drift=self.rule.drift, raises=raises
-        )
+        return slab_table(self.rule, self.constant != 0.0)
 
     def add_label(self, label: Any) -> None:
         """Add one of two labels."""

@@ -10,12 +10,10 @@ from sklearn.base import clone
 from ellipsoid.certificates import Certificate
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
-from ellipsoid.ellipsoids.tables.slab import SlabTable
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.representation.table_protocol import Floats
-from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip
-from ellipsoid.rules.slab import Slab, SlabRule, learn_slabs
+from ellipsoid.rules.slab import SlabRule, learn_slabs
 
 from .inputs.frames import table_of
 from .inputs.rows import RowSource
@@ -23,7 +21,7 @@ from .inputs.weights import told_around_zeros
 from .parameters.declaration import declared
 from .parameters.validation import one_of, positive
 from .shell.regression import NumberLearner, OnlineRegressor
-from .slab_widths import half_widths, interval
+from .slabs import half_widths, interval, slab_table
 
 POLICIES = {"skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE}
 
@@ -45,11 +43,7 @@ class SlabLearner(NumberLearner):
 
     def new_table(self, by_class: bool) -> Any:
         """Weights with an ellipsoid around them."""
-        linear = LinearTable(by_class=True, average=False)
-        raises, constant = self.rule.policy == cellip.RAISE, self.constant != 0.0
-        return SlabTable(
-            linear, part=Slab, constant=constant, radius=self.rule.radius, drift=self.rule.drift, raises=raises
-        )
+        return slab_table(self.rule, self.constant != 0.0)
 
     def scalars(self) -> dict[str, Any]:
         """What a model file must hold beside arrays."""

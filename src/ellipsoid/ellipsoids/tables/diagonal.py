@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ellipsoid.representation.table_protocol import Floats, StoredArrays, Table
+from ellipsoid.representation.table_protocol import Floats, StoredArrays
 from ellipsoid.representation.tables import LinearTable, zeros
 
 from ..ellipsoid import Ellipsoid
@@ -16,9 +16,10 @@ from ..forms.diagonal import Diagonal
 from ..forms.form import FormArrays, check_shape
 from ..shapes.diagonal import DiagonalShape
 from ..state import CUTS, DIM, LOG_SCALE, STATE_SIZE
+from .around_weights import AroundWeights
 
 
-class DiagonalTable(Table):
+class DiagonalTable(AroundWeights):
     """Linear functions with the Gaussian N(w, s diag(B)) around them; ``kind`` is one of the form's three."""
 
     form_name = "diagonal"
@@ -40,34 +41,6 @@ class DiagonalTable(Table):
 
     def _bind(self) -> None:
         self.rep: Any = Diagonal(self.linear.rep, self.B, self.kind, self.numbers)
-
-    def pieces(self) -> list[Any]:
-        """The weights too."""
-        return [self, self.linear]
-
-    def small(self) -> list[Floats]:
-        """The numbers."""
-        return [self.numbers]
-
-    @property
-    def by_class(self) -> bool:  # type: ignore[override]
-        """Are a function's weights together?"""
-        return self.linear.by_class
-
-    @property
-    def width(self) -> int:  # type: ignore[override]
-        """Number of features."""
-        return self.linear.width
-
-    @property
-    def average(self) -> bool:
-        """Are averages kept?"""
-        return self.linear.average
-
-    @property
-    def dim(self) -> int:
-        """Dimension of the space of hypotheses."""
-        return self.scores * (self.width + int(self.constant))
 
     def reserve(self, scores: int, width: int) -> bool:
         """Make room for this many functions and features; True if arrays moved."""

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.representation.table_protocol import Floats, Table
+from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.representation.tables import LinearTable
 
 from .. import absorb as _absorb  # noqa: F401  (the bodies that make these forms learn)
@@ -33,6 +33,7 @@ from ..forms.rounding import U
 from ..forms.sketch import SketchForm
 from ..forms.vector_forms import ColumnForm, FullForm, ProductForm
 from ..shapes.shape import BallShape
+from .around_weights import AroundWeights
 from .conversion import become_full, become_product, recover_bounds
 
 # Names that model files give to the forms.
@@ -49,7 +50,7 @@ class EmptyVersionSpace(ValueError):
     """A proof that no classifier has the asked margin on the examples seen."""
 
 
-class EllipsoidTable(Table):
+class EllipsoidTable(AroundWeights):
     """Linear functions and the ellipsoid {q : (q - w)' P^{-1} (q - w) <= 1} around them, P = s B.
 
     ``columns`` is how many downdates will come (infinite: unknown), ``kept`` what they leave of a direction at the
@@ -82,35 +83,7 @@ class EllipsoidTable(Table):
         self.scores = 1
         self.rep: Any = None
 
-    def pieces(self) -> list[Any]:
-        """The weights too."""
-        return [self, self.linear]
-
-    def small(self) -> list[Floats]:
-        """The numbers."""
-        return [self.numbers]
-
     # -- shape -------------------------------------------------------------------------------------------------
-
-    @property
-    def by_class(self) -> bool:  # type: ignore[override]
-        """Are a function's weights together?"""
-        return self.linear.by_class
-
-    @property
-    def width(self) -> int:  # type: ignore[override]
-        """Number of features."""
-        return self.linear.width
-
-    @property
-    def average(self) -> bool:
-        """Are averages kept?"""
-        return self.linear.average
-
-    @property
-    def dim(self) -> int:
-        """Dimension of the space of hypotheses."""
-        return self.scores * (self.width + int(self.constant))
 
     @property
     def extent(self) -> tuple[int, int]:

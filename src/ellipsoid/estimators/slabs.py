@@ -1,15 +1,24 @@
-"""How far a function in an ellipsoid of slabs may be from its centre, for rows as users pass them."""
+"""Ellipsoids cut by slabs: the table that holds one, and how far a function in it may be from its centre."""
 
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ellipsoid.ellipsoids.tables.slab import SlabTable
 from ellipsoid.engine.rows import TINY
 from ellipsoid.representation.table_protocol import Floats
-from ellipsoid.rules.slab import SPACING
+from ellipsoid.representation.tables import LinearTable
+from ellipsoid.rules import cellip
+from ellipsoid.rules.slab import SPACING, Slab
 
 from .inputs.rows import RowSource
+
+
+def slab_table(rule: Any, constant: bool) -> SlabTable:
+    """Weights with the ellipsoid of a rule around them."""
+    linear, raises = LinearTable(by_class=True, average=False), rule.policy == cellip.RAISE
+    return SlabTable(linear, part=Slab, constant=constant, radius=rule.radius, drift=rule.drift, raises=raises)
 
 
 def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: float) -> Floats:
