@@ -31,3 +31,12 @@ def test_a_predicted_label_takes_one_line_whatever_it_holds(tmp_path):
     assert lines[0] == "plain"
     run(*predict, "-o", tmp_path / "labels")
     assert len((tmp_path / "labels").read_text().splitlines()) == len(labels)
+
+
+def test_a_dash_is_standard_output(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = np.eye(4), [0, 1, 0, 1]
+    Perceptron().fit(X, y).save("m")
+    np.savez("few.npz", X=X, y=y)
+    assert run("predict", "m", "few.npz", "-o", "-").stdout == run("predict", "m", "few.npz").stdout != ""
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["few.npz", "m"]

@@ -212,3 +212,16 @@ def test_threads_predict_what_one_would(name, kind):
     finally:
         sys.setswitchinterval(interval)
     assert wrong == []
+
+
+def test_a_sparse_matrix_that_is_also_a_dict_is_a_row():
+    row = sp.dok_matrix((1, 4))
+    row[0, 1], row[0, 3] = 2.0, -1.0
+    for model in (Perceptron(), Scaled(Perceptron(), scaler=UnitNorm())):
+        twin = type(model)(**model.get_params(deep=False))
+        for label in (0, 1):
+            model.learn_one(row, label)
+            twin.partial_fit(row.tocsr(), [label])
+        assert model.predict_one(row) == twin.predict(row.tocsr())[0]
+        scores = [each.decision_function(row.tocsr()).tolist() for each in (model, twin)]
+        assert scores[0] == scores[1]

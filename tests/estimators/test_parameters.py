@@ -208,3 +208,17 @@ def test_old_names_are_taken_and_the_new_ones_told():
     assert "update" not in model.get_params()
     with pytest.raises(ValueError, match="'multiclass' and also 'update'"):
         Perceptron(update="max", multiclass="max")
+
+
+@pytest.mark.parametrize(
+    ("model", "flag"),
+    [
+        (Perceptron(fit_intercept="no"), "fit_intercept"),
+        (MIRA(shuffle="False"), "shuffle"),
+        (BayesPointMachine(fit_intercept="no"), "fit_intercept"),
+        (EllipsoidalSVC(hard_margin="no"), "hard_margin"),
+    ],
+)
+def test_a_text_is_not_taken_for_true(model, flag):
+    with pytest.raises(ValueError, match=f"{flag} must be True or False, got"):
+        model.fit(X, Y)

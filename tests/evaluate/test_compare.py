@@ -68,6 +68,11 @@ def test_processes_agree_with_one(digits):
     assert counts(compare(MODELS, digits, protocol, n_jobs=2)) == counts(compare(MODELS, digits, protocol))
 
 
+def test_no_processes_are_refused(digits):
+    with pytest.raises(ValueError, match="n_jobs must be the number of processes, or -1"):
+        compare(MODELS, digits, n_jobs=0)
+
+
 def test_stored_cells_are_not_computed_again(digits, tmp_path, monkeypatch):
     protocol = Protocol(seeds=(0, 1))
     first = compare(MODELS, digits, protocol, store=tmp_path)

@@ -1,13 +1,14 @@
 """The client, and the commands beside ``serve``: the same words and errors as a local model, and nothing sent twice."""
 
 import json
+from time import sleep
 
 import httpx
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ellipsoid import Client, ServiceError, load
+from ellipsoid import MIRA, Client, ServiceError, load
 from ellipsoid.cli import main
 from ellipsoid.service.sending import file_digest, first_unsent
 
@@ -47,6 +48,26 @@ def test_a_remote_model_is_called_as_a_local_one(client, tmp_path):
     assert [each["id"] for each in client.questions("remote")] == [kept["id"]]
     assert client.label("remote", kept["id"], "big")["learned"] == 1
     assert "remote" in client.models()
+
+
+def test_a_challenger_learns_the_stream_and_is_promoted(client):
+    lines = examples(40)
+    X, y = np.array([line["x"] for line in lines]), [line["y"] for line in lines]
+    client.make("held", "Perceptron", classes=["big", "small"])
+    client.learn_many("held", lines[:30])
+    client.challenge("held", "rival", "MIRA", params={"margin": 2.0})
+    client.learn_many("held", lines[30:])
+    client.promote("held", "rival")
+
+    def rival():
+        (told,) = (each for each in client.show("held")["learners"] if each["name"] == "rival")
+        return told
+
+    while rival()["lag"]:
+        sleep(0.02)
+    assert (client.show("held")["champion"], rival()["learner"], rival()["first"]) == ("rival", "MIRA", 0)
+    local = MIRA(margin=2.0).partial_fit(X, y, classes=["big", "small"])
+    assert client.model("held").predict(X) == local.predict(X).tolist()
 
 
 def test_nobody_there_is_told_after_some_patience():

@@ -161,6 +161,7 @@ class BayesPointMachine(BatchClassifier):
         return centre, made, change
 
     def _check_parameters(self) -> None:
+        validation.check_flags(self)
         if self.method not in ("billiard", "perceptrons"):
             raise ValueError(f"method must be 'billiard' or 'perceptrons', got {self.method!r}")
         try:

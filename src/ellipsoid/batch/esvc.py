@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
-from ellipsoid.estimators.parameters.validation import one_of, positive, whole
+from ellipsoid.estimators.parameters.validation import check_flags, one_of, positive, whole
 from ellipsoid.representation.kernel.device import cuda_arrays, cuda_present
 
 from .classifier import BatchClassifier, scores, two_classes_left
@@ -183,6 +183,7 @@ class EllipsoidalSVC(BatchClassifier):
         return True
 
     def _settings(self) -> Settings:
+        check_flags(self)
         r = self.r if self.r is not None else HARD_MARGIN_R if self.hard_margin else SOFT_MARGIN_R
         if isinstance(self.nu, str) and self.nu != "auto":
             raise ValueError(f"nu must be positive or 'auto', got {self.nu!r}")

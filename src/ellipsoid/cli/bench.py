@@ -21,7 +21,9 @@ from .checkout import checkout
     "--quick", is_flag=True, help="A smoke run on few rows: nothing is kept, targets for whole sets are left out."
 )
 @click.option("--repeats", type=click.IntRange(min=1), help="Interleaved repeats [default: 9, quick: 3].")
-@click.option("--seconds", type=float, help="A peer's share of a case [default: 40, quick: 3].")
+@click.option(
+    "--seconds", type=click.FloatRange(min=0, min_open=True), help="A peer's share of a case [default: 40, quick: 3]."
+)
 @click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),

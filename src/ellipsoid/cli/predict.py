@@ -17,7 +17,7 @@ from .startup import import_libraries
 @click.command(name="predict")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
-@click.option("-o", "--output", type=NewFile(dir_okay=False), help="Write the labels to this file, not to stdout.")
+@click.option("-o", "--output", type=NewFile(dir_okay=False), help="Write the labels to this file; - is stdout.")
 @reading_options
 @click.option("--weights", metavar="COLUMN", help="A column of weights, which is no feature.")
 @device_option
@@ -48,7 +48,7 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
     chunks: Iterable[Any] = Inputs(data, kept.columns, **told, n_features=learner.n_features_in_, extra="drop")
     if dataset is not None and dataset.test is not None:
         chunks = [dataset.test]
-    if output is None:
+    if output in (None, "-"):
         _write(learner, chunks, sys.stdout)
         return
     with atomic_write(output) as file:

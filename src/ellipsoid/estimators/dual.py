@@ -208,9 +208,10 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
         margin, cap = positive("margin", self.margin), positive("C", self.C, infinite=True)
         if cap == inf and not link.quadratic:
             raise ValueError(f"C must be finite with link={self.link!r}: no finite step makes every margin hold")
-        if cap == inf and push in (dual_ascent.FIXED_STEP, dual_ascent.ADAPTIVE_STEP):
+        if cap > 2**53 and push in (dual_ascent.FIXED_STEP, dual_ascent.ADAPTIVE_STEP):
+            most = "finite" if cap == inf else "at most 2**53"
             raise ValueError(
-                f"C must be finite with update={self.update!r}, whose steps know nothing of the length of a row"
+                f"C must be {most} with update={self.update!r}, whose steps know nothing of the length of a row"
             )
         passive = 0.0 if push == dual_ascent.FIXED_STEP else margin
         if link.quadratic and link.p == 2.0:

@@ -225,6 +225,8 @@ def _prepare(source: Stream, protocol: Protocol) -> tuple[Pair, Pair | None]:
 
 
 def _cells(tasks: Sequence[CellTask], n_jobs: int, store: str | Path | None, progress: Progress | None) -> list[Cell]:
+    if n_jobs == 0:
+        raise ValueError("n_jobs must be the number of processes, or -1 for one on each core; got 0")
     total = sum(task.rows for task in tasks)
     data = ""
     if store is not None:

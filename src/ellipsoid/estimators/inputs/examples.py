@@ -86,6 +86,11 @@ def rows_of(examples: Any, columns: dict[Any, int] | None) -> tuple[Any, dict[An
     return sp.csr_matrix(parts, shape=shape), fresh
 
 
+def is_named(x: Any) -> bool:
+    """Is x one example as a dict? Some sparse matrices of SciPy are dicts too, from places to values."""
+    return isinstance(x, dict) and not hasattr(x, "tocsr")
+
+
 def are_named(X: Any) -> bool:
     """Is X a list of dicts?"""
     return isinstance(X, list | tuple) and len(X) > 0 and isinstance(X[0], dict)
@@ -96,7 +101,7 @@ def one_row(x: Any, columns: dict[Any, int] | None, model: Any = None) -> tuple[
 
     A row of a frame goes by its names, where the model has those of a frame.
     """
-    if isinstance(x, dict):
+    if is_named(x):
         return rows_of([x], columns)
     if hasattr(x, "to_frame") and hasattr(model, "feature_names_in_") and all(isinstance(n, str) for n in x.index):
         return row_by_name(x, model.feature_names_in_), {}

@@ -1,5 +1,6 @@
 """Numbers, names and weights that a user passes, or the sentence that says what is wrong with one."""
 
+from inspect import signature
 from math import inf, isfinite
 from typing import Any
 
@@ -58,3 +59,10 @@ def check_kinds(parameters: dict[str, Any]) -> None:
         drawn = name == "random_state" and (value is np.random or isinstance(value, np.random.RandomState))
         if not (simple or drawn or (name == "kernel" and callable(value))):
             raise ValueError(f"{name} must be a number, a bool, a name or None, got {value!r}")
+
+
+def check_flags(estimator: Any) -> None:
+    """Refuse a text where True or False is asked for: "no" would count as true."""
+    for name, parameter in signature(type(estimator)).parameters.items():
+        if parameter.annotation in (bool, "bool") and isinstance(value := getattr(estimator, name), str):
+            raise ValueError(f"{name} must be True or False, got {value!r}")

@@ -21,13 +21,13 @@ from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refus
 from ..files import saving
 from ..inputs import checks, weights
 from ..inputs.checks import Labelled
-from ..inputs.examples import are_named, one_row, rows_of
+from ..inputs.examples import are_named, is_named, one_row, rows_of
 from ..inputs.frames import frame_rows, table_of, word_columns
 from ..inputs.labels import Codes, tidy
 from ..inputs.rows import RowSource, check_memory, flaw_message
 from ..parameters.declaration import declared
 from ..parameters.shared import OnlineParameters
-from ..parameters.validation import check_kinds, comparator_rows
+from ..parameters.validation import check_flags, check_kinds, comparator_rows
 from ..state.interruption import LearnerMark, add_progress_note, without_interrupts
 from ..state.learner import NO_LABELS, Learner
 from ..state.one_row import of_this_thread
@@ -66,6 +66,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         """A new learner for parameters that are of a kind that can be written to a file, and good ones."""
         parameters = self.get_params(deep=False)
         check_kinds(parameters)
+        check_flags(self)
         class_weight = weights.class_weight_of(parameters.get("class_weight"))
         learner = self._start()
         learner.class_weight = class_weight
@@ -294,7 +295,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             raise ValueError(f"y must be one label, got {y!r}")
         refuse_masked(y, "y")
         X, fresh = self._one_row(x)
-        self._pass(X, [y], None, names=fresh if isinstance(x, dict) else None, sample_weight=[weight])
+        self._pass(X, [y], None, names=fresh if is_named(x) else None, sample_weight=[weight])
         return self
 
     def _learn_row(self, x: Any, y: Any) -> bool:

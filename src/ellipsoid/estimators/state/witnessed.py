@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..inputs.examples import is_named
 from .predict_then_learn import Witness
 
 
@@ -31,7 +32,7 @@ class Witnessed:
         """``learn_one`` that does so."""
         X, fresh = self._one_row(x)
         own = None if weight == 1.0 else [weight]
-        self._pass(X, [y], None, watch=witness, names=fresh if isinstance(x, dict) else None, sample_weight=own)
+        self._pass(X, [y], None, watch=witness, names=fresh if is_named(x) else None, sample_weight=own)
 
     def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
         """The scores of one example."""

@@ -18,7 +18,7 @@ from ellipsoid.streams.label_kinds import QUICK
 from ..files import saving
 from ..inputs import weights
 from ..inputs.checks import labels_of
-from ..inputs.examples import are_named, one_row, rows_of
+from ..inputs.examples import are_named, is_named, one_row, rows_of
 from ..inputs.labels import tidy
 from ..inputs.rows import sound_csr
 from ..inputs.weights import announce, around_zeros, if_any, labels_named_before, present, present_some, weights_of
@@ -234,7 +234,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _one_row(self, x: Any) -> tuple[Any, dict[Any, int] | None]:
         """One example as rows, and the feature names that it brings."""
         core = self.__dict__.get("_core")
-        if isinstance(x, dict):
+        if is_named(x):
             council = core or self._fresh()
             return one_row(x, council.features) if council.plain else ([x], None)
         return one_row(x, {}, self)[0], None

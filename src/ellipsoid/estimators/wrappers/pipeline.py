@@ -11,7 +11,7 @@ from ellipsoid.engine.rows import HUGE
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK
 
-from ..inputs.examples import Encoded, are_named, checked_name, encoded, one_row, row_of, rows_of
+from ..inputs.examples import Encoded, are_named, checked_name, encoded, is_named, one_row, row_of, rows_of
 from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, present, present_some, weights_of
 from ..state.interruption import without_interrupts
 from ..state.one_row import of_this_thread
@@ -126,7 +126,7 @@ class Scaled(Wrapper):
         elif type(x) is dict and self._learn_named(x, y):
             return self
         own = {} if weight == 1.0 else {"weight": weight}
-        named, shows = isinstance(x, dict), self._shows
+        named, shows = is_named(x), self._shows
         if named:
             x = encoded(x)
         row, columns = self._named(x) if named else (one_row(x, {}, self)[0], {})
@@ -167,9 +167,9 @@ class Scaled(Wrapper):
         row, names = one_row(x, self.learner_._core.features if self.__sklearn_is_fitted__() else {}, self)
 
         def learn(learner: Any, both: tuple[Any, Any]) -> None:
-            _show_and_learn(learner, both, [y], None, witness, names if isinstance(x, dict) else None, own)
+            _show_and_learn(learner, both, [y], None, witness, names if is_named(x) else None, own)
 
-        self._pass(row, learn, growing=isinstance(x, dict), watch=True)
+        self._pass(row, learn, growing=is_named(x), watch=True)
 
     def _learn_named(self, x: dict[Any, Any], y: Any) -> bool:
         """Learn a dict of known names and label by prepared calls; False if this is not one."""
@@ -269,7 +269,7 @@ class Scaled(Wrapper):
 
     def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
         learner, scaler = self._learned_pair()
-        if isinstance(x, dict):
+        if is_named(x):
             known = self._met(x)
             row, columns = self._named(known)
             scores: NDArray[np.float64] = learner._decision_of_one(_values(known, columns, scaler.transform(row)))
@@ -291,7 +291,7 @@ class Scaled(Wrapper):
             code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
             if code >= 0:
                 return core.answer(code, fast)
-        if isinstance(x, dict):
+        if is_named(x):
             known = self._met(x)
             row, columns = self._named(known)
             return learner.predict_one(_values(known, columns, scaler.transform(row)) if known else {})
