@@ -208,8 +208,9 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
         margin, cap = positive("margin", self.margin), positive("C", self.C, infinite=True)
         if cap == inf and not link.quadratic:
             raise ValueError(f"C must be finite with link={self.link!r}: no finite step makes every margin hold")
-        if cap > 2**53 and push in (dual_ascent.FIXED_STEP, dual_ascent.ADAPTIVE_STEP):
-            most = "finite" if cap == inf else "at most 2**53"
+        # Rows are shorter than 1e146 and weigh less than 2**53: sums of as many rows as ever come are finite.
+        if cap > 1e60 and push in (dual_ascent.FIXED_STEP, dual_ascent.ADAPTIVE_STEP):
+            most = "finite" if cap == inf else "at most 1e60"
             raise ValueError(
                 f"C must be {most} with update={self.update!r}, whose steps know nothing of the length of a row"
             )

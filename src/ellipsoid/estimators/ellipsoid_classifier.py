@@ -19,7 +19,8 @@ from .parameters.declaration import declared
 from .parameters.validation import one_of, positive
 from .shell.base import OnlineClassifier
 from .state.interruption import without_interrupts
-from .state.learner import Learner, to_learn
+from .state.learner import Learner
+from .state.predict_then_learn import to_learn
 
 SPEEDS = ("usual", "careful", "bold")
 

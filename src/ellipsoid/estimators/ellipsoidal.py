@@ -30,7 +30,8 @@ from .shell.base import OnlineClassifier
 from .state.device_learner import DeviceLearner, DeviceParameters
 from .state.expansion import SCORED_AHEAD_ON_DEVICE, check_values
 from .state.interruption import without_interrupts
-from .state.learner import NO_LABELS, Learner, to_learn
+from .state.learner import NO_LABELS, Learner
+from .state.predict_then_learn import to_learn
 
 SHAPES = {"auto": None, "column": "column", "product": "product", "gram": "gram", "dense": "full"}
 

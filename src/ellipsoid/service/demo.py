@@ -57,8 +57,7 @@ class DemoStore(Store):
             # Many examples at once and single ones are learned by machine code of their own.
             for first, last in ((0, FIRST_ROWS - 1), (FIRST_ROWS - 1, FIRST_ROWS)):
                 self._learn(stream, rows[first:last], labels[first:last])
-                while stream.best.published.t < last and time.monotonic() < deadline:
-                    time.sleep(0.02)
+                _wait_for(stream, last, deadline)
         except BaseException:
             self.close()
             raise
@@ -104,6 +103,11 @@ class DemoStore(Store):
         self._halt.set()
         super().close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _wait_for(stream: Any, t: int, deadline: float) -> None:
+    while stream.best.published.t < t and time.monotonic() < deadline:
+        time.sleep(0.02)
 
 
 def _digits() -> tuple[list[Any], list[int], list[Any]]:

@@ -67,7 +67,7 @@ def side_by_side(
     scan_threads = _Crew(jobs, work, note)
     scan_threads.start(threads)
     try:
-        while (future := scan_threads.results.get()) is not None:
+        for future in iter(scan_threads.results.get, None):
             yield future.result()
     finally:
         scan_threads.leave()

@@ -258,7 +258,7 @@ def read_ahead(pairs: Pairs, depth: int = 2) -> Pairs:
     thread = threading.Thread(target=work, name="ellipsoid reader", daemon=True)
     thread.start()
     try:
-        while (item := waiting.get()) is not None:
+        for item in iter(waiting.get, None):
             if isinstance(item, BaseException):
                 raise item
             yield item

@@ -26,7 +26,7 @@ from ..inputs.labels import Codes, Labels
 from ..inputs.rows import RowSource, flaw_message
 from .interruption import LearnerMark, without_interrupts
 from .one_row import NoOneRow, OneNamedRow, OneRow
-from .predict_then_learn import Witness, watched_block
+from .predict_then_learn import Witness, to_learn, watched_block
 
 Task = Binary | Multiclass | OneVsRest | MultiLabel
 
@@ -37,11 +37,6 @@ NO_CODES: Codes = np.zeros((1, 0), dtype=np.int64)
 NO_LABELS = np.zeros((0, 0), dtype=np.uint8)
 # Times in a row that one example may ask for room: what grows, doubles.
 MOST_WAITS = 200
-
-
-def to_learn(mode: int, start: int, stop: int) -> int:
-    """How many of the rows start..stop are learned: of pairs the odd ones, else all."""
-    return stop // 2 - start // 2 if mode == PAIRED else stop - start
 
 
 class Learner:
@@ -282,32 +277,38 @@ class Learner:
         rule: Any = None,
     ) -> None:  # fmt: skip
         """Run the loop over rows start..stop, growing the representation as it asks."""
-        task, rep, waited, mark = self.task(ledger, mode, Y), self.table.rep, 0, self.mark()
+        task, rep, marks = self.task(ledger, mode, Y), self.table.rep, [self.mark()]
         try:
             self.table.prepare()
             if self.knows_one_label:
                 self.count_rows(ledger, mode, start, stop)
                 return
-            while start < stop:
-                used = self.rule if rule is None else rule
-                args = (used, task, self.table.rep, rows, self.tally, self.work, start, stop, self.row_weights)
-                reached = (unlocked_entry if gives_lock() else entry)(self.loop, *args)(*args)
-                if reached < 0:
-                    raise ValueError(flaw_message(0, -1 - reached))
-                self.table.settle()
-                waited = waited + 1 if reached == start else 0
-                if waited > MOST_WAITS:
-                    raise ValueError("the model finds no room for another example: it was not made by learning")
-                if reached < stop:
-                    # Room is made for the next row, and counts for nothing before that is learned.
-                    mark = self.mark() if reached > start else mark
-                    self.table.grow(rows, int(ledger[ASIDE, reached]) if mode == ORDERED else reached)
-                start = reached
+            self._run_loop(rows, task, start, stop, rule, marks)
             if self.table.rep is not rep:
                 self.fast = self.named = None
         except BaseException:
-            self.undo(mark)
+            self.undo(marks[0])
             raise
+
+    def _run_loop(self, rows: Any, task: Any, start: int, stop: int, rule: Any, marks: list[LearnerMark]) -> None:
+        """The same, apart: a ``try`` around a ``while`` misses interrupts between its turns, from Python 3.12 on."""
+        waited = 0
+        while start < stop:
+            used = self.rule if rule is None else rule
+            args = (used, task, self.table.rep, rows, self.tally, self.work, start, stop, self.row_weights)
+            reached = (unlocked_entry if gives_lock() else entry)(self.loop, *args)(*args)
+            if reached < 0:
+                raise ValueError(flaw_message(0, -1 - reached))
+            self.table.settle()
+            waited = waited + 1 if reached == start else 0
+            if waited > MOST_WAITS:
+                raise ValueError("the model finds no room for another example: it was not made by learning")
+            if reached < stop:
+                # Room is made for the next row, and counts for nothing before that is learned.
+                if reached > start:
+                    marks[0] = self.mark()
+                self.table.grow(rows, int(task.ledger[ASIDE, reached]) if task.mode == ORDERED else reached)
+            start = reached
 
     @property
     def knows_one_label(self) -> bool:

@@ -26,6 +26,11 @@ from .interruption import without_interrupts
 Witness = Callable[[Any, NDArray[np.float64], Codes], Any]
 
 
+def to_learn(mode: int, start: int, stop: int) -> int:
+    """How many of the rows start..stop are learned: of pairs the odd ones, else all."""
+    return stop // 2 - start // 2 if mode == PAIRED else stop - start
+
+
 class ShownRows:
     """Rows that are about to be learned, and shown thereafter: as many as were learned, and each of them once."""
 
