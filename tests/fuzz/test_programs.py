@@ -285,8 +285,10 @@ def test_a_covariance_that_cancels_has_bounds_that_hold():
 @pytest.mark.interpreted
 def test_what_a_model_has_can_be_listed_where_its_covariance_cancels():
     """`dir` asks for every attribute, and once met an ellipsoid that was none."""
-    rows = np.outer(np.ones(12), [1e3, 1e3, 1e3]) + np.eye(12, 3)
-    model = AROW(shape="gram", r=1e-6, fit_intercept=False).partial_fit(rows, np.arange(12) % 2)
+    # Whether the sum of rounding errors is negative is chance, and differs between processors; of twenty some are.
+    rows = 1e3 * (1.0 + 1e-3 * np.random.default_rng(0).normal(size=(20, 12, 3)))
+    models = [AROW(shape="gram", r=1e-6, fit_intercept=False).partial_fit(X, np.arange(12) % 2) for X in rows]
+    assert all("predict" in dir(model) for model in models)
+    cancelled = [model for model in models if not hasattr(model, "ellipsoid_")]
     with pytest.raises(AttributeError, match="nearly equal numbers"):
-        _ = model.ellipsoid_
-    assert "predict" in dir(model)
+        _ = cancelled[0].ellipsoid_
