@@ -325,10 +325,15 @@ class Machine:
         if self.terms.r == 0 and radius == 0:
             return -np.inf
         S = self.mean_outer()
-        shift = self.shift(S, radius)
-        norm = float(np.linalg.norm(self.state.pull)) / max(self.clock, 1)
-        S[np.diag_indices_from(S)] += shift
-        log_determinant = 2.0 * float(np.log(np.diag(cholesky(S, lower=True, overwrite_a=True))).sum())
+        with np.errstate(over="ignore"):
+            norm = float(np.linalg.norm(self.state.pull)) / max(self.clock, 1)
+        try:
+            shift = self.shift(S, radius)
+            S[np.diag_indices_from(S)] += shift
+            log_determinant = 2.0 * float(np.log(np.diag(cholesky(S, lower=True, overwrite_a=True))).sum())
+        except ValueError:
+            # Infinite, or flatter than rounding (a LinAlgError is a ValueError): nothing is known.
+            return -np.inf
         n, r = self.width, self.terms.r
         if r > 0:
             return r * (log_determinant - n * np.log(1.0 - r)) - norm
@@ -344,6 +349,8 @@ class Machine:
         size = 1.0
         if self.clock and self.radius > 0.0:
             S = self.mean_outer()
+            if not np.isfinite(S).all():
+                return np.inf
             values, shift = eigvalsh(S), self.shift(S, self.radius)
             size += float(values[-1]) / max(shift + max(float(values[0]), 0.0), 1e-12 * float(values.sum()), 1e-300)
         pulled = 2.0 / self.terms.nu

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import tally as tallies
 
-from .rounding import UNIT, lost
+from .rounding import LEAST, UNIT, lost
 
 
 class Lost(NamedTuple):
@@ -60,12 +60,14 @@ def quadratic(way: Way, most: float, power: float = 2.0) -> Lost:
     path, steps = way.path, way.steps
     if not (path < inf and way.sway < inf):
         return UNKNOWN
+    # Products of tiny numbers vanish, whatever their share.
+    faint = 4.0 * LEAST * (steps + 1.0) * way.terms
     reach, drift, gone = path, inf, inf
     for _ in range(4):
-        drift = 4.0 * lost(2) * (steps * reach + 8.0 * path + way.held)
-        score = lost(way.terms + 8.0 * power) * (reach + path) + lost(steps) * reach + 4.0 * lost(2) * way.held
+        drift = 4.0 * lost(2) * (steps * reach + 8.0 * path + way.held) + faint
+        score = lost(way.terms + 8.0 * power) * (reach + path) + lost(steps) * reach + 4.0 * lost(2) * way.held + faint
         blur = power * drift + 2.0 * power * score
-        gone = 4.0 * (blur * path + lost(steps + 8) * way.goal * way.sway)
+        gone = 4.0 * (blur * path + lost(steps + 8) * way.goal * way.sway) + LEAST
         if power != 2.0:
             # The increase is a difference of two values of G.
             gone += steps * lost(8.0 + 4.0 * power) * reach * reach
@@ -80,7 +82,7 @@ def entropic(way: Way, peak: float, start: float) -> Lost:
     """
     if not (way.path < inf and peak < inf and way.sway < inf):
         return UNKNOWN
-    drift = 8.0 * UNIT * (way.steps * peak + way.path)
+    drift = 8.0 * UNIT * (way.steps * peak + way.path) + 4.0 * LEAST * (way.steps + 1.0)
     # Weights are exponentials of theta, whose error becomes a relative one; they sum to one whatever theta is.
     score = min(2.0, 16.0 * UNIT * (way.terms + 8.0 + peak) + drift)
     gone = 2.0 * score * way.path + 32.0 * UNIT * way.steps * max(start, min(peak, 1.0), peak)

@@ -27,6 +27,8 @@ from .rounding import LINE, UNIT, Span
 
 # A share beyond which nothing is known any more.
 MOST_UNCERTAIN = 0.05
+# What a weight, or a sum, may have lost by numbers that vanish.
+FAINT = 1e-300
 
 
 class GaussianRun(NamedTuple):
@@ -80,7 +82,7 @@ def _spans(run: GaussianRun, u: MeasuredComparator, r: float) -> tuple[Span, Spa
         return LINE, LINE
     length = 1.1 * sqrt(max(0.0, u.square)) * sqrt(max(0.0, u.own))
     whole = Span.within(u.square, 2.0 * run.uncertain * u.square).at_least(0.0)
-    pull = Span.within(u.inner, 2.0 * run.uncertain * length)
+    pull = Span.within(u.inner, 2.0 * run.uncertain * length + FAINT * (1.0 + run.steep) * u.size)
     return whole * r, pull * r
 
 
@@ -124,7 +126,7 @@ def gaussian_margin(run: GaussianRun, u: MeasuredComparator, weight: float, posi
     name = "average margin of the unit comparator on the updates"
     if not (positive and weight > 0.0 and run.uncertain < MOST_UNCERTAIN):
         return Certificate(name, 0.0, inf, condition)
-    off = 2.2 * run.uncertain * sqrt(run.steep) * sqrt(max(0.0, u.own))
+    off = 2.2 * run.uncertain * sqrt(run.steep) * sqrt(max(0.0, u.own)) + FAINT * (1.0 + run.steep)
     total = Span.about(weight, 16.0 * run.updates + 64.0).widened(1e-8 * weight)
     along = Span.within(u.inner / u.size if u.size > 0.0 else 0.0, off) / total
     return Certificate(name, along.low, (Span.within(u.pull, off) / total).high, condition)
@@ -154,4 +156,6 @@ def moving_cost(cost: float, off: float, proved: bool) -> Certificate:
     )
     known = proved and off < MOST_UNCERTAIN
     name = "least cost of a moving classifier"
-    return Certificate(name, cost * (1.0 - off) if known else cost, cost * (1.0 + off) if known else inf, condition)
+    if not known:
+        return Certificate(name, cost, inf, condition)
+    return Certificate(name, max(0.0, cost * (1.0 - off) - FAINT), cost * (1.0 + off) + FAINT, condition)

@@ -106,6 +106,9 @@ def learn(rule, task, rep, rows, tally, work, start, stop, weights):  # noqa: PL
             tally[UPDATES] += 1.0
             tally[RADIUS2] = max(tally[RADIUS2], size)
             tally[HEAVY] = max(tally[HEAVY], weight * size)
+        elif margin <= 0.0:
+            # The step may have vanished because the row is so long.
+            tally[RADIUS2] = max(tally[RADIUS2], size)
         tally[ROUNDS] += 1.0
     return stop
 

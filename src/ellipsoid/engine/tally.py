@@ -2,8 +2,8 @@
 
 ``ROUNDS`` counts examples seen, ``MISTAKES`` those with margin <= 0, ``UPDATES`` those that changed the hypothesis,
 ``PARTS`` the single learners that moved (one-vs-rest). The rest feeds the certificates; sums run over updates:
-``RADIUS2`` largest squared norm, ``PUSH`` sum of tau_y, ``LOSS2`` sum of squared hinge losses, each counted as 1e290 at
-most (a file holds no infinite sum).
+``RADIUS2`` largest squared norm, also of mistakes whose step was too small to be one, ``PUSH`` sum of tau_y, ``LOSS2``
+sum of squared hinge losses, each counted as 1e290 at most (a file holds no infinite sum).
 ``ZEROS`` counts zero rows that asked for an update in vain.
 
 Dual ascent: ``WEIGHT`` sum of all alphas, ``LARGEST`` the largest, ``GAIN`` what mistakes have added to the dual.

@@ -167,7 +167,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
         return 0, 0.0
     tau = step(rule, margin, size)
     if tau == 0.0:
-        return 0, 0.0
+        return 0, size
     work[WHO, 0] = 0.0
     work[TAU, 0] = tau if task.ledger[CODES, t] == 1 else -tau
     tally[PUSH] += tau

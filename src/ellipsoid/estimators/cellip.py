@@ -22,7 +22,7 @@ from ellipsoid.rules.slab import SlabRule
 from .cellip_drift import DriftingLearner
 from .ellipsoidal import SHAPES, EllipsoidalClassifier, EllipsoidLearner, largest_of
 from .parameters.declaration import declared
-from .parameters.validation import one_of, positive
+from .parameters.validation import LARGEST_SIZE, one_of, positive
 from .slabs import half_widths
 from .state.learner import NO_CODES, Learner
 
@@ -107,7 +107,7 @@ class CELLIP(EllipsoidalClassifier):
     def _geometry(self) -> tuple[float, float, float, float]:
         """margin, a, radius, threshold, checked."""
         smallest = one_of("cut", self.cut, {"paper": False, "minvol": True})
-        margin = positive("margin", self.margin, zero=True)
+        margin = positive("margin", self.margin, zero=True, most=LARGEST_SIZE)
         a = positive("a", self.a, zero=True)
         if a > 1.0:
             raise ValueError(f"a must lie in (0, 1], got {self.a!r}")
@@ -119,7 +119,8 @@ class CELLIP(EllipsoidalClassifier):
         # What is promised is meant with these very numbers: round so that more is held, not less.
         threshold = _rounded(Fraction(a) * Fraction(margin), -inf)
         wide = _rounded(1 + (1 - Fraction(a)) * Fraction(margin), inf)
-        return margin, a, wide if self.radius is None else positive("radius", self.radius), threshold
+        radius = wide if self.radius is None else positive("radius", self.radius, most=LARGEST_SIZE)
+        return margin, a, radius, threshold
 
     def _start(self) -> "CELLIPLearner":
         margin, a, radius, threshold = self._geometry()
@@ -128,7 +129,7 @@ class CELLIP(EllipsoidalClassifier):
             "skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE,
         }  # fmt: skip
         policy = one_of("on_infeasible", self.on_infeasible, policies)
-        if positive("drift", self.drift, zero=True):
+        if positive("drift", self.drift, zero=True, most=LARGEST_SIZE):
             return self._moving(SlabRule(passive, threshold, float(self.drift), radius, policy), margin, a)
         rule = cellip.CELLIPRule(passive, threshold, self.cut == "minvol", policy, bool(self.selective), radius)
         log_scale = 2.0 * log(radius)

@@ -25,6 +25,8 @@ from .shell.base import OnlineClassifier
 from .state.learner import Learner
 
 LINKS = {"euclidean": NORM, "entropy": SIMPLEX, "balanced": BALANCED, "p-norm": NORM}
+# The curvature of a longer row's p-norm, p - 1 times its square, would be no number.
+LARGEST_POWER = 1e9
 STEP_KINDS = {
     "fixed": dual_ascent.FIXED_STEP, "adaptive": dual_ascent.ADAPTIVE_STEP, "curvature": dual_ascent.CURVATURE_STEP,
     "exact": dual_ascent.EXACT_STEP,
@@ -201,7 +203,7 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
     def _start(self) -> DualLearner:
         kind, push = one_of("link", self.link, LINKS), one_of("update", self.update, STEP_KINDS)
         ovr = one_of("multiclass", self.multiclass, {"max": False, "ovr": True})
-        p = positive("p", self.p)
+        p = positive("p", self.p, most=LARGEST_POWER)
         if p < 2.0:
             raise ValueError(f"p must be at least 2, got {self.p!r}")
         link = Link(kind, p if self.link == "p-norm" else 2.0, not ovr)

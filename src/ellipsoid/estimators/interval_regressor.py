@@ -19,7 +19,7 @@ from .inputs.frames import table_of
 from .inputs.rows import RowSource
 from .inputs.weights import told_around_zeros
 from .parameters.declaration import declared
-from .parameters.validation import one_of, positive
+from .parameters.validation import LARGEST_SIZE, one_of, positive
 from .shell.regression import NumberLearner, OnlineRegressor
 from .slabs import half_widths, interval, slab_table
 
@@ -104,9 +104,10 @@ class IntervalRegressor(OnlineRegressor):
     def _start(self) -> SlabLearner:
         if self.average:
             raise ValueError("average must be False: the mean of centres need not lie in the ellipsoid")
-        noise, drift = positive("noise", self.noise, zero=True), positive("drift", self.drift, zero=True)
+        noise = positive("noise", self.noise, zero=True)
+        drift = positive("drift", self.drift, zero=True, most=LARGEST_SIZE)
         policy = one_of("on_infeasible", self.on_infeasible, POLICIES)
-        rule = SlabRule(inf, noise, drift, positive("radius", self.radius), policy)
+        rule = SlabRule(inf, noise, drift, positive("radius", self.radius, most=LARGEST_SIZE), policy)
         learner = SlabLearner(rule, intercept=self._constant, average=False)
         learner.tube = noise
         return learner

@@ -42,7 +42,7 @@ def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: flo
     vanished = np.minimum(square, lengths**2) < TINY
     spread[vanished] = np.sqrt(trace) * lengths[vanished]
     spread = (spread + drift * lengths + (table.longest + drift) * source.unmet(start, stop)) * (1.0 + 1e-12)
-    return np.asarray(spread + share * centre * lengths)
+    return np.asarray(spread + share * centre * lengths + TINY)
 
 
 def interval(told: Floats, half: Floats, noise: float) -> tuple[Floats, Floats]:

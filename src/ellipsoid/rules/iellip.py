@@ -99,7 +99,7 @@ def uniform(seed, rounds):
 
 @cut.register(IELLIPRule)
 def _(rule, margin, quadratic, norm2, state, rounds, errors):
-    if quadratic < TINY:
+    if quadratic < TINY or (rule.goal - margin) / quadratic < TINY:
         state[UNCUT] = 1.0
         return 0.0, 0.0
     shrinkage = 0.0

@@ -23,7 +23,7 @@ from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.native.memory import borrowed
 from ellipsoid.engine.native.vector_sums import highest_but
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, width
-from ellipsoid.engine.rows import HUGE, count, flaw
+from ellipsoid.engine.rows import HUGE, TINY, count, flaw
 from ellipsoid.engine.tally import MISTAKES, ROUNDS, STEPS, UPDATES
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PAIRED, WATCHED, Binary, Multiclass, note_scores
 from ellipsoid.representation.speeds import copies as slots
@@ -212,9 +212,11 @@ def learn_packed(rule, task, rep, size, y, past, work):
             own[slots.COPY_GAIN] = min(own[slots.COPY_GAIN] + squares / divisor, HUGE)
         if mistake:
             own[slots.COPY_MISTAKES] += 1.0
-            # What a mistake gains at least; scores beyond all measure may have swallowed the margin.
+            # What a mistake gains at least; scores beyond all measure may have swallowed the margin, and a product of
+            # small numbers vanishes.
             least = (0.5 if width(task) == 1 else 0.25) * min(1.0, rule.settings[s, CAP]) * margin * margin
-            if answered and squares >= (1.0 - GAIN_SLACK) * least:
+            known = answered and squares >= max(TINY, (1.0 - GAIN_SLACK) * least)
+            if known and min(squares / divisor, divisor / (margin * margin)) >= TINY:
                 own[slots.PRICE] = min(own[slots.PRICE] + divisor / (margin * margin), HUGE)
             else:
                 own[slots.UNANSWERED] += 1.0

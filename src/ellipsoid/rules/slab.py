@@ -19,8 +19,8 @@ lo to hi is left.) A truth that may move by ``drift`` before the next row stays 
     P <- (1 + b / a) P + (1 + a / b) drift^2 I,     a = sqrt(tr P),  b = sqrt(d) drift.
 
 Rounding is taken for a move too: after every cut P grows as for a drift of some units in the last place of P and of w,
-as it was or has become, and what a score may be off by is added to the noise. So P stays positive, however long the
-stream.
+as it was or has become, and what a score may be off by is added to the noise; a drift grows by such units of P too, in
+which it may be lost. So P stays positive, however long the stream.
 
 Fogel and Huang (Automatica 1982); Bland, Goldfarb and Todd (Operations Research 1981) for parallel cuts; Kurzhanski and
 Valyi (1997) for sums of ellipsoids.
@@ -37,7 +37,7 @@ from ellipsoid.engine import compiled
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.native.memory import borrowed
 from ellipsoid.engine.protocol import SCORES, margin_of, score, winner
-from ellipsoid.engine.rows import CSR, TINY, Dense, count, flaw
+from ellipsoid.engine.rows import CSR, HUGE, TINY, Dense, count, flaw
 from ellipsoid.engine.tally import HEAVY, MISTAKES, RADIUS2, ROUNDS, STEPS, UPDATES
 from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, ORDERED, PAIRED, WATCHED, Binary, Regression
 
@@ -46,6 +46,8 @@ from .cellip import FREEZE, RESTART
 SPACING = 2.0**-52
 # An ellipsoid flatter than this along a row, beside its length, is as flat as rounding.
 FLAT = 1e-13
+# A shorter axis has no square to be kept.
+SHORTEST = 1e-150
 
 
 class SlabRule(NamedTuple):
@@ -108,11 +110,10 @@ def make_room(P, drift, dim):
         a = b
     grown, added = 1.0 + b / a, (1.0 + a / b) * drift * drift
     for i in range(P.shape[0]):
-        # A coordinate that is not there, the constant one say, stays what it is.
-        there = P[i, i] > 0.0
         for j in range(P.shape[0]):
             P[i, j] *= grown
-        if there:
+        # The constant coordinate stays what it is where it is not counted.
+        if i >= P.shape[0] - dim:
             P[i, i] += added
 
 
@@ -203,7 +204,7 @@ def cut_slab(rule, task, rep, t, centre, size, length, half, square, trace, roun
         state[OUTSIDE] += 1.0
         refuted(rule, state, rounds)
         return False
-    if min(square, length * length) < TINY or not square > FLAT * length * length * trace:
+    if min(square, length * length) < TINY or not FLAT * length * length * trace < square < HUGE:
         return False
     lo, hi = max(-1.0, low / g), min(1.0, high / g)
     if not shrink_between(rep, dim, lo, hi, g, sign, square, rounding):
@@ -211,7 +212,7 @@ def cut_slab(rule, task, rep, t, centre, size, length, half, square, trace, roun
     reach, size = 0.0, max(size, euclidean_length(rep.base.W[0]))
     for j in range(rep.P.shape[0]):
         reach += rep.P[j, j]
-    make_room(rep.P, rounding * (size + sqrt(reach)), dim)
+    make_room(rep.P, rounding * (size + sqrt(reach)) + SHORTEST, dim)
     state[CUTS] += 1.0
     return True
 
@@ -238,7 +239,8 @@ def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):  # no
         half = sqrt(max(0.0, square) + rounding * length * length * trace)
         if min(square, length * length) < TINY:
             half = sqrt(trace) * length
-        half = (half + rule.drift * length) * (1.0 + 1e-12)
+        # A score may be off by a few of the least numbers that there are.
+        half = (half + rule.drift * length) * (1.0 + 1e-12) + TINY
         if task.mode == WATCHED or only:
             task.ledger[ASIDE, t] = winner(task, work[SCORES])
             if task.ledger.shape[0] > FORETOLD:
@@ -252,7 +254,8 @@ def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):  # no
         if margin <= 0.0:
             tally[MISTAKES] += 1.0
         state[ASKED] += 1.0
-        make_room(rep.P, rule.drift, state[DIM])
+        if rule.drift > 0.0:
+            make_room(rep.P, rule.drift + rounding * sqrt(trace), state[DIM])
         if margin <= rule.margin and cut_slab(
             rule, task, rep, t, centre, size, length, half, square, trace, tally[ROUNDS]
         ):

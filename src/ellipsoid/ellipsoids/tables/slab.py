@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ellipsoid.engine.rows import TINY
 from ellipsoid.representation.table_protocol import Floats, StoredArrays
 from ellipsoid.representation.tables import LinearTable
 
@@ -54,7 +55,7 @@ class SlabTable(DriftTable):
 
     def newcomers(self, known: int, new: int) -> tuple[float, float]:
         """See above; without any cut the ball is still one of all coordinates."""
-        square = self.longest**2 * (OUTWARDS if self.drift else 1.0)
+        square = max(self.longest**2, TINY) * OUTWARDS
         known -= 0 if self.constant else 1
         if known < 1 or not self.numbers[slots.CUTS]:
             return 1.0, square
@@ -77,7 +78,7 @@ class SlabTable(DriftTable):
         if proof not in self.changes[-1:]:
             self.changes = np.append(self.changes, proof)
         self.linear.clear()
-        self.B[:] = np.eye(len(self.B)) * self.radius**2
+        self.B[:] = np.eye(len(self.B)) * max(self.radius**2, TINY)
         if not self.constant:
             self.B[0, 0] = 0.0
         # The order to halt is the last to go: if this is broken off, it is done again.

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+# The square of a larger size, times that of a row, is no number any more.
+LARGEST_SIZE = 1e140
 
-def positive(name: str, value: Any, *, zero: bool = False, infinite: bool = False) -> float:
+
+def positive(name: str, value: Any, *, zero: bool = False, infinite: bool = False, most: float = inf) -> float:
     """A positive number, or the sentence that says what is wrong with a parameter."""
     kind = "non-negative" if zero else "positive"
     # No text, though float() would read it: what a parameter is now it must be when it is read from a file.
@@ -22,6 +25,8 @@ def positive(name: str, value: Any, *, zero: bool = False, infinite: bool = Fals
         ) from None
     if not (number > 0.0 or (zero and number == 0.0)) or not (isfinite(number) or (infinite and number == inf)):
         raise ValueError(f"{name} must be {kind}{'' if infinite else ' and finite'}, got {value!r}")
+    if number > most:
+        raise ValueError(f"{name} must be at most {most:g}, got {value!r}")
     return number
 
 

@@ -115,7 +115,7 @@ class Conformity:
         if rows == 0.0:
             return 0.0, inf
         observed = abs(float(self.numbers[MISSES]) / rows - alpha)
-        most = (max(alpha, 1.0 - alpha) + self.rate) / (self.rate * rows)
+        most = (max(alpha, 1.0 - alpha) / self.rate + 1.0) / rows
         # The level is a sum of as many terms, each rounded.
         return max(0.0, observed - 1e-14 * rows), most * (1.0 + 1e-12)
 
