@@ -292,3 +292,24 @@ def test_a_gap_is_proven_once(solver, monkeypatch):
     model = EllipsoidalSVC(solver=solver).fit(X, NOISY)
     assert [proof.gap for proof in proofs] == [model.duality_gap_]
     assert proofs[0].converged
+
+
+@pytest.mark.parametrize("model", [EllipsoidalSVC(), BayesPointMachine(max_iter=20)], ids=lambda m: type(m).__name__)
+def test_dates_texts_and_masked_entries_are_no_numbers(model):
+    pd = pytest.importorskip("pandas")
+    rows, labels = APART[:20], CLEAN[:20]
+    model = clone(model).set_params(random_state=0).fit(rows, labels)
+    dates = np.full(rows.shape, np.datetime64("2020-01-01"))
+    for bad, sentence in (
+        (dates, "X must hold numbers, got an array of type datetime64"),
+        (dates - dates, "X must hold numbers, got an array of type timedelta64"),
+        (rows.astype(str), "X must hold numbers, got an array of type <U"),
+        (pd.DataFrame(dates, columns=["a", "b", "c"]), "column 'a' of X must hold numbers"),
+        (pd.DataFrame({"a": rows[:, 0], "b": dates[:, 0], "c": 0.0}), "column 'b' of X must hold numbers"),
+        (pd.DataFrame({"a": rows[:, 0], "b": ["word"] * 20, "c": 0.0}), "row 0 of X holds 'word' in the column 'b'"),
+        (np.ma.masked_array(rows, mask=rows > 0.0), "masked entries"),
+    ):
+        for call in (lambda bad=bad: model.fit(bad, labels), lambda bad=bad: model.predict(bad)):
+            with pytest.raises(ValueError, match=sentence):
+                call()
+    assert model.score(rows, labels) > 0.5

@@ -351,3 +351,10 @@ def test_sets_of_a_learner_with_a_row_for_each_of_two_labels_hold_what_they_held
     assert (
         (model.misses_, model.judged_) == (singly.misses_, singly.judged_) == (held.count(False), 60 - held.count(None))
     )
+
+
+@pytest.mark.interpreted
+def test_label_sets_are_refused_by_name():
+    for way in ("fit", "partial_fit", "learn_predict", "learn_predict_set"):
+        with pytest.raises(ValueError, match="Conformal tells sets that hold one label"):
+            getattr(Conformal(PassiveAggressive()), way)(np.eye(3), np.eye(3, dtype=int))

@@ -7,14 +7,17 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ellipsoid import (
     MIRA,
     BayesPointMachine,
+    Conformal,
     EllipsoidalSVC,
     OnlineEllipsoidalSVC,
+    PassiveAggressiveRegressor,
     Perceptron,
     Scaled,
     load,
@@ -114,6 +117,38 @@ def test_members_of_an_enumeration_are_the_text_that_they_are(container):
     assert MIRA().fit(X, container(colours)).classes_.tolist() == ["blue", "red"]
     assert model.learn_one(X[0], Colour.BLUE).classes_.tolist() == ["red", "blue"]
     assert open_stream((X, colours)).arrays()[1].tolist() == colours
+    assert Conformal(MIRA()).fit(X, container(colours)).classes_.tolist() == ["blue", "red"]
+    assert Conformal(MIRA()).partial_fit(X, container(colours)).classes_.tolist() == ["red", "blue"]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("kind", ["Int64", "boolean", "string", "category", "int64[pyarrow]", "string[pyarrow]"])
+def test_missing_labels_of_a_series_are_named_by_their_row(kind):
+    pd = pytest.importorskip("pandas")
+    y = pd.Series([*(Y.astype(bool) if kind == "boolean" else Y)[:3].tolist(), None], dtype=object)
+    y = (y.map(str, na_action="ignore") if "string" in kind else y).astype(kind)
+    model = MIRA().partial_fit(X[:3], y[:3])
+    for call in (lambda: MIRA().fit(X, y), lambda: model.partial_fit(X, y), lambda: EllipsoidalSVC().fit(X, y)):
+        with pytest.raises(ValueError, match=r"row 3 .*labels must be known"):
+            call()
+    with pytest.raises(ValueError, match="labels must be known"):
+        model.learn_one(X[0], pd.NA)
+    assert model.t_ == 3
+
+
+@pytest.mark.interpreted
+def test_labels_of_few_bits_are_taken_without_a_warning():
+    assert MIRA().partial_fit(X, Y.astype(np.float16)).classes_.tolist() == [0.0, 1.0]
+    with pytest.raises(ValueError, match="row 1 of y is NaN or inf"):
+        MIRA().partial_fit(X, np.array([0, np.inf, 1, 1], dtype=np.float16))
+
+
+@pytest.mark.interpreted
+def test_a_sparse_y_is_told_to_be_made_dense():
+    for y in (sp.csr_array(np.stack([Y, 1 - Y], axis=1)), sp.coo_array(Y)):
+        for model in (MIRA(), EllipsoidalSVC(), PassiveAggressiveRegressor(), Conformal(MIRA())):
+            with pytest.raises(ValueError, match=r"y is sparse.*y\.toarray\(\)"):
+                model.fit(X, y)
 
 
 @pytest.mark.interpreted

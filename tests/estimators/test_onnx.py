@@ -5,10 +5,12 @@ import sys
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.linear_model import SGDClassifier
 
 from ellipsoid import (
     IELLIP,
     MIRA,
+    BayesPointMachine,
     Calibrated,
     Conformal,
     EllipsoidClassifier,
@@ -45,6 +47,15 @@ MODELS = {
     "standard": lambda: Scaled(MIRA()),
     "unit": lambda: Scaled(MIRA(), scaler=UnitNorm()),
 }
+
+
+def test_rows_whose_squares_underflow_have_length_one_too(blobs, tmp_path):
+    X, y = blobs
+    model = MODELS["unit"]().partial_fit(X, y)
+    X = np.vstack([X[:9] * size for size in (1e-300, 1e-160, 1e-146, 1e-145, 1e-144, 1e100)] + [0.0 * X[:1]])
+    labels, scores = run(model, X, tmp_path)
+    assert labels.tolist() == model.predict(X).tolist()
+    np.testing.assert_allclose(scores, model.decision_function(X), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", LABELS)
@@ -99,6 +110,9 @@ def test_what_cannot_be_exported_is_said(blobs, tmp_path, monkeypatch):
             export_onnx(model.partial_fit(X, y), tmp_path / "m.onnx")
     with pytest.raises(ValueError, match="only classifiers can be written as ONNX, got PassiveAggressiveRegressor"):
         export_onnx(PassiveAggressiveRegressor().partial_fit(X, y), tmp_path / "m.onnx")
+    for model in (BayesPointMachine(kernel="linear", max_iter=9).fit(X[:9], y[:9] > 0), SGDClassifier().fit(X, y)):
+        with pytest.raises(ValueError, match="only online learners of this library"):
+            export_onnx(model, tmp_path / "m.onnx")
     with pytest.raises(ValueError, match="float64 or float32"):
         export_onnx(MIRA().partial_fit(X, y), tmp_path / "m.onnx", dtype=np.int64)
     monkeypatch.setitem(sys.modules, "onnx", None)

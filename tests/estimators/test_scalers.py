@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn import config_context
 from sklearn.linear_model import SGDClassifier
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -190,3 +191,36 @@ def test_named_features_are_scaled_as_columns_are(tmp_path):
     assert model.coef_.tobytes() == plain.coef_.tobytes()
     example = {"sun": 0.01, "snow": 3.0, "wind": -50.0}
     assert model.predict_one(example) == plain.predict_one(sp.csr_matrix([[0.0, -50.0, 0.01]]))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("where", ["set_config", "set_output"])
+@pytest.mark.parametrize("kind", [StandardStream, UnitNorm])
+def test_frames_that_scikit_learn_is_asked_to_make_do_not_reach_the_learner(kind, where, blobs):
+    pd = pytest.importorskip("pandas")
+    X, y = blobs
+    known, scaler = Scaled(MIRA(random_state=0), scaler=kind()).fit(X[:20], y[:20]), kind()
+    if where == "set_output":
+        scaler.set_output(transform="pandas")
+    with config_context(transform_output="pandas" if where == "set_config" else "default"):
+        model = Scaled(MIRA(random_state=0), scaler=scaler).fit(X[:20], y[:20])
+        assert model.coef_.tobytes() == known.coef_.tobytes()
+        assert model.predict(X).tolist() == known.predict(X).tolist()
+        assert [model.predict_one(x) for x in X[:3]] == known.predict(X[:3]).tolist()
+        named = Scaled(MIRA(), scaler=scaler).learn_one({"a": 1.0}, 0).learn_one({"a": 2.0, "b": -1.0}, 1)
+        assert named.predict_one({"b": -1.0}) == 1
+        assert isinstance(scaler.fit(X).transform(X), pd.DataFrame)
+
+
+def test_columns_that_are_refused_change_no_scaler():
+    pd = pytest.importorskip("pandas")
+    odd = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], columns=["a", 1])
+    for scaler in (StandardStream(), UnitNorm()):
+        for learn in (scaler.fit, scaler.partial_fit, scaler.learn_transform, scaler.learn_transform_both):
+            with pytest.raises(TypeError, match="string names"):
+                learn(odd)
+            assert not hasattr(scaler, "n_features_in_")
+    scaler = StandardStream().fit([[1.0], [3.0]])
+    with pytest.raises(TypeError, match="string names"):
+        scaler.fit(odd)
+    assert scaler.mean_.tolist() == [2.0]

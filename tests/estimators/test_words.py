@@ -206,3 +206,40 @@ class TestFrames:
             for given in (odd, pa.Table.from_pandas(odd)) if column is dates else (odd,):
                 with pytest.raises(ValueError, match="column 'day'"):
                     clone(learner).partial_fit(given, y)
+
+    @pytest.mark.interpreted
+    @pytest.mark.parametrize("words", [True, False])
+    @pytest.mark.parametrize("model", [*MODELS, Committee([PassiveAggressive()]), Conformal(Perceptron())], ids=repr)
+    def test_the_first_row_of_a_frame_tells_the_names_too(self, frame, model, words, tmp_path):
+        y = ["wet", "dry", "dry", "wet"] * 3
+        frame = frame if words and "Scaled" not in repr(model) else frame[["rain", "warm"]]
+        whole, single = clone(model).partial_fit(frame, y), clone(model)
+        for i, label in enumerate(y):
+            single.learn_one((frame if i % 2 else frame[frame.columns[::-1]]).iloc[i] if i else frame.iloc[0], label)
+        assert single.feature_names_in_.tolist() == frame.columns.tolist()
+        single.save(tmp_path / "single")
+        whole.save(tmp_path / "whole")
+        assert (tmp_path / "single").read_bytes() == (tmp_path / "whole").read_bytes()
+
+    @pytest.mark.interpreted
+    @pytest.mark.parametrize("model", [*MODELS, Committee([PassiveAggressive()]), Conformal(Perceptron())], ids=repr)
+    def test_columns_do_not_stand_for_the_names_in_dicts(self, frame, model, tmp_path):
+        y, turned = ["wet", "dry", "dry", "wet"] * 3, frame[["warm", "rain"]]
+        model = clone(model).partial_fit(frame[["rain", "warm"]].to_dict("records"), y)
+        model.save(tmp_path / "before")
+        row = turned.iloc[0]
+        for call in (
+            lambda: model.predict(turned), lambda: model.predict_one(row), lambda: model.learn_one(row, "wet"),
+            lambda: model.partial_fit(turned, y), lambda: model.learn_predict(turned, y),
+        ):  # fmt: skip
+            with pytest.raises(ValueError, match=r"names in dicts.*to_dict"):
+                call()
+        model.save(tmp_path / "after")
+        assert (tmp_path / "before").read_bytes() == (tmp_path / "after").read_bytes()
+
+    @pytest.mark.interpreted
+    @pytest.mark.parametrize("model", [*MODELS, Committee([PassiveAggressive()]), Conformal(Perceptron())], ids=repr)
+    def test_a_new_fit_on_an_array_forgets_the_names(self, frame, model):
+        y, frame = ["wet", "dry", "dry", "wet"] * 3, frame[["rain", "warm"]]
+        model = clone(model).fit(frame, y).fit(frame.to_numpy(dtype=float), y)
+        assert not hasattr(model, "feature_names_in_")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ellipsoid import MIRA, PassiveAggressive, Perceptron, datasets, prequential
+from ellipsoid import MIRA, Calibrated, PassiveAggressive, Perceptron, Scaled, datasets, prequential
 from ellipsoid.evaluate.checkpoints import MOST, SHORTEST_STRIDE, Checkpoints
 from ellipsoid.evaluate.prequential import recorder_for
 from ellipsoid.evaluate.run import Prequential
@@ -227,3 +227,23 @@ def test_what_no_classifier_avoids_is_below_what_the_best_one_suffers():
     loss = np.maximum(0.0, 1.0 - np.where(y == 1, 1, -1) * (X @ model.coef_[0])).sum()
     assert run.hindsight[-1] <= loss
     assert run.cumulative_mistakes[-1] == run.mistakes <= run.mistake_bound[-1]
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("wrap", [lambda model: model, Scaled, Calibrated, lambda model: Calibrated(Scaled(model))])
+def test_columns_of_a_frame_are_those_that_the_model_knows(wrap):
+    pd = pytest.importorskip("pandas")
+    frame, y = pd.DataFrame({"a": [0.0, 1.0, 2.0, 3.0], "b": [1.0, 0.0, 1.0, 0.5]}), np.array([0, 1, 0, 1])
+    turned, words = frame[["b", "a"]], frame.assign(b=["u", "v", "u", "v"])
+    by_column, by_name = wrap(MIRA()).partial_fit(frame, y), wrap(MIRA()).partial_fit(frame.to_dict("records"), y)
+    for model, rows, sentence in (
+        (by_column, turned, "feature names should match"),
+        (by_name, frame, r"names in dicts.*to_dict"),
+        (wrap(MIRA()), words, "row 0 of X holds 'u' in the column 'b' of numbers"),
+        (wrap(MIRA()), frame.assign(b=pd.date_range("2020", periods=4)), "column 'b' of X must hold numbers"),
+    ):
+        learned = getattr(model, "t_", 0)
+        with pytest.raises(ValueError, match=sentence):
+            prequential(model, (rows, y))
+        assert getattr(model, "t_", 0) == learned
+    assert prequential(wrap(MIRA()), (turned, y)).rows == 4

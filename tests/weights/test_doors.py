@@ -155,3 +155,14 @@ def test_the_command_line_learns_importances(rows, tmp_path):
     assert "6 importance weights" not in done.output
     assert "5 importance weights" in done.output
     assert "weighted error" in done.output
+
+
+@pytest.mark.interpreted
+def test_dates_are_no_weights():
+    pd = pytest.importorskip("pandas")
+    days = np.array(["1970-01-02", "1970-01-03"], dtype="datetime64[D]")
+    for given in (days, days - days, pd.Series(days), pd.Series(days - days)):
+        with pytest.raises(
+            ValueError, match="sample_weight must hold a real number for each row, got an array of type"
+        ):
+            PassiveAggressive().partial_fit([[1.0], [2.0]], [0, 1], sample_weight=given)

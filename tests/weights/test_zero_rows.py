@@ -161,3 +161,12 @@ def test_numbers_before_all_others_are_told_as_0(learner):
     found = learner.learn_predict(X, y, sample_weight=np.zeros(40))
     assert found.dtype == np.float64
     assert not found.any()
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("way", ["fit", "partial_fit", "learn_predict"])
+@pytest.mark.parametrize("wrap", [lambda model: model, Scaled, Conformal], ids=["alone", "scaled", "conformal"])
+def test_a_masked_number_is_no_number_beside_a_row_of_weight_0(wrap, way):
+    X, y = np.eye(3), np.ma.masked_array([1.0, 2.0, 3.0], mask=[False, False, True])
+    with pytest.raises(ValueError, match="row 2 of y has masked entries"):
+        getattr(wrap(PassiveAggressiveRegressor()), way)(X, y, sample_weight=[0.0, 1.0, 1.0])

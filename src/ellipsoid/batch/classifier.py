@@ -9,6 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ellipsoid.estimators.inputs.frames import frame_rows
+from ellipsoid.estimators.inputs.rows import InvalidInput
 from ellipsoid.estimators.state.interruption import without_interrupts
 from ellipsoid.streams.label_kinds import label_array, refuse_masked
 
@@ -43,7 +45,7 @@ class BatchClassifier(ClassifierMixin, BaseEstimator):
     def _training_rows(self, X: Any, y: ArrayLike) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
         """X, the classes in order, and each row's place among them."""
         accept = False if self.kernel == "precomputed" else "csr"
-        refuse_masked(X, "X")
+        _refuse_others(X)
         y = y if y is None else label_array(y)
         X, y = validate_data(self, X, y, accept_sparse=accept, dtype=np.float64, ensure_min_samples=2)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
@@ -59,12 +61,22 @@ class BatchClassifier(ClassifierMixin, BaseEstimator):
     def _new_rows(self, X: Any) -> Any:
         check_is_fitted(self, ("intercept_", "dual_coef_"), all_or_any=any)
         accept = False if self.kernel_.name == "precomputed" else "csr"
+        _refuse_others(X)
         return validate_data(self, X, accept_sparse=accept, dtype=np.float64, reset=False)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of the largest value; of equals, the first in ``classes_``."""
         values = self.decision_function(X)
         return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+
+
+def _refuse_others(X: Any) -> None:
+    """Raise ``ValueError`` for what scikit-learn would make numbers of: dates, texts, masked entries."""
+    refuse_masked(X, "X")
+    if hasattr(X, "columns"):
+        frame_rows(X, [])
+    elif not hasattr(X, "tocsr") and (kind := np.asarray(X).dtype).kind in "mMSUV":
+        raise InvalidInput(f"X must hold numbers, got an array of type {kind}; encode its columns first")
 
 
 def two_classes_left(codes: NDArray[np.int64]) -> None:

@@ -148,7 +148,7 @@ def rows_of_block(block: Any, reading: BlockReading) -> Iterator[Chunk]:
         if reading.scaler is None:
             yield chunk
         else:
-            scaled = Chunk(reading.scaler.transform(chunk.X), chunk.y, chunk.offset)
+            scaled = Chunk(reading.scaler.scaled(chunk.X), chunk.y, chunk.offset)
             scaled.weights = chunk.weights
             yield scaled
 

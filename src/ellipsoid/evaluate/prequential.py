@@ -19,6 +19,7 @@ import numpy as np
 from sklearn.base import is_regressor
 
 from ellipsoid.certificates.dual import FLOOR
+from ellipsoid.estimators.inputs.frames import refuse_other_columns
 from ellipsoid.estimators.inputs.weights import weights_of
 from ellipsoid.streams.label_kinds import label_array
 from ellipsoid.streams.opening import open_stream
@@ -95,6 +96,8 @@ def prequential(  # noqa: PLR0913 - every option is named where it is given
             raise ValueError(f"{name} must be {'positive' if least else 'a number of rows'}, got {rows}")
     if metric is not None and not hasattr(metric, "update"):
         raise TypeError(f"metric must have update(y_true, y_pred), got {type(metric).__name__}")
+    if isinstance(stream, tuple) and len(stream) == 2 and hasattr(stream[0], "columns"):
+        refuse_other_columns(model, stream[0])
     if not isinstance(stream, Stream):
         stream = open_stream(stream, dicts="keep", chunk_rows=chunk_size)
     n_rows = stream.n_rows

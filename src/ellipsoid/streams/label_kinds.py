@@ -40,6 +40,7 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
     ValueError: y must hold labels of one kind, all text or all whole numbers: row 0 holds b'1': decode bytes first, ...
     """
     refuse_masked(y, what)
+    refuse_sparse(y, what)
     try:
         labels = np.asarray(y)
     except (TypeError, ValueError) as error:
@@ -48,7 +49,8 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
         return labels
     kind = labels.dtype.kind
     if not isinstance(y, np.ndarray) and (
-        (kind == "U" and not all(map(is_kept, y))) or (kind == "f" and (np.abs(labels) == WHOLE).any())
+        (kind == "U" and not all(map(is_kept, y)))
+        or (kind == "f" and (np.abs(labels.astype(np.float64, copy=False)) == WHOLE).any())
     ):
         # numpy would write numbers among text out, cut the names of an enumeration short, and round integers.
         labels = np.fromiter(y, dtype=object, count=len(labels))
@@ -93,6 +95,24 @@ def refuse_masked(array: Any, what: str) -> None:
     rows = np.flatnonzero(np.ma.getmaskarray(array).reshape(len(array) if array.ndim else 1, -1).any(axis=1))
     if len(rows):
         raise ValueError(f"row {rows[0]} of {what} has masked entries; fill them in or drop the row before learning")
+
+
+def refuse_sparse(y: Any, what: str) -> None:
+    """Raise ``ValueError`` where labels are a sparse matrix, of which numpy would make one object."""
+    if hasattr(y, "tocsr"):
+        raise ValueError(f"{what} is sparse, and labels are read from dense arrays: give {what}.toarray()")
+
+
+def is_absent(value: Any) -> bool:
+    """None, NaN, or pandas' NA, which is neither equal to itself nor not.
+
+    >>> is_absent(None), is_absent(float("nan")), is_absent("nan")
+    (True, True, False)
+    """
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    other = value != value
+    return isinstance(other, bool | np.bool_) and bool(other)
 
 
 def plain(label: Any) -> Any:
@@ -147,7 +167,8 @@ def _objects(labels: NDArray[Any], what: str) -> NDArray[Any]:
 
 def _whole(labels: NDArray[Any], what: str) -> NDArray[Any]:
     with np.errstate(invalid="ignore"):
-        _refuse_first(labels, ~((labels == np.floor(labels)) & (np.abs(labels) < WHOLE)), what)
+        wide = labels.astype(np.float64) if labels.dtype.itemsize < 8 else labels  # 2^53 is no number of few bits
+        _refuse_first(labels, ~((labels == np.floor(labels)) & (np.abs(wide) < WHOLE)), what)
     return labels.astype(np.float64) if labels.dtype.itemsize > 8 else labels
 
 
@@ -160,8 +181,7 @@ def _refuse_first(labels: Any, wrong: Any, what: str) -> None:
 def _refuse(row: int, label: Any, what: str) -> None:
     if isinstance(label, np.generic):
         label = label if label.dtype.kind in "mMV" else label.item()
-    unknown = label is None or label != label
-    if what == "classes" and unknown:
+    if what == "classes" and is_absent(label):
         raise ValueError(f"classes must not hold None or NaN, got {label!r}: labels must be known")
     if isinstance(label, float) and not isfinite(label):
         raise ValueError(f"row {row} of {what} is NaN or inf; labels must be known (Input contains NaN)")
@@ -170,7 +190,7 @@ def _refuse(row: int, label: Any, what: str) -> None:
 
 def _more(label: Any) -> str:
     """What to do instead, or scikit-learn's words for it."""
-    if label is None or label != label:
+    if is_absent(label):
         return "; labels must be known"
     if isinstance(label, float) and label.is_integer():
         return ": floats of this size no longer tell whole numbers apart; use integers, or text"

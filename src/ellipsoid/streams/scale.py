@@ -36,5 +36,5 @@ def scale(how: str, X_train: Any, *others: Any) -> tuple[Any, ...]:
 
     if how == "unit":
         return tuple(None if X is None else normalize(X) for X in parts)
-    scaler = StandardScaler(with_mean=not issparse(X_train)).fit(X_train)
+    scaler = StandardScaler(with_mean=not issparse(X_train)).set_output(transform="default").fit(X_train)
     return tuple(None if X is None else scaler.transform(X) for X in parts)

@@ -19,6 +19,8 @@ from ellipsoid.streams.atomic import atomic_write
 
 # The newest operators used are those of this set.
 OPSET = 17
+# Where a sum of squares is not above this, `UnitNorm` has scaled before it squared.
+LEAST_SQUARE = 1e-290
 
 
 def export_onnx(model: Any, path: Any, *, dtype: Any = np.float64) -> None:
@@ -63,6 +65,8 @@ def _by_scores(model: Any) -> Any:
     name = type(model).__name__
     if is_regressor(model):
         raise ValueError(f"only classifiers can be written as ONNX, got {name}")
+    if not hasattr(model, "learn_predict"):
+        raise ValueError(f"only online learners of this library can be written as ONNX, got {name}")
     while "learner_" in model.__dict__ and "scaler_" not in model.__dict__:
         if "calibration_" in model.__dict__:
             raise ValueError(f"{name} predicts by probabilities, which ONNX does not get; write its learner_ alone")
@@ -104,10 +108,18 @@ def _scaled(graph: _Graph, rows: str, scaler: Any) -> str:
         if scaler._centre:
             rows = graph.op("Sub", rows, graph.constant(scaler.mean_))
         return graph.op("Div", rows, graph.constant(scaler.scale_))
-    squares = graph.op("Mul", rows, rows)
-    norm = graph.op("Sqrt", graph.op("ReduceSum", squares, graph.constant(np.array([1])), keepdims=1))
-    zero = graph.op("Equal", norm, graph.constant(np.array([0.0])))
+    # As the scaler does it: where squares would underflow, of the row divided by its largest entry; zeros stay zeros.
+    largest = graph.op("ReduceMax", graph.op("Abs", rows), axes=[1], keepdims=1)
+    zero = graph.op("Equal", largest, graph.constant(np.array([0.0])))
+    largest = graph.op("Where", zero, graph.constant(np.array([1.0])), largest)
+    squares, small_squares = _squared_norm(graph, rows), _squared_norm(graph, graph.op("Div", rows, largest))
+    norm, small = graph.op("Sqrt", squares), graph.op("Mul", largest, graph.op("Sqrt", small_squares))
+    norm = graph.op("Where", graph.op("Greater", squares, graph.constant(np.array([LEAST_SQUARE]))), norm, small)
     return graph.op("Div", rows, graph.op("Where", zero, graph.constant(np.array([1.0])), norm))
+
+
+def _squared_norm(graph: _Graph, rows: str) -> str:
+    return graph.op("ReduceSum", graph.op("Mul", rows, rows), graph.constant(np.array([1])), keepdims=1)
 
 
 class _Label(NamedTuple):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ellipsoid.streams.label_kinds import refuse_masked
 
-from .frames import row_by_name
+from .frames import refuse_columns, row_by_name
 from .rows import InvalidInput, sound_csr
 
 
@@ -99,12 +99,15 @@ def are_named(X: Any) -> bool:
 def one_row(x: Any, columns: dict[Any, int] | None, model: Any = None) -> tuple[Any, dict[Any, int]]:
     """One example as a 1-row matrix, and the columns of the names it brings; ``columns`` is None without names.
 
-    A row of a frame goes by its names, where the model has those of a frame.
+    A row of a frame goes by its names, where the model has those of a frame, or knows nothing yet.
     """
     if is_named(x):
         return rows_of([x], columns)
-    if hasattr(x, "to_frame") and hasattr(model, "feature_names_in_") and all(isinstance(n, str) for n in x.index):
-        return row_by_name(x, model.feature_names_in_), {}
+    if hasattr(x, "to_frame") and all(isinstance(name, str) for name in x.index):
+        started = hasattr(model, "n_features_in_")
+        refuse_columns(x, columns if started else None)
+        if not started or hasattr(model, "feature_names_in_"):
+            return row_by_name(x, getattr(model, "feature_names_in_", None)), {}
     if hasattr(x, "tocsr") and (x.ndim == 1 or x.shape[0] == 1):
         return sound_csr(x.reshape(1, -1) if x.ndim == 1 else x), {}
     refuse_masked(x, "x")

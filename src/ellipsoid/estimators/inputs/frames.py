@@ -11,7 +11,9 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import _check_feature_names
 
+from ellipsoid.streams.label_kinds import is_absent
 from ellipsoid.streams.options import DEFAULT_BITS
 from ellipsoid.streams.readers.onehot import beside
 from ellipsoid.streams.scan.hashing import hash_name, hash_strings
@@ -28,8 +30,34 @@ def table_of(X: Any) -> Any:
     return arrow.Table.from_batches([X]) if arrow is not None and isinstance(X, arrow.RecordBatch) else X
 
 
+def refuse_columns(X: Any, features: dict[Any, int] | None) -> None:
+    """Raise ``ValueError`` for a frame, or a row of one, where features are known by the names in dicts."""
+    if features is not None and (hasattr(X, "columns") or hasattr(X, "to_frame")):
+        advice = 'as X.to_dict("records") makes them' if hasattr(X, "columns") else "x.to_dict()"
+        raise ValueError(
+            "this learner knows its features by the names in dicts, and the order of columns is another: "
+            f"give dicts here too, {advice}"
+        )
+
+
+def refuse_other_columns(model: Any, frame: Any) -> None:
+    """Raise ``ValueError`` for a frame whose rows a model is about to be given as arrays, if its columns are others."""
+    inner, frame = model, table_of(frame)
+    while hasattr(inner, "learner_"):
+        inner = inner.learner_
+    refuse_columns(frame, getattr(getattr(inner, "_core", None), "features", None))
+    if hasattr(model, "feature_names_in_"):
+        _check_feature_names(model, frame, reset=False)
+    frame_rows(frame, [])
+
+
 def row_by_name(x: Any, names: Any) -> Any:
-    """A row of a frame, a pandas Series, as a frame of that one row whose columns have the order of these names."""
+    """A row of a frame, a pandas Series, as a frame of that one row whose columns have the order of these names.
+
+    Where no name is known yet, these are the names.
+    """
+    if names is None:
+        return x.to_frame().T
     if sorted(x.index) != sorted(names):
         raise ValueError(f"x must have the features {', '.join(names)} by name, got {', '.join(x.index)}")
     return x[list(names)].to_frame().T
@@ -58,14 +86,10 @@ def _names(frame: Any) -> list[Any]:
 
 def _is_of_words(column: Any) -> bool:
     values = np.asarray(column, dtype=object)
-    first = next((value for value in values if not _missing(value)), None)
+    first = next((value for value in values if not is_absent(value)), None)
     # All of it missing: where a type is known, as in a file, it tells.
     told = str(getattr(column, "type", getattr(column, "dtype", ""))) if first is None else ""
     return isinstance(first, str) or told == "str" or told.startswith(("string", "large_string", "String"))
-
-
-def _missing(value: Any) -> bool:
-    return value is None or value != value or type(value).__name__ == "NAType"
 
 
 def frame_rows(frame: Any, words: list[str] | None = None) -> Any:
@@ -101,14 +125,14 @@ def _numbers(column: Any, name: Any) -> Any:
     if values.dtype.kind != "O":
         raise InvalidInput(f"column {name!r} of X must hold numbers or words, and holds {values.dtype}: {advice}")
     for row, value in enumerate(values):
-        if not (isinstance(value, Real | Decimal | np.bool_) or _missing(value)):
+        if not (isinstance(value, Real | Decimal | np.bool_) or is_absent(value)):
             raise InvalidInput(f"row {row} of X holds {value!r} in the column {name!r} of numbers: {advice}")
-    return np.array([np.nan if _missing(value) else value for value in values], dtype=np.float64)
+    return np.array([np.nan if is_absent(value) else value for value in values], dtype=np.float64)
 
 
 def _hashes(column: Any, name: str) -> Any:
     values = np.asarray(column, dtype=object)
-    there = np.array([not _missing(value) for value in values], dtype=bool)
+    there = np.array([not is_absent(value) for value in values], dtype=bool)
     for i in np.flatnonzero(there):
         if not isinstance(values[i], str):
             raise InvalidInput(f"row {i} of X holds {values[i]!r} in the column {name!r} of words")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import CSR, Dense, entry, inspect
 from ellipsoid.engine.rows import BAD_INDEX, HUGE, NOT_FINITE
-from ellipsoid.streams.label_kinds import refuse_masked
+from ellipsoid.streams.label_kinds import is_absent, refuse_masked
 
 BLOCK_VALUES = 1 << 17
 INT32 = np.iinfo(np.int32)
@@ -203,6 +203,8 @@ def numeric(X: Any) -> NDArray[np.float64]:
                 float(value)
             except (TypeError, ValueError, OverflowError):
                 place = f"row {position[0]} of X" if position else "X"
+                if is_absent(value):
+                    raise InvalidInput(f"{place} holds {value!r}; impute or drop it before learning") from error
                 raise InvalidInput(
                     f"{place} holds {value!r} of type {type(value).__name__}: each argument must be "
                     "a string or a real number that float() takes"

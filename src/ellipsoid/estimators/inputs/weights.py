@@ -44,7 +44,7 @@ def weights_of(given: Any, rows: int, name: str = "sample_weight") -> Floats:
     ValueError: row 1 of sample_weight holds -1.0: a weight is a finite number from 0 to 2**53
     """
     refuse_masked(given, name)
-    if getattr(getattr(given, "dtype", None), "kind", None) == "c":
+    if (getattr(getattr(given, "dtype", None), "kind", None) or "f") in "cmM":
         raise ValueError(f"{name} must hold a real number for each row, got an array of type {given.dtype}")
     try:
         weights = np.array(given, dtype=np.float64)
@@ -91,7 +91,7 @@ def present(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Floats]:
     weights = weights_of(given, rows)
     if weights.all() or y is None:
         return X, y, weights
-    labels, kept = _given_values(model, y), np.flatnonzero(weights)
+    labels, kept = given_values(model, y), np.flatnonzero(weights)
     if len(labels) != rows:
         raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
     _refuse_gaps(model, weights)
@@ -138,9 +138,12 @@ def _renumbered(error: BaseException, rows: Any) -> BaseException:
     return type(error)(f"row {rows[int(found[1])]}{str(error)[found.end() :]}")
 
 
-def _given_values(model: Any, y: Any) -> NDArray[Any]:
-    """Labels, or the numbers of a regressor."""
-    return np.asarray(y) if is_regressor(model) else label_array(y)
+def given_values(model: Any, y: Any) -> NDArray[Any]:
+    """Labels, or the numbers of a regressor, of which some may be taken."""
+    if not is_regressor(model):
+        return label_array(y)
+    refuse_masked(y, "y")
+    return np.asarray(y)
 
 
 def present_some(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Floats]:
@@ -265,7 +268,7 @@ def told_around_zeros(model: Any, rows: tuple[Any, ...], learn: Any, ask: Any) -
     if given is None or (weights := weights_of(given, _num_samples(X))).all():
         return learn(model, shown, X, y, classes, NO_WEIGHTS if given is None else weights)
     shown, X = (by_number(X),) * 2 if shown is X else (by_number(shown), by_number(X))
-    labels = _given_values(model, y)
+    labels = given_values(model, y)
     if len(labels) != len(weights):
         raise ValueError(f"y has {len(labels)} labels for the {len(weights)} rows of X")
     _refuse_gaps(model, weights)

@@ -22,7 +22,7 @@ from ..files import saving
 from ..inputs import checks, weights
 from ..inputs.checks import Labelled
 from ..inputs.examples import are_named, is_named, one_row, rows_of
-from ..inputs.frames import frame_rows, table_of, word_columns
+from ..inputs.frames import frame_rows, refuse_columns, table_of, word_columns
 from ..inputs.labels import Codes, tidy
 from ..inputs.rows import RowSource, check_memory, flaw_message
 from ..parameters.declaration import declared
@@ -368,6 +368,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         if are_named(X):
             X = rows_of(X, {} if core is None else core.features)[0]
         elif hasattr(X, "columns"):
+            refuse_columns(X, None if core is None else core.features)
             X = frame_rows(X, None if core is None else self.__dict__.get("word_columns_", []))
         source = RowSource(X, self._constant if core is None else core.constant)
         growing = core is not None and (core.features is not None or self._started_with("grow_features"))

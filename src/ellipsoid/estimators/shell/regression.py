@@ -15,7 +15,7 @@ from ellipsoid.engine.protocol import SCORES
 from ellipsoid.engine.rows import HUGE
 from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, ORDERED, PLAIN
 from ellipsoid.representation.table_protocol import Floats
-from ellipsoid.streams.label_kinds import refuse_masked
+from ellipsoid.streams.label_kinds import refuse_masked, refuse_sparse
 
 from ..inputs import weights
 from ..inputs.checks import Labelled
@@ -48,6 +48,7 @@ def numbers_of(y: Any, rows: int) -> Floats:
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     refuse_masked(y, "y")
+    refuse_sparse(y, "y")
     try:
         values = np.asarray(y)
         if values.dtype.kind in "cmM":

@@ -237,7 +237,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if is_named(x):
             council = core or self._fresh()
             return one_row(x, council.features) if council.plain else ([x], None)
-        return one_row(x, {}, self)[0], None
+        return one_row(x, {} if core is None else core.features, self)[0], None
 
     def _fresh(self) -> Council:
         """New members, not started, and their weights."""
@@ -274,11 +274,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return share, rate
 
     def _keep(self, council: Council) -> None:
-        first = council.members[0]
-        kept = {"_core": council, "n_features_in_": first.n_features_in_}
-        if hasattr(first, "feature_names_in_"):
-            kept["feature_names_in_"] = first.feature_names_in_
-        self.__dict__.update(kept)
+        self.__dict__.update({"_core": council, "n_features_in_": council.members[0].n_features_in_})
 
     # -- prediction --------------------------------------------------------------------------------------------
 
@@ -364,6 +360,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 # What a committee has learned, by the name of the attribute.
 LEARNED: dict[str, Callable[[Council], Any]] = {
     "classes_": lambda council: council.labels.array(),
+    "feature_names_in_": lambda council: council.members[0].feature_names_in_,
     "learners_": lambda council: council.members,
     "weights_": lambda council: council.mixture.weights.copy(),
     "losses_": lambda council: council.mixture.sums.copy(),

@@ -17,6 +17,7 @@ from ..inputs.labels import tidy
 from ..inputs.weights import (
     announce,
     around_zeros,
+    given_values,
     if_any,
     numbered_among_all,
     present,
@@ -84,12 +85,13 @@ class Conformal(Wrapper):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then make the learner's passes, and one more for the threshold."""
         learner, trial, conformity = self._fresh(), self._fresh(), self._new()
+        _one_each(learner, y)
         X, y, weight = present_some(learner, X, y, sample_weight)
         with numbered_among_all(sample_weight):
             learner.fit(X, y, **if_any(weight))
         if not hasattr(X, "columns") and not are_named(X):
             X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
-        values = np.asarray(y)
+        values = given_values(learner, y)
         order = check_random_state(seed_of(self)).permutation(len(values))
         classes = None if is_regressor(learner) else learner.classes_
         own = if_any(weight[order] if len(weight) else weight)
@@ -177,6 +179,7 @@ class Conformal(Wrapper):
         return self
 
     def _watch_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> "_Judge":
+        _one_each(self._current_learner, y)
         return self._watch(lambda learner, judge: learner._learn_watched(X, y, classes, judge, **if_any(weight)))
 
     def _watch(self, learn: Any) -> "_Judge":
@@ -205,11 +208,8 @@ class Conformal(Wrapper):
         return Conformity(miscoverage, positive("rate", self.rate), whole("window", self.window))
 
     def _keep(self, learner: Any, conformity: Conformity) -> None:
-        kept = {"learner_": learner, "conformity_": conformity, "n_features_in_": learner.n_features_in_}
-        if hasattr(learner, "feature_names_in_"):
-            kept["feature_names_in_"] = learner.feature_names_in_
         # At once: an interrupt must not find the one without the other.
-        self.__dict__.update(kept)
+        self.__dict__.update({"learner_": learner, "conformity_": conformity, "n_features_in_": learner.n_features_in_})
 
     # -- prediction --------------------------------------------------------------------------------------------
 
@@ -300,6 +300,13 @@ class Conformal(Wrapper):
         if tags.classifier_tags is not None:
             tags.classifier_tags.multi_label = False
         return tags
+
+
+def _one_each(learner: Any, y: Any) -> None:
+    """Raise ``ValueError`` where rows have several labels."""
+    values = given_values(learner, y)
+    if values.ndim == 2 and values.shape[1] != 1:
+        raise ValueError("Conformal tells sets that hold one label, or number, a row: y must be 1-D, got a matrix")
 
 
 class _Judge(ShownRows):

@@ -12,6 +12,7 @@ from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK
 
 from ..inputs.examples import Encoded, are_named, checked_name, encoded, is_named, one_row, row_of, rows_of
+from ..inputs.frames import refuse_columns
 from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, present, present_some, weights_of
 from ..state.interruption import without_interrupts
 from ..state.one_row import of_this_thread
@@ -68,7 +69,7 @@ class Scaled(Wrapper):
         X, names = rows_of(X, {}) if are_named(X) else (X, None)
         # Labels and widths are the learner's to judge, before anything is forgotten.
         with numbered_among_all(sample_weight):
-            learner.fit(scaler.fit(X).transform(X), y, **if_any(weight))
+            learner.fit(scaler.fit(X).scaled(X), y, **if_any(weight))
         learner._core.name(names)
         self._keep(learner, scaler)
         return self
@@ -129,7 +130,7 @@ class Scaled(Wrapper):
         named, shows = is_named(x), self._shows
         if named:
             x = encoded(x)
-        row, columns = self._named(x) if named else (one_row(x, {}, self)[0], {})
+        row, columns = self._named(x) if named else (one_row(x, self._features, self)[0], {})
 
         def example(rows: Any) -> Any:
             return _values(x, columns, rows) if named else _single(rows)
@@ -164,7 +165,7 @@ class Scaled(Wrapper):
     def _learn_one_watched(self, x: Any, y: Any, witness: Witness, weight: float = 1.0) -> None:
         """``learn_one`` that does so."""
         own = NO_WEIGHTS if weight == 1.0 else np.array([weight])
-        row, names = one_row(x, self.learner_._core.features if self.__sklearn_is_fitted__() else {}, self)
+        row, names = one_row(x, self._features, self)
 
         def learn(learner: Any, both: tuple[Any, Any]) -> None:
             _show_and_learn(learner, both, [y], None, witness, names if is_named(x) else None, own)
@@ -254,11 +255,8 @@ class Scaled(Wrapper):
         return learner, scaler
 
     def _keep(self, learner: Any, scaler: Any) -> None:
-        kept = {"learner_": learner, "scaler_": scaler, "n_features_in_": learner.n_features_in_}
-        if hasattr(scaler, "feature_names_in_"):
-            kept["feature_names_in_"] = scaler.feature_names_in_
         # At once: an interrupt must not find the one without the other.
-        self.__dict__.update(kept)
+        self.__dict__.update({"learner_": learner, "scaler_": scaler, "n_features_in_": learner.n_features_in_})
 
     # -- prediction --------------------------------------------------------------------------------------------
 
@@ -272,9 +270,9 @@ class Scaled(Wrapper):
         if is_named(x):
             known = self._met(x)
             row, columns = self._named(known)
-            scores: NDArray[np.float64] = learner._decision_of_one(_values(known, columns, scaler.transform(row)))
+            scores: NDArray[np.float64] = learner._decision_of_one(_values(known, columns, scaler.scaled(row)))
             return scores
-        return self.decision_function(one_row(x, {}, self)[0])
+        return self.decision_function(one_row(x, self._features, self)[0])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the learner for the scaled rows."""
@@ -294,8 +292,8 @@ class Scaled(Wrapper):
         if is_named(x):
             known = self._met(x)
             row, columns = self._named(known)
-            return learner.predict_one(_values(known, columns, scaler.transform(row)) if known else {})
-        return learner.predict_one(_single(self._scaled(one_row(x, {}, self)[0])))
+            return learner.predict_one(_values(known, columns, scaler.scaled(row)) if known else {})
+        return learner.predict_one(_single(self._scaled(one_row(x, self._features, self)[0])))
 
     def _met(self, x: dict[Any, Any]) -> dict[Any, Any]:
         """The features of an example that were met before."""
@@ -310,13 +308,19 @@ class Scaled(Wrapper):
         X = self._unnamed(X)[0]
         if self._brings_features(X):
             X = X[:, : scaler.n_features_in_]  # features that were never met have no weight
-        return scaler.transform(X)
+        return scaler.scaled(X)
 
     def _unnamed(self, X: Any) -> tuple[Any, dict[Any, int] | None]:
         """Rows in place of a list of dicts, and the columns of the names that they bring; None where X is no such."""
         if not are_named(X):
+            refuse_columns(X, self._features if self.__sklearn_is_fitted__() else None)
             return X, None
-        return rows_of(X, self.learner_._core.features if self.__sklearn_is_fitted__() else {})
+        return rows_of(X, self._features)
+
+    @property
+    def _features(self) -> dict[Any, int] | None:
+        """The columns of names in dicts; None where arrays are learned."""
+        return self.learner_._core.features if self.__sklearn_is_fitted__() else {}
 
     def _brings_features(self, X: Any) -> bool:
         """Is there a row, in an array that can be sliced, with features that were never met?"""
@@ -326,14 +330,20 @@ class Scaled(Wrapper):
         return bool(self.scaler_.grow_features and X.shape[1] > self.scaler_.n_features_in_)
 
     def _named(self, x: dict[Any, Any]) -> tuple[Any, dict[Any, int]]:
-        core = self.learner_._core if self.__sklearn_is_fitted__() else None
-        if core is not None and core.features is None:
+        known = self._features
+        if known is None:
             raise ValueError("this learner was started on arrays; give x as an array, or start a new one on dicts")
-        known = {} if core is None else core.features
         row, fresh = row_of(x, known)
         return row, {name: known[name] if name in known else fresh[name] for name in x}
 
     # -- what was learned --------------------------------------------------------------------------------------
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """The names of the columns, where rows came in a frame: the scaler has met them."""
+        if not self.__sklearn_is_fitted__():
+            raise AttributeError("Scaled has no feature_names_in_ before it has learned something")
+        return self.scaler_.feature_names_in_
 
     def _learned_pair(self) -> tuple[Any, Any]:
         return self._learned(), self.scaler_

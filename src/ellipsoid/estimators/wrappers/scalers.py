@@ -27,25 +27,20 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Forget everything, then learn from the rows of X; y is not looked at."""
-        source = self._source(X, fresh=True)
-        self._forget(source)
-        return self._note(X, source, first=True)
+        self._run(self._opened(X, first=True), learn=True, write=False)
+        return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the rows of X in addition to those before; y is not looked at."""
-        first = not self.__sklearn_is_fitted__()
-        source = self._source(X, fresh=first)
-        if first:
-            self._forget(source)
-        return self._note(X, source, first=first)
-
-    def _note(self, X: Any, source: RowSource, first: bool) -> Self:
-        self._names(X, reset=first)
-        self._run(source, learn=True, write=False)
+        self._run(self._opened(X), learn=True, write=False)
         return self
 
     def transform(self, X: Any) -> Any:
         """Scale the rows of X by what was learned so far."""
+        return self.scaled(X)
+
+    def scaled(self, X: Any) -> Any:
+        """The same as an array or CSR matrix, whatever ``set_output`` says: scikit-learn wraps ``transform``."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"This {type(self).__name__} has seen no row yet; call fit or partial_fit")
         self._names(X, reset=False)
@@ -57,12 +52,7 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         This is what a learner of a stream is given: no row profits from those after it, and no cutting of the stream
         into calls changes a bit.
         """
-        first = not self.__sklearn_is_fitted__()
-        source = self._source(X, fresh=first)
-        if first:
-            self._forget(source)
-        self._names(X, reset=first)
-        return self._run(source, learn=True, write=True)
+        return self._run(self._opened(X), learn=True, write=True)
 
     def learn_transform_both(self, X: Any, named: bool = False) -> tuple[Any, Any]:
         """``learn_transform``, and before it each row as ``transform`` would have scaled it before it was learned.
@@ -123,14 +113,22 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def again(self, X: Any, count: int) -> None:
         """``learn_transform`` of the first rows of X alone."""
-        first = not self.__sklearn_is_fitted__()
-        source = self._source(X, fresh=first)
-        if first:
-            self._forget(source)
-        self._names(X, reset=first)
-        self._run(source.first(count), learn=True, write=False)
+        self._run(self._opened(X).first(count), learn=True, write=False)
 
     # -- input -------------------------------------------------------------------------------------------------
+
+    def _opened(self, X: Any, first: bool = False) -> RowSource:
+        """Rows that are about to be learned; the first ones tell width and names, unless they are refused."""
+        first = first or not self.__sklearn_is_fitted__()
+        source, before = self._source(X, fresh=first), self.__dict__.copy()
+        try:
+            if first:
+                self._forget(source)
+            self._names(X, reset=first)
+        except BaseException:
+            self.__dict__ = before
+            raise
+        return source
 
     def _source(self, X: Any, fresh: bool, learning: bool = True) -> RowSource:
         source = RowSource(frame_rows(X, []) if hasattr(X, "columns") else X, 0.0)
@@ -236,11 +234,8 @@ class StandardStream(Scaler):
 
     def learn_transform_both(self, X: Any, named: bool = False) -> tuple[Any, Any]:
         """``learn_transform``, and before it each row as ``transform`` would have scaled it before it was learned."""
-        known, first = getattr(self, "n_features_in_", 0 if named else None), not self.__sklearn_is_fitted__()
-        source = self._source(X, fresh=first)
-        if first:
-            self._forget(source)
-        self._names(X, reset=first)
+        known = getattr(self, "n_features_in_", 0 if named else None)
+        source = self._opened(X)
         all_rows: Any = source.rows(0, source.n if source.sparse else 0)
         early = np.empty(len(all_rows.data) if source.sparse else (source.n, source.width))
         rows = self._run(source, learn=True, write=True, early=early)
