@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from ellipsoid import CELLIP, MIRA, PassiveAggressiveRegressor, distributed
+from ellipsoid import CELLIP, MIRA, PassiveAggressiveRegressor, Scaled, StandardStream, UnitNorm, distributed, load
 
 from .conftest import digest
 
@@ -43,6 +43,20 @@ def test_a_frame_and_its_labels_are_learned_and_predicted(frame):
         distributed.fit(MIRA(), parts, label="z", **here)
     with pytest.raises(TypeError, match="colums is an option for files"):
         distributed.fit(MIRA(), parts, label="y", colums=["a"], **here)
+
+
+@pytest.mark.parametrize("scaler", [StandardStream(), UnitNorm()], ids=repr)
+def test_names_of_columns_are_the_scaler_s_to_know(scaler, frame, tmp_path):
+    """Rows are scaled without a warning that names were lost, and columns in another order are refused."""
+    parts = frames.from_pandas(frame, npartitions=3)
+    told = {"label": "y", "client": "here", "shards": 3, "rounds": 2, "checkpoint": tmp_path / "run.ckpt"}
+    model = distributed.fit(Scaled(MIRA(), scaler=scaler), parts, **told)
+    assert model.feature_names_in_.tolist() == list("abcd")
+    assert digest(load(tmp_path / "run.ckpt")) == digest(model)
+    assert digest(distributed.fit(Scaled(MIRA(), scaler=scaler), parts, resume=True, **told)) == digest(model)
+    assert model.score(frame[list("abcd")], frame["y"]) > 0.7
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(frame[list("dcba")])
 
 
 def test_numbers_are_predicted_for_the_blocks_of_an_array(stream):

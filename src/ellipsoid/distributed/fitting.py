@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import numpy as np
 from sklearn.base import clone, is_regressor
+from sklearn.utils.validation import _check_feature_names
 
 from ellipsoid.certificates.mixed import DUAL, REPLAY
 from ellipsoid.merging.merger import WEIGHTS
@@ -163,7 +165,12 @@ class ShardedRun:
         self.reading: BlockReading = replace(found.reading, scaler=self.scaler)
         self.classes, self.width = found.classes, found.width
         self.sample = first_rows(self.plan, self.reading)
-        self.start = announced(self.learner, self.classes, self.sample.X, self.width)
+        rows = self.sample.X
+        if self.scaler is not None and hasattr(rows, "columns"):
+            # Names are known by who is given them: the learner behind a scaler has rows without.
+            _check_feature_names(self.scaler, rows, reset=True)
+            rows = np.asarray(rows)
+        self.start = announced(self.learner, self.classes, rows, self.width)
         self.say("workers get their compiled code ready, which takes up to half a minute the first time")
         warm_workers(self.engine, self.start, self.plan.blocks[0], self.reading)
 
