@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ellipsoid import MIRA, load, merge
+from ellipsoid import MIRA, distributed, load, merge
 from ellipsoid.cli import main
+from ellipsoid.distributed.engines.engine import LostWorkers, NoWorkers
 
 
 @pytest.fixture
@@ -114,8 +115,6 @@ def test_options_of_shards_are_refused_without_workers(halves, words):
 
 
 def test_regression_over_shards_needs_no_model(monkeypatch):
-    from ellipsoid import distributed
-
     def stop(chosen, *_, **told):
         raise ValueError(f"chosen: {chosen!r}")
 
@@ -125,3 +124,16 @@ def test_regression_over_shards_needs_no_model(monkeypatch):
     told = run("learn", "rows.csv", "--workers", "1")
     assert told.exit_code == 2
     assert "Missing option '--model'." in told.output
+
+
+@pytest.mark.parametrize("kind", [LostWorkers, NoWorkers])
+def test_workers_that_are_gone_are_told_in_one_line(kind, halves, monkeypatch):
+    def lost(*args, **options):
+        error = kind("no worker came back")
+        error.add_note("run.ckpt holds the model of the rounds before")
+        raise error
+
+    monkeypatch.setattr(distributed, "fit", lost)
+    told = run("learn", halves[0][0], "--model", "MIRA", "--workers", "1")
+    assert told.exit_code == 1
+    assert told.output.splitlines()[-1] == "Error: no worker came back; run.ckpt holds the model of the rounds before"

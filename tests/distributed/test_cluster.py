@@ -14,6 +14,7 @@ from ellipsoid import AROW, IELLIP, MIRA, distributed
 from ellipsoid.distributed.engines import dask as dask_engine
 from ellipsoid.distributed.engines import parcel
 from ellipsoid.distributed.engines.dask import Dask
+from ellipsoid.distributed.engines.engine import NoWorkers
 from ellipsoid.distributed.engines.parcel import is_large
 from ellipsoid.distributed.progress import RunProgress
 
@@ -163,6 +164,13 @@ def test_an_address_is_as_good_as_a_client(client, table, expected, monkeypatch)
     assert len(found) == 900
 
 
+def in_threads(workers):
+    from distributed import LocalCluster
+
+    kind = {"threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    return LocalCluster(n_workers=workers, silence_logs=50, **kind)
+
+
 GONE = threading.Event()
 
 
@@ -174,17 +182,44 @@ def wait_on_the_first():
 
 def test_a_worker_that_dies_while_all_are_asked_is_not_waited_for(monkeypatch):
     """Nobody else may run its task: for a worker that was killed while it compiled a run waited for ever."""
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     monkeypatch.setattr(dask_engine, "LOOK_SECONDS", 0.05)
-    kind = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
-    with LocalCluster(silence_logs=50, **kind) as cluster, Client(cluster, set_as_default=False) as found:
+    with in_threads(2) as cluster, Client(cluster, set_as_default=False) as found:
         engine, first = Dask(found), cluster.workers[0]
         death = threading.Timer(0.1, lambda: found.sync(first.close, executor_wait=False))
         death.start()
         assert list(engine.everywhere(wait_on_the_first)) == [cluster.workers[1].address]
         GONE.set()
         death.join()
+
+
+def test_a_worker_that_is_paused_is_not_waited_for():
+    """Dask pauses one whose memory is full, and what only it may run waits for ever."""
+    from distributed.core import Status
+
+    from distributed import Client
+
+    with in_threads(2) as cluster, Client(cluster, set_as_default=False) as found:
+        cluster.workers[0].status = Status.paused
+        while list(Dask(found)._known) != [cluster.workers[1].address]:
+            pass
+        assert list(Dask(found).everywhere(os.getpid)) == [cluster.workers[1].address]
+
+
+def test_a_cluster_without_workers_is_not_waited_for(monkeypatch):
+    from distributed import Client
+
+    for name in ("IDLE_SECONDS", "PATIENCE_SECONDS", "START_SECONDS"):
+        monkeypatch.setattr(dask_engine, name, 0.05, raising=False)
+    with in_threads(0) as cluster, Client(cluster, set_as_default=False) as found:
+        engine = Dask(found)
+        with pytest.raises(NoWorkers, match="start some"):
+            engine.everywhere(os.getpid)
+        task = engine.submit(os.getpid, key="task-of-nobody")
+        with pytest.raises(NoWorkers, match=r"no worker has taken a task .* resume from a checkpoint"):
+            engine.result(task)
+        engine.forget()
 
 
 def test_a_client_is_an_engine(client):

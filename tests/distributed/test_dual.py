@@ -1,5 +1,7 @@
 """One dual solution over all rows: it never falls, and its gap closes on the optimum."""
 
+import os
+
 import numpy as np
 import pytest
 
@@ -78,6 +80,30 @@ def test_a_run_that_stopped_goes_on_with_its_multipliers(file, tmp_path, monkeyp
     (tmp_path / "dual.ckpt.alphas.npz").unlink()
     with pytest.raises(ValueError, match="multipliers beside"):
         distributed.fit(OnlineSVM(C=0.2), file, shards=3, rounds=5, checkpoint=kept, resume=True, **cut)
+
+
+def test_a_run_that_stopped_twice_in_one_round_goes_on_with_its_multipliers(file, tmp_path, monkeypatch):
+    """Each time between the multipliers of a round and its checkpoint, or among the files themselves."""
+    told = {"shards": 3, "rounds": 3, "checkpoint": tmp_path / "dual.ckpt", **cut}
+    whole = distributed.fit(OnlineSVM(C=0.2), file, **{**told, "checkpoint": None})
+    left, replace = [], os.replace
+
+    def stop(*names):
+        left.append(names)
+        if len(left) == stops:
+            raise KeyboardInterrupt
+        replace(*names)
+
+    monkeypatch.setattr(os, "replace", stop)
+    for stops in (5, 3, 2, 1, 3):
+        left.clear()
+        with pytest.raises(KeyboardInterrupt):
+            distributed.fit(OnlineSVM(C=0.2), file, resume=stops != 5, **told)
+    stops = 0
+    assert digest(distributed.fit(OnlineSVM(C=0.2), file, resume=True, **told)) == digest(whole)
+    (tmp_path / "dual.ckpt.alphas.npz").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"multipliers beside .* damaged"):
+        distributed.fit(OnlineSVM(C=0.2), file, resume=True, **{**told, "rounds": 4})
 
 
 def test_a_solution_is_saved_and_learns_on(file, tmp_path):

@@ -15,9 +15,6 @@ from ellipsoid import (
     CELLIP,
     IELLIP,
     MIRA,
-    Calibrated,
-    Committee,
-    Conformal,
     EllipsoidClassifier,
     OnlineSVM,
     PassiveAggressive,
@@ -31,7 +28,7 @@ from ellipsoid import (
     load,
     merge,
 )
-from ellipsoid.distributed import comparing, fitting, rounds
+from ellipsoid.distributed import rounds
 from ellipsoid.distributed.engines.engine import LostWorkers
 from ellipsoid.distributed.engines.in_process import InProcess
 from ellipsoid.distributed.engines.processes import Loky
@@ -270,60 +267,6 @@ def test_a_shard_of_one_class_and_a_block_of_comments(tmp_path):
     assert model.t_ == 4
     assert model.classes_.tolist() == [0, 1]
     assert all(each.observed <= each.bound for each in model.certificates())
-
-
-REFUSED = {
-    "kernel": (MIRA(kernel="rbf"), {}, "a kernel model grows with every shard"),
-    "restart": (CELLIP(on_infeasible="restart"), {}, "starts again no longer covers"),
-    "endless shape": (IELLIP(b=1.0), {}, "shrinks its shape for ever"),
-    "kernel metric": (IELLIP(kernel="rbf"), {}, "a kernel model grows with every shard"),
-    "calibrated": (Calibrated(MIRA()), {}, "calibrate the result"),
-    "committee": (Committee(), {}, "Committee is not learned in shards: .* over one stream, without workers"),
-    "conformal": (Conformal(MIRA()), {}, "Conformal is not learned in shards: .* over one stream, without workers"),
-    "scaled committee": (Scaled(Committee()), {}, "Committee is not learned in shards"),
-    "names": (MIRA(), {"dicts": "keep"}, "leave dicts='keep' out, to hash them"),
-    "sketch": (AROW(shape="sketch"), {}, "shape='dense' or 'diagonal'"),
-    "shards": (MIRA(), {"shards": 0}, "shards must be a positive integer"),
-    "rounds": (MIRA(), {"rounds": 1.5}, "rounds must be a positive integer"),
-    "weights": (MIRA(), {"weights": "rows"}, "weights must be uniform"),
-    "merge": (MIRA(), {"merge": "fuse"}, "merge must be auto"),
-    "other merge": (AROW(), {"merge": "mix"}, "by merge='information'"),
-    "dual": (MIRA(), {"merge": "dual"}, "merge='dual' is for OnlineSVM"),
-    "resume": (MIRA(), {"resume": True}, "resume needs checkpoint"),
-    "scale": (MIRA(), {"scale": "log"}, "scale must be standard"),
-    "two scales": (Scaled(MIRA()), {"scale": "unit"}, "has a scaler already"),
-    "client": (MIRA(), {"client": "nowhere"}, "client must be"),
-    "classes": (MIRA(), {"classes": [0, 1], "n_features": 4, "scale": "standard"}, "none of classes"),
-    "one class": (MIRA(), {"classes": [0]}, "two classes at least"),
-    "block": (MIRA(), {"block_bytes": 0}, "block_bytes must be positive"),
-}
-
-
-@pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_is_refused_by_a_sentence(case, small):
-    learner, options, sentence = REFUSED[case]
-    with pytest.raises(ValueError, match=sentence):
-        distributed.fit(learner, small, **{**cut, **options})
-
-
-@pytest.mark.parametrize("learner", [Committee(), Conformal(MIRA()), Calibrated(MIRA()), Scaled(MIRA())], ids=repr)
-def test_what_is_no_single_learner_is_not_compared(learner, small):
-    with pytest.raises(ValueError, match=f"single learners, and {type(learner).__name__} is none: give the learners"):
-        distributed.compare({"plain": MIRA(), "wrapped": learner}, small, client="here")
-    with pytest.raises(ValueError, match="leave dicts='keep' out"):
-        distributed.compare({"plain": MIRA()}, small, client="here", dicts="keep")
-
-
-def test_what_is_refused_starts_nobody(small, monkeypatch):
-    """Processes take seconds to start, and would wait for a run that never comes."""
-    for module in (fitting, comparing):
-        monkeypatch.setattr(module, "engine_of", lambda *_: pytest.fail("an engine was started"))
-    with pytest.raises(ValueError, match="not learned in shards"):
-        distributed.fit(Committee(), small)
-    with pytest.raises(ValueError, match="leave dicts='keep' out"):
-        distributed.fit(MIRA(), small, dicts="keep")
-    with pytest.raises(ValueError, match="is none"):
-        distributed.compare({"scaled": Scaled(MIRA())}, small)
 
 
 def test_a_bad_line_ends_the_run_and_names_its_shard(tmp_path):

@@ -1,5 +1,7 @@
 """Models that cannot be merged are refused by a sentence."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -63,6 +65,7 @@ REFUSED = {
     "scaler": (lambda: [fitted(Scaled(MIRA()), X[::2], y[::2]), fitted(Scaled(MIRA()))], "different units"),
     "scaled and not": (lambda: [fitted(Scaled(MIRA(), scaler=UnitNorm())), fitted(MIRA())], "learned something"),
     "sketch": (lambda: [fitted(AROW(shape="sketch")), fitted(AROW(shape="sketch"))], "shape='dense' or 'diagonal'"),
+    "drift": (lambda: [fitted(AROW(drift=0.01))] * 2, "AROW models with a drift cannot be merged"),
     "nothing learned": (lambda: [fitted(MIRA()), MIRA()], "learned something"),
     "nothing": (list, "at least one model"),
 }  # fmt: skip
@@ -78,6 +81,53 @@ def test_models_that_do_not_fit_are_refused(case):
 def test_weights_are_one_of_three():
     with pytest.raises(ValueError, match="weights must be uniform, mistakes or updates"):
         merge([fitted(MIRA())], weights="rows")
+    with pytest.raises(ValueError, match="weights must be uniform, mistakes or updates"):
+        merge([fitted(MIRA())] * 2, weights=[0.5, 0.5])
+
+
+def scaled(learner, rows=X):
+    return Scaled(learner, scaler=StandardStream()).partial_fit(rows, y, classes=(0, 1))
+
+
+@pytest.mark.parametrize("weights", ["uniform", "mistakes", "updates"])
+@pytest.mark.parametrize(
+    ("models", "start", "sentence"),
+    [
+        ([MIRA()] * 2, MIRA().partial_fit(np.r_[X, X], np.r_[y, y], classes=(0, 1)), "model 1 has learned less"),
+        ([MIRA()] * 2, MIRA(), "learned something"),
+        ([MIRA()] * 2, fitted(MIRA(margin=0.5)), "start has margin=0.5"),
+    ],
+    ids=["later", "nothing", "other"],
+)
+def test_a_start_that_nobody_began_with_is_refused(models, start, sentence, weights):
+    """Mistakes would be negative, and so would weights: no bound would hold."""
+    with pytest.raises(ValueError, match=sentence):
+        merge([fitted(deepcopy(model)) for model in models], start=start, weights=weights)
+
+
+def test_the_start_of_scaled_models_is_scaled_alike():
+    models = [scaled(MIRA())] * 2
+    with pytest.raises(ValueError, match="all of them Scaled or none, and start"):
+        merge(models, start=fitted(MIRA()))
+    with pytest.raises(ValueError, match="scalers of model 1 and start differ"):
+        merge(models, start=scaled(MIRA(), 2.0 * X))
+
+
+def test_a_start_of_fewer_features_grows_with_its_models():
+    start = fitted(Perceptron(grow_features=True), X[:10, :2], y[:10])
+    models = [
+        deepcopy(start).partial_fit(rows, labels) for rows, labels in ((X[10:20, :3], y[10:20]), (X[20:], y[20:]))
+    ]
+    merged = merge(models, start=start)
+    padded = np.hstack([models[0].coef_, np.zeros((1, 1))])
+    np.testing.assert_allclose(merged.coef_, 0.5 * (padded + models[1].coef_))
+    assert (merged.t_, start.n_features_in_) == (40, 2)
+    assert all(each.observed <= each.bound for each in merged.certificates())
+
+
+def test_where_kernel_values_were_made_is_no_part_of_a_model():
+    one, other = (fitted(MIRA(kernel="rbf", gamma=0.5, device=device)) for device in ("cpu", "auto"))
+    assert merge([one, other]).t_ == 80
 
 
 def test_rows_of_unit_length_are_in_the_same_units():

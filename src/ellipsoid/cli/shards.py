@@ -59,6 +59,7 @@ def refuse_changed(options: dict[str, Any], usual: dict[str, Any], why: str) -> 
 def learn_shards(options: dict[str, Any], chosen: Any) -> None:
     """Learn DATA in shards by the chosen learner, save the model, and show what it is."""
     from ellipsoid import distributed
+    from ellipsoid.distributed.engines.engine import LostWorkers, NoWorkers
     from ellipsoid.estimators.files.saving import save
     from ellipsoid.report.table import bound_in_words, number
     from ellipsoid.streams.sets.datasets import plain_labels
@@ -74,12 +75,15 @@ def learn_shards(options: dict[str, Any], chosen: Any) -> None:
     told: dict[str, Any] = stream_options(options)
     if options["classes"]:
         told["classes"] = plain_labels([label.strip() for label in options["classes"].split(",")])
-    model = distributed.fit(
-        chosen, list(options["data"]), client=options["scheduler"], workers=options["workers"],
-        shards=options["shards"], rounds=options["rounds"], merge=options["way"], scale=options["scale"],
-        checkpoint=options["resume"] or options["checkpoint"], resume=bool(options["resume"]),
-        validate=options["validate"], progress=lambda line: click.echo(line, err=True), **told,
-    )  # fmt: skip
+    try:
+        model = distributed.fit(
+            chosen, list(options["data"]), client=options["scheduler"], workers=options["workers"],
+            shards=options["shards"], rounds=options["rounds"], merge=options["way"], scale=options["scale"],
+            checkpoint=options["resume"] or options["checkpoint"], resume=bool(options["resume"]),
+            validate=options["validate"], progress=lambda line: click.echo(line, err=True), **told,
+        )  # fmt: skip
+    except (LostWorkers, NoWorkers) as error:
+        raise ConnectionError("; ".join([str(error), *getattr(error, "__notes__", ())])) from error
     if options["target"]:
         save(model, options["target"], stream=model.stream_)
     inner = getattr(model, "learner_", model)

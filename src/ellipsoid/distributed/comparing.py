@@ -11,7 +11,8 @@ from sklearn.base import clone
 from .blocks import rows_of_block
 from .engines.choice import engine_of
 from .fitting import ShardedRun
-from .initial_model import announced, check_alone, check_names
+from .initial_model import announced, check_alone, check_count, check_names
+from .rounds import run_tasks
 
 
 def compare(  # noqa: PLR0913 (every option is named where it is given)
@@ -38,6 +39,7 @@ def compare(  # noqa: PLR0913 (every option is named where it is given)
     if not learners:
         raise ValueError("compare needs a learner at least")
     check_names(options)
+    check_count("passes", passes)
     for learner in learners.values():
         check_alone(learner)
     engine, name = engine_of(client, workers), uuid4().hex[:8]
@@ -45,13 +47,11 @@ def compare(  # noqa: PLR0913 (every option is named where it is given)
         run = ShardedRun(next(iter(learners.values())), data, engine, label=label, options=options)
         run.prepare(classes, n_features)
         sample = run.sample
-        futures = {}
-        for i, (key, learner) in enumerate(learners.items()):
+        tasks = []
+        for i, learner in enumerate(learners.values()):
             start = engine.send(announced(clone(learner), run.classes, sample.X, run.width), key=f"model-{name}-{i}")
-            futures[key] = engine.submit(
-                learn_all, start, run.plan.blocks, run.reading, passes, key=f"whole-{name}-{i}"
-            )  # fmt: skip
-        return {key: engine.result(future) for key, future in futures.items()}
+            tasks.append((start, run.plan.blocks, run.reading, passes))
+        return dict(zip(learners, run_tasks(engine, learn_all, tasks, f"whole-{name}"), strict=True))
     finally:
         engine.forget()
         engine.close()

@@ -11,6 +11,8 @@ import os
 from copy import deepcopy
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
+from zipfile import BadZipFile
 
 import numpy as np
 from scipy import sparse
@@ -96,6 +98,7 @@ class Climbing:
         if run.start._core.class_weight is not None:
             raise ValueError("merge='dual' knows no class_weight: give the rows weights of their own")
         self.alphas: list[Floats] | None = None
+        self.kept_in: Path | None = None
         rule = run.start._core.rule
         self.goal, self.cap = float(rule.goal), float(rule.cap)
         if not self.cap < np.inf:
@@ -105,8 +108,9 @@ class Climbing:
         """The model after another pass of all shards."""
         total, alphas = self._pass(model, name, float(len(self.dealt)))
         self.alphas = alphas
-        self._write_alphas()
-        return self._grown(model, total)
+        grown = self._grown(model, total)
+        self._write_alphas(grown.rounds_)
+        return grown
 
     def measured(self, model: Any, name: str) -> Any:
         """The model with the primal value of its weights on all rows."""
@@ -165,30 +169,39 @@ class Climbing:
 
     # -- the multipliers on disk -------------------------------------------------------------------------------
 
-    def _file(self) -> Path:
-        return Path(f"{self.kept.path}.alphas.npz")
+    def _files(self) -> list[Path]:
+        return [Path(f"{self.kept.path}.alphas{which}.npz") for which in ("", ".before")]
 
-    def _write_alphas(self) -> None:
+    def _write_alphas(self, rounds: int) -> None:
         """Beside the checkpoint, before it: the file that the checkpoint needs is there when that is."""
         if self.kept.path is None or self.alphas is None:
             return
-        older = self._file().with_suffix(".before.npz")
-        if self._file().exists():
-            os.replace(self._file(), older)
-        with atomic_write(self._file(), "wb") as file:
-            np.savez(file, *self.alphas, weight=np.array([sum(float(each.sum()) for each in self.alphas)]))
+        newest, older = self._files()
+        if self.kept_in == newest:
+            # Those of the checkpoint, which is still that of the round before; what else lies there nobody needs.
+            os.replace(newest, older)
+        self.kept_in = newest
+        with atomic_write(newest, "wb") as file:
+            np.savez(file, *self.alphas, round=np.array([rounds]))
 
     def resumed(self, model: Any) -> Any:
         """A model that was read, and the multipliers that belong to it."""
-        for path in (self._file(), self._file().with_suffix(".before.npz")):
-            if path.exists():
+        for path in self._files():
+            try:
                 with np.load(path) as read:
                     alphas = [read[f"arr_{i}"] for i in range(len(self.dealt))]
-                total = in_pairs([np.array([each.sum()]) for each in alphas], np.add)
-                if total[0] == model._core.tally[tallies.WEIGHT]:
-                    self.alphas = alphas
-                    return model
-        raise ValueError(f"the multipliers beside {self.kept.path} are not those of its model")
+                    # Files of earlier versions do not tell of which round they are.
+                    same = "round" not in read or int(read["round"][0]) == model.rounds_
+            except (OSError, EOFError, ValueError, KeyError, BadZipFile):
+                continue  # not there, or damaged
+            total = in_pairs([np.array([each.sum()]) for each in alphas], np.add)
+            if same and total[0] == model._core.tally[tallies.WEIGHT]:
+                self.alphas, self.kept_in = alphas, path
+                return model
+        raise ValueError(
+            f"the multipliers beside {self.kept.path} are missing, damaged, or not those of its model: begin anew, "
+            "without resume"
+        )
 
 
 def fit_dual(run: Any, dealt: list[list[Any]], rounds: int, kept: Any, resume: bool, held: Any) -> Any:
@@ -196,7 +209,7 @@ def fit_dual(run: Any, dealt: list[list[Any]], rounds: int, kept: Any, resume: b
     way = Climbing(run, dealt, kept)
     model = run.in_rounds(way, rounds, kept, resume, held)
     inner = getattr(model, "learner_", model)
-    way.measured(inner, f"{kept.digest[:8]}-gap-{rounds}")
+    way.measured(inner, f"{kept.digest[:8]}-{uuid4().hex[:8]}-gap")
     kept.write(model, rounds, rounds, model.history_)
     run.say(f"duality gap {inner.duality_gap_:.3g}, of a dual of {inner.dual_objective_:.6g}")
     return model

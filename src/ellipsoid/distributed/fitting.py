@@ -9,19 +9,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import numpy as np
 from sklearn.base import clone, is_regressor
+from sklearn.utils.validation import _check_feature_names
 
 from ellipsoid.certificates.mixed import DUAL, REPLAY
 from ellipsoid.merging.merger import WEIGHTS
+from ellipsoid.streams.atomic import check_folder
 
 from .blocks import BlockReading
 from .checkpoint import Checkpoint, digest_of, position_of
 from .engines.choice import engine_of
-from .initial_model import adds_up, announced, cap_factor, check_names, way_to_merge
+from .initial_model import adds_up, announced, cap_factor, check_count, check_names, way_to_merge
 from .plan import Plan, make_plan
 from .prepare import check_machines, first_rows, survey, warm_workers
 from .progress import RunProgress
-from .rounds import Round
+from .rounds import Round, run_tasks
 from .shard import Job, errors_of
 
 USUAL_ROUNDS = 5
@@ -101,15 +104,17 @@ class FitOptions(NamedTuple):
 
     def check(self) -> None:
         """Refuse what makes no sense, before anything is read."""
-        for name, value in (("shards", self.shards), ("rounds", 1 if self.rounds is None else self.rounds)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise ValueError(f"{name} must be a positive integer, got {value!r}")
-        if self.weights != "uniform" and self.weights not in WEIGHTS:
+        check_count("shards", self.shards)
+        check_count("rounds", 1 if self.rounds is None else self.rounds)
+        if self.weights not in ("uniform", *WEIGHTS):
             raise ValueError(f"weights must be uniform, mistakes or updates, got {self.weights!r}")
         if self.classes is not None and len(self.classes) < 2:
             raise ValueError(f"classes must name two classes at least, got {list(self.classes)!r}")
         if self.resume and self.checkpoint is None:
             raise ValueError("resume needs checkpoint, the file of the run to go on with")
+        if self.checkpoint is not None:
+            # Before hours of learning, not after them.
+            check_folder(self.checkpoint)
 
 
 class ShardedRun:
@@ -125,11 +130,12 @@ class ShardedRun:
         self.label, self.block_bytes = label, block_bytes
         self.names = None
         if self.plan.format is not None:
-            self.names = [str(name) for name in ([data] if isinstance(data, str | PathLike) else data)]
+            self.names = _names(data)
 
     def fit(self, asked: FitOptions) -> Any:
         """Survey, rounds, and the model."""
         if asked.checkpoint is not None:
+            _refuse_overwriting(asked.checkpoint, [*(self.names or ()), *_names(asked.validate)])
             self.engine.folder = Path(asked.checkpoint).absolute().parent
         way = way_to_merge(self.learner, asked.merge)
         rounds = 1 if way == REPLAY else asked.rounds or (1 if adds_up(self.learner) else USUAL_ROUNDS)
@@ -159,7 +165,12 @@ class ShardedRun:
         self.reading: BlockReading = replace(found.reading, scaler=self.scaler)
         self.classes, self.width = found.classes, found.width
         self.sample = first_rows(self.plan, self.reading)
-        self.start = announced(self.learner, self.classes, self.sample.X, self.width)
+        rows = self.sample.X
+        if self.scaler is not None and hasattr(rows, "columns"):
+            # Names are known by who is given them: the learner behind a scaler has rows without.
+            _check_feature_names(self.scaler, rows, reset=True)
+            rows = np.asarray(rows)
+        self.start = announced(self.learner, self.classes, rows, self.width)
         self.say("workers get their compiled code ready, which takes up to half a minute the first time")
         warm_workers(self.engine, self.start, self.plan.blocks[0], self.reading)
 
@@ -192,6 +203,9 @@ class ShardedRun:
             model = way.resumed(getattr(read, "learner_", read))
             self.say(f"resumed after round {first}")
         name = uuid4().hex[:8]
+        if held is not None and history and history[-1]["error"] is None:
+            # The call before was broken off while it judged.
+            history[-1]["error"] = self.error_on(model, held, f"{name}-again")
         for number in range(first, rounds):
             self.progress.begin(number)
             before = model.mistakes_ if number else 0
@@ -203,10 +217,14 @@ class ShardedRun:
                 raise
             finally:
                 self.engine.forget()
-            wrong = None if held is None else self.error_on(model, held, f"{name}-{number}")
-            history.append({"rows": self.progress.rows, "mistakes": model.mistakes_ - before, "error": wrong})
-            kept.write(self.wrapped(model), number + 1, rounds, history)
-            self.progress.end(history[-1]["mistakes"], wrong)
+            told = {"rows": self.progress.rows, "mistakes": model.mistakes_ - before, "error": None}
+            history.append(told)
+            try:
+                told["error"] = None if held is None else self.error_on(model, held, f"{name}-{number}")
+            finally:
+                # Rows that cannot be judged are no reason to learn the others once more.
+                kept.write(self.wrapped(model), number + 1, rounds, history)
+            self.progress.end(told["mistakes"], told["error"])
         return self.finished(model, history, kept)
 
     def finished(self, model: Any, history: list[dict[str, Any]], kept: Checkpoint) -> Any:
@@ -219,8 +237,7 @@ class ShardedRun:
         """The plan of the rows that are not learned."""
         settled: dict[str, Any] = self.reading.options
         told = {} if self.plan.format is None else {**self.options, "format": self.plan.format}
-        if "kinds" in settled:
-            told["kinds"] = settled["kinds"]
+        told |= {name: settled[name] for name in ("kinds", "word_labels") if settled.get(name) is not None}
         plan = make_plan(validate, self.block_bytes, told, self.label, self.plan.columns)
         known = {name: value for name, value in settled.items() if name in ("zero_based", "n_features")}
         reading = replace(plan.reading, options={**plan.reading.options, **known}, scaler=self.scaler)
@@ -231,13 +248,27 @@ class ShardedRun:
     def error_on(self, model: Any, held: Plan, name: str) -> float:
         """The share of wrongly labelled rows."""
         sent = self.engine.send(model, key=f"judged-{name}")
-        found = [
-            self.engine.submit(errors_of, sent, blocks, held.reading, key=f"error-{name}-{i}", turn=i)
-            for i, blocks in enumerate(held.dealt(self.progress.shards))
-        ]
-        counted = [self.engine.result(each) for each in found]
+        tasks = [(sent, blocks, held.reading) for blocks in held.dealt(self.progress.shards)]
+        counted = run_tasks(self.engine, errors_of, tasks, f"error-{name}")
         self.engine.forget()
-        return sum(wrong for wrong, _ in counted) / max(1, sum(rows for _, rows in counted))
+        rows = sum(count for _, count in counted)
+        if rows == 0:
+            raise ValueError("the data of validate have no rows that count: leave validate out, or name others")
+        return sum(wrong for wrong, _ in counted) / rows
+
+
+def _names(data: Any) -> list[str]:
+    """The names of files, where data are files."""
+    named = [data] if isinstance(data, str | PathLike) else data
+    return [str(name) for name in named if isinstance(name, str | PathLike)] if isinstance(named, list | tuple) else []
+
+
+def _refuse_overwriting(checkpoint: Any, read: list[str]) -> None:
+    """Refuse a checkpoint in the place of rows."""
+    target = Path(checkpoint)
+    for name in read if target.is_file() else ():
+        if Path(name).exists() and target.samefile(name):
+            raise ValueError(f"the checkpoint {checkpoint} would overwrite {name}, which is read: name another file")
 
 
 def _unwrapped(learner: Any, scale: str | None) -> tuple[Any, Any]:

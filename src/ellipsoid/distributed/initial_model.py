@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 from sklearn.base import clone, is_regressor
 
 from ellipsoid.certificates.mixed import DUAL, INFORMATION, MIX, REPLAY
 from ellipsoid.estimators.inputs.rows import RowSource
-from ellipsoid.merging.agreement import UNPROVED
+from ellipsoid.merging.agreement import DRIFTS, UNPROVED
 from ellipsoid.rules import dual_ascent
 
 INFORMED = ("AROW", "SecondOrderPerceptron", "EllipsoidClassifier")
@@ -48,6 +49,12 @@ def check_alone(learner: Any) -> None:
         )
 
 
+def check_count(name: str, value: Any) -> None:
+    """Refuse what is no number of things."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a positive integer, got {value!r}")
+
+
 def check_names(options: dict[str, Any]) -> None:
     """Refuse to give names columns of their own: shards would number them each in an order of its own."""
     if options.get("dicts") == "keep":
@@ -63,6 +70,8 @@ def way_to_merge(learner: Any, asked: str) -> str:
     if name in UNPROVED or not hasattr(learner, "_begin"):
         why = UNPROVED.get(name) or AROUND.get(name, "it is no online learner of this library")
         raise ValueError(f"{name} is not learned in shards: {why}")
+    if params.get("drift"):
+        raise ValueError(f"{name} with a drift is not learned in shards: {DRIFTS}")
     kernel = params.get("kernel", "linear")
     if not (isinstance(kernel, str) and kernel == "linear"):
         raise ValueError(

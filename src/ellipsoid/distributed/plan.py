@@ -9,8 +9,11 @@ import hashlib
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Integral
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from ellipsoid.evaluate.position import HEAD
 from ellipsoid.streams.opening import SUFFIX, open_stream, sniff
@@ -45,6 +48,11 @@ class Plan(NamedTuple):
         return [self.blocks[i::count] for i in range(count)]
 
 
+def is_collection(data: Any) -> bool:
+    """Are these Dask's, and no files?"""
+    return hasattr(data, "dask") or (isinstance(data, tuple) and any(hasattr(each, "dask") for each in data))
+
+
 def make_plan(
     data: Any, block_bytes: int, options: dict[str, Any], label: Any = None, learned: list[str] | None = None
 ) -> Plan:
@@ -52,11 +60,15 @@ def make_plan(
 
     ``learned`` are the columns that a model knows its features by: tables that have others are refused.
     """
-    if block_bytes < 1:
-        raise ValueError(f"block_bytes must be positive, got {block_bytes}")
+    if not isinstance(block_bytes, Integral) or block_bytes < 1:
+        raise ValueError(f"block_bytes must be positive and whole, got {block_bytes!r}")
     if isinstance(data, str | os.PathLike):
         data = [data]
-    if hasattr(data, "dask") or (isinstance(data, tuple) and any(hasattr(each, "dask") for each in data)):
+    if is_collection(data):
+        if options:
+            raise TypeError(
+                f"{next(iter(options))} is an option for files, and the data are a collection: leave it out"
+            )
         return _collection(data, label)
     if not isinstance(data, Sequence) or not all(isinstance(name, str | os.PathLike) for name in data):
         raise TypeError("data must be names of files, a pair (X, y) of Dask arrays, or a Dask data frame with label=")
@@ -178,7 +190,7 @@ def _collection(data: Any, label: Any) -> Plan:
 
     if isinstance(data, tuple):
         X, y = data
-        parts = [list(each.to_delayed().ravel()) for each in (X, y)]
+        parts = [list(np.ravel(each.to_delayed())) for each in (X, y)]
         if getattr(X, "ndim", 2) == 2 and hasattr(X, "numblocks") and X.numblocks[1] != 1:
             raise ValueError('a block of X must hold whole rows: rechunk it by X.rechunk(("auto", -1))')
         if len(parts[0]) != len(parts[1]):
@@ -189,6 +201,8 @@ def _collection(data: Any, label: Any) -> Plan:
     else:
         if label is None:
             raise ValueError("of a data frame label= must name the column of the labels")
+        if label not in data.columns:
+            raise ValueError(f"the data frame has no column {label!r}: label= must name the column of the labels")
         blocks = [Partition(i, part) for i, part in enumerate(data.to_delayed())]
     digest = hashlib.sha256(repr((tokenize(data), label)).encode()).hexdigest()
     return Plan(blocks, BlockReading(label=label), digest, None)

@@ -7,13 +7,16 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
+from sklearn.base import is_regressor
 
 from ellipsoid.evaluate.position import KEPT
 from ellipsoid.streams.labels import word_labels
 from ellipsoid.streams.several_files import look_ahead
 
+from .blocks import BlockReading, Partition
 from .engines.choice import engine_of
-from .plan import make_plan
+from .plan import Plan, is_collection, make_plan
+from .rounds import run_tasks
 from .shard import predict_block
 
 
@@ -24,10 +27,12 @@ def predict(
     client: Any = None,
     workers: int | None = None,
     block_bytes: int = 16 << 20,
+    label: Any = None,
     **options: Any,
 ) -> Any:
     """The labels that a model gives to the rows of files, in their order; of a Dask array, a Dask array of them.
 
+    Of a Dask data frame, too, all of whose columns are features but for ``label``, where it has one.
     ``options`` are those of `open_stream`; the width of the model is that of the rows. What `fit` has noted of its
     files (``stream_``) holds for these too: columns in another order are refused, features count from the same number,
     and are hashed to as many bits.
@@ -46,11 +51,17 @@ def predict(
     True
     """
     if hasattr(data, "map_blocks") and hasattr(data, "dask"):
-        return data.map_blocks(model.predict, dtype=model.classes_.dtype, drop_axis=1)
+        kind = np.float64 if is_regressor(model) else model.classes_.dtype
+        return data.map_blocks(model.predict, dtype=kind, drop_axis=1)
     engine, name = engine_of(client, workers), uuid4().hex[:8]
     try:
         kept = getattr(model, "stream_", None) or {}
-        plan = make_plan(data, block_bytes, _with_kept(options, kept, model), learned=kept.get("columns"))
+        if hasattr(data, "map_partitions"):
+            rows = data if label is None else data.drop(columns=[label])
+            plan = Plan([Partition(i, part) for i, part in enumerate(rows.to_delayed())], BlockReading(), "", None)
+        else:
+            told = options if is_collection(data) else _with_kept(options, kept, model)
+            plan = make_plan(data, block_bytes, told, learned=kept.get("columns"))
         reading = plan.reading
         if plan.format == "svmlight" and reading.options.get("bits") is None:
             known = {"n_features": model.n_features_in_, "extra": "drop", **reading.options}
@@ -61,11 +72,8 @@ def predict(
                 ]
             reading = replace(reading, options=known)
         sent = engine.send(model, key=f"model-{name}")
-        futures = [
-            engine.submit(predict_block, sent, block, reading, key=f"labels-{name}-{i}", turn=i)
-            for i, block in enumerate(plan.blocks)
-        ]
-        return np.concatenate([engine.result(future) for future in futures])
+        tasks = [(sent, block, reading) for block in plan.blocks]
+        return np.concatenate(run_tasks(engine, predict_block, tasks, f"labels-{name}"))
     finally:
         engine.forget()
         engine.close()

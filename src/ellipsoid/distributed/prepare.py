@@ -14,6 +14,7 @@ from ellipsoid.streams.stream import Chunk
 
 from .blocks import BlockReading, rows_that_count
 from .plan import Plan
+from .rounds import run_tasks
 from .survey import Settled, check_versions, joined_surveys, machine, settle, survey_blocks
 
 # Rows that compiled code is tried on.
@@ -63,12 +64,8 @@ def _look(run: Any, classes: Any, n_features: int | None, svmlight: bool, standa
     run.say(f"a first pass over {len(plan.blocks)} blocks finds labels and features")
     groups = plan.dealt(min(len(plan.blocks), 64))
     # Of all names under a scheduler there must be one only: other drivers may use it too.
-    name = uuid4().hex[:8]
-    futures = [
-        run.engine.submit(survey_blocks, blocks, looking, standard, key=f"survey-{name}-{i}", turn=i)
-        for i, blocks in enumerate(groups)
-    ]
-    surveyed = [run.engine.result(future) for future in futures]
+    tasks = [(blocks, looking, standard) for blocks in groups]
+    surveyed = run_tasks(run.engine, survey_blocks, tasks, f"survey-{uuid4().hex[:8]}")
     run.engine.forget()
     total = surveyed[0]
     for other in surveyed[1:]:

@@ -34,13 +34,21 @@ def cut_shard(start: Any, job: Job) -> Cuts:
             model.partial_fit(chunk.X, chunk.y, **({} if chunk.weights is None else {"sample_weight": chunk.weights}))
             own = model.update_rounds_[cuts:] - 1 - before
             if len(own):
-                rows.append(chunk.X[own])
+                rows.append(chunk.X.iloc[own] if hasattr(chunk.X, "columns") else chunk.X[own])
                 labels.append(chunk.y[own])
     counts = Counts(job.number, model.t_, model.mistakes_, model.updates_)
     if not rows:
         return Cuts(None, None, counts)
-    X = sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
-    return Cuts(X, np.concatenate(labels), counts)
+    return Cuts(_stacked(rows), np.concatenate(labels), counts)
+
+
+def _stacked(rows: list[Any]) -> Any:
+    """Rows of one kind, one below the other."""
+    if hasattr(rows[0], "columns"):
+        import pandas
+
+        return pandas.concat(rows)
+    return sparse.vstack(rows, format="csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
 
 
 class Replaying(NamedTuple):

@@ -95,6 +95,23 @@ def run_jobs(
     raise LostWorkers(f"shard {missing[0].number} was sent to workers {ATTEMPTS} times, and came back never: {lost}")
 
 
+def run_tasks(engine: Engine, function: Callable[..., Any], arguments: list[tuple[Any, ...]], name: str) -> list[Any]:
+    """The results of a function, for one tuple of arguments after another; a task whose workers died is sent again."""
+    found: dict[int, Any] = {}
+    for number in range(ATTEMPTS):
+        sent = {
+            i: engine.submit(function, *args, key=f"{name}-{number}-{i}", turn=i)
+            for i, args in enumerate(arguments) if i not in found
+        }  # fmt: skip
+        for i, future in sent.items():
+            try:
+                found[i] = engine.result(future)
+            except LostWorkers:
+                if number + 1 == ATTEMPTS:
+                    raise
+    return [found[i] for i in range(len(arguments))]
+
+
 def run_if_same_versions(driver: tuple[str, ...], work: Callable[..., Any], held: Any, job: Any) -> Any:
     """What a worker makes of a job, if it has the versions of the driver: it may have come after all were asked."""
     check_versions(machine(), driver, "a worker that came later")

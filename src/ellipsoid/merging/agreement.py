@@ -4,21 +4,25 @@ from typing import Any
 
 import numpy as np
 
+from ellipsoid.certificates.mixed import COUNTS
 from ellipsoid.estimators.state.expansion import ExpansionLearner
 from ellipsoid.representation.kernel.expansion import ExpansionTable
 
 # Parameters of `fit` that leave no trace in what was learned.
 PASSING = {
     "n_epochs", "shuffle", "random_state", "grow_features", "early_stopping", "validation_fraction", "n_iter_no_change",
-    "tol",
+    "tol", "device", "precision",
 }  # fmt: skip
 
 UNPROVED = {
+    "IntervalRegressor": "its set of weights is that of one stream",
     "OnlineEllipsoidalSVC": "its dual needs each shard's share of the rows",
     "ConfidenceWeighted": "its steps depend on all before them; AROW is its relative whose parts add up exactly",
     "SCW": "its steps depend on all before them; AROW is its relative whose parts add up exactly",
     "NHERD": "its steps depend on all before them; AROW is its relative whose parts add up exactly",
 }
+
+DRIFTS = "how much they trust a row depends on when it came; learn without drift, or over one stream"
 
 
 def check_kind(model: Any) -> None:
@@ -36,6 +40,8 @@ def check_kind(model: Any) -> None:
         )
     if name in UNPROVED:
         raise ValueError(f"{name} models cannot be merged: {UNPROVED[name]}")
+    if getattr(getattr(model, "_core", None), "started", {}).get("drift"):
+        raise ValueError(f"{name} models with a drift cannot be merged: {DRIFTS}")
     if not hasattr(model, "_core"):
         raise ValueError(f"merge needs models that have learned something, and a {name} has not")
     core = model._core
@@ -63,43 +69,54 @@ def _check_expansion(name: str, core: Any) -> None:
     raise ValueError(f"this {name} with a kernel cannot be merged: {why}")
 
 
-def check_agreement(models: list[Any]) -> None:
+def check_agreement(models: list[Any], start: Any = None) -> None:
     """Refuse models that do not speak of the same classes, features and parameters."""
     first = models[0]
-    for number, model in enumerate(models[1:], start=2):
+    others = [(f"model {number}", model) for number, model in enumerate(models[1:], start=2)]
+    for name, model in others if start is None else [*others, ("start", start)]:
         if type(model) is not type(first):
             raise ValueError(
-                f"only models of one class can be merged, and model {number} is a {type(model).__name__}, "
+                f"only models of one class can be merged, and {name} is a {type(model).__name__}, "
                 f"model 1 a {type(first).__name__}"
             )
-        _compare_parameters(first, model, number)
+        _compare_parameters(first, model, name)
         one, other = first._core, model._core
         if one.multilabel != other.multilabel or one.labels.values != other.labels.values:
             raise ValueError(
-                f"models must know the same labels in the same order; model 1 has {_some(one.labels.values)}, model "
-                f"{number} {_some(other.labels.values)}; announce them by classes= at the first call"
+                f"models must know the same labels in the same order; model 1 has {_some(one.labels.values)}, "
+                f"{name} {_some(other.labels.values)}; announce them by classes= at the first call"
             )
         names = [getattr(each, "feature_names_in_", None) for each in (first, model)]
         named = [None if each is None else list(each) for each in names]
         if one.features != other.features or named[0] != named[1]:
-            raise ValueError(f"models 1 and {number} know their features by different names, or in another order")
+            raise ValueError(f"model 1 and {name} know their features by different names, or in another order")
         kinds = [getattr(getattr(each.table, "patterns", None), "sparse", None) for each in (one, other)]
         if kinds[0] != kinds[1]:
-            raise ValueError(f"of models 1 and {number} one has learned dense rows, the other sparse ones")
+            raise ValueError(f"of model 1 and {name} one has learned dense rows, the other sparse ones")
         if one.width != other.width:
             raise ValueError(
-                f"models must have the same number of features; model 1 has {one.width}, model {number} {other.width}; "
+                f"models must have the same number of features; model 1 has {one.width}, {name} {other.width}; "
                 "give n_features, or bits, to the reader of each"
             )
 
 
-def _compare_parameters(first: Any, model: Any, number: int) -> None:
+def check_start(models: list[Any], start: Any) -> None:
+    """Refuse a start that has learned more than who began with it: weights and counts would be negative."""
+    for number, model in enumerate(models, start=1):
+        if (model._core.tally[COUNTS] < start._core.tally[COUNTS]).any():
+            raise ValueError(
+                f"model {number} has learned less than start: give the model that all of them began with, or leave "
+                "start out"
+            )
+
+
+def _compare_parameters(first: Any, model: Any, called: str) -> None:
     one, other = first._core.started, model._core.started
     for name in one:
         if name in PASSING or _same(one[name], other.get(name)):
             continue
         raise ValueError(
-            f"models must have been learned with the same parameters, and model {number} has "
+            f"models must have been learned with the same parameters, and {called} has "
             f"{name}={other.get(name)!r}, model 1 {name}={one[name]!r}"
         )
 
@@ -113,16 +130,24 @@ def _some(labels: list[Any]) -> str:
     return told if len(labels) <= 5 else f"{told}, … ({len(labels)} in all)"
 
 
-def check_scalers(models: list[Any]) -> None:
+def check_scalers(models: list[Any], start: Any = None) -> None:
     """Refuse scaled models whose scalers have learned different things: their weights are in different units."""
+    others = [(f"model {number}", model) for number, model in enumerate(models[1:], start=2)]
+    others = others if start is None else [*others, ("start", start)]
+    for name, model in [("model 1", models[0]), *others]:
+        if not hasattr(model, "scaler_"):
+            raise ValueError(
+                f"merge needs models that have learned something, all of them Scaled or none, and {name} is not like "
+                "the others"
+            )
     first = models[0].scaler_
     told, arrays = first.state()
-    for number, model in enumerate(models[1:], start=2):
+    for name, model in others:
         scaler = model.scaler_
         own, parts = scaler.state()
         same = type(scaler) is type(first) and own == told and all(np.array_equal(parts[k], arrays[k]) for k in arrays)
         if not same:
             raise ValueError(
-                f"the scalers of models 1 and {number} differ, so that their weights are in different units; scale the "
+                f"the scalers of model 1 and {name} differ, so that their weights are in different units; scale the "
                 "rows by one scaler before learning, as distributed.fit does, or by UnitNorm"
             )

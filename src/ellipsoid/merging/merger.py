@@ -14,7 +14,7 @@ from ellipsoid.representation.kernel.threads import one_thread
 from ellipsoid.rules.iellip import IELLIPRule
 
 from . import ellipsoid_classifier, expansions, gaussian, iellip, sums, tables
-from .agreement import check_agreement, check_kind, check_scalers
+from .agreement import check_agreement, check_kind, check_scalers, check_start
 from .parts import Part, add_two, in_pairs
 
 WEIGHTS = {"mistakes": tallies.MISTAKES, "updates": tallies.UPDATES}
@@ -52,18 +52,22 @@ def merge(models: Sequence[Any], *, weights: str = "uniform", start: Any = None)
     models = list(models)
     if not models:
         raise ValueError("merge needs at least one model")
-    if weights != "uniform" and weights not in WEIGHTS:
+    if weights not in ("uniform", *WEIGHTS):
         raise ValueError(f"weights must be uniform, mistakes or updates, got {weights!r}")
-    if all(hasattr(model, "scaler_") for model in models):
-        check_scalers(models)
+    known = models if start is None else [*models, start]
+    if any(hasattr(model, "scaler_") for model in known):
+        check_scalers(models, start)
         merged = deepcopy(models[0])
         began = None if start is None else start.learner_
         merged.learner_ = merge([model.learner_ for model in models], weights=weights, start=began)
         return merged
-    for model in models:
+    for model in known:
         check_kind(model)
-    models = same_width(models)
-    check_agreement(models if start is None else [start, *models])
+    known = same_width(known)
+    models, start = known[: len(models)], None if start is None else known[-1]
+    check_agreement(models, start)
+    if start is not None:
+        check_start(models, start)
     if len(models) == 1:
         return deepcopy(models[0])
     if isinstance(models[0]._core, ExpansionLearner):

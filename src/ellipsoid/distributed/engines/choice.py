@@ -13,9 +13,11 @@ def engine_of(client: Any, workers: int | None = None) -> Engine:
     """The engine for a Dask client or the address of a scheduler, the word "here", or None: the current client of Dask,
     else processes here.
     """
+    if client is not None and workers is not None:
+        raise ValueError("client and workers are two ways to say who learns: give one")
     if isinstance(client, str) and client == "here":
         return InProcess()
-    if isinstance(client, str) and "://" not in client:
+    if client is not None and not hasattr(client, "scheduler_info") and "://" not in str(client):
         raise ValueError(
             f"client must be a Dask client, an address such as tcp://head:8786, 'here' or None, got {client!r}"
         )

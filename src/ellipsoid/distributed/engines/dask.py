@@ -10,13 +10,20 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
+from queue import Empty, SimpleQueue
+from time import monotonic
 from typing import Any
 
-from .engine import LostWorkers
+from .engine import LostWorkers, NoWorkers
 from .parcel import Parcel, can_read, is_large, with_parcels, wrap
 
 # How often it is looked whether a worker that is waited for still lives.
 LOOK_SECONDS = 1.0
+# How long a task is waited for that nobody ends before it is looked whether there are workers at all, and how long
+# there may be none: others may be on their way.
+IDLE_SECONDS, PATIENCE_SECONDS = 5.0, 300.0
+# How long the first worker may take to come.
+START_SECONDS = 60
 
 
 class Dask:
@@ -60,8 +67,9 @@ class Dask:
         return future
 
     def _workers(self) -> list[str]:
-        """Addresses of the workers that are there now."""
-        self._known = list(self.client.scheduler_info(n_workers=-1)["workers"])
+        """Addresses of the workers that take tasks now: one whose memory is full is paused, and may be so for ever."""
+        found = self.client.scheduler_info(n_workers=-1)["workers"]
+        self._known = [name for name, told in found.items() if told.get("status", "running") == "running"]
         return self._known
 
     def send(self, value: Any, key: str) -> Any:
@@ -93,6 +101,8 @@ class Dask:
 
         from distributed import KilledWorker
 
+        for _ in self.as_done([future]):
+            pass
         try:
             return future.result()
         except KilledWorker as error:
@@ -101,10 +111,24 @@ class Dask:
             raise LostWorkers(f"the task {future.key} was given up: {error}") from error
 
     def as_done(self, futures: Iterable[Any]) -> Iterator[Any]:
-        """Futures as they are done, well or badly."""
-        from distributed import as_completed
-
-        yield from as_completed(futures, loop=self.client.loop)
+        """Futures as they are done, well or badly; without workers they never would be."""
+        done: SimpleQueue[Any] = SimpleQueue()
+        left, gone = 0, None
+        for future in futures:
+            future.add_done_callback(done.put)
+            left += 1
+        while left:
+            try:
+                yield done.get(timeout=IDLE_SECONDS)
+                left, gone = left - 1, None
+            except Empty:
+                with suppress(OSError):  # where the scheduler is gone its tasks are given up by Dask itself
+                    gone = None if self._workers() else gone or monotonic()
+                if gone is not None and monotonic() - gone > PATIENCE_SECONDS:
+                    raise NoWorkers(
+                        f"no worker has taken a task for {PATIENCE_SECONDS:.0f} seconds: start some, or give them more "
+                        "memory if they are paused, and resume from a checkpoint"
+                    ) from None
 
     def forget(self) -> None:
         """Let workers drop what they hold, at once: results of a round that is over would fill their memory."""
@@ -124,7 +148,8 @@ class Dask:
         function, args = with_parcels(function, args)
         names = self._workers()
         if not names:
-            self.client.wait_for_workers(1, timeout=60)
+            with suppress(TimeoutError):
+                self.client.wait_for_workers(1, timeout=START_SECONDS)
             names = self._workers()
         futures = {
             name: self.client.submit(function, *args, pure=False, workers=[name], allow_other_workers=False)
@@ -138,6 +163,11 @@ class Dask:
         found = {name: future.result() for name, future in futures.items() if future.status == "finished"}
         for future in futures.values():
             future.release()
+        if not found:
+            raise NoWorkers(
+                "the cluster has no worker that can be asked: start some, with this version of ellipsoid, by dask "
+                "worker ADDRESS"
+            )
         return found
 
     def close(self) -> None:

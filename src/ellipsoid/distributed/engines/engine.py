@@ -16,6 +16,10 @@ class LostWorkers(RuntimeError):
     """A task whose workers died, several times: the task may be what kills them."""
 
 
+class NoWorkers(RuntimeError):
+    """Nobody is there to run a task, and nobody comes: to send it again would help nothing."""
+
+
 class Engine(Protocol):
     """Whoever runs tasks. ``folder``: where large models may be left for workers to read."""
 

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from .engine import LostWorkers
 from .parcel import Parcel, is_large, with_parcels, wrap
 
-# Processes by who started them and how many there are: the next engine goes on with those of the last.
-_pools: dict[tuple[int, int], Any] = {}
+# Processes that nobody uses now, by who started them and how many there are: the next engine goes on with them.
+_idle: dict[tuple[int, int], list[Any]] = {}
 
 
 class Joined(NamedTuple):
@@ -33,6 +33,8 @@ class Loky:
         if self.workers < 1:
             raise ValueError(f"there must be a worker at least, got {workers}")
         self._parcels: list[Parcel] = []
+        self._pool: Any = None
+        self._begun: list[Any] = []
 
     def _start(self, function: Callable[..., Any], *args: Any) -> Any:
         """Hand a task to the processes that there are, or to new ones where some of those have died.
@@ -41,12 +43,16 @@ class Loky:
         """
         from joblib.externals.loky import ProcessPoolExecutor
 
-        key = (os.getpid(), self.workers)
-        if key in _pools:
+        future, idle = None, _idle.get((os.getpid(), self.workers))
+        self._pool = self._pool or (idle.pop() if idle else None)
+        if self._pool is not None:
             with suppress(RuntimeError):  # broken, or shut down
-                return _pools[key].submit(function, *args)
-        _pools[key] = ProcessPoolExecutor(self.workers, timeout=600, env={"OMP_NUM_THREADS": "1"})
-        return _pools[key].submit(function, *args)
+                future = self._pool.submit(function, *args)
+        if future is None:
+            self._pool = ProcessPoolExecutor(self.workers, timeout=600, env={"OMP_NUM_THREADS": "1"})
+            future = self._pool.submit(function, *args)
+        self._begun.append(future)
+        return future
 
     def submit(self, function: Callable[..., Any], *args: Any, key: str, turn: int | None = None) -> Any:
         """Hand a task to a process, unless it waits for others."""
@@ -93,14 +99,25 @@ class Loky:
 
     def forget(self) -> None:
         """Results lie here, and go with who asked for them; files do not."""
+        self._begun = [future for future in self._begun if not future.done()]
         parcels, self._parcels = self._parcels, []
         for parcel in parcels:
             parcel.discard()
 
     def everywhere(self, function: Callable[..., Any], *args: Any) -> dict[str, Any]:
-        """All processes are like one another."""
+        """All processes are like one another; one that dies on it is not asked again."""
         function, args = with_parcels(function, args)
-        return {"a process of this machine": self._start(function, *args).result()}
+        with suppress(LostWorkers):
+            return {"a process of this machine": self.result(self._start(function, *args))}
+        return {}
 
     def close(self) -> None:
-        """The processes end by themselves when nothing comes any more."""
+        """Idle processes wait for the next engine, and end by themselves where none comes.
+
+        A run that was broken off has left tasks behind, for which Python would wait before it exits: they are ended.
+        """
+        pool, self._pool = self._pool, None
+        if any(not future.done() for future in self._begun):
+            pool.shutdown(kill_workers=True)
+        elif pool is not None:
+            _idle.setdefault((os.getpid(), self.workers), []).append(pool)
