@@ -267,15 +267,17 @@ class _Run:
                 recorder = recorder_for(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
                 recorder.stops = recorder.bounds
                 before, saved = position.errors, self._now()
+                weighing = position.rows - position.weightless
                 left = in_steps(without_first(rows, position.row), position.row, self.every[0])
                 for X, y, weight in self._counted(left):
                     self._prepare(X)
                     recorder.feed(X, y, weight)
                     position.advance(len(y))
                     position.errors = before + recorder.errors
+                    position.weightless = position.rows - weighing - recorder.rows
                     if tick is not None:
                         tick(
-                            position.rows, position.errors, self.inputs.done(position.row), support_patterns(self.model)
+                            position.rows, position.error, self.inputs.done(position.row), support_patterns(self.model)
                         )
                     if self._due(saved):
                         self.save()

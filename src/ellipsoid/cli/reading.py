@@ -167,7 +167,7 @@ def with_kept(options: dict[str, Any], kept: Any) -> dict[str, Any]:
     bits = given.get("bits")
     if bits is not None and (kept.bits or bits) != bits:
         raise click.UsageError(f"--bits {bits} contradicts the model, whose features are hashed to {kept.bits} bits.")
-    if bits is not None and kept.zero_based is not None:
+    if bits is not None and kept.bits is None and kept.zero_based is not None:
         raise click.UsageError(f"--bits {bits} contradicts the model, whose features are not hashed.")
     return {**{option: getattr(kept, option) for option in KEPT}, **given}
 
@@ -253,6 +253,11 @@ class Inputs:
             self.reader, self.learned, self.options.get("kinds"), columns="--columns", unlabelled=unlabelled
         )
         self._hold_empty()
+        if self.reader.bits is not None and self.options["bits"] is None and self.options["zero_based"] is not None:
+            raise ValueError(
+                f"the features of {self.reader.name} are hashed, and those learned before it are numbered; learn files "
+                "of one kind, or begin anew with --bits, which hashes all"
+            )
         for option in KEPT:
             if self.options.get(option) is None:
                 self.options[option] = getattr(self.reader, option)

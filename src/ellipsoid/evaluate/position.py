@@ -26,10 +26,10 @@ KEPT = ("zero_based", "bits", "kinds")
 class Position:
     """A run over ``inputs`` (names, and the marks that those are known by which are files) and how far it came.
 
-    ``order`` is the seed of a shuffled run; ``errors`` counts the rows whose label was not the one predicted;
-    ``columns`` are the names of a table's columns of numbers, in the order of the model's features; ``zero_based``
-    tells where those of svmlight text count from, and ``bits`` to what they are hashed; ``kinds`` what the columns of a
-    table hold.
+    ``order`` is the seed of a shuffled run; ``errors`` counts the rows whose label was not the one predicted, not those
+    without weight, which are counted apart; ``columns`` are the names of a table's columns of numbers, in the order of
+    the model's features; ``zero_based`` tells where those of svmlight text count from, and ``bits`` to what they are
+    hashed; ``kinds`` what the columns of a table hold.
     """
 
     inputs: list[str]
@@ -45,6 +45,7 @@ class Position:
     zero_based: bool | None = None
     bits: int | None = None
     kinds: dict[str, str | None] | None = None
+    weightless: int = 0
 
     @classmethod
     def start(cls, inputs: Sequence[str], epochs: int, order: int | None) -> Position:
@@ -57,10 +58,10 @@ class Position:
         known, of_features = {field.name for field in fields(cls)}, {"columns", *KEPT}
         if isinstance(record, dict) and record and {*record} <= of_features:
             record = {"inputs": [], "heads": [], "complete": True, **record}  # it stands nowhere
-        elif not isinstance(record, dict) or {*record} | of_features != known:
+        elif not isinstance(record, dict) or {*record, *of_features, "weightless"} != known:
             raise ValueError(f"the model file's record of its stream is not understood: {record!r}")
         position = cls(**record)
-        numbers = (position.epochs, position.epoch, position.row, position.rows, position.errors)
+        numbers = (position.epochs, position.epoch, position.row, position.rows, position.errors, position.weightless)
         bits = 1 if position.bits is None else position.bits
         lists = all(isinstance(part, list) for part in (position.inputs, position.heads, position.columns or []))
         good = (
@@ -79,7 +80,13 @@ class Position:
 
     def record(self) -> dict[str, Any]:
         """What a model file holds of it."""
-        return asdict(self)
+        record = asdict(self)
+        return record if self.weightless else {key: record[key] for key in record if key != "weightless"}
+
+    @property
+    def error(self) -> float:
+        """The share of the rows whose label was not the one predicted."""
+        return self.errors / max(1, self.rows - self.weightless)
 
     def same_run(self, other: Position) -> bool:
         """Whether the other, which is to begin, reads the same inputs in the same way; files may have been moved, and
