@@ -323,6 +323,15 @@ def test_inspect_names_what_a_file_holds(svm):
     assert "damaged" in run("inspect", svm / "m", code=1).stderr
 
 
+@pytest.mark.interpreted
+def test_a_table_is_shown_also_where_letters_are_few(tmp_path):
+    """As in a pipe of a system that is set to ASCII, or to Latin letters without the dots of what is left out."""
+    MIRA().partial_fit(np.eye(2), ["naïve", "wise"]).save(tmp_path / "m")
+    shown = CliRunner(charset="ascii").invoke(main, ["inspect", str(tmp_path / "m")])
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert r"'na\xefve', 'wise'" in shown.stdout
+
+
 def test_commands_for_long_files_do_without_pandas_and_what_else_they_never_use(svm):
     """It would take half of their memory, and of the time of a short one."""
     pytest.importorskip("pandas")

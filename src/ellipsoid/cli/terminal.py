@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from time import monotonic
 
 COMPILING = "compiling, once on this machine"
@@ -127,6 +128,9 @@ def show_table(
     from rich.table import Table
     from rich.text import Text
 
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A letter that cannot be written where stdout goes is no reason to show nothing.
+        sys.stdout.reconfigure(errors="backslashreplace")
     terminal = sys.stdout.isatty()
     # In a pipe nobody scrolls sideways: a line of the table stays one line.
     wide = sum(4 + max(map(len, column)) for column in zip(titles, *lines, strict=True))
