@@ -329,7 +329,7 @@ def test_numbers_and_sizes_beyond_reach_are_one_line(tmp_path, monkeypatch):
         def head(*args):
             raise error
 
-        monkeypatch.setattr("ellipsoid.evaluate.position.head_digest", head)
+        monkeypatch.setattr("ellipsoid.evaluate.position.mark_of", head)
         return run(*learn, "radius=1.0", code=1).stderr
 
     assert raised(MemoryError("Unable to allocate 16 GiB")) == "Error: not enough memory: Unable to allocate 16 GiB\n"
@@ -342,7 +342,7 @@ def test_warnings_are_lines_and_each_is_said_once(tmp_path, monkeypatch):
             warnings.warn("the moon is full", RuntimeWarning, stacklevel=1)
 
     (tmp_path / "a.svm").write_text("1 1:1\n2 1:-1\n")
-    monkeypatch.setattr("ellipsoid.evaluate.position.head_digest", head)
+    monkeypatch.setattr("ellipsoid.evaluate.position.mark_of", head)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         found = run("learn", tmp_path / "a.svm", "--model", "MIRA").stderr

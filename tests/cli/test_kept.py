@@ -142,6 +142,27 @@ def test_hashed_features_stay_hashed(svm, tmp_path):
     assert run("predict", model, words).stdout == run("predict", model, words, "--bits", 5).stdout
 
 
+def test_names_are_not_hashed_into_features_that_are_numbered(svm, tmp_path):
+    """Feature 3 of svmlight text is not whatever name has the hash 3."""
+    names, model = tmp_path / "names.jsonl", tmp_path / "m"
+    names.write_text('{"a": 1, "label": 1}\n{"b": 1, "label": 2}\n')
+    run("learn", svm / "first.svm", "--model", "MIRA", "--save", model)
+    for command in (
+        ("predict", model, names),
+        ("learn", names, "--resume", model),
+        ("learn", svm / "first.svm", names, "--model", "MIRA"),
+    ):
+        assert f"{names} are hashed, and those learned before it are numbered" in run(*command, code=1).stderr
+    run("learn", names, svm / "first.svm", "--model", "MIRA", "--save", model)  # all are hashed
+    run("predict", model, names)
+
+
+def test_a_command_with_bits_and_a_first_feature_can_be_repeated(svm, tmp_path):
+    command = ("learn", svm / "first.svm", "--model", "MIRA", "--bits", 9, "--first-feature", 1)
+    run(*command, "--save", tmp_path / "m")
+    run(*command, "--resume", tmp_path / "m")
+
+
 def test_a_stream_record_that_makes_no_sense_is_refused(svm):
     run("learn", svm / "first.svm", "--model", "MIRA", "--save", svm / "m")
     content = container.read(svm / "m")

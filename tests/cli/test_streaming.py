@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import sys
+from hashlib import sha256
 
 import numpy as np
 import pytest
@@ -144,7 +145,33 @@ def test_a_saved_run_does_not_go_on_with_other_rows(svm):
     short.write_text("".join(lines_of(250)[:90]))
     (svm / "moved.svm").write_text((svm / "first.svm").read_text())
     assert "after 100 rows" in run("learn", svm / "moved.svm", "--resume", svm / "m").stdout
+    assert "resume it with the same DATA" in run("learn", short, "--resume", svm / "m", code=1).stderr
+    # Before 0.2 a file was known by its first bytes alone.
+    stopped["heads"] = [sha256((svm / "first.svm").read_bytes()[:4096]).hexdigest()]
+    container.write(svm / "m", {**content.header, "stream": stopped}, content.arrays)
+    assert "after 100 rows" in run("learn", svm / "moved.svm", "--resume", svm / "m").stdout
     assert "ends 10 rows before" in run("learn", short, "--resume", svm / "m", code=1).stderr
+    assert "resume it with the same DATA" in run("learn", svm / "second.svm", "--resume", svm / "m", code=1).stderr
+
+
+def test_files_are_told_apart_also_behind_a_long_beginning(tmp_path):
+    """A comment of many lines, or the first rows, may be the same in every file."""
+    beginning = "# the same in all\n" * 300
+    for day, rows in (("monday", lines_of(40)), ("tuesday", lines_of(60, 40))):
+        (tmp_path / f"{day}.svm").write_text(beginning + "".join(rows))
+    model, every = ("--model", "MIRA", "--save", tmp_path / "m"), ("--save-every", 25)
+    run("learn", tmp_path / "monday.svm", *model, *every)
+    assert run("learn", tmp_path / "tuesday.svm", "--resume", tmp_path / "m", *model, *every).stderr == ""
+    assert load(tmp_path / "m").t_ == 100
+
+
+@pytest.mark.parametrize("rows", [5, 100])
+def test_a_file_that_has_grown_is_the_same_however_short_it_was(rows, tmp_path):
+    command = ("learn", tmp_path / "d.svm", "--model", "MIRA", "--save", tmp_path / "m", "--save-every", 25)
+    for have, more in ((rows, ()), (rows + 30, ("--resume", tmp_path / "m"))):
+        (tmp_path / "d.svm").write_text("".join(lines_of(have)))
+        run(*command, *more)
+        assert load(tmp_path / "m").t_ == have
 
 
 def test_epochs_and_shuffled_orders_resume_in_the_right_pass(svm):
@@ -166,6 +193,11 @@ def test_wrong_use(svm):
             "--save-every must be"
             in run("learn", data, *OPTIONS, "--save", svm / "m", "--save-every", text, code=2).stderr
         )
+    for option in ("validate", "classes", "columns", "label", "weights", "format"):
+        told = run("learn", data, *OPTIONS, f"--{option}", "", code=2).stderr
+        assert f"'--{option}': it is empty; is the variable that holds it set?" in told
+    for command in (("learn", data, *OPTIONS, "--shuffle"), ("compare", data)):
+        assert "'--seed': -1 is not in the range" in run(*command, "--seed", -1, code=2).stderr
     run("learn", data, *OPTIONS, "--save", svm / "m", "--save-every", "0.0001s")
     assert "contradicts" in run("learn", data, "--resume", svm / "m", "--scale", "unit", code=2).stderr
     assert "gamma" in run("learn", data, "--model", "IELLIP", "--param", "kernel=rbf", code=1).stderr
@@ -176,6 +208,19 @@ def test_a_folder_that_is_not_there_is_noticed_before_the_first_row(svm, option)
     broken = svm / "broken.svm"
     broken.write_text("no row at all\n")
     assert "create it first" in run("learn", broken, *OPTIONS, option, svm / "none" / "m", code=1).stderr
+
+
+@pytest.mark.parametrize("name", ["none.svm", "none", "folder"])
+@pytest.mark.parametrize("words", ["learn BROKEN NAME", "learn BROKEN --validate NAME", "predict MODEL BROKEN NAME"])
+def test_a_file_that_is_not_there_is_noticed_before_the_first_row(svm, words, name):
+    (svm / "folder").mkdir()
+    names = {"BROKEN": svm / "broken.svm", "NAME": svm / name, "MODEL": svm / "m"}
+    names["BROKEN"].write_text("no row at all\n")
+    MIRA().partial_fit(np.eye(2), [1, 2]).save(names["MODEL"])
+    more = OPTIONS if words.startswith("learn") else ()
+    told = run(*(names.get(word, word) for word in words.split()), *more, code=1).stderr
+    assert str(names["NAME"]) in told
+    assert "broken.svm" not in told
 
 
 def test_learning_the_same_files_once_more_is_said(svm):
@@ -276,6 +321,15 @@ def test_inspect_names_what_a_file_holds(svm):
         assert text in shown
     (svm / "m").write_bytes((svm / "m").read_bytes()[:-8])
     assert "damaged" in run("inspect", svm / "m", code=1).stderr
+
+
+@pytest.mark.interpreted
+def test_a_table_is_shown_also_where_letters_are_few(tmp_path):
+    """As in a pipe of a system that is set to ASCII, or to Latin letters without the dots of what is left out."""
+    MIRA().partial_fit(np.eye(2), ["naïve", "wise"]).save(tmp_path / "m")
+    shown = CliRunner(charset="ascii").invoke(main, ["inspect", str(tmp_path / "m")])
+    assert (shown.exit_code, shown.stderr) == (0, "")
+    assert r"'na\xefve', 'wise'" in shown.stdout
 
 
 def test_commands_for_long_files_do_without_pandas_and_what_else_they_never_use(svm):

@@ -56,6 +56,20 @@ def test_damaged_and_dangerous_files_are_refused(tmp_path):
     (tmp_path / "a.npy").write_bytes(b"\x93NUMPY nonsense")
     with pytest.raises(ValueError, match=r"not a readable \.npy file"):
         open_stream(tmp_path / "a.npy")
+    np.save(tmp_path / "b.npy", X)
+    np.savez(tmp_path / "b.npz", X=X, y=y)
+    for name, kind in (("b.npy", "file"), ("b.npz", "archive")):
+        # An opening parenthesis that no other closes: a header is written as Python writes dicts.
+        damaged = (tmp_path / name).read_bytes().replace(b"), }", b" , }", 1)
+        (tmp_path / name).write_bytes(damaged)
+        with pytest.raises(ValueError, match=rf"not a readable \.{name[2:]} {kind}"):
+            open_stream(tmp_path / name)
+    np.savez_compressed(tmp_path / "c.npz", X=X, y=y)
+    packed = bytearray((tmp_path / "c.npz").read_bytes())
+    packed[200:300] = bytes(100)
+    (tmp_path / "c.npz").write_bytes(packed)
+    with pytest.raises(ValueError, match=r"not a readable \.npz archive"):
+        open_stream(tmp_path / "c.npz")
     np.save(tmp_path / "o.npy", np.array([[{}]], dtype=object), allow_pickle=True)
     with pytest.raises(ValueError, match=r"not a readable \.npy file"):
         open_stream(tmp_path / "o.npy")

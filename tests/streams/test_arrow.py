@@ -111,6 +111,21 @@ def test_rows_are_counted_across_batches(tmp_path, name):
         labels[at] = 0.0
 
 
+def test_places_outside_a_batch_are_refused(tmp_path):
+    """Damaged bytes may point anywhere; whoever follows them reads memory that is not theirs, or dies."""
+    far = pa.array([0, 1 << 30], pa.int32())
+    words = pa.DictionaryArray.from_arrays(far, pa.array(["red"]), safe=False)
+    ends = pa.py_buffer(np.array([0, 1 << 30, 3], dtype=np.int32))
+    strings = pa.Array.from_buffers(pa.string(), 2, [None, ends, pa.py_buffer(b"abc")])
+    for column in (words, strings):
+        table = pa.record_batch({"a": column, "y": pa.array([0, 1])})
+        path = tmp_path / "far.arrow"
+        with pa.ipc.new_file(str(path), table.schema) as file:
+            file.write(table)
+        with pytest.raises(ValueError, match=r"far\.arrow: not a readable arrow file"):
+            gather(open_stream(path))
+
+
 def test_other_types_damage_and_pipes_are_refused(tmp_path):
     dated = pa.table({"t": pa.array([0], pa.timestamp("s")), "n": [1.0], "y": [1]})
     path = write(tmp_path / "a.parquet", dated)

@@ -85,14 +85,14 @@ def test_several_labels_are_no_table_and_nothing_has_no_rows():
 class Drip(io.RawIOBase):
     """A pipe that gives a few bytes at a time."""
 
-    def __init__(self, data):
-        self.data = io.BytesIO(data)
+    def __init__(self, data, most=7):
+        self.data, self.most = io.BytesIO(data), most
 
     def readable(self):
         return True
 
     def readinto(self, buffer):
-        part = self.data.read(min(7, len(buffer)))
+        part = self.data.read(min(self.most, len(buffer)))
         buffer[: len(part)] = part
         return len(part)
 
@@ -105,6 +105,46 @@ def test_a_pipe_is_read_once_whatever_it_gives_at_a_time(pack):
     assert reader.bytes_read == len(pack(TEXT))
     with pytest.raises(ValueError, match="can be read only once"):
         gather(reader)
+
+
+TEXTS = {
+    "svmlight": b"\n# people, and pets\n1 3:0.5\n2 1:1\n",
+    "csv": b"\n \na, name;b;c\n1;2;3\n4;5;6\n",
+    "vw": b"1 2.0 'a,tag|words to be\n2 |or not\n",
+    "jsonl": b'\n{"a": 1, "label": "x"}\n{"a": 2, "label": "y"}\n',
+}
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("format", TEXTS)
+@pytest.mark.parametrize("most", [1, 5])
+def test_what_is_detected_does_not_depend_on_what_a_pipe_gives_at_a_time(format, pack, most):
+    reader, whole = open_stream(Drip(pack(TEXTS[format]), most)), open_stream(io.BytesIO(TEXTS[format]))
+    (X, y), (all_X, all_y) = gather(reader), gather(whole)
+    assert abs(X - all_X).sum() == 0
+    assert y.tolist() == all_y.tolist()
+    assert reader.description == whole.description
+
+
+def test_an_arrow_stream_need_not_end_before_its_rows_are_known():
+    pyarrow = pytest.importorskip("pyarrow")
+    table, sink = pyarrow.table({"a": [1.0, 2.0], "y": [0, 1]}), pyarrow.BufferOutputStream()
+    with pyarrow.ipc.new_stream(sink, table.schema) as file:
+        file.write_table(table)
+    given, taken = os.pipe()
+    with open(given, "rb", buffering=0) as pipe, open(taken, "wb", buffering=0) as end:
+        end.write(sink.getvalue().to_pybytes()[:-8])
+        assert next(iter(open_stream(pipe))).y.tolist() == [0, 1]
+        end.write(bytes(8))
+
+
+@pytest.mark.parametrize("most", [1, 1000])
+@pytest.mark.parametrize("format", TEXTS)
+def test_a_byte_order_mark_is_passed_over(format, most):
+    X, y = gather(open_stream(Drip(b"\xef\xbb\xbf" + TEXTS[format].lstrip(), most)))
+    all_X, all_y = gather(open_stream(io.BytesIO(TEXTS[format])))
+    assert abs(X - all_X).sum() == 0
+    assert y.tolist() == all_y.tolist()
 
 
 def test_standard_input():

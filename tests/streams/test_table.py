@@ -87,6 +87,24 @@ def test_words_that_resemble_a_missing_cell_are_words(word):
     assert y.tolist() == [word.decode()]
 
 
+@pytest.mark.parametrize("cell", ["inf", "-inf", "+Infinity", " INF ", '"inf"'])
+def test_an_infinity_is_no_word_where_a_column_begins_with_it(cell):
+    for header in ("a,b,y\n", ""):
+        with pytest.raises(ValueError, match=rf"(?i)line {1 + bool(header)}: .*inf.* is not a number that is f"):
+            read(f"{header}1,{cell},0\n1,2,1\n".encode(), format="csv")
+    with pytest.raises(ValueError, match="is finite"):
+        read(f"a,b\n1,{cell}\n".encode(), labelled=False)
+    X, y, _ = read(f"a,b,y\n1,{cell},inf\n".encode(), kinds={"b": "words"}, bits=3)
+    assert (X.sum(), y.tolist()) == (2, ["inf"])
+
+
+@pytest.mark.parametrize("word", [b"in", b"infantry", b"infirmly", b"inf.", b"-in", b"--inf", b"info"])
+def test_words_that_resemble_an_infinity_are_words(word):
+    X, y, _ = read(b"c,y\n" + word + b"," + word + b"\n", bits=4)
+    assert X.sum() == 1
+    assert y.tolist() == [word.decode()]
+
+
 def test_a_column_may_begin_with_missing_cells():
     X, _, _ = read(b",,0\n,,1\n3,x,0\n", missing="zero", bits=3, header=False)
     assert X.shape == (3, 1 + 8)

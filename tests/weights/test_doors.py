@@ -147,6 +147,16 @@ def test_the_command_line_weighs_by_a_column(rows, tmp_path, model):
     assert done.output.split() == [str(label) for label in by_hand.predict(X)]
 
 
+def test_rows_of_weight_0_are_left_out_of_the_error_also_after_a_kill(tmp_path):
+    (tmp_path / "rows.vw").write_text(VW, encoding="utf-8")
+    command = ["learn", str(tmp_path / "rows.vw"), "--model", "PassiveAggressive", "--progress"]
+    command += ["--save", str(tmp_path / "m"), "--save-every", "2"]
+    told = [CliRunner().invoke(main, [*command, *more]).output for more in ([], ["--resume", str(tmp_path / "m")])]
+    error, resumed = (next(line for line in text.splitlines() if "online error" in line).split() for text in told)
+    assert error == resumed
+    assert error[2] == f"{100 * int(error[4].lstrip('(')) / 6:.2f}"
+
+
 def test_the_command_line_learns_importances(rows, tmp_path):
     (tmp_path / "rows.vw").write_text(VW, encoding="utf-8")
     done = CliRunner().invoke(

@@ -9,18 +9,21 @@ from typing import Any
 import click
 
 from .device import device_option, place_some
-from .reading import array_options, stream_options
+from .reading import SOME_TEXT, array_options, stream_options
 
 
 @click.command(name="compare")
 @click.argument("data")
 @click.option(
     "--models",
+    type=SOME_TEXT,
     metavar="A,B,…",
     help="Learners, each as NAME or NAME:key=value:key=value [default: a line-up].",
 )
 @click.option("--passes", type=click.IntRange(min=1), default=1, show_default=True, help="Passes over the rows.")
-@click.option("--seed", type=int, help="Shuffle the rows by this seed [default: the data's own order].")
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Shuffle the rows by this seed [default: the data's own order]."
+)
 @click.option(
     "--shuffles", type=click.IntRange(min=1), help="Run this many orders, by the seeds from --seed (or 0) on."
 )

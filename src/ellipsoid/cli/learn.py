@@ -10,7 +10,17 @@ import click
 
 from .compile_ahead import compile_ahead
 from .device import device_option, place
-from .reading import Inputs, NewFile, keeping_names, named_set, reading_options, refuse_overwriting, with_kept
+from .reading import (
+    SOME_TEXT,
+    Inputs,
+    NewFile,
+    keeping_names,
+    named_set,
+    reading_options,
+    refuse_missing,
+    refuse_overwriting,
+    with_kept,
+)
 from .shards import OVER_SHARDS, is_sharded, learn_shards, refuse_changed, shard_options
 from .startup import import_libraries
 from .summary import parameter_of, show, support_patterns
@@ -30,11 +40,16 @@ from .summary import parameter_of, show, support_patterns
 )  # fmt: skip
 @click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Passes over the data.")
 @click.option("--shuffle", is_flag=True, help="A new random order in every pass; needs all rows in memory.")
-@click.option("--seed", type=int, default=0, show_default=True, help="What the random orders are drawn from.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="What the random orders are drawn from."
+)
 @reading_options
-@click.option("--weights", metavar="COLUMN", help="The column of a table that says what each row counts.")
+@click.option(
+    "--weights", type=SOME_TEXT, metavar="COLUMN", help="The column of a table that says what each row counts."
+)
 @click.option(
     "--classes",
+    type=SOME_TEXT,
     metavar="A,B,…",
     help="Announce the labels of a file beforehand; bounds may need it [default: none].",
 )
@@ -43,7 +58,7 @@ from .summary import parameter_of, show, support_patterns
 @click.option("--plot", type=NewFile(dir_okay=False), help="Draw error, mistakes and their bounds to this PNG file.")
 @click.option("--resume", type=click.Path(exists=True, dir_okay=False), help="Go on with the model in this file.")
 @click.option("--test-then-train", "curve", is_flag=True, help="Show the error of the predictions on the way.")
-@click.option("--validate", metavar="DATA", help="Show the error on these rows after learning.")
+@click.option("--validate", type=SOME_TEXT, metavar="DATA", help="Show the error on these rows after learning.")
 @device_option
 @click.option("--progress", is_flag=True, help="Say on stderr how far it is, also where that is no terminal.")
 @shard_options
@@ -76,6 +91,7 @@ def command(**options: Any) -> None:
 
         need_matplotlib()
     _check_folders(options)
+    refuse_missing(rows[-1:] if is_sharded(options) else rows)
     if is_sharded(options):
         chosen = _new_model(options)
         _check_task(chosen, options["task"])
@@ -251,15 +267,17 @@ class _Run:
                 recorder = recorder_for(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
                 recorder.stops = recorder.bounds
                 before, saved = position.errors, self._now()
+                weighing = position.rows - position.weightless
                 left = in_steps(without_first(rows, position.row), position.row, self.every[0])
                 for X, y, weight in self._counted(left):
                     self._prepare(X)
                     recorder.feed(X, y, weight)
                     position.advance(len(y))
                     position.errors = before + recorder.errors
+                    position.weightless = position.rows - weighing - recorder.rows
                     if tick is not None:
                         tick(
-                            position.rows, position.errors, self.inputs.done(position.row), support_patterns(self.model)
+                            position.rows, position.error, self.inputs.done(position.row), support_patterns(self.model)
                         )
                     if self._due(saved):
                         self.save()

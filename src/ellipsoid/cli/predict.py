@@ -10,7 +10,17 @@ from typing import IO, Any
 import click
 
 from .device import device_option, place
-from .reading import Inputs, NewFile, keeping_names, named_set, reading_options, refuse_overwriting, with_kept
+from .reading import (
+    SOME_TEXT,
+    Inputs,
+    NewFile,
+    keeping_names,
+    named_set,
+    reading_options,
+    refuse_missing,
+    refuse_overwriting,
+    with_kept,
+)
 from .startup import import_libraries
 
 
@@ -19,7 +29,7 @@ from .startup import import_libraries
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @click.option("-o", "--output", type=NewFile(dir_okay=False), help="Write the labels to this file; - is stdout.")
 @reading_options
-@click.option("--weights", metavar="COLUMN", help="A column of weights, which is no feature.")
+@click.option("--weights", type=SOME_TEXT, metavar="COLUMN", help="A column of weights, which is no feature.")
 @device_option
 @click.option("--no-label", is_flag=True, help="DATA has no labels: every column of a table is a feature.")
 def command(model: str, data: tuple[str, ...], output: str | None, no_label: bool, **options: Any) -> None:
@@ -38,6 +48,7 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
     from ellipsoid.streams.atomic import atomic_write
     from ellipsoid.streams.labels import word_labels
 
+    refuse_missing(data)
     learner, content = open_model(model)
     place(learner, options["device"])
     record = content.header["stream"]

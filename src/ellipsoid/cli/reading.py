@@ -21,6 +21,31 @@ class NewFile(click.Path):
         return super().convert(value, param, ctx)
 
 
+class _Text(click.types.StringParamType):
+    """Some text. Columns, labels or rows that an empty variable should have named would be passed over in silence."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The text, if there is any."""
+        if value == "":
+            self.fail("it is empty; is the variable that holds it set?", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+SOME_TEXT = _Text()
+
+
+def refuse_missing(names: Iterable[str | None]) -> None:
+    """Refuse names that are neither files' nor data sets' before hours of learning what stands before them."""
+    from ellipsoid.streams.opening import open_stream
+    from ellipsoid.streams.sets.datasets import names as data_sets
+
+    for name in names:
+        if name is None or name == "-" or (os.path.exists(name) and not os.path.isdir(name)):
+            continue
+        if os.path.isdir(name) or name.partition(":")[0] not in data_sets():
+            open_stream(name)  # which says what is wrong
+
+
 def refuse_overwriting(option: str, target: str | None, read: Iterable[str | None]) -> None:
     """Refuse to write to a file that the same command reads: its rows or its model would be lost."""
     # What is no regular file, such as a terminal, may be read and written; a name without a file is a data set's.
@@ -81,11 +106,12 @@ def array_options(command: Callable[..., Any]) -> Callable[..., Any]:
     command = in_options(command)
     for option in reversed(
         (
-            click.option("--format", metavar="NAME",
+            click.option("--format", type=SOME_TEXT, metavar="NAME",
                          help="svmlight, csv, vw, jsonl, parquet, arrow, npy [default: by name]."),
-            click.option("--label", metavar="COLUMN",
+            click.option("--label", type=SOME_TEXT, metavar="COLUMN",
                          help="The label's column of a table [default: the last], or member of JSON lines."),
-            click.option("--columns", metavar="A,B,…", help="Columns of a table to use [default: all]."),
+            click.option("--columns", type=SOME_TEXT, metavar="A,B,…",
+                         help="Columns of a table to use [default: all]."),
             click.option("--header/--no-header", default=None,
                          help="Whether CSV text begins with a line of names [default: found out]."),
             click.option("--bits", type=click.IntRange(1, 30), help="Hash names of features to 2^BITS columns."),
@@ -141,7 +167,7 @@ def with_kept(options: dict[str, Any], kept: Any) -> dict[str, Any]:
     bits = given.get("bits")
     if bits is not None and (kept.bits or bits) != bits:
         raise click.UsageError(f"--bits {bits} contradicts the model, whose features are hashed to {kept.bits} bits.")
-    if bits is not None and kept.zero_based is not None:
+    if bits is not None and kept.bits is None and kept.zero_based is not None:
         raise click.UsageError(f"--bits {bits} contradicts the model, whose features are not hashed.")
     return {**{option: getattr(kept, option) for option in KEPT}, **given}
 
@@ -227,6 +253,11 @@ class Inputs:
             self.reader, self.learned, self.options.get("kinds"), columns="--columns", unlabelled=unlabelled
         )
         self._hold_empty()
+        if self.reader.bits is not None and self.options["bits"] is None and self.options["zero_based"] is not None:
+            raise ValueError(
+                f"the features of {self.reader.name} are hashed, and those learned before it are numbered; learn files "
+                "of one kind, or begin anew with --bits, which hashes all"
+            )
         for option in KEPT:
             if self.options.get(option) is None:
                 self.options[option] = getattr(self.reader, option)

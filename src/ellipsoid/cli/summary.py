@@ -47,9 +47,7 @@ def show(run: Any, options: dict[str, Any]) -> None:
     if run.begun:
         lines.append(("resumed", f"after {run.begun:,} rows"))
     if run.begun and not (results and hasattr(results[0], "mae")):
-        lines.append(
-            ("online error", f"{100 * position.errors / max(1, position.rows):.2f} % ({position.errors:,} rows)")
-        )
+        lines.append(("online error", f"{100 * position.error:.2f} % ({position.errors:,} rows)"))
     numbers = bool(results) and hasattr(results[0], "mae")
     for i, result in enumerate(results if not run.begun or numbers else [], start=1):
         which = f", pass {i}" if len(results) > 1 else ""

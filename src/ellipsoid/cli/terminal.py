@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from io import TextIOWrapper
 from time import monotonic
 
 COMPILING = "compiling, once on this machine"
@@ -55,12 +56,12 @@ def warnings_as_lines() -> Iterator[None]:
         yield
 
 
-Tick = Callable[[int, int, tuple[int, int | None], int | None], None]
+Tick = Callable[[int, float, tuple[int, int | None], int | None], None]
 
 
 @contextmanager
 def stream_progress(description: str, *, lines: bool = False) -> Iterator[Tick | None]:
-    """Progress over a stream, on stderr: given rows, errors so far, what is done and what there is in all (None:
+    """Progress over a stream, on stderr: given rows, the error so far, what is done and what there is in all (None:
     unknown), and the support patterns of a kernel learner. It tells rows a second, of those after the first ones.
 
     A bar on a terminal; elsewhere nothing, or a line each time that the rows have doubled if ``lines``.
@@ -77,8 +78,8 @@ def stream_progress(description: str, *, lines: bool = False) -> Iterator[Tick |
         _tell_of_compiling(lambda: bar.update(task, told=COMPILING))
         speed = _Speed()
 
-        def tick(rows: int, errors: int, done: tuple[int, int | None], patterns: int | None = None) -> None:
-            bar.update(task, completed=done[0], total=done[1], told=_told(rows, errors, speed.at(rows), patterns))
+        def tick(rows: int, error: float, done: tuple[int, int | None], patterns: int | None = None) -> None:
+            bar.update(task, completed=done[0], total=done[1], told=_told(rows, error, speed.at(rows), patterns))
 
         yield tick
 
@@ -98,19 +99,19 @@ class _Speed:
 def _doubling(description: str) -> Tick:
     due, speed = 1024, _Speed()
 
-    def tick(rows: int, errors: int, done: tuple[int, int | None], patterns: int | None = None) -> None:
+    def tick(rows: int, error: float, done: tuple[int, int | None], patterns: int | None = None) -> None:
         nonlocal due
         rate = speed.at(rows)
         if rows >= due:
-            print(f"{description}: {_told(rows, errors, rate, patterns)}", file=sys.stderr, flush=True)
+            print(f"{description}: {_told(rows, error, rate, patterns)}", file=sys.stderr, flush=True)
             while due <= rows:
                 due *= 2
 
     return tick
 
 
-def _told(rows: int, errors: int, rate: float | None, patterns: int | None) -> str:
-    told = f"{rows:,} rows, {100 * errors / rows:.2f} % wrong"
+def _told(rows: int, error: float, rate: float | None, patterns: int | None) -> str:
+    told = f"{rows:,} rows, {100 * error:.2f} % wrong"
     told += "" if patterns is None else f", {patterns:,} support patterns"
     return told + ("" if rate is None else f", {rate:,.0f} rows/s")
 
@@ -127,6 +128,9 @@ def show_table(
     from rich.table import Table
     from rich.text import Text
 
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A letter that cannot be written where stdout goes is no reason to show nothing.
+        sys.stdout.reconfigure(errors="backslashreplace")
     terminal = sys.stdout.isatty()
     # In a pipe nobody scrolls sideways: a line of the table stays one line.
     wide = sum(4 + max(map(len, column)) for column in zip(titles, *lines, strict=True))

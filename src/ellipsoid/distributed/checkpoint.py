@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ellipsoid.estimators.files import loading, saving
-from ellipsoid.evaluate.position import KEPT, Position, head_digest
+from ellipsoid.evaluate.position import KEPT, Position, mark_of
 
 
 class Checkpoint(NamedTuple):
@@ -58,7 +58,7 @@ class Checkpoint(NamedTuple):
 def position_of(names: list[str] | None, reading: Any, columns: Any) -> Position:
     """What a model file tells of the data that were learned."""
     inputs = ["Dask collection"] if names is None else names
-    position = Position(inputs, [None if names is None else head_digest(name) for name in inputs])
+    position = Position(inputs, [None if names is None else mark_of(name) for name in inputs])
     position.columns = columns
     for what in KEPT:
         setattr(position, what, reading.options.get(what))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellipsoid.evaluate.position import HEAD
+from ellipsoid.evaluate.position import probes
 from ellipsoid.streams.opening import SUFFIX, open_stream, sniff
 from ellipsoid.streams.options import OF_NUMBERS
 from ellipsoid.streams.readers.blocks import Origin, stem
@@ -26,8 +26,6 @@ from .blocks import BlockReading, FileBlock, Partition, RowGroups
 
 LINES = ("svmlight", "csv", "vw", "jsonl")
 WITH_COLUMNS = ("csv", "parquet", "arrow")
-# How many places of a file are looked at, the first and the last bytes among them, to find out whether it has changed.
-PROBES = 16
 
 
 class Plan(NamedTuple):
@@ -114,14 +112,9 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any], learned:
 
 
 def _fingerprint(path: Path) -> bytes:
-    """Size and time of modification, and some bytes from all over: to read all would take as long as a round."""
+    """Size and time of modification, and some bytes from all over."""
     about = path.stat()
-    found = [f"{about.st_size} {about.st_mtime_ns} ".encode()]
-    with open(path, "rb") as file:
-        for i in range(PROBES):
-            file.seek(max(0, about.st_size - HEAD) * i // (PROBES - 1))
-            found.append(file.read(HEAD))
-    return b"".join(found)
+    return f"{about.st_size} {about.st_mtime_ns} ".encode() + probes(path, about.st_size)
 
 
 def _cut(name: str, format: str, size: int, packed: bool, block_bytes: int) -> list[Any]:

@@ -16,20 +16,20 @@ from typing import Any
 
 from ellipsoid.streams.options import CELL_KINDS
 
-# How much of a file is looked at to tell it from another of the same name.
-HEAD = 1 << 12
+# How much of a file is looked at to tell it from another, and at how many places, its first and last bytes among them.
+HEAD, PROBES = 1 << 12, 16
 # What a model file keeps of how its streams were read: a later one may not show it.
 KEPT = ("zero_based", "bits", "kinds")
 
 
 @dataclass
 class Position:
-    """A run over ``inputs`` (names, and digests of the first bytes of those that are files) and how far it came.
+    """A run over ``inputs`` (names, and the marks that those are known by which are files) and how far it came.
 
-    ``order`` is the seed of a shuffled run; ``errors`` counts the rows whose label was not the one predicted;
-    ``columns`` are the names of a table's columns of numbers, in the order of the model's features; ``zero_based``
-    tells where those of svmlight text count from, and ``bits`` to what they are hashed; ``kinds`` what the columns of a
-    table hold.
+    ``order`` is the seed of a shuffled run; ``errors`` counts the rows whose label was not the one predicted, not those
+    without weight, which are counted apart; ``columns`` are the names of a table's columns of numbers, in the order of
+    the model's features; ``zero_based`` tells where those of svmlight text count from, and ``bits`` to what they are
+    hashed; ``kinds`` what the columns of a table hold.
     """
 
     inputs: list[str]
@@ -45,11 +45,12 @@ class Position:
     zero_based: bool | None = None
     bits: int | None = None
     kinds: dict[str, str | None] | None = None
+    weightless: int = 0
 
     @classmethod
     def start(cls, inputs: Sequence[str], epochs: int, order: int | None) -> Position:
         """Before the first row."""
-        return cls(list(inputs), [head_digest(name) for name in inputs], epochs, order)
+        return cls(list(inputs), [mark_of(name) for name in inputs], epochs, order)
 
     @classmethod
     def read(cls, record: Any) -> Position:
@@ -57,10 +58,10 @@ class Position:
         known, of_features = {field.name for field in fields(cls)}, {"columns", *KEPT}
         if isinstance(record, dict) and record and {*record} <= of_features:
             record = {"inputs": [], "heads": [], "complete": True, **record}  # it stands nowhere
-        elif not isinstance(record, dict) or {*record} | of_features != known:
+        elif not isinstance(record, dict) or {*record, *of_features, "weightless"} != known:
             raise ValueError(f"the model file's record of its stream is not understood: {record!r}")
         position = cls(**record)
-        numbers = (position.epochs, position.epoch, position.row, position.rows, position.errors)
+        numbers = (position.epochs, position.epoch, position.row, position.rows, position.errors, position.weightless)
         bits = 1 if position.bits is None else position.bits
         lists = all(isinstance(part, list) for part in (position.inputs, position.heads, position.columns or []))
         good = (
@@ -79,14 +80,25 @@ class Position:
 
     def record(self) -> dict[str, Any]:
         """What a model file holds of it."""
-        return asdict(self)
+        record = asdict(self)
+        return record if self.weightless else {key: record[key] for key in record if key != "weightless"}
+
+    @property
+    def error(self) -> float:
+        """The share of the rows whose label was not the one predicted."""
+        return self.errors / max(1, self.rows - self.weightless)
 
     def same_run(self, other: Position) -> bool:
-        """Whether both read the same inputs in the same way; a file may have been moved."""
+        """Whether the other, which is to begin, reads the same inputs in the same way; files may have been moved, and
+        may have grown.
+        """
         if (self.epochs, self.order, len(self.inputs)) != (other.epochs, other.order, len(other.inputs)):
             return False
         pairs = zip(self.inputs, self.heads, other.inputs, other.heads, strict=True)
-        return all(mine == theirs and (mine is not None or a == b) for a, mine, b, theirs in pairs)
+        return all(
+            a == b and theirs is None if mine is None else theirs is not None and _had_mark(b, mine)
+            for a, mine, b, theirs in pairs
+        )
 
     def advance(self, rows: int) -> None:
         """So many rows were learned."""
@@ -109,13 +121,35 @@ class Position:
         return f"{self.row:,} rows{which} of {names}, unfinished"
 
 
-def head_digest(name: str) -> str | None:
-    """A digest of the first bytes of a file; None where the name is no file's (a pipe, a data set)."""
+def mark_of(name: str, size: int | None = None) -> str | None:
+    """What a file, or so many of its first bytes, is known by: a size and a digest; None where the name is no file's (a
+    pipe, a data set).
+    """
     path = Path(name)
     if name == "-" or not path.is_file():
         return None
+    size = path.stat().st_size if size is None else size
+    return f"{size} {hashlib.sha256(probes(path, size)).hexdigest()}"
+
+
+def probes(path: Path, size: int) -> bytes:
+    """Some of the first ``size`` bytes of a file, from all over: to read all would take as long as to learn them."""
+    found = []
     with open(path, "rb") as file:
-        return hashlib.sha256(file.read(HEAD)).hexdigest()
+        for place in (max(0, size - HEAD) * i // (PROBES - 1) for i in range(PROBES)):
+            file.seek(place)
+            found.append(file.read(min(HEAD, size - place)))
+    return b"".join(found)
+
+
+def _had_mark(name: str, mark: str) -> bool:
+    """Whether a file has this mark, or had it before it grew."""
+    size, _, digest = mark.rpartition(" ")
+    if not size:
+        # Before 0.2 a file was known by its first bytes alone.
+        with open(name, "rb") as file:
+            return hashlib.sha256(file.read(HEAD)).hexdigest() == digest
+    return size.isdecimal() and mark_of(name, int(size)) == mark
 
 
 def part_of(chunk: tuple[Any, ...], part: slice) -> tuple[Any, ...]:

@@ -25,7 +25,7 @@ from typing import Any
 from .options import FORMATS, Options
 from .readers import arrays
 from .readers.arrays import ArrayRows
-from .readers.blocks import SUFFIXES, Origin, stem
+from .readers.blocks import BINARY, SUFFIXES, Origin, stem
 from .readers.errors import NoRows
 from .readers.examples import Examples
 from .sets.datasets import DEFORMED, Dataset, load, names, parts_of_name, stream
@@ -193,10 +193,8 @@ def sniff(head: bytes, name: str = "the stream") -> str:
     >>> sniff(b"# people\\n1 3:0.5\\n"), sniff(b"1 |words to be"), sniff(b"a,b,c\\n")
     ('svmlight', 'vw', 'csv')
     """
-    if head.startswith((b"ARROW1", b"\xff\xff\xff\xff")):
-        return "arrow"
-    if head.startswith(b"PAR1"):
-        return "parquet"
+    if head.startswith(BINARY):
+        return "parquet" if head.startswith(b"PAR1") else "arrow"
     if not head.strip():
         raise NoRows(f"{name} has no rows")
     for line in head.splitlines():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,12 @@ from scipy import sparse
 from ..label_kinds import refuse_masked
 from ..labels import Numbers, as_they_are
 from ..options import Options
+from .blocks import DAMAGE
 
 # Values in one piece.
 PIECE = 1 << 19
+# What damaged bytes raise, and a damaged header, which is written as Python writes dicts.
+_DAMAGED = (ValueError, TypeError, OverflowError, RuntimeError, SyntaxError, TokenError, zipfile.BadZipFile, *DAMAGE)
 
 
 class ArrayRows:
@@ -92,12 +96,12 @@ def npz(path: Path, options: Options) -> ArrayRows:
         with zipfile.ZipFile(path) as archive:
             members = {info.filename: info for info in archive.infolist()}
             missing = [name for name in names if f"{name}.npy" not in members]
-            if missing:
-                there = ", ".join(name.removesuffix(".npy") for name in members) or "none"
-                raise ValueError(f"{path} must hold the array {missing[0]!r}; it has {there}")
-            arrays = [_member(path, archive, members[f"{name}.npy"]) for name in names]
-    except (zipfile.BadZipFile, OSError, EOFError, NotImplementedError) as error:
+            arrays = [] if missing else [_member(path, archive, members[f"{name}.npy"]) for name in names]
+    except _DAMAGED as error:
         raise ValueError(f"{path}: not a readable .npz archive: {error}") from error
+    if missing:
+        there = ", ".join(name.removesuffix(".npy") for name in members) or "none"
+        raise ValueError(f"{path} must hold the array {missing[0]!r}; it has {there}")
     how = "mapped" if isinstance(arrays[0], np.memmap) else "loaded whole"
     return ArrayRows(arrays[0], arrays[1] if options.labelled else None, f"NumPy archive, {how}")
 
@@ -106,7 +110,7 @@ def _mapped(path: Path) -> Any:
     try:
         # Pickled objects inside a file could run code.
         array = np.lib.format.open_memmap(path, mode="r")
-    except (ValueError, OSError, EOFError) as error:
+    except _DAMAGED as error:
         raise ValueError(f"{path}: not a readable .npy file: {error}") from error
     return array
 
@@ -121,10 +125,10 @@ def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
         shape, fortran, dtype = read(member)
         header = member.tell()
     if dtype.hasobject:
-        raise ValueError(f"{path}: {info.filename} holds Python objects, which are never loaded (allow_pickle=False)")
+        raise ValueError(f"{info.filename} holds Python objects, which are never loaded (allow_pickle=False)")
     size = int(np.prod(shape, dtype=object)) * dtype.itemsize
     if header + size > info.file_size:
-        raise ValueError(f"{path}: {info.filename} is shorter than its header says")
+        raise ValueError(f"{info.filename} is shorter than its header says")
     if size == 0:
         return np.empty(shape, dtype)
     with open(path, "rb") as file:

@@ -65,6 +65,9 @@ class ArrowTable:
         label = None
         try:
             for batch in self._batches():
+                if self.kind != PARQUET:
+                    # Damaged bytes may name places outside the batch, and whoever follows them is not asked.
+                    batch.validate(full=True)
                 if self.n_features is None or row == 0:
                     label = self._arrange(batch.schema)
                 for start in range(0, batch.num_rows, BATCH_ROWS):

@@ -35,6 +35,13 @@ MAGIC = {
     "xz": b"\xfd7zXZ\x00",
     "zstd": b"\x28\xb5\x2f\xfd",
 }
+BZIP2 = b"BZh"
+# What binary tables begin with, Arrow's as a file and as a stream.
+BINARY = (b"ARROW1", b"\xff\xff\xff\xff", b"PAR1")
+# What some editors put before text.
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# So many bytes tell how a file is packed.
+TELLING = 16
 # What decompressors raise on damaged bytes.
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
@@ -111,10 +118,10 @@ class Origin:
             self._begun = True
         file: Any = open(self.path, "rb", buffering=0) if self.path is not None else self._file  # noqa: SIM115
         self._raw = _Counted(file, close=self.path is not None)
-        plain = io.BufferedReader(self._raw, buffer_size=PEEK)
+        plain = io.BufferedReader(_Beginning(self._raw), buffer_size=PEEK)
         bytes_ = _decompressed(plain, self.name)
         self._packed = bytes_ is not plain
-        return plain if bytes_ is plain else io.BufferedReader(bytes_, buffer_size=PEEK)
+        return plain if bytes_ is plain else io.BufferedReader(_Beginning(bytes_), buffer_size=PEEK)
 
     def blocks(self, abreast: int = 1) -> Iterator[TextBlock]:
         """The bytes as blocks of whole lines; the last line need not end with a line feed.
@@ -201,6 +208,46 @@ class _Counted(io.RawIOBase):
         if self._close:
             self._inner.close()
         super().close()
+
+
+class _Beginning(io.RawIOBase):
+    """Bytes of which the first ones come together, as many as tell what they are, however few a pipe gives at a time;
+    without the mark before text.
+    """
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._begun = file, False
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        got: int = self._file.readinto(buffer)
+        if self._begun:
+            return got
+        self._begun, more, view = True, got, memoryview(buffer)
+        while more and got < len(view):
+            seen = got - more
+            if got >= TELLING and (seen < TELLING or 10 in view[seen:got]) and _tells(bytes(view[:got])):
+                break
+            more = self._file.readinto(view[got:])
+            got += more
+        if view[: len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK:
+            got -= len(BYTE_ORDER_MARK)
+            view[:got] = bytes(view[len(BYTE_ORDER_MARK) : len(BYTE_ORDER_MARK) + got])
+        return got
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
+
+
+def _tells(head: bytes) -> bool:
+    """Is there a whole line that is neither blank nor a comment, or does something begin that has no lines?"""
+    lines = (line.lstrip() for line in head.removeprefix(BYTE_ORDER_MARK).split(b"\n")[:-1])
+    return head.startswith((*MAGIC.values(), BZIP2, *BINARY)) or any(
+        line and not line.startswith(b"#") for line in lines
+    )
 
 
 class _Streams(io.RawIOBase):
@@ -291,12 +338,12 @@ def _name(file: Any) -> str:
 
 
 def _decompressed(file: io.BufferedReader[Any], name: str) -> Any:
-    head = file.peek(16)[:16]
+    head = file.peek(TELLING)[:TELLING]
     if head.startswith(MAGIC["gzip"]):
         import gzip
 
         return gzip.GzipFile(fileobj=file)
-    if head[:3] == b"BZh" and head[4:10] == b"1AY&SY":
+    if head[:3] == BZIP2 and head[4:10] == b"1AY&SY":
         import bz2
 
         return _Streams(file, bz2.BZ2Decompressor)

@@ -26,10 +26,9 @@ from .errors import LineError, finite, token
 from .onehot import beside
 from .sparse_text import HARD_ROOM, room_for
 
-_MARK = b"\xef\xbb\xbf"
 # A column with more words than this holds no labels: to remember them would not be constant memory.
 _MOST_LABELS = 1 << 20
-_KINDS = {scan.IGNORED: None, scan.NUMBER: OF_NUMBERS, scan.TEXT: OF_WORDS}
+_KINDS = {scan.IGNORED: None, scan.NUMBER: OF_NUMBERS, scan.INFINITE: OF_NUMBERS, scan.TEXT: OF_WORDS}
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
@@ -75,13 +74,12 @@ class Csv:
             lines += done.lines
 
     def _blocks(self) -> Iterator[Scanned]:
-        blocks, mark, density, lines = self.origin.blocks(ABREAST), len(_MARK), 1.0, 0
+        blocks, density, lines = self.origin.blocks(ABREAST), 1.0, 0
         for block in blocks:
             try:
-                position = self._decide(block, mark if block.raw.startswith(_MARK) else 0)
+                position = self._decide(block)
             except LineError as error:
                 raise LineError(error.name, lines + error.line, error.what) from None
-            mark = 0
             done = self.scanned(block, density, position)
             lines += done.lines
             yield done
@@ -125,8 +123,9 @@ class Csv:
 
     # -- what the first block tells ----------------------------------------------------------------------------
 
-    def _decide(self, block: TextBlock, position: int) -> int:
+    def _decide(self, block: TextBlock) -> int:
         """Make out the header, then the columns, as far as this block tells; returns where its rows begin."""
+        position = 0
         while position < block.stop:
             end = block.raw.index(b"\n", position)
             line = bytes(block.raw[position:end]).decode("utf-8", "backslashreplace").strip("\r ")
@@ -183,8 +182,10 @@ class Csv:
             keys[j] += f" ({j})" if count > 1 else ""
         kinds = [(options.kinds or {}).get(key) or _KINDS[found[j]] for j, key in enumerate(keys)]
         wordy = np.array([kind == OF_WORDS for kind in kinds])
-        if options.word_labels is not None and options.labelled:
-            wordy[label] = options.word_labels
+        if options.labelled:
+            # An infinity is as good a label as any word.
+            told = options.word_labels
+            wordy[label] = wordy[label] or found[label] == scan.INFINITE if told is None else told
         purpose = np.full(width, scan.IGNORED)
         purpose[chosen] = np.where(wordy, scan.TEXT, scan.NUMBER)[chosen]
         if options.labelled:
@@ -282,6 +283,8 @@ class Csv:
         if found.reason == reasons.MISSING:
             return f"column {found.column + 1} is missing; give missing='zero' to read that as zero"
         cell = token(block, found.position, b"\r\n" + self._delimiter.encode())
+        if cell.strip("'\" +-").lower() in ("inf", "infinity"):
+            return f"{cell} is not a number that is finite: leave its line out, or its cell empty"
         shown = "is" if self.options.kinds is None else "of the first table is"
         return f"{cell} is not a number, as the first cell of column {found.column + 1} {shown}"
 

@@ -15,6 +15,8 @@ from .reasons import BAD_QUOTE, FULL, MISSING, NO_FLAW, NOT_A_NUMBER, TOO_FEW, T
 
 # What a column is for.
 IGNORED, NUMBER, TEXT, NUMBER_LABEL, TEXT_LABEL = range(5)
+# What a column may begin with that is for nothing.
+INFINITE = -1
 
 
 NO_HASH = -1
@@ -125,6 +127,18 @@ def is_missing(text, begin, end):
 
 
 @inlined
+def is_infinite(text, begin, end):
+    """Is a cell ``inf`` or ``infinity``, with a sign or without, in letters of any size?"""
+    if end - begin > 3 and (text[at(begin)] == 43 or text[at(begin)] == 45):
+        begin += 1
+    a, b, c = text[at(begin)] | 32, text[at(begin + 1)] | 32, text[at(begin + 2)] | 32
+    if a != 105 or b != 110 or c != 102:
+        return False
+    d, e, last = text[at(begin + 3)] | 32, text[at(begin + 4)] | 32, text[at(end - 1)] | 32
+    return end - begin == 3 or (end - begin == 8 and d == 105 and e == 110 and last == 121)
+
+
+@inlined
 def number_in(text, begin, end):
     """Value and status of the cell as a number."""
     value, p, status = numeral(text, begin)
@@ -133,8 +147,8 @@ def number_in(text, begin, end):
 
 @scanner
 def classify(text, start, stop, delimiter, kinds):
-    """Note for each column whether its first cell that is not missing is a NUMBER or a TEXT; IGNORED if there is
-    none.
+    """Note for each column whether its first cell that is not missing is a NUMBER, INFINITE or a TEXT; IGNORED if there
+    is none.
     """
     p, unknown = start, kinds.size
     while p < stop and unknown > 0:
@@ -142,7 +156,8 @@ def classify(text, start, stop, delimiter, kinds):
         while True:
             begin, end, _, p = cell(text, p, delimiter)
             if j < kinds.size and kinds[j] == IGNORED and not is_missing(text, begin, end):
-                kinds[j] = TEXT if number_in(text, begin, end)[1] == NO_NUMERAL else NUMBER
+                word = number_in(text, begin, end)[1] == NO_NUMERAL
+                kinds[j] = NUMBER if not word else INFINITE if is_infinite(text, begin, end) else TEXT
                 unknown -= 1
             j += 1
             if text[at(p)] == 10:
