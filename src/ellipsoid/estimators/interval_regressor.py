@@ -21,9 +21,7 @@ from .inputs.weights import told_around_zeros
 from .parameters.declaration import declared
 from .parameters.validation import one_of, positive
 from .shell.regression import NumberLearner, OnlineRegressor
-from .slabs import half_widths, interval, slab_table
-
-POLICIES = {"skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE}
+from .slabs import POLICIES, half_widths, interval, slab_table
 
 
 class SlabLearner(NumberLearner):

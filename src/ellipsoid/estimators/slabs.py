@@ -14,6 +14,9 @@ from ellipsoid.rules.slab import SPACING, Slab
 
 from .inputs.rows import RowSource
 
+# What follows a proof that nothing is left in the ellipsoid.
+POLICIES = {"skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE}
+
 
 def slab_table(rule: Any, constant: bool) -> SlabTable:
     """Weights with the ellipsoid of a rule around them."""
