@@ -27,22 +27,21 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Forget everything, then learn from the rows of X; y is not looked at."""
-        source = self._source(X, fresh=True)
-        self._forget(source)
-        return self._note(X, source, first=True)
+        self._run(self._begun(X, first=True), learn=True, write=False)
+        return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the rows of X in addition to those before; y is not looked at."""
-        first = not self.__sklearn_is_fitted__()
+        self._run(self._begun(X, first=not self.__sklearn_is_fitted__()), learn=True, write=False)
+        return self
+
+    def _begun(self, X: Any, first: bool) -> RowSource:
+        """The rows of X, checked and about to be learned; the ``first`` make all be forgotten that was before."""
         source = self._source(X, fresh=first)
         if first:
             self._forget(source)
-        return self._note(X, source, first=first)
-
-    def _note(self, X: Any, source: RowSource, first: bool) -> Self:
         self._names(X, reset=first)
-        self._run(source, learn=True, write=False)
-        return self
+        return source
 
     def transform(self, X: Any) -> Any:
         """Scale the rows of X by what was learned so far."""
@@ -57,12 +56,7 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         This is what a learner of a stream is given: no row profits from those after it, and no cutting of the stream
         into calls changes a bit.
         """
-        first = not self.__sklearn_is_fitted__()
-        source = self._source(X, fresh=first)
-        if first:
-            self._forget(source)
-        self._names(X, reset=first)
-        return self._run(source, learn=True, write=True)
+        return self._run(self._begun(X, first=not self.__sklearn_is_fitted__()), learn=True, write=True)
 
     def learn_transform_both(self, X: Any, named: bool = False) -> tuple[Any, Any]:
         """``learn_transform``, and before it each row as ``transform`` would have scaled it before it was learned.
@@ -123,11 +117,7 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def again(self, X: Any, count: int) -> None:
         """``learn_transform`` of the first rows of X alone."""
-        first = not self.__sklearn_is_fitted__()
-        source = self._source(X, fresh=first)
-        if first:
-            self._forget(source)
-        self._names(X, reset=first)
+        source = self._begun(X, first=not self.__sklearn_is_fitted__())
         self._run(source.first(count), learn=True, write=False)
 
     # -- input -------------------------------------------------------------------------------------------------
@@ -236,11 +226,8 @@ class StandardStream(Scaler):
 
     def learn_transform_both(self, X: Any, named: bool = False) -> tuple[Any, Any]:
         """``learn_transform``, and before it each row as ``transform`` would have scaled it before it was learned."""
-        known, first = getattr(self, "n_features_in_", 0 if named else None), not self.__sklearn_is_fitted__()
-        source = self._source(X, fresh=first)
-        if first:
-            self._forget(source)
-        self._names(X, reset=first)
+        known = getattr(self, "n_features_in_", 0 if named else None)
+        source = self._begun(X, first=not self.__sklearn_is_fitted__())
         all_rows: Any = source.rows(0, source.n if source.sparse else 0)
         early = np.empty(len(all_rows.data) if source.sparse else (source.n, source.width))
         rows = self._run(source, learn=True, write=True, early=early)
