@@ -30,13 +30,13 @@ from ..parameters.shared import OnlineParameters
 from ..parameters.validation import check_flags, check_kinds, comparator_rows
 from ..state.interruption import LearnerMark, add_progress_note, without_interrupts
 from ..state.learner import NO_LABELS, Learner
-from ..state.one_row import of_this_thread
+from ..state.one_row import FLOAT64, of_this_thread
 from ..state.one_thread import one_thread_at_a_time
 from ..state.predict_then_learn import Witness, before_it_grows
 from ..state.witnessed import Witnessed
 from .early_stopping import HeldOut, Patience, hold_out
 from .learned_attributes import LearnedAttributes
-from .predictions import FLOAT64, Predictions
+from .predictions import Predictions
 
 
 @declared

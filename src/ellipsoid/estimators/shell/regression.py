@@ -23,10 +23,10 @@ from ..parameters.declaration import declared
 from ..parameters.validation import comparator_rows
 from ..state.expansion import ExpansionLearner
 from ..state.learner import NO_LABELS, Learner
-from ..state.one_row import of_this_thread
+from ..state.one_row import filled_row
 from ..state.predict_then_learn import WatchedBlock, in_turn, shown_rows
 from .base import OnlineClassifier
-from .predictions import FLOAT64, Predictions
+from .predictions import Predictions
 
 # Numbers that are larger than this could overflow a sum of squares.
 LARGEST_NUMBER = HUGE**0.25
@@ -198,22 +198,10 @@ class OnlineRegressor(OnlineClassifier):
     def _learn_row(self, x: Any, y: Any) -> bool:
         """Learn a dense row of float64, or a dict, of known width and names; False if this is not one."""
         core = self._core
-        if type(y) not in (float, int, np.float64) or not abs(y) < LARGEST_NUMBER:
+        quick = type(y) in (float, int, np.float64) and type(core).fast_row is Learner.fast_row
+        fast = filled_row(core, x) if quick and abs(y) < LARGEST_NUMBER else None
+        if fast is None:
             return False
-        if type(core).fast_row is not Learner.fast_row:
-            return False
-        if type(x) is dict:
-            fast = of_this_thread(core.named or core.named_row(), core)
-            if fast is None or not fast.fill(x):
-                return False
-        elif type(x) is not np.ndarray or x.dtype is not FLOAT64:
-            return False
-        else:
-            fast = core.fast or core.fast_row()
-            if x.shape != fast.shape:
-                return False
-            fast = of_this_thread(fast, core)
-            fast.row[...] = x
         fast.code.view(np.float64)[0] = y
         reached: int = fast.learn(*fast.learn_args)
         if reached < 0:
@@ -243,14 +231,7 @@ class OnlineRegressor(OnlineClassifier):
     def predict_one(self, x: Any) -> float:
         """The number predicted for one example."""
         core = self._learned()
-        fast = None
-        if type(core).fast_row is Learner.fast_row:
-            if type(x) is dict:
-                fast = of_this_thread(core.named or core.named_row(), core)
-                fast = fast if fast is not None and fast.fill(x) else None
-            elif type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (core.fast or core.fast_row()).shape:
-                fast = of_this_thread(core.fast, core)
-                fast.row[...] = x
+        fast = filled_row(core, x) if type(core).fast_row is Learner.fast_row else None
         if fast is None:
             return float(self._decision_of_one(x)[0])
         code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)

@@ -24,16 +24,17 @@ from ..inputs.rows import sound_csr
 from ..inputs.weights import announce, around_zeros, if_any, labels_named_before, present, present_some, weights_of
 from ..parameters.validation import one_of, positive
 from ..shell.learned_attributes import missing
-from ..shell.predictions import FLOAT64
 from ..state.interruption import add_progress_note, without_interrupts
+from ..state.one_row import FLOAT64
 from ..state.one_thread import one_thread_at_a_time
 from ..state.predict_then_learn import Witness
+from ..state.witnessed import Witnessed
 from .council import Council, default_family
 from .mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
 from .wrapper import seed_of
 
 
-class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class Committee(Witnessed, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Several learners as one: their votes, weighed by how often each was right, and lately rather than ever.
 
     For streams that change, and in place of a search for the right rate: no rate is right twice. On any stream the
@@ -128,17 +129,6 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _learn_predict_present(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> NDArray[Any]:
         return self._pass(X, y, classes, watch=True, sample_weight=weight if len(weight) else None)
-
-    def _learn_watched(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness, sample_weight: Any = None
-    ) -> None:
-        """``partial_fit`` that shows to ``witness`` the committee's scores of every row before it was learned."""
-        self._pass(X, y, classes, watch=witness, sample_weight=sample_weight)
-
-    def _learn_one_watched(self, x: Any, y: Any, witness: Witness, weight: float = 1.0) -> None:
-        """``learn_one`` that does so."""
-        X, names = self._one_row(x)
-        self._pass(X, [y], None, watch=witness, names=names, sample_weight=None if weight == 1.0 else [weight])
 
     @one_thread_at_a_time
     def _pass(
