@@ -202,17 +202,13 @@ class Committee(Witnessed, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         single = type(x) is dict or (type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (self.n_features_in_,))
         if code is None or len(council.labels) < 2 or council.risky or not (council.plain and council.votes and single):
             return False
-        index = council.labels.index
-        said = np.zeros((len(council.members), 1, len(index)))
-        for i, member in enumerate(council.members):
-            said[i, 0, index[member.predict_one(shown)]] = 1.0
-        codes = np.array([code])
+        said, codes = council.votes_on(shown), np.array([code])
 
         def learn() -> None:
             try:
                 for member in council.members:
                     member.learn_one(x, y)
-                council.mixture.learn(said, codes, len(index), NO_WEIGHTS, council.tally)
+                council.mixture.learn(said, codes, len(council.labels), NO_WEIGHTS, council.tally)
             except BaseException as error:
                 council.stop_if_out_of_step(error)
                 raise
@@ -295,11 +291,7 @@ class Committee(Witnessed, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if not council.votes:
             shares = council.decide(lambda member: _table(member._decision_of_one(x)))[0]
         else:
-            index = council.labels.index
-            said = np.zeros((len(council.members), 1, len(index)))
-            for i, member in enumerate(council.members):
-                said[i, 0, index[member.predict_one(x)]] = 1.0
-            shares = council.mixture.scores(said)[0]
+            shares = council.mixture.scores(council.votes_on(x))[0]
         return council.labels.values[int(shares.argmax())]
 
     # -- what was learned --------------------------------------------------------------------------------------
