@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ellipsoid import CELLIP, IELLIP
+from ellipsoid import CELLIP, IELLIP, load
 
 
 def rows(rng, n, d):
@@ -207,3 +207,15 @@ def test_label_sets_are_always_asked_for():
     model = CELLIP(margin=0.05, selective=True).partial_fit(X, Y)
     assert model.asked_ == 30
     assert model.query(X).all()
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_a_drawn_seed_is_part_of_the_file(kernel, tmp_path):
+    """Without ``random_state`` the seed is drawn when learning starts, and a file between two calls draws no other."""
+    rng = np.random.default_rng(0)
+    X = rows(rng, 80, 3)
+    model = IELLIP(kernel=kernel, selective=True, smoothing=0.1).partial_fit(X[:40], X[:40, 0] > 0.0)
+    model.save(tmp_path / "half.model")
+    asked = [each.partial_fit(X[40:], X[40:, 0] > 0.0).asked_ for each in (model, load(tmp_path / "half.model"))]
+    assert asked[0] == asked[1] < 80

@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from ellipsoid.estimators.parameters import validation
+from ellipsoid.estimators.parameters.declaration import declared
 
 from .billiard import billiard, perceptrons
 from .classifier import BatchClassifier, scores, two_classes_left
@@ -17,6 +18,7 @@ from .kernels import KernelFunction, check_kernel, make_kernel
 from .problem import Matrix, Vector
 
 
+@declared
 class BayesPointMachine(BatchClassifier):
     """The centre of mass of the version space, found by billiards or by averaging perceptrons.
 
@@ -60,34 +62,18 @@ class BayesPointMachine(BatchClassifier):
     ['up', 'right']
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: str | KernelFunction = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        method: str = "billiard",
-        regularization: float = 0.1,
-        fit_intercept: bool = True,
-        tol: float = 0.02,
-        max_bounces: int = 200_000,
-        n_perceptrons: int = 100,
-        max_iter: int = 1000,
-        random_state: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.method = method
-        self.regularization = regularization
-        self.fit_intercept = fit_intercept
-        self.tol = tol
-        self.max_bounces = max_bounces
-        self.n_perceptrons = n_perceptrons
-        self.max_iter = max_iter
-        self.random_state = random_state
+    kernel: str | KernelFunction = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    method: str = "billiard"
+    regularization: float = 0.1
+    fit_intercept: bool = True
+    tol: float = 0.02
+    max_bounces: int = 200_000
+    n_perceptrons: int = 100
+    max_iter: int = 1000
+    random_state: Any = None
 
     def fit(self, X: Any, y: ArrayLike) -> Self:
         """Find the centre of the version space of every class against the rest."""

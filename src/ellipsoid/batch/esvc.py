@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight
 
+from ellipsoid.estimators.parameters.declaration import declared
 from ellipsoid.estimators.parameters.validation import check_flags, one_of, positive, whole
 from ellipsoid.representation.kernel.device import cuda_arrays, cuda_present
 
@@ -31,6 +32,7 @@ from .problem import HARD_MARGIN_R, SOFT_MARGIN_R, Matrix, Vector, check_constan
 from .progress import GapBar
 
 
+@declared
 class EllipsoidalSVC(BatchClassifier):
     """The centre of a large ellipsoid in the version space, where the SVM takes the centre of a ball.
 
@@ -94,46 +96,24 @@ class EllipsoidalSVC(BatchClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        nu: float | str = "auto",
-        r: float | None = None,
-        kernel: str | KernelFunction = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 0.0,
-        hard_margin: bool = False,
-        margin_scaling: str = "unit",
-        formulation: str = "relaxed",
-        solver: str = "auto",
-        n_components: int = 300,
-        features: str = "cholesky",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        verbose: bool = False,
-        random_state: Any = None,
-        device: str = "cpu",
-    ) -> None:
-        self.nu = nu
-        self.r = r
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.hard_margin = hard_margin
-        self.margin_scaling = margin_scaling
-        self.formulation = formulation
-        self.solver = solver
-        self.n_components = n_components
-        self.features = features
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
-        self.device = device
+    nu: float | str = "auto"
+    r: float | None = None
+    kernel: str | KernelFunction = "rbf"
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 0.0
+    hard_margin: bool = False
+    margin_scaling: str = "unit"
+    formulation: str = "relaxed"
+    solver: str = "auto"
+    n_components: int = 300
+    features: str = "cholesky"
+    tol: float = 1e-3
+    max_iter: int = 1000
+    warm_start: bool = False
+    verbose: bool = False
+    random_state: Any = None
+    device: str = "cpu"
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Solve the problem on X and y; the weights multiply the price of each point's slack."""

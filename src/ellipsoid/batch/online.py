@@ -1,4 +1,4 @@
-"""The ellipsoidal SVM of a stream: one point a step, O(n^2), with an exact lower bound on the optimum at hand.
+"""The ellipsoidal SVM of a stream: each step takes one point, in O(n^2), and knows a lower bound on the optimum.
 
 Two problems over the points so far, weights C_i = 1/(nu |x_i|):
 

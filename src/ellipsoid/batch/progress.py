@@ -8,10 +8,8 @@ from typing import Any, Self
 class GapBar:
     """Call it with (gap, target, iterations); the bar's length is the share of the decades of gap already closed."""
 
-    def __init__(self, shown: bool, label: str = "e-SVM") -> None:
-        self.shown = shown
-        self.label = label
-        self.first = 0.0
+    def __init__(self, shown: bool) -> None:
+        self.shown, self.first = shown, 0.0
 
     def __enter__(self) -> Self:
         if self.shown:
@@ -26,7 +24,7 @@ class GapBar:
                 console=Console(stderr=True),
             )
             self.bar.start()
-            self.task = self.bar.add_task(self.label, total=1.0, gap="-", target="-", iterations=0)
+            self.task = self.bar.add_task("e-SVM", total=1.0, gap="-", target="-", iterations=0)
         return self
 
     def __exit__(

@@ -24,14 +24,12 @@ from math import exp, inf, log, log1p
 from typing import NamedTuple
 
 from .certificate import Certificate
-from .rounding import ZERO, Span, as_span
+from .rounding import VANISHED, ZERO, Span, as_span
 
 # What a form of the shape may lose to cancellation before another one takes over.
 DIGITS = 1e3
 # Depths of cuts that are told apart from one: beyond, the ellipsoid is a point, or empty.
 DEPTH = 2e-9
-# Radii and widths below this have lost their digits.
-FAINT = 1e-300
 
 
 def after_cuts(dim: float, cuts: float, logarithms: float = 0.0, lost: float = DIGITS) -> Span:
@@ -123,7 +121,7 @@ def margin_of_updates(
     # A point is a cut of depth one, but for what depths are told apart by.
     exhausted = DEPTH if log_det == -inf else 0.0
     left = min(_exp(max(-745.0, log_det / (2.0 * dim))), slim)
-    room = (Span.about(left, 8) * known).widened(exhausted * radius + FAINT) / radius
+    room = (Span.about(left, 8) * known).widened(exhausted * radius + VANISHED) / radius
     beta = as_span(threshold) / (largest * radius)
     bound = (largest * (beta + room) / (1.0 - room) * known).high if room.high < 1.0 else inf
     return Certificate("best unit margin", 0.0, bound, condition)

@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 UNIT = 2.0**-53
 # The error of a product that underflows.
 LEAST = 5e-324
+# More than a sum can lose by terms that vanish.
+VANISHED = 1e-300
 
 
 def lost(operations: float) -> float:

@@ -23,12 +23,10 @@ from math import inf, log1p, sqrt
 from typing import NamedTuple
 
 from .certificate import Certificate
-from .rounding import LINE, UNIT, Span
+from .rounding import LINE, UNIT, VANISHED, Span
 
 # A share beyond which nothing is known any more.
 MOST_UNCERTAIN = 0.05
-# What a weight, or a sum, may have lost by numbers that vanish.
-FAINT = 1e-300
 
 
 class GaussianRun(NamedTuple):
@@ -82,7 +80,7 @@ def _spans(run: GaussianRun, u: MeasuredComparator, r: float) -> tuple[Span, Spa
         return LINE, LINE
     length = 1.1 * sqrt(max(0.0, u.square)) * sqrt(max(0.0, u.own))
     whole = Span.within(u.square, 2.0 * run.uncertain * u.square).at_least(0.0)
-    pull = Span.within(u.inner, 2.0 * run.uncertain * length + FAINT * (1.0 + run.steep) * u.size)
+    pull = Span.within(u.inner, 2.0 * run.uncertain * length + VANISHED * (1.0 + run.steep) * u.size)
     return whole * r, pull * r
 
 
@@ -126,7 +124,7 @@ def gaussian_margin(run: GaussianRun, u: MeasuredComparator, weight: float, posi
     name = "average margin of the unit comparator on the updates"
     if not (positive and weight > 0.0 and run.uncertain < MOST_UNCERTAIN):
         return Certificate(name, 0.0, inf, condition)
-    off = 2.2 * run.uncertain * sqrt(run.steep) * sqrt(max(0.0, u.own)) + FAINT * (1.0 + run.steep)
+    off = 2.2 * run.uncertain * sqrt(run.steep) * sqrt(max(0.0, u.own)) + VANISHED * (1.0 + run.steep)
     total = Span.about(weight, 16.0 * run.updates + 64.0).widened(1e-8 * weight)
     along = Span.within(u.inner / u.size if u.size > 0.0 else 0.0, off) / total
     return Certificate(name, along.low, (Span.within(u.pull, off) / total).high, condition)
@@ -158,4 +156,4 @@ def moving_cost(cost: float, off: float, proved: bool) -> Certificate:
     name = "least cost of a moving classifier"
     if not known:
         return Certificate(name, cost, inf, condition)
-    return Certificate(name, max(0.0, cost * (1.0 - off) - FAINT), cost * (1.0 + off) + FAINT, condition)
+    return Certificate(name, max(0.0, cost * (1.0 - off) - VANISHED), cost * (1.0 + off) + VANISHED, condition)

@@ -21,10 +21,9 @@ def command(model: str, top: int) -> None:
     import_libraries()
     from ellipsoid.estimators.files.loading import open_model
     from ellipsoid.evaluate.position import Position
-    from ellipsoid.report.table import bound_in_words, number
     from ellipsoid.streams.several_files import some
 
-    from .terminal import show_table
+    from .terminal import show_certificates, show_table
 
     learner, content = open_model(model)
     header = content.header
@@ -49,12 +48,7 @@ def command(model: str, top: int) -> None:
         for name, array in sorted(content.arrays.items())
     ]
     show_table(("array", "type", "shape", "bytes"), arrays, words=(0, 1))
-    certificates = [
-        (c.name, number(c.observed), bound_in_words(c, learner.t_), c.holds_if) for c in learner.certificates()
-    ]
-    if certificates:
-        click.echo()
-        show_table(("certificate", "observed", "bound", "holds if"), certificates, words=(0, 3))
+    show_certificates(learner)
     weights = _largest(learner, header["labels"], names, top) if top else []
     if weights:
         click.echo()

@@ -165,10 +165,12 @@ def _new_model(options: dict[str, Any]) -> Any:
 def _model(options: dict[str, Any]) -> tuple[Any, Any]:
     """The learner, new or read from a file, and the file's record of its stream."""
     from ellipsoid.estimators.files.loading import open_model
+    from ellipsoid.estimators.wrappers.pipeline import scaled_as
+    from ellipsoid.estimators.wrappers.scalers import SCALES
 
     name, resume = options["name"], options["resume"]
     if resume is None:
-        return _scaled(_new_model(options), options["scale"]), None
+        return scaled_as(_new_model(options), options["scale"]), None
     settings = _settings(options)
     model, content = open_model(resume)
     inner = getattr(model, "learner_", model)
@@ -179,9 +181,8 @@ def _model(options: dict[str, Any]) -> tuple[Any, Any]:
         )
     if name not in (None, type(inner).__name__):
         raise click.UsageError(f"--model {name} contradicts --resume {resume}, which holds a {type(inner).__name__}.")
-    kept = {"StandardStream": "standard", "UnitNorm": "unit"}.get(
-        type(getattr(model, "scaler_", None)).__name__, "none"
-    )
+    scaler = type(getattr(model, "scaler_", None))
+    kept = next((scale for scale, kind in SCALES.items() if kind is scaler), "none")
     if options["scale"] not in (None, kept):
         raise click.UsageError(f"--scale {options['scale']} contradicts --resume {resume}, whose scale is {kept}.")
     return model, content.header["stream"]
@@ -194,15 +195,6 @@ def _check_task(model: Any, task: str | None) -> None:
     found = "regression" if is_regressor(model) else "classification"
     if task not in (None, found):
         raise click.UsageError(f"--task {task} contradicts the learner: {type(model).__name__} is one of {found}.")
-
-
-def _scaled(model: Any, scale: str | None) -> Any:
-    from ellipsoid.estimators.wrappers.pipeline import Scaled
-    from ellipsoid.estimators.wrappers.scalers import StandardStream, UnitNorm
-
-    if scale in (None, "none"):
-        return model
-    return Scaled(model, scaler=StandardStream() if scale == "standard" else UnitNorm())
 
 
 def _position(options: dict[str, Any], record: Any) -> Any:

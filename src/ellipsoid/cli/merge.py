@@ -30,12 +30,11 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     from ellipsoid.estimators.files.saving import save
     from ellipsoid.evaluate.position import KEPT
     from ellipsoid.merging import merge
-    from ellipsoid.report.table import bound_in_words, number
     from ellipsoid.streams.atomic import check_folder
 
     from .reading import Inputs
     from .summary import error_on
-    from .terminal import show_table
+    from .terminal import show_certificates, show_table
 
     check_folder(target)
     opened = [open_model(name) for name in models]
@@ -56,10 +55,7 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
             lines.append((f"error of {name}", f"{100 * wrong / max(1, count):.2f} % (of {count:,} rows)"))
     lines.append(("saved in", target))
     show_table(("", ""), lines, words=(0, 1))
-    certificates = [(c.name, number(c.observed), bound_in_words(c, model.t_), c.holds_if) for c in model.certificates()]
-    if certificates:
-        click.echo()
-        show_table(("certificate", "observed", "bound", "holds if"), certificates, words=(0, 3))
+    show_certificates(model)
 
 
 def joined_position(names: tuple[str, ...], records: list[Any]) -> Any:

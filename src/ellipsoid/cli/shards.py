@@ -61,11 +61,10 @@ def learn_shards(options: dict[str, Any], chosen: Any) -> None:
     from ellipsoid import distributed
     from ellipsoid.distributed.engines.engine import LostWorkers, NoWorkers
     from ellipsoid.estimators.files.saving import save
-    from ellipsoid.report.table import bound_in_words, number
     from ellipsoid.streams.sets.datasets import plain_labels
 
     from .reading import stream_options
-    from .terminal import show_table
+    from .terminal import show_certificates, show_table
 
     refuse_changed(options, ALONE, "not for a run over shards")
     if options["scheduler"] and options["workers"]:
@@ -98,7 +97,4 @@ def learn_shards(options: dict[str, Any], chosen: Any) -> None:
     if options["target"]:
         lines.append(("saved in", options["target"]))
     show_table(("", ""), lines, words=(0, 1))
-    certificates = [(c.name, number(c.observed), bound_in_words(c, inner.t_), c.holds_if) for c in inner.certificates()]
-    if certificates:
-        click.echo()
-        show_table(("certificate", "observed", "bound", "holds if"), certificates, words=(0, 3))
+    show_certificates(inner)

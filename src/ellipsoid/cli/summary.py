@@ -33,10 +33,10 @@ def error_on(model: Any, chunks: Any) -> tuple[int, int]:
 
 def show(run: Any, options: dict[str, Any]) -> None:
     """Print what was learned, and how well."""
-    from ellipsoid.report.table import bound_in_words, number, significant
+    from ellipsoid.report.table import significant
 
     from .advice import advice
-    from .terminal import show_table
+    from .terminal import show_certificates, show_table
 
     model, results, position = run.model, run.results, run.position
     rows, seconds = sum(result.rows for result in results), sum(result.seconds for result in results)
@@ -89,10 +89,7 @@ def show(run: Any, options: dict[str, Any]) -> None:
     show_table(("", ""), lines, words=(0, 1))
     if options["curve"]:
         _show_curve(results, numbers)
-    certificates = [(c.name, number(c.observed), bound_in_words(c, model.t_), c.holds_if) for c in model.certificates()]
-    if certificates:
-        click.echo()
-        show_table(("certificate", "observed", "bound", "holds if"), certificates, words=(0, 3))
+    show_certificates(model)
 
 
 def _distances(result: Any, which: str) -> list[tuple[str, str]]:

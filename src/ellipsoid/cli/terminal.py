@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from io import TextIOWrapper
 from time import monotonic
+from typing import Any
 
 COMPILING = "compiling, once on this machine"
 
@@ -142,3 +143,15 @@ def show_table(
     for i, line in enumerate(lines):
         table.add_row(*(Text(text, style="bold" if (i, j) in bold else "") for j, text in enumerate(line)))
     console.print(table)
+
+
+def show_certificates(model: Any) -> None:
+    """The bounds that hold for a model, as a table behind the others; nothing where there are none."""
+    import click
+
+    from ellipsoid.report.table import bound_in_words, number
+
+    lines = [(c.name, number(c.observed), bound_in_words(c, model.t_), c.holds_if) for c in model.certificates()]
+    if lines:
+        click.echo()
+        show_table(("certificate", "observed", "bound", "holds if"), lines, words=(0, 3))

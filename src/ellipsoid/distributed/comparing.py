@@ -1,4 +1,4 @@
-"""``compare``: whole runs side by side, one a task; each is what it would be alone, to the bit."""
+"""``compare``: whole runs side by side, each a task of its own; each is what it would be alone, to the bit."""
 
 from __future__ import annotations
 

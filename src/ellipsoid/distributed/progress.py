@@ -1,4 +1,4 @@
-"""What a run tells while it goes on: shards, rows, their rate, and the error of each round, a line each."""
+"""What a run tells while it goes on, line by line: shards, rows, their rate, and the error of each round."""
 
 from __future__ import annotations
 

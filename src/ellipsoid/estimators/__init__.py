@@ -62,6 +62,9 @@ FURTHER = {
 }
 
 
+__all__ = ["LEARNERS", "learner_named", "load", *HOMES, *FURTHER]  # noqa: PLE0604 - the names are strings
+
+
 def learner_named(name: str) -> Any:
     """The class of a learner, for the command line and the model files.
 
@@ -91,30 +94,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
-
-
-__all__ = [
-    "ALMA",
-    "AROW",
-    "CELLIP",
-    "IELLIP",
-    "LEARNERS",
-    "MIRA",
-    "NHERD",
-    "ROMMA",
-    "SCW",
-    "Committee",
-    "ConfidenceWeighted",
-    "EllipsoidClassifier",
-    "IntervalRegressor",
-    "OnlineEllipsoidalSVC",
-    "OnlineSVM",
-    "PassiveAggressive",
-    "PassiveAggressiveRegressor",
-    "Perceptron",
-    "QuasiAdditive",
-    "SecondOrderPerceptron",
-    "Winnow",
-    "learner_named",
-    "load",
-]

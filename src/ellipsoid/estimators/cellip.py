@@ -23,7 +23,7 @@ from .cellip_drift import DriftingLearner
 from .ellipsoidal import SHAPES, EllipsoidalClassifier, EllipsoidLearner, largest_of
 from .parameters.declaration import declared
 from .parameters.validation import LARGEST_SIZE, one_of, positive
-from .slabs import half_widths
+from .slabs import POLICIES, half_widths
 from .state.learner import NO_CODES, Learner
 
 # Beyond every margin, and finite: the running sum of squared losses must stay a number.
@@ -125,10 +125,7 @@ class CELLIP(EllipsoidalClassifier):
     def _start(self) -> "CELLIPLearner":
         margin, a, radius, threshold = self._geometry()
         passive = one_of("trigger", self.trigger, {"mistake": 0.0, "margin": threshold, "always": ALWAYS})
-        policies = {
-            "skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE,
-        }  # fmt: skip
-        policy = one_of("on_infeasible", self.on_infeasible, policies)
+        policy = one_of("on_infeasible", self.on_infeasible, POLICIES)
         if positive("drift", self.drift, zero=True, most=LARGEST_SIZE):
             return self._moving(SlabRule(passive, threshold, float(self.drift), radius, policy), margin, a)
         rule = cellip.CELLIPRule(passive, threshold, self.cut == "minvol", policy, bool(self.selective), radius)
@@ -195,17 +192,12 @@ class CELLIP(EllipsoidalClassifier):
         return super().update_rounds_
 
     def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
-        if (
-            isinstance(learner, DriftingLearner)
-            and len({*learner.labels.values, *known, *np.unique(labels).tolist()}) > 2
-        ):
+        before, all_labels = len(learner.labels) + len(known), {*learner.labels.values, *known, *labels.tolist()}
+        if isinstance(learner, DriftingLearner) and len(all_labels) > 2:
             raise ValueError("a version space that drifts is one of two labels, and y brings more")
-        before = len(learner.labels) + len(known)
-        seen = {*learner.labels.values, *known}
-        fresh = [label for label in np.unique(labels).tolist() if label not in seen]
-        if before <= 2 < before + len(fresh):
+        if before <= 2 < len(all_labels):
             raise ValueError(
-                f"y brings {before + len(fresh)} labels, but without classes= the version space would start as one of "
+                f"y brings {len(all_labels)} labels, but without classes= the version space would start as one of "
                 "binary classifiers, which cannot become one of multiclass classifiers; pass classes= with all labels"
             )
 

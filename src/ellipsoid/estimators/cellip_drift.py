@@ -2,26 +2,14 @@
 
 from typing import Any
 
-from ellipsoid.rules.slab import learn_slabs
-
 from .ellipsoidal import EllipsoidLearner
-from .inputs.rows import RowSource
-from .slabs import slab_table
+from .slabs import CutBySlabs
 
 
-class DriftingLearner(EllipsoidLearner):
+class DriftingLearner(CutBySlabs, EllipsoidLearner):
     """Two labels, one function, an ellipsoid that grows a little before every row."""
 
-    loop = staticmethod(learn_slabs)
     start: Any
-
-    def by_class(self, source: RowSource, classes: int = 0) -> bool:
-        """The weights lie together."""
-        return True
-
-    def new_table(self, by_class: bool) -> Any:
-        """Weights with an ellipsoid around them."""
-        return slab_table(self.rule, self.constant != 0.0)
 
     def add_label(self, label: Any) -> None:
         """Add one of two labels."""

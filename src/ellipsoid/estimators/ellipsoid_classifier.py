@@ -59,20 +59,14 @@ class CopiesLearner(Learner):
         if self.knows_one_label:
             self.table.shared[slots.COPY_ROUNDS] = self.rounds
 
-    def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
-        """Take back what a model file holds."""
-        scores, columns = self.functions(len(labels)), arrays["M"].shape[0]
-        # Before any memory is asked for: a forged file must not ask for more than it holds.
-        if columns < 1 or arrays["W"].shape != (2 * len(self.rule.settings) * scores, columns):
+    def stored_width(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], functions: int) -> int:
+        """The number of features of a file, whose shapes are checked before any memory is asked for."""
+        columns = arrays["M"].shape[0]
+        if columns < 1 or arrays["W"].shape != (2 * len(self.rule.settings) * functions, columns):
             raise ValueError("its arrays have wrong shapes")
         if arrays["tally"].shape != self.tally.shape:
             raise ValueError("its sums have a wrong shape")
-        self.open(columns - 1, by_class=False, classes=len(labels))
-        for label in labels:
-            self.add_label(label)
-        self.table.restore(arrays)
-        self.tally[:] = arrays["tally"]
-        self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
+        return int(columns - 1)
 
 
 @declared

@@ -82,6 +82,10 @@ class EllipsoidLearner(Learner):
         """Take back the representation."""
         self.table.check(arrays, scalars["form"])
         self.table.restore(arrays, scalars["form"])
+        self.restore_seed(scalars)
+
+    def restore_seed(self, scalars: dict[str, Any]) -> None:
+        """Go on drawing where the model of the file would have."""
         if isinstance(self.rule, iellip.IELLIPRule):
             seed = int(scalars["seed"])
             if not 0 <= seed < 2**31:
@@ -182,16 +186,15 @@ class KernelLearner(DeviceLearner, EllipsoidLearner):
             constant=self.constant * self.constant,
         )  # fmt: skip
 
-    def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
-        """Take back what a model file holds."""
-        KernelTable.check(arrays, 1 if len(labels) == 2 and not scalars["multilabel"] else len(labels))
-        self.multilabel = bool(scalars["multilabel"])
-        self.open(arrays["SV"].shape[1] - 1, by_class=True, classes=len(labels))
-        for label in labels:
-            self.add_label(label)
+    def stored_width(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], functions: int) -> int:
+        """The number of features of a file, whose shapes are checked before any memory is asked for."""
+        KernelTable.check(arrays, functions)
+        return int(arrays["SV"].shape[1] - 1)
+
+    def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
+        """Take back the representation, and the seed of a rule that asks for labels at random."""
         self.table.restore(arrays)
-        self.tally[:] = arrays["tally"]
-        self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
+        self.restore_seed(scalars)
 
     def check(self, source: RowSource) -> None:
         """Refuse also a row whose kernel value with itself overflows."""

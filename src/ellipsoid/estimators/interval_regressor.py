@@ -13,37 +13,25 @@ from ellipsoid.ellipsoids import state as slots
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.rules import cellip
-from ellipsoid.rules.slab import SlabRule, learn_slabs
+from ellipsoid.rules.slab import SlabRule
 
 from .inputs.frames import table_of
-from .inputs.rows import RowSource
 from .inputs.weights import told_around_zeros
 from .parameters.declaration import declared
 from .parameters.validation import LARGEST_SIZE, one_of, positive
 from .shell.regression import NumberLearner, OnlineRegressor
-from .slabs import half_widths, interval, slab_table
-
-POLICIES = {"skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE}
+from .slabs import POLICIES, CutBySlabs, half_widths, interval
 
 
-class SlabLearner(NumberLearner):
+class SlabLearner(CutBySlabs, NumberLearner):
     """A learner of numbers that keeps every function which fits."""
 
-    loop = staticmethod(learn_slabs)
     foretold = 2
 
     @property
     def learns_single_rows(self) -> bool:
         """A rule that halts wants to be looked after, row by row."""
         return bool(self.rule.policy < cellip.RESTART)
-
-    def by_class(self, source: RowSource, classes: int = 0) -> bool:
-        """The weights lie together."""
-        return True
-
-    def new_table(self, by_class: bool) -> Any:
-        """Weights with an ellipsoid around them."""
-        return slab_table(self.rule, self.constant != 0.0)
 
     def scalars(self) -> dict[str, Any]:
         """What a model file must hold beside arrays."""

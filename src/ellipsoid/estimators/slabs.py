@@ -1,4 +1,4 @@
-"""Ellipsoids cut by slabs: the table that holds one, and how far a function in it may be from its centre."""
+"""Ellipsoids cut by slabs: learners that keep one, and how far a function in it may be from its centre."""
 
 from typing import Any
 
@@ -10,15 +10,31 @@ from ellipsoid.engine.rows import TINY
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip
-from ellipsoid.rules.slab import SPACING, Slab
+from ellipsoid.rules.slab import SPACING, Slab, learn_slabs
 
 from .inputs.rows import RowSource
+from .state.learner import Learner
+
+# What follows a proof that nothing is left in the ellipsoid.
+POLICIES = {"skip": cellip.SKIP, "freeze": cellip.FREEZE, "restart": cellip.RESTART, "raise": cellip.RAISE}
 
 
-def slab_table(rule: Any, constant: bool) -> SlabTable:
-    """Weights with the ellipsoid of a rule around them."""
-    linear, raises = LinearTable(by_class=True, average=False), rule.policy == cellip.RAISE
-    return SlabTable(linear, part=Slab, constant=constant, radius=rule.radius, drift=rule.drift, raises=raises)
+class CutBySlabs(Learner):
+    """A learner that keeps an ellipsoid cut by slabs around its weights."""
+
+    loop = staticmethod(learn_slabs)
+
+    def by_class(self, source: RowSource, classes: int = 0) -> bool:
+        """The weights lie together."""
+        return True
+
+    def new_table(self, by_class: bool) -> Any:
+        """Weights with the ellipsoid of the rule around them."""
+        rule, linear = self.rule, LinearTable(by_class=True, average=False)
+        return SlabTable(
+            linear, part=Slab, constant=self.constant != 0.0, radius=rule.radius, drift=rule.drift,
+            raises=rule.policy == cellip.RAISE,
+        )  # fmt: skip
 
 
 def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: float) -> Floats:

@@ -39,6 +39,22 @@ def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, wei
     return predicted
 
 
+def foretold(late: DelayedLabels | None, model: Any, X: Any, y: Any, classes: Any, weight: Any) -> Any:
+    """What is predicted of rows before they are learned; ``late`` keeps those whose labels come late."""
+    if late is None:
+        return predict_then_learn(model, X, X, y, classes, weight)
+    late.model = model
+    return late.learn_predict(X, y, classes, weight)
+
+
+def without_zeros(X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
+    """The rows that count, with their labels and weights."""
+    if weight.all():
+        return X, y, weight
+    kept = np.flatnonzero(weight)
+    return [X[i] for i in kept] if isinstance(X, list) else X[kept], y[kept], weight[kept]
+
+
 class NotedAnswers:
     """A learner of label sets or of intervals that notes one beside every prediction, in their order."""
 

@@ -27,7 +27,7 @@ from ellipsoid.streams.stream import Stream
 
 from .checkpoints import Checkpoints, running_sum
 from .confusion import Confusion
-from .delayed_labels import DelayedLabels, NotedAnswers, predict_then_learn
+from .delayed_labels import DelayedLabels, NotedAnswers, foretold, without_zeros
 from .run import Prequential
 
 Progress = Callable[[int, int | None], None]
@@ -189,11 +189,8 @@ class Recorder:
     def feed(self, X: Any, y: Any, weight: Any = None) -> None:
         """Predict, then learn, the rows of a chunk; those of weight 0 are passed over."""
         if weight is not None:
-            weight = weights_of(weight, len(y), "the weights of the stream")
             self.weighed = True
-            if not weight.all():
-                kept = np.flatnonzero(weight)
-                X, y, weight = [X[i] for i in kept] if isinstance(X, list) else X[kept], y[kept], weight[kept]
+            X, y, weight = without_zeros(X, y, weights_of(weight, len(y), "the weights of the stream"))
         if len(y) == 0:
             return
         if self.compile_seconds is None:
@@ -211,7 +208,7 @@ class Recorder:
             predicted, sizes, held = self.model.learn_predict_set(X, y, classes=classes, sample_weight=weight)
         else:
             model = NotedAnswers(self.model)
-            predicted = self.foretold(model, X, y, classes, weight)
+            predicted = foretold(self.late, model, X, y, classes, weight)
             noted = iter(model.noted)
             sets = [set() if told is None else next(noted) for told in predicted]
             sizes = np.array([len(each) for each in sets])
@@ -220,13 +217,6 @@ class Recorder:
         found = held.sum(), single.sum(), (single & wrong_rows(predicted, y)).sum()
         self.sets = [old + int(new) for old, new in zip(self.sets or (0, 0, 0), found, strict=True)]
         return predicted
-
-    def foretold(self, model: Any, X: Any, y: Any, classes: Any, weight: Any) -> Any:
-        """Predict, then learn, rows, also such whose labels come late."""
-        if self.late is None:
-            return _learn_predict(model, X, y, classes, weight)
-        self.late.model = model
-        return self.late.learn_predict(X, y, classes, weight)
 
     def rows_to_stop(self) -> int:
         return self.checkpoints.stop_after(self.rows) - self.rows
@@ -339,7 +329,7 @@ def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any, Any], classes: A
     X, y, weight = rows
     began = perf_counter()
     try:
-        learn_predict = partial(recorder.foretold, model) if recorder.sets is None else recorder.with_sets
+        learn_predict = partial(foretold, recorder.late, model) if recorder.sets is None else recorder.with_sets
         predicted = learn_predict(X, y, classes, weight)
     except ValueError as error:
         # A model numbers the rows of the piece it was given.
@@ -369,10 +359,6 @@ def wrong_rows(predicted: Any, y: Any) -> Any:
     return wrong.any(axis=1) if wrong.ndim == 2 else wrong
 
 
-def _learn_predict(model: Any, X: Any, y: Any, classes: Any, weight: Any = None) -> Any:
-    return predict_then_learn(model, X, X, y, classes, weight)
-
-
 def _plain_label(label: Any) -> Any:
     return label if isinstance(label, bool | int | float | str) else str(label)
 
@@ -388,7 +374,7 @@ def _warm_up(model: Any, X: Any, y: Any, classes: Any) -> float:
     few = [X[i] for i in rows] if isinstance(X, list) else X[rows]
     # A bad row is left to the run itself, which meets it next and gives its number in the stream.
     with suppress(ValueError):
-        _learn_predict(clone(model), few, y[rows], classes)
+        foretold(None, clone(model), few, y[rows], classes, None)
     return perf_counter() - began
 
 

@@ -14,7 +14,7 @@ from ellipsoid.estimators.inputs.weights import weights_of
 from ellipsoid.estimators.shell.regression import numbers_of
 
 from .checkpoints import Checkpoints, running_sum
-from .delayed_labels import DelayedLabels, NotedAnswers, predict_then_learn
+from .delayed_labels import DelayedLabels, NotedAnswers, foretold, without_zeros
 
 
 @dataclass(frozen=True)
@@ -76,10 +76,7 @@ class NumberRecorder:
         """Predict, then learn, the rows of a chunk; those of weight 0 are passed over."""
         y = numbers_of(y, len(y))
         if weight is not None:
-            weight = weights_of(weight, len(y), "the weights of the stream")
-            if not weight.all():
-                kept = np.flatnonzero(weight)
-                X, y, weight = [X[i] for i in kept] if isinstance(X, list) else X[kept], y[kept], weight[kept]
+            X, y, weight = without_zeros(X, y, weights_of(weight, len(y), "the weights of the stream"))
         if len(y) == 0:
             return
         began = perf_counter()
@@ -89,11 +86,7 @@ class NumberRecorder:
         else:
             told = hasattr(self.model, "learn_predict_interval")
             model = NotedAnswers(self.model) if told else self.model
-            if self.late is None:
-                predicted = predict_then_learn(model, X, X, y, None, weight)
-            else:
-                self.late.model = model
-                predicted = self.late.learn_predict(X, y, None, weight)
+            predicted = foretold(self.late, model, X, y, None, weight)
             if told and model.noted:
                 some = np.array([value is not None for value in predicted])
                 ends = np.array(model.noted)

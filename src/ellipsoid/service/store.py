@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from .journal.database import blocks_after, first_and_last, model_row, opened
 from .journal.journal import Journal
 from .journal.writes import Change
 from .messages import NewLearner, NewModel, canonical
+from .models.learner_thread import LearnerThread
 from .models.learning import StreamLearner, labels_model
 from .models.snapshots import FIRST, Snapshots
 from .models.stream import ModelStream, decoded_body
@@ -140,10 +142,12 @@ class Store:
     def start(self) -> None:
         """Begin to write and to learn."""
         self.journal.start()
-        for stream in self.models.values():
-            for learner_thread in stream.learners.values():
-                learner_thread.start()
+        for learner_thread in self._learner_threads():
+            learner_thread.start()
         self._housekeeper.start()
+
+    def _learner_threads(self) -> list[LearnerThread]:
+        return [each for stream in self.models.values() for each in stream.learners.values()]
 
     def ready(self) -> bool:
         """Has every champion that has not stopped learned its journal, and did the last write succeed?"""
@@ -276,11 +280,8 @@ class Store:
         best.snapshots.restore(learner, t)
         if learner.t < stream.oldest:
             raise CallProblem(410, f"the examples before {stream.oldest:,} are gone, and no snapshot stands for them")
-        connection = opened(self.journal.path)
-        try:
+        with closing(opened(self.journal.path)) as connection:
             replay_onto(learner, connection, stream.id, t)
-        finally:
-            connection.close()
         return learner.file()
 
     # -- housekeeping ------------------------------------------------------------------------------------------
@@ -307,24 +308,22 @@ class Store:
         self._stop.set()
         deadline = time.monotonic() + STOP_SECONDS
         self.journal.close()
-        for stream in self.models.values():
-            for learner_thread in stream.learners.values():
-                while (
-                    learner_thread.lag > 0
-                    and learner_thread.failure is None
-                    and time.monotonic() < deadline - STOP_SECONDS / 2
-                ):
-                    time.sleep(0.005)
-                if learner_thread.stop(max(0.1, deadline - time.monotonic())) and learner_thread.failure is None:
-                    learner_thread.publish()
+        for learner_thread in self._learner_threads():
+            while (
+                learner_thread.lag > 0
+                and learner_thread.failure is None
+                and time.monotonic() < deadline - STOP_SECONDS / 2
+            ):
+                time.sleep(0.005)
+            if learner_thread.stop(max(0.1, deadline - time.monotonic())) and learner_thread.failure is None:
+                learner_thread.publish()
         if self._housekeeper.is_alive():
             self._housekeeper.join(max(0.1, deadline - time.monotonic()))
-        for stream in self.models.values():
-            for learner_thread in stream.learners.values():
-                try:
-                    learner_thread.write_snapshot()
-                except OSError as error:
-                    _log.error("no snapshot of %s: %s", stream.name, error)
+        for learner_thread in self._learner_threads():
+            try:
+                learner_thread.write_snapshot()
+            except OSError as error:
+                _log.error("no snapshot of %s: %s", learner_thread.stream.name, error)
         self._lock.close()
 
 

@@ -5,6 +5,7 @@ Everything here raises ``ValueError`` with a sentence before anything has change
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
@@ -34,6 +35,29 @@ def labels_of(y: Any, rows: int, *, sets: bool) -> Labelled:
     if len(labels) != rows:
         raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
     return labels
+
+
+def all_labels(learner: "Learner", labels: Labelled) -> list[Any]:
+    """The labels that ``fit`` makes known, two at least; none where numbers are learned."""
+    if learner.numbers:
+        return []
+    known: list[Any] = list(range(labels.shape[1])) if labels.ndim == 2 else np.unique(labels).tolist()
+    if len(known) < 2:
+        raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
+    return known
+
+
+def new_labels(learner: "Learner", labels: Labelled, classes: Any, watch: bool) -> list[Any]:
+    """The labels that a call makes known before its rows are learned; an error where one may not be learned."""
+    if learner.numbers:
+        if classes is not None:
+            raise ValueError(f"a regressor has no classes, got {classes!r}")
+        return []
+    if labels.ndim == 2 or learner.multilabel:
+        return new_columns(learner, labels, classes, watch)
+    known = new_classes(learner.labels.values, classes)
+    refuse_unknown(learner, known, labels, closed=learner.closed or classes is not None)
+    return known
 
 
 def new_columns(learner: "Learner", sets: Labelled, classes: Any, watch: bool) -> list[Any]:

@@ -30,13 +30,13 @@ from ..parameters.shared import OnlineParameters
 from ..parameters.validation import check_flags, check_kinds, comparator_rows
 from ..state.interruption import LearnerMark, add_progress_note, without_interrupts
 from ..state.learner import NO_LABELS, Learner
-from ..state.one_row import of_this_thread
+from ..state.one_row import FLOAT64, of_this_thread
 from ..state.one_thread import one_thread_at_a_time
 from ..state.predict_then_learn import Witness, before_it_grows
 from ..state.witnessed import Witnessed
 from .early_stopping import HeldOut, Patience, hold_out
 from .learned_attributes import LearnedAttributes
-from .predictions import FLOAT64, Predictions
+from .predictions import Predictions
 
 
 @declared
@@ -103,23 +103,21 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         random = check_random_state(self.random_state)
         X, names = rows_of(X, {}) if are_named(X) else (X, None)
         source = self._source(X, None)
-        labels = checks.labels_of(y, source.n, sets=self._takes_sets)
+        labels = self._targets(y, source.n)
         learner.check_learning(source)
-        known = np.arange(labels.shape[1]) if labels.ndim == 2 else np.unique(labels)
-        if len(known) < 2:
-            raise ValueError(f"fit needs at least two classes in y, got one class: {known[0]!r}")
+        known = checks.all_labels(learner, labels)
         weight = weights.with_classes(weight, labels, learner.class_weight, None)
         learner.row_weights = weights.settled(weight, self._weighs(learner), type(self).__name__)
         learner.multilabel = labels.ndim == 2
         self._note_names(X, reset=True)
         learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
-        for label in known.tolist():
+        for label in known:
             learner.add_label(label)
         learner.name(names)
         held = held and held.known_to(self, learner)
         ledger = np.empty((2 if self.shuffle else 1, source.n), dtype=np.int64)
         if not learner.multilabel:
-            ledger[CODES] = learner.labels.encode(labels)[0]
+            ledger[CODES] = labels.view(np.int64) if learner.numbers else learner.labels.encode(labels)[0]
         sets = labels if learner.multilabel else NO_LABELS
         rows, mode = source.rows(0, source.n), ORDERED if self.shuffle else PLAIN
 
@@ -135,6 +133,10 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             learner.counted = dict(zip(values.tolist(), (passes * often).tolist(), strict=True)), learner.rounds, []
         learner.row_weights = NO_WEIGHTS
         self._install(learner)
+
+    def _targets(self, y: Any, rows: int) -> Labelled:
+        """What is to be learned of so many rows: a label each, or a set of labels."""
+        return checks.labels_of(y, rows, sets=self._takes_sets)
 
     def _make_passes(
         self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None], held: HeldOut | None
@@ -254,13 +256,10 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         core = self.__dict__.get("_core")
         learner = core if core is not None else self._begin()
         source = self._source(X, core)
-        labels = checks.labels_of(y, source.n, sets=self._takes_sets)
+        labels = self._targets(y, source.n)
         learner.check_learning(source)
-        if labels.ndim == 2 or learner.multilabel:
-            known = checks.new_columns(learner, labels, classes, watch)
-        else:
-            known = checks.new_classes(learner.labels.values, classes)
-            checks.refuse_unknown(learner, known, labels, closed=learner.closed or classes is not None)
+        known = checks.new_labels(learner, labels, classes, watch)
+        if labels.ndim == 1:
             self._check_growth(learner, known, labels)
         weight = weights.with_classes(weight, labels, learner.class_weight, learner.counts)
         weight = weights.settled(weight, self._weighs(learner), type(self).__name__)

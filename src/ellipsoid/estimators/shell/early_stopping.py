@@ -14,7 +14,6 @@ from sklearn.utils.validation import _num_samples
 
 from ellipsoid.representation.table_protocol import Floats
 
-from ..inputs.checks import labels_of
 from ..inputs.rows import by_number
 from ..inputs.weights import numbered, settled
 from ..parameters.validation import positive, whole
@@ -89,12 +88,7 @@ def hold_out(model: Any, X: Any, y: Any, weight: Floats) -> tuple[tuple[Any, Any
         raise ValueError(
             "early_stopping holds rows out, which have a column each in a precomputed kernel; set it False"
         )
-    if is_regressor(model):
-        from .regression import numbers_of
-
-        labels = numbers_of(y, _num_samples(X))
-    else:
-        labels = labels_of(y, _num_samples(X), sets=model._takes_sets)
+    labels = model._targets(y, _num_samples(X))
     model._source(X, None).check()
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 

@@ -8,9 +8,7 @@ from numpy.typing import NDArray
 
 from ..inputs.checks import Labelled
 from ..inputs.rows import flaw_message
-from ..state.one_row import of_this_thread
-
-FLOAT64 = np.dtype(np.float64)
+from ..state.one_row import FLOAT64, of_this_thread
 
 
 class Predictions:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin
-from sklearn.utils import RegressorTags, check_random_state
+from sklearn.utils import RegressorTags
 from sklearn.utils.validation import column_or_1d
 
 from ellipsoid.certificates import Certificate
@@ -13,23 +13,20 @@ from ellipsoid.engine import NO_WEIGHTS, Regression
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import SCORES
 from ellipsoid.engine.rows import HUGE
-from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, ORDERED, PLAIN
+from ellipsoid.engine.tasks import CODES, FORETOLD, PLAIN
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import refuse_masked, refuse_sparse
 
-from ..inputs import weights
 from ..inputs.checks import Labelled
-from ..inputs.examples import are_named, rows_of
-from ..inputs.rows import RowSource, check_memory, flaw_message
+from ..inputs.rows import RowSource, flaw_message
 from ..parameters.declaration import declared
 from ..parameters.validation import comparator_rows
 from ..state.expansion import ExpansionLearner
 from ..state.learner import NO_LABELS, Learner
-from ..state.one_row import of_this_thread
+from ..state.one_row import filled_row
 from ..state.predict_then_learn import WatchedBlock, in_turn, shown_rows
 from .base import OnlineClassifier
-from .early_stopping import HeldOut
-from .predictions import FLOAT64, Predictions
+from .predictions import Predictions
 
 # Numbers that are larger than this could overflow a sum of squares.
 LARGEST_NUMBER = HUGE**0.25
@@ -174,31 +171,8 @@ class OnlineRegressor(OnlineClassifier):
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def _fit(self, X: Any, y: ArrayLike, weight: Floats, held: HeldOut | None) -> None:
-        if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
-            raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
-        learner, random = self._begin(), check_random_state(self.random_state)
-        X, names = rows_of(X, {}) if are_named(X) else (X, None)
-        source = self._source(X, None)
-        values = numbers_of(y, source.n)
-        learner.check_learning(source)
-        learner.row_weights = weights.settled(weight, self._weighs(learner), type(self).__name__)
-        self._note_names(X, reset=True)
-        learner.open(source.width, by_class=learner.by_class(source))
-        learner.name(names)
-        held = held and held.known_to(self, learner)
-        ledger = np.empty((2 if self.shuffle else 1, source.n), dtype=np.int64)
-        ledger[CODES] = values.view(np.int64)
-        rows, mode = source.rows(0, source.n), ORDERED if self.shuffle else PLAIN
-
-        def make_pass() -> None:
-            if self.shuffle:
-                ledger[ASIDE] = random.permutation(source.n)
-            learner.run(rows, ledger, mode, 0, source.n)
-
-        self._make_passes(learner, rows, ledger[CODES], make_pass, held)
-        learner.row_weights = NO_WEIGHTS
-        self._install(learner)
+    def _targets(self, y: Any, rows: int) -> Labelled:
+        return numbers_of(y, rows)
 
     def partial_fit(  # type: ignore[override]
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, classes: None = None
@@ -222,39 +196,13 @@ class OnlineRegressor(OnlineClassifier):
     def _tidied(self, predictions: Labelled) -> Labelled:
         return predictions.astype(np.float64)
 
-    def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Floats, watch: bool) -> tuple[Any, ...]:
-        """The learner, rows, numbers and weights of a call; nothing has changed if it raises."""
-        if classes is not None:
-            raise ValueError(f"a regressor has no classes, got {classes!r}")
-        core = self.__dict__.get("_core")
-        learner = core if core is not None else self._begin()
-        source = self._source(X, core)
-        values = numbers_of(y, source.n)
-        learner.check_learning(source)
-        weight = weights.settled(weight, self._weighs(learner), type(self).__name__)
-        if source.width > learner.width:
-            check_memory(3 * (1 + source.width), f"the weights of {source.width} features")
-        return learner, source, values, [], weight
-
     def _learn_row(self, x: Any, y: Any) -> bool:
         """Learn a dense row of float64, or a dict, of known width and names; False if this is not one."""
         core = self._core
-        if type(y) not in (float, int, np.float64) or not abs(y) < LARGEST_NUMBER:
+        quick = type(y) in (float, int, np.float64) and type(core).fast_row is Learner.fast_row
+        fast = filled_row(core, x) if quick and abs(y) < LARGEST_NUMBER else None
+        if fast is None:
             return False
-        if type(core).fast_row is not Learner.fast_row:
-            return False
-        if type(x) is dict:
-            fast = of_this_thread(core.named or core.named_row(), core)
-            if fast is None or not fast.fill(x):
-                return False
-        elif type(x) is not np.ndarray or x.dtype is not FLOAT64:
-            return False
-        else:
-            fast = core.fast or core.fast_row()
-            if x.shape != fast.shape:
-                return False
-            fast = of_this_thread(fast, core)
-            fast.row[...] = x
         fast.code.view(np.float64)[0] = y
         reached: int = fast.learn(*fast.learn_args)
         if reached < 0:
@@ -284,14 +232,7 @@ class OnlineRegressor(OnlineClassifier):
     def predict_one(self, x: Any) -> float:
         """The number predicted for one example."""
         core = self._learned()
-        fast = None
-        if type(core).fast_row is Learner.fast_row:
-            if type(x) is dict:
-                fast = of_this_thread(core.named or core.named_row(), core)
-                fast = fast if fast is not None and fast.fill(x) else None
-            elif type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (core.fast or core.fast_row()).shape:
-                fast = of_this_thread(core.fast, core)
-                fast.row[...] = x
+        fast = filled_row(core, x) if type(core).fast_row is Learner.fast_row else None
         if fast is None:
             return float(self._decision_of_one(x)[0])
         code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
@@ -309,12 +250,6 @@ class OnlineRegressor(OnlineClassifier):
     def coef_(self) -> Floats:
         """Weights of the features."""
         return np.array(self._fitted("coef_").weights()[0, 1:])
-
-    @property
-    def intercept_(self) -> Floats:
-        """What is added to every prediction, as an array of one number."""
-        core = self._fitted("intercept_")
-        return np.array(core.weights()[:, 0]) * (core.constant or 1.0)
 
     @property
     def mistakes_(self) -> int:

@@ -343,12 +343,6 @@ class ExpansionLearner(DeviceLearner):
         """What a model file must hold beside arrays and labels."""
         return {**super().scalars(), "by_class": not self.table.patterns.sparse, "width": self.width}
 
-    def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
-        """Take back what a model file holds."""
-        self.multilabel = bool(scalars["multilabel"])
-        self.open(int(scalars["width"]), by_class=bool(scalars["by_class"]), classes=len(labels))
-        for label in labels:
-            self.add_label(label)
-        self.table.restore(arrays)
-        self.tally[:] = arrays["tally"]
-        self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
+    def stored_width(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], functions: int) -> int:
+        """The number of features of a file; the table checks the shapes of its arrays itself."""
+        return int(scalars["width"])

@@ -229,10 +229,9 @@ class Learner:
             for row, label in [*fresh, (stop - start, None)]:
                 if row > begin:
                     self.run(rows, ledger, PLAIN, begin, row)
-                begin = row
+                begin = row + 1
                 if row < stop - start:
                     self.learn_first_of_label(label, partial(self.learn_new_label, rows, ledger, PLAIN, row))
-                    begin = row + 1
 
     def learn_first_of_label(self, label: Any, learn_row: Callable[[], None]) -> None:
         """Learn the first row of a new label; without the row the label is not known either."""
@@ -283,19 +282,18 @@ class Learner:
             if self.knows_one_label:
                 self.count_rows(ledger, mode, start, stop)
                 return
-            self._run_loop(rows, task, start, stop, rule, marks)
+            self._run_loop(self.rule if rule is None else rule, rows, task, start, stop, marks)
             if self.table.rep is not rep:
                 self.fast = self.named = None
         except BaseException:
             self.undo(marks[0])
             raise
 
-    def _run_loop(self, rows: Any, task: Any, start: int, stop: int, rule: Any, marks: list[LearnerMark]) -> None:
+    def _run_loop(self, rule: Any, rows: Any, task: Any, start: int, stop: int, marks: list[LearnerMark]) -> None:
         """The same, apart: a ``try`` around a ``while`` misses interrupts between its turns, from Python 3.12 on."""
         waited = 0
         while start < stop:
-            used = self.rule if rule is None else rule
-            args = (used, task, self.table.rep, rows, self.tally, self.work, start, stop, self.row_weights)
+            args = (rule, task, self.table.rep, rows, self.tally, self.work, start, stop, self.row_weights)
             reached = (unlocked_entry if gives_lock() else entry)(self.loop, *args)(*args)
             if reached < 0:
                 raise ValueError(flaw_message(0, -1 - reached))
@@ -305,8 +303,7 @@ class Learner:
                 raise ValueError("the model finds no room for another example: it was not made by learning")
             if reached < stop:
                 # Room is made for the next row, and counts for nothing before that is learned.
-                if reached > start:
-                    marks[0] = self.mark()
+                marks[0] = self.mark() if reached > start else marks[0]
                 self.table.grow(rows, int(task.ledger[ASIDE, reached]) if task.mode == ORDERED else reached)
             start = reached
 
@@ -363,31 +360,34 @@ class Learner:
 
     def weights(self) -> NDArray[np.float64]:
         """Weights used for prediction, one row per score, the constant feature first."""
-        weights: NDArray[np.float64] = self.table.weights(self.scores, self.rounds)
-        return weights
+        return self.table.weights(self.scores, self.rounds)
 
     # -- files -------------------------------------------------------------------------------------------------
 
     def scalars(self) -> dict[str, Any]:
         """What a model file must hold beside arrays and labels."""
-        told = ("closed", "split", "multilabel")
-        return {"by_class": self.table.by_class, **{name: getattr(self, name) for name in told}}
+        flags = {"closed": self.closed, "split": self.split, "multilabel": self.multilabel}
+        return {"by_class": self.table.by_class, **flags}
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
         """Take back what a model file holds."""
-        scores, columns = arrays["W"].shape
         self.multilabel = bool(scalars["multilabel"])
-        # Before any memory is asked for: a forged file must not ask for more than it holds.
-        if columns < 1 or scores != self.functions(len(labels)) or arrays["tally"].shape != self.tally.shape:
-            raise ValueError("its arrays have wrong shapes")
-        if self.average and arrays["U"].shape != arrays["W"].shape:
-            raise ValueError("its averages have another shape than its weights")
-        self.open(columns - 1, by_class=bool(scalars["by_class"]), classes=len(labels))
+        width = self.stored_width(scalars, arrays, self.functions(len(labels)))
+        self.open(width, by_class=bool(scalars["by_class"]), classes=len(labels))
         for label in labels:
             self.add_label(label)
         self.restore_table(scalars, arrays)
         self.tally[:] = arrays["tally"]
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
+
+    def stored_width(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], functions: int) -> int:
+        """The number of features of a file, whose shapes are checked before any memory is asked for."""
+        scores, columns = arrays["W"].shape
+        if columns < 1 or scores != functions or arrays["tally"].shape != self.tally.shape:
+            raise ValueError("its arrays have wrong shapes")
+        if self.average and arrays["U"].shape != arrays["W"].shape:
+            raise ValueError("its averages have another shape than its weights")
+        return int(columns - 1)
 
     def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
         """Take back the representation."""

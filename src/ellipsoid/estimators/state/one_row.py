@@ -15,6 +15,7 @@ from ellipsoid.engine.tasks import PLAIN
 
 from ..inputs.examples import Encoded, encoded
 
+FLOAT64 = np.dtype(np.float64)
 # Sets of names whose columns are kept in mind; beyond that the next examples begin a new collection.
 MOST_LAYOUTS = 256
 # Kinds of values that nobody can change in place, and of which equal ones are the same float64, unlike a float32 and a
@@ -49,6 +50,18 @@ class OfOneThread:
 def of_this_thread(row: Any, learner: Any) -> Any:
     """What is prepared for single rows, with a buffer of this thread's; None where nothing is."""
     return row if row is None or row.owner == get_ident() else row.sibling(learner)
+
+
+def filled_row(learner: Any, x: Any) -> Any:
+    """What is prepared for single rows, with the example in its buffer; None where it must take the long way."""
+    if type(x) is dict:
+        row = of_this_thread(learner.named or learner.named_row(), learner)
+        return row if row is not None and row.fill(x) else None
+    if type(x) is not np.ndarray or x.dtype is not FLOAT64 or x.shape != (learner.fast or learner.fast_row()).shape:
+        return None
+    row = of_this_thread(learner.fast, learner)
+    row.row[...] = x
+    return row
 
 
 class _Prepared(OfOneThread):

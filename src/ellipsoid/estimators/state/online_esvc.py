@@ -1,4 +1,4 @@
-"""The state of a stream of the online ellipsoidal SVM: labels, features and one binary learner a class."""
+"""What the online ellipsoidal SVM knows of a stream: labels, features, and a binary learner for each class."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ NO_AVERAGES = np.zeros((0, 0))
 
 
 class _Machines(Marked):
-    """The binary learners of all classes: one for two labels, else one a class."""
+    """The binary learners: one for two labels, else one for each class."""
 
     by_class = True
     predicts_in_loop = False
@@ -47,7 +47,7 @@ class _Machines(Marked):
         return [self, *self.machines]
 
     def weights(self, scores: int, rounds: int, averaged: bool = False) -> Matrix:
-        """One row a score, the constant first: what is added to the score, the constant feature's size included."""
+        """A row for each score, the constant first: what is added to the score, with the constant feature's size."""
         table = np.zeros((len(self.machines), 1 + self.width))
         for row, machine in zip(table, self.machines, strict=True):
             row[1 - machine.terms.offset :] = machine.mean_weights() if averaged else machine.state.w

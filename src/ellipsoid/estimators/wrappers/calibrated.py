@@ -15,15 +15,14 @@ from ellipsoid.streams.label_kinds import QUICK, label_array
 from ..inputs.examples import are_named
 from ..inputs.labels import Codes, tidy
 from ..inputs.rows import flaw_message
-from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, present, present_some, weights_of
-from ..shell.predictions import FLOAT64
+from ..inputs.weights import if_any, numbered_among_all, present_some, weights_of
 from ..state.learner import NO_LABELS, Learner
-from ..state.one_row import of_this_thread
+from ..state.one_row import filled_row
 from .calibration import MEAN_SPREAD, PARAMETERS, Calibration, calibrate, log_probabilities
-from .wrapper import Wrapper, seed_of
+from .wrapper import Watching, seed_of
 
 
-class Calibrated(Wrapper):
+class Calibrated(Watching):
     """A learner with probabilities: ``predict_proba`` is the softmax of its scores with a slope and biases.
 
     Slope and biases are learned by Newton's steps on the log loss, row by row, from the score that a row had before
@@ -84,29 +83,13 @@ class Calibrated(Wrapper):
         self._keep(learner, calibration)
         return self
 
-    def partial_fit(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """One pass in the given order; broken off, learner and calibration know the same rows."""
-        X, labels, weight = present(self._current_learner, X, _single_labels(y), sample_weight)
-        if sample_weight is None or len(weight):
-            with numbered_among_all(sample_weight):
-                self._watch(lambda learner, pupil: learner._learn_watched(X, labels, classes, pupil, **if_any(weight)))
-        else:
-            announce(self, classes)
-        return self
-
-    def learn_predict(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> NDArray[Any]:
-        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
-        return around_zeros(self, X, X, _single_labels(y), classes, sample_weight)
+    def _values(self, y: Any) -> NDArray[Any]:
+        return _single_labels(y)
 
     def _learn_predict_present(
         self, shown: Any, X: Any, y: NDArray[Any], classes: ArrayLike | None, weight: Floats
     ) -> NDArray[Any]:
-        pupil = self._watch(lambda learner, pupil: learner._learn_watched(X, y, classes, pupil, **if_any(weight)))
-        codes = np.concatenate(pupil.foretold)
+        codes = np.concatenate(self._watch_rows(X, y, classes, weight).foretold)
         return tidy(np.array([*self.classes_.tolist(), None], dtype=object)[codes], self.classes_.dtype)
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
@@ -136,10 +119,7 @@ class Calibrated(Wrapper):
     def _fresh(self) -> Any:
         if not isinstance(self.forget, float | int | np.number) or not 0.0 < self.forget <= 1.0:
             raise ValueError(f"forget must be above 0 and at most 1, got {self.forget!r}")
-        learner = self._seeded()
-        if not hasattr(learner, "_learn_watched"):
-            raise ValueError(f"Calibrated takes an online learner, or one in Scaled; got {learner!r}")
-        return learner
+        return super()._fresh()
 
     def _keep(self, learner: Any, calibration: Calibration) -> None:
         # At once: an interrupt must not find the one without the other.
@@ -171,17 +151,8 @@ class Calibrated(Wrapper):
         core = self.learner_.__dict__.get("_core")
         if core is None or type(core).fast_row is not Learner.fast_row or not core.scores_in_loop:
             return None
-        if type(x) is dict:
-            fast = of_this_thread(core.named or core.named_row(), core)
-            if fast is None or not fast.fill(x):
-                return None
-        elif type(x) is np.ndarray and x.dtype is FLOAT64:
-            fast = core.fast or core.fast_row()
-            if x.shape != fast.shape:
-                return None
-            fast = of_this_thread(fast, core)
-            fast.row[...] = x
-        else:
+        fast = filled_row(core, x)
+        if fast is None:
             return None
         row, calibration = self.__dict__.get("_row"), self.calibration_
         if row is None or row.fast is not fast or row.table is not calibration.table:

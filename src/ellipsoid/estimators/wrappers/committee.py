@@ -24,16 +24,17 @@ from ..inputs.rows import sound_csr
 from ..inputs.weights import announce, around_zeros, if_any, labels_named_before, present, present_some, weights_of
 from ..parameters.validation import one_of, positive
 from ..shell.learned_attributes import missing
-from ..shell.predictions import FLOAT64
 from ..state.interruption import add_progress_note, without_interrupts
+from ..state.one_row import FLOAT64
 from ..state.one_thread import one_thread_at_a_time
 from ..state.predict_then_learn import Witness
+from ..state.witnessed import Witnessed
 from .council import Council, default_family
 from .mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
 from .wrapper import seed_of
 
 
-class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class Committee(Witnessed, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Several learners as one: their votes, weighed by how often each was right, and lately rather than ever.
 
     For streams that change, and in place of a search for the right rate: no rate is right twice. On any stream the
@@ -129,17 +130,6 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def _learn_predict_present(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> NDArray[Any]:
         return self._pass(X, y, classes, watch=True, sample_weight=weight if len(weight) else None)
 
-    def _learn_watched(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness, sample_weight: Any = None
-    ) -> None:
-        """``partial_fit`` that shows to ``witness`` the committee's scores of every row before it was learned."""
-        self._pass(X, y, classes, watch=witness, sample_weight=sample_weight)
-
-    def _learn_one_watched(self, x: Any, y: Any, witness: Witness, weight: float = 1.0) -> None:
-        """``learn_one`` that does so."""
-        X, names = self._one_row(x)
-        self._pass(X, [y], None, watch=witness, names=names, sample_weight=None if weight == 1.0 else [weight])
-
     @one_thread_at_a_time
     def _pass(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool | Witness = False, shown: Any = None,
@@ -212,17 +202,13 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         single = type(x) is dict or (type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (self.n_features_in_,))
         if code is None or len(council.labels) < 2 or council.risky or not (council.plain and council.votes and single):
             return False
-        index = council.labels.index
-        said = np.zeros((len(council.members), 1, len(index)))
-        for i, member in enumerate(council.members):
-            said[i, 0, index[member.predict_one(shown)]] = 1.0
-        codes = np.array([code])
+        said, codes = council.votes_on(shown), np.array([code])
 
         def learn() -> None:
             try:
                 for member in council.members:
                     member.learn_one(x, y)
-                council.mixture.learn(said, codes, len(index), NO_WEIGHTS, council.tally)
+                council.mixture.learn(said, codes, len(council.labels), NO_WEIGHTS, council.tally)
             except BaseException as error:
                 council.stop_if_out_of_step(error)
                 raise
@@ -301,11 +287,7 @@ class Committee(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if not council.votes:
             shares = council.decide(lambda member: _table(member._decision_of_one(x)))[0]
         else:
-            index = council.labels.index
-            said = np.zeros((len(council.members), 1, len(index)))
-            for i, member in enumerate(council.members):
-                said[i, 0, index[member.predict_one(x)]] = 1.0
-            shares = council.mixture.scores(said)[0]
+            shares = council.mixture.scores(council.votes_on(x))[0]
         return council.labels.values[int(shares.argmax())]
 
     # -- what was learned --------------------------------------------------------------------------------------

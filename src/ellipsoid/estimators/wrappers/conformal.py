@@ -15,12 +15,9 @@ from ..inputs.examples import are_named
 from ..inputs.frames import table_of
 from ..inputs.labels import tidy
 from ..inputs.weights import (
-    announce,
-    around_zeros,
     given_values,
     if_any,
     numbered_among_all,
-    present,
     present_some,
     told_around_zeros,
     weights_of,
@@ -28,10 +25,10 @@ from ..inputs.weights import (
 from ..parameters.validation import positive, whole
 from ..state.predict_then_learn import ShownRows
 from .conformity import JUDGED, MISSES, Conformity, nonconformities
-from .wrapper import Wrapper, seed_of
+from .wrapper import Watching, seed_of
 
 
-class Conformal(Wrapper):
+class Conformal(Watching):
     """A learner with sets: labels, or an interval, that hold the truth in a given share of all rows, on any stream.
 
     Each set is made before its label is known, of what was odd about the last rows; and after every miss sets become
@@ -99,24 +96,6 @@ class Conformal(Wrapper):
         self._keep(learner, conformity)
         return self
 
-    def partial_fit(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """One pass in the given order; broken off, learner and threshold know the same rows."""
-        X, y, weight = present(self._current_learner, X, y, sample_weight)
-        if sample_weight is None or len(weight):
-            with numbered_among_all(sample_weight):
-                self._watch_rows(X, y, classes, weight)
-        else:
-            announce(self, classes)
-        return self
-
-    def learn_predict(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> NDArray[Any]:
-        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
-        return around_zeros(self, X, X, y, classes, sample_weight)
-
     def _learn_predict_present(self, shown: Any, X: Any, y: Any, classes: Any, weight: Floats) -> NDArray[Any]:
         told = np.concatenate(self._watch_rows(X, y, classes, weight).predicted)
         if is_regressor(self._current_learner):
@@ -178,9 +157,9 @@ class Conformal(Wrapper):
         self._watch(lambda learner, judge: learner._learn_one_watched(x, y, judge, weight))
         return self
 
-    def _watch_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> "_Judge":
+    def _watch_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> Any:
         _one_each(self._current_learner, y)
-        return self._watch(lambda learner, judge: learner._learn_watched(X, y, classes, judge, **if_any(weight)))
+        return super()._watch_rows(X, y, classes, weight)
 
     def _watch(self, learn: Any) -> "_Judge":
         """Let the learner learn, and the threshold from it."""
@@ -194,12 +173,6 @@ class Conformal(Wrapper):
             if learner.__sklearn_is_fitted__():
                 self._keep(learner, judge.conformity)
         return judge
-
-    def _fresh(self) -> Any:
-        learner = self._seeded()
-        if not hasattr(learner, "_learn_watched"):
-            raise ValueError(f"Conformal takes an online learner, or one in Scaled; got {learner!r}")
-        return learner
 
     def _new(self) -> Conformity:
         miscoverage = positive("miscoverage", self.miscoverage)

@@ -309,6 +309,14 @@ class Council:
         said = np.stack([opinions(scores_of(member), known, self.votes) for member in self.members])
         return self.mixture.scores(said)
 
+    def votes_on(self, x: Any) -> Floats:
+        """The votes of all members on one example."""
+        index = self.labels.index
+        said = np.zeros((len(self.members), 1, len(index)))
+        for i, member in enumerate(self.members):
+            said[i, 0, index[member.predict_one(x)]] = 1.0
+        return said
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(owning(state))
 

@@ -18,7 +18,7 @@ from ..state.interruption import without_interrupts
 from ..state.one_row import of_this_thread
 from ..state.one_thread import one_thread_at_a_time
 from ..state.predict_then_learn import Witness
-from .scalers import Scaler, StandardStream
+from .scalers import SCALES, Scaler, StandardStream
 from .wrapper import Wrapper
 
 
@@ -347,6 +347,11 @@ class Scaled(Wrapper):
 
     def _learned_pair(self) -> tuple[Any, Any]:
         return self._learned(), self.scaler_
+
+
+def scaled_as(learner: Any, scale: str | None) -> Any:
+    """The learner behind a scaler of `SCALES`; for None, or "none", the learner itself."""
+    return learner if scale in (None, "none") else Scaled(learner, scaler=SCALES[scale]())
 
 
 def _show_and_learn(

@@ -392,4 +392,6 @@ def _unit_row() -> Any:
     return entry(running.unit_rows, np.zeros(1), np.zeros(2, dtype=np.int64), np.zeros(1))
 
 
-SCALERS: dict[str, Any] = {scaler.__name__: scaler for scaler in (StandardStream, UnitNorm)}
+# By the names that the command line, the service and `distributed.fit` have for them.
+SCALES: dict[str, Any] = {"standard": StandardStream, "unit": UnitNorm}
+SCALERS: dict[str, Any] = {scaler.__name__: scaler for scaler in SCALES.values()}

@@ -1,14 +1,16 @@
 """What estimators around an online learner share: the clone that learns, its attributes, its bounds and its file."""
 
-from typing import Any
+from typing import Any, Self
 
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
 from sklearn.exceptions import NotFittedError
 
 from ellipsoid.certificates import Certificate
+from ellipsoid.representation.table_protocol import Floats
 
 from ..files import saving
+from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, present
 from ..shell.learned_attributes import missing
 
 
@@ -80,3 +82,42 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             tags.classifier_tags.multi_label = own.classifier_tags.multi_label
         return tags
+
+
+class Watching(Wrapper):
+    """A wrapper that learns beside its learner: from the scores that rows had before they were learned."""
+
+    _watch: Any
+
+    def partial_fit(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """One pass in the given order; broken off, the learner and what learns beside it know the same rows."""
+        X, y, weight = present(self._current_learner, X, self._values(y), sample_weight)
+        if sample_weight is None or len(weight):
+            with numbered_among_all(sample_weight):
+                self._watch_rows(X, y, classes, weight)
+        else:
+            announce(self, classes)
+        return self
+
+    def learn_predict(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
+        return around_zeros(self, X, X, self._values(y), classes, sample_weight)
+
+    def _values(self, y: Any) -> Any:
+        """Labels or numbers of the kind that this wrapper takes."""
+        return y
+
+    def _watch_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> Any:
+        """Let the learner learn rows; returns what has watched it."""
+        return self._watch(lambda learner, witness: learner._learn_watched(X, y, classes, witness, **if_any(weight)))
+
+    def _fresh(self) -> Any:
+        """A new learner, of a kind that can be watched."""
+        learner = self._seeded()
+        if not hasattr(learner, "_learn_watched"):
+            raise ValueError(f"{type(self).__name__} takes an online learner, or one in Scaled; got {learner!r}")
+        return learner

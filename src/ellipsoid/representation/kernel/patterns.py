@@ -195,7 +195,7 @@ class Patterns:
 
 
 class DensePatterns(Patterns):
-    """One array, a pattern a row."""
+    """One array, whose rows are the patterns."""
 
     def __init__(self, width: int) -> None:
         super().__init__(width)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import Any
 
 from starlette.requests import Request
@@ -85,12 +86,9 @@ async def key_seen(service: Service, request: Request, holder: Holder) -> Respon
     def find() -> Any:
         from ..journal.database import opened
 
-        connection = opened(service.store.journal.path)
-        try:
+        with closing(opened(service.store.journal.path)) as connection:
             query = "SELECT row FROM keys WHERE model = ? AND key = ?"
             return connection.execute(query, (stream.id, caller_key(key))).fetchone()
-        finally:
-            connection.close()
 
     found = await service.in_thread(find)
     if found is None:

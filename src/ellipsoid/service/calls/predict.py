@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
+from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -130,13 +131,10 @@ def open_questions(
     stream: ModelStream, most: int, who: str | None, skipped: list[str]
 ) -> tuple[Questions, list[tuple[Any, ...]]]:
     """Questions for somebody, claimed if it is said for whom; and kept examples that need no label any more."""
-    connection = opened(stream.path)
-    try:
+    with closing(opened(stream.path)) as connection:
         rows = connection.execute(
             "SELECT id, x, time, doubt FROM kept WHERE model = ? ORDER BY doubt DESC LIMIT ?", (stream.id, CANDIDATES)
         ).fetchall()
-    finally:
-        connection.close()
     published = stream.best.published
     if not rows or not published.learner.known:
         return Questions(questions=[], waiting=stream.kept), []

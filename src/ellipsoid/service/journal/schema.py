@@ -25,6 +25,12 @@ class Schema:
         self.closed = classes is not None
         self._undo: list[tuple[Any, ...]] = []
 
+    def trial(self, labels: set[Any]) -> Schema:
+        """A schema to try examples on, of which nothing is kept; ``labels`` are those known."""
+        other = Schema(None)
+        other.form, other.width, other.closed, other.labels = self.form, self.width, self.closed, labels
+        return other
+
     @property
     def words(self) -> bool | None:
         """Are labels text? None before the first."""

@@ -123,9 +123,7 @@ class LearnWrite(AnsweredWrite):
 
     def _check_all(self, schema: Schema) -> None:
         """Refuse everything for the first line that does not fit; parts are judged as if those before were in."""
-        trial = Schema(None)
-        trial.form, trial.width, trial.closed = schema.form, schema.width, schema.closed
-        trial.labels = schema.labels if len(self.parts) == 1 else set(schema.labels)
+        trial = schema.trial(schema.labels if len(self.parts) == 1 else set(schema.labels))
         for part in self.parts:
             flaw = trial.flaw(part.rows)
             if flaw is not None:
@@ -135,14 +133,7 @@ class LearnWrite(AnsweredWrite):
 
     def _fitting(self, schema: Schema, part: Incoming) -> list[int]:
         """Rows that fit, the others noted. Those that bring labels are judged one after another."""
-        trial = Schema(None)
-        trial.form, trial.width, trial.closed, trial.labels = (
-            schema.form,
-            schema.width,
-            schema.closed,
-            set(schema.labels),
-        )
-        kept = []
+        trial, kept = schema.trial(set(schema.labels)), []
         assert self.answers is not None
         for i in range(len(part.rows.y)):
             one = part.rows.part(i, i + 1)

@@ -13,6 +13,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import pairwise
 from math import inf
 from typing import Any, cast
@@ -143,12 +144,9 @@ class LearnerThread:
             if not found:
                 return
             yield _behind(found, self.learner.t)
-        connection = opened(self.stream.path)
-        try:
+        with closing(opened(self.stream.path)) as connection:
             # What comes next is read while this is learned.
             yield from cast(Iterator[Rows], read_ahead(self._journalled(connection)))
-        finally:
-            connection.close()
 
     def _journalled(self, connection: sqlite3.Connection) -> Iterator[Rows]:
         row = self.learner.t
@@ -177,15 +175,12 @@ class LearnerThread:
 
     def _again_up_to(self, row: int) -> None:
         self.learner = self.published.learner.twin() if self.published.t <= row else self.learner
-        connection = opened(self.stream.path)
-        try:
+        with closing(opened(self.stream.path)) as connection:
             for block in blocks_after(connection, self.stream.id, self.learner.t):
                 rest = block.rows.part(self.learner.t - block.first, min(len(block.rows.y), row - block.first))
                 self.learner.learn_carefully(rest)
                 if self.learner.t >= row:
                     break
-        finally:
-            connection.close()
 
     def _publish_if_due(self) -> None:
         if time.monotonic() - self._copied_at > COPY_SHARE * self._cost:

@@ -16,8 +16,7 @@ from sklearn.base import is_classifier
 
 from ellipsoid.estimators.files import container, loading, saving
 from ellipsoid.estimators.wrappers.committee import Committee
-from ellipsoid.estimators.wrappers.pipeline import Scaled
-from ellipsoid.estimators.wrappers.scalers import StandardStream, UnitNorm
+from ellipsoid.estimators.wrappers.pipeline import scaled_as
 from ellipsoid.evaluate.delayed_labels import predict_then_learn
 from ellipsoid.evaluate.lineup import learner as learner_of
 from ellipsoid.evaluate.position import Position
@@ -36,9 +35,7 @@ def new_model(body: NewLearner) -> Any:
     made = learner_of(body.learner, params)
     # Bad parameters are refused now, not with the first example.
     made._fresh() if isinstance(made, Committee) else made._begin()
-    if body.scale == "none":
-        return made
-    return Scaled(made, scaler=StandardStream() if body.scale == "standard" else UnitNorm())
+    return scaled_as(made, body.scale)
 
 
 def labels_model(body: NewLearner) -> Any:

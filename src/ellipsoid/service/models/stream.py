@@ -10,6 +10,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Collection
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,8 +72,7 @@ class ModelStream:
 
     def open(self) -> None:
         """Find out how far the journal goes, and what the first example looked like."""
-        connection = opened(self.path)
-        try:
+        with closing(opened(self.path)) as connection:
             self.oldest, end = first_and_last(connection, self.id)
             self.tail = Tail(end)
             self.schema.rows = end
@@ -83,8 +83,6 @@ class ModelStream:
             self.kept = connection.execute("SELECT count(*) FROM kept WHERE model = ?", (self.id,)).fetchone()[0]
             query = "SELECT asked, saved, answered FROM asked WHERE model = ?"
             self.asked = AskedCounts(*(connection.execute(query, (self.id,)).fetchone() or ()))
-        finally:
-            connection.close()
 
     def _like(self, form: str, width: int | None) -> None:
         self.schema.form, self.schema.width = form, width

@@ -7,6 +7,7 @@ could tell them apart. Of too many points every second one goes; a million examp
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -127,20 +128,17 @@ def _measured(stream: Any, learner: Any) -> Measured:
     return Measured(point, bounds, shadow)
 
 
-def recent_rows(stream: Any, bits: int | None, most: int = MEASURED_ROWS) -> Any:
+def recent_rows(stream: Any, bits: int | None) -> Any:
     """The last examples of a stream as rows to predict, None if there are none any more."""
-    first = max(stream.oldest, stream.tail.end - most)
+    first = max(stream.oldest, stream.tail.end - MEASURED_ROWS)
     blocks = stream.tail.after(first, 1 << 30)
     if blocks is None:
-        connection = opened(stream.path)
-        try:
+        with closing(opened(stream.path)) as connection:
             blocks = list(blocks_after(connection, stream.id, first))
-        finally:
-            connection.close()
     if not blocks:
         return None
     rows = joined([block.rows for block in blocks])
-    return as_predicted(rows.part(max(0, len(rows.y) - most), len(rows.y)).x, bits)
+    return as_predicted(rows.part(max(0, len(rows.y) - MEASURED_ROWS), len(rows.y)).x, bits)
 
 
 def _shadow(stream: Any, twin: Any) -> Shadow | None:
