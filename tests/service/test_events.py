@@ -86,6 +86,8 @@ def test_the_head_of_events_has_an_end(shared):
         status, headers, content = shared.ask(connection, "HEAD", "/v1/events")
         assert (status, content) == (200, b"")
         assert headers["content-type"].startswith("text/event-stream")
+        # A proxy that gathers an answer before it passes it on would keep every page waiting.
+        assert headers["x-accel-buffering"] == "no"
     connection.close()
 
 
