@@ -31,9 +31,16 @@ export class Questions {
       return;
     }
     this.answers = new Answers(name, () => this.show(), (error) => say(this.trouble, error ? error.message : ""));
-    call("GET", address(name)).then((told) => {
+    this.load();
+    this.timer = setInterval(() => this.labels.length || this.load(), 2000);
+  }
+
+  /** The labels to choose from. */
+  load() {
+    call("GET", address(this.name)).then((told) => {
       this.labels = [...told.classes].sort((a, b) => (typeof a === "number" ? a - b : a.localeCompare(b)));
       this.offer();
+      say(this.trouble, "");
     }, (error) => say(this.trouble, error.message));
   }
 
@@ -55,7 +62,8 @@ export class Questions {
   enter(event) {
     if (event.key !== "Enter" || !this.answers?.question) return;
     const typed = this.filter.value.trim();
-    const label = this.shown[0]?.label ?? (typeof this.labels[0] === "number" ? Number(typed) : typed);
+    const found = this.shown.find((each) => String(each.label) === typed) ?? this.shown[0];
+    const label = found?.label ?? (typeof this.labels[0] === "number" ? Number(typed) : typed);
     if (typed === "" || Number.isNaN(label)) return;
     this.filter.value = "";
     this.give(label);
@@ -127,6 +135,7 @@ export class Questions {
   }
 
   destroy() {
+    clearInterval(this.timer);
     this.answers?.close();
   }
 }
