@@ -150,3 +150,22 @@ def test_models_that_are_gone_and_come_again_are_shown(browser, tmp_path):
             visitor.page.wait_for_selector(".empty")
             server.call("PUT", "/v1/models/m", {"learner": "PassiveAggressive"})
             visitor.page.wait_for_selector('[data-model="m"]')
+
+
+def test_long_names_and_labels_fit_a_phone(browser, quiet):
+    name = "n" * 64
+    path = with_questions(quiet, name, 1, labels=("a label that is " + "rather long " * 4, "x"))
+    assert quiet.call("PUT", f"{path}/challengers/{'c' * 64}", {"learner": "Perceptron"})[0] == 201
+    with visiting(browser, quiet, width=390) as visitor:
+        for view, shown in (("", ".rivals button"), (f"model/{name}", ".confusion"), (f"questions/{name}", ".choice")):
+            page = visitor.go(view)
+            page.wait_for_selector(shown)
+            assert page.evaluate("() => document.documentElement.scrollWidth - innerWidth") <= 0, view
+        assert page.locator(".choice").first.bounding_box()["height"] < 150
+
+
+def test_a_model_that_is_not_there_can_be_read_about(browser, quiet):
+    with visiting(browser, quiet, forgiven=FAILED) as visitor:
+        visitor.go("model/nobody")
+        visitor.until("() => document.querySelector('.trouble').innerText.includes('no model')")
+        assert visitor.violations() == []

@@ -10,6 +10,9 @@ import { champion, may, state } from "./state.js";
 
 const KEYED = 9;
 
+/** How much room the button of a label needs. */
+const size = (label) => (String(label).length > 40 ? "longest" : String(label).length > 10 ? "long" : "");
+
 export class Questions {
   constructor(name) {
     this.name = name;
@@ -55,7 +58,7 @@ export class Questions {
     const shown = this.labels.map((label, place) => ({ label, key: this.keyOf(label, place) }))
       .filter((each) => !wanted || String(each.label).toLowerCase().includes(wanted));
     this.shown = shown;
-    fill(this.choices, shown.slice(0, 60).map(({ label, key }) => el("button", { type: "button", class: "choice", "aria-keyshortcuts": key || null, onclick: () => this.give(label) },
+    fill(this.choices, shown.slice(0, 60).map(({ label, key }) => el("button", { type: "button", class: `choice ${size(label)}`, "aria-keyshortcuts": key || null, onclick: () => this.give(label) },
       key && key !== String(label) ? el("kbd", {}, key) : null, el("span", {}, String(label)))));
   }
 

@@ -7,7 +7,7 @@ const GHOSTS = 7;
 
 export class ShadowPicture {
   constructor() {
-    this.canvas = el("canvas", { role: "img" });
+    this.canvas = el("canvas", { role: "img", "aria-label": "Shadow of the ellipsoid: nothing to see yet" });
     this.words = el("p", { class: "note" });
     this.element = el("div", { class: "shadow" }, this.canvas, this.words);
     this.observer = new ResizeObserver(() => this.draw());
