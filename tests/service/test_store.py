@@ -1,9 +1,11 @@
 """A store without HTTP: what it learns, what it keeps, and what it may forget."""
 
 import json
+import shutil
 import threading
 import time
 from concurrent.futures import Future
+from math import inf
 
 import numpy as np
 import pytest
@@ -159,12 +161,26 @@ def test_the_past_of_a_champion_that_began_later(store, tmp_path):
         time.sleep(0.001)
     store.promote("m", "late")
     stream.best.write_snapshot()
-    for t in (45, 60):
+    for t in (45, 60, 50):
+        if t == 50:
+            shutil.rmtree(store.snapshots)
         told = CliRunner().invoke(
             main, ["replay", str(store.folder), "m", "--until", str(t), "--save", str(tmp_path / str(t))]
         )
         assert told.exit_code == 0, told.output
         assert (tmp_path / str(t)).read_bytes() == store.model_at("m", t)
+
+
+def test_a_snapshot_that_does_not_fit_on_the_disk_keeps_no_other_from_it(store):
+    for name in ("large", "small"):
+        store.make_model(name, NewModel(learner="PassiveAggressive"))
+        learn(store, name, examples(3))
+        store.stream(name).best.written_at = -inf
+    folder = store.stream("large").best.snapshots
+    folder.folder = store.folder / "nowhere"
+    keep_house(store)
+    assert [path.name for path in store.snapshots.glob("*.model")] == ["small-3.model"]
+    folder.folder = store.snapshots
 
 
 def test_a_stop_does_not_wait_for_every_snapshot(tmp_path, monkeypatch):

@@ -46,7 +46,7 @@ class Snapshots:
         """Newest first."""
         found = []
         # The folder has the files of all models: names that begin otherwise are passed over quickly.
-        for name in os.listdir(self.folder):
+        for name in os.listdir(self.folder) if self.folder.is_dir() else ():
             if name.startswith(self.stem) and (parts := NAME_AND_T.match(name)) and parts[1] == self.stem:
                 found.append(Snapshot(int(parts[2]), self.folder / name))
         return sorted(found, reverse=True)
