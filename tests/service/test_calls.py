@@ -46,6 +46,10 @@ def test_a_model_that_many_make_at_once_is_there_for_all(shared):
         ({"learner": "PassiveAggressive", "params": {"C": -1.0}}, "C must"),
         ({"learner": "MIRA", "bits": 99}, "bits"),
         ({"learner": "MIRA", "classes": ["a", 1]}, "classes"),
+        ({"learner": "MIRA", "classes": ["a", "b\0"]}, "NUL"),
+        ({"learner": "MIRA", "classes": [1, 2**70]}, "too large"),
+        ({"learner": "MIRA", "classes": ["a", "b" * 1001]}, "1000"),
+        ({"learner": "MIRA", "classes": list(range(4097))}, "4096"),
         ({"learner": "MIRA", "nonsense": 1}, "nonsense"),
         ({"learner": "PassiveAggressiveRegressor"}, "learns labels"),
         ({"learner": "IntervalRegressor", "params": {"noise": 1.0}}, "learns labels"),
@@ -233,6 +237,19 @@ def test_questions_are_the_doubtful_ones_and_belong_to_one_person(shared, model)
     assert [each["id"] for each in shared.call("GET", f"{model}/questions?limit=3&who=ada")[1]["questions"]] == ids[:3]
     shared.call("POST", f"{model}/labels", {"id": ids[0], "y": "big"})
     assert len(shared.call("GET", f"{model}/questions?limit=8&who=ada")[1]["questions"]) == 4
+
+
+def test_what_a_new_champion_cannot_judge_hides_no_other_question(shared, model):
+    shared.batch(f"{model}/learn", examples(10))
+    asked = [{"x": [size, 1.0, 2.0], "keep": True, "id": f"of {size}"} for size in (1e130, 0.5)]
+    assert shared.batch(f"{model}/predict", asked)[0] == 200
+    powers = {"learner": "PassiveAggressive", "params": {"kernel": "poly", "degree": 5}}
+    assert shared.call("PUT", f"{model}/challengers/powers", powers)[0] == 201
+    while shared.call("POST", f"{model}/promote", {"learner": "powers"})[0] != 200:
+        pass
+    for _ in range(2):
+        status, told = shared.call("GET", f"{model}/questions?limit=5")
+        assert (status, [each["id"] for each in told["questions"]], told["waiting"]) == (200, ["of 0.5"], 2)
 
 
 def test_a_learner_that_knows_where_it_doubts_asks_there_only(shared):

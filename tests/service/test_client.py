@@ -1,6 +1,7 @@
 """The client, and the commands beside ``serve``: the same words and errors as a local model, and nothing sent twice."""
 
 import json
+import sqlite3
 from time import sleep
 
 import httpx
@@ -114,6 +115,39 @@ def test_a_key_may_be_any_text(client, key):
     assert client.has_key("keyed", key)
 
 
+@pytest.mark.parametrize("name", ["odd?t=1", "odd#here", "odd/../even", "..", ""])
+def test_a_name_is_no_address(client, name):
+    with pytest.raises(ServiceError):
+        client.make(name, "PassiveAggressive")
+    assert not {"odd", "even"} & set(client.models())
+
+
+def test_numbers_are_those_of_numpy_too_and_must_be_finite(client):
+    client.make("plain", "PassiveAggressive")
+    client.learn("plain", {"a": np.float32(1.5), "b": np.int64(2), "c": np.bool_(True), "d": None}, np.str_("p"))
+    client.learn_many("plain", [{"x": {"a": np.float64(-1.0)}, "y": "q"}])
+    # JSON has no word for these but null, which says that a feature is missing.
+    for wrong in (np.nan, np.inf, np.float32("nan")):
+        for x in ({"a": wrong}, {"a": 1.0, "b": wrong}):
+            with pytest.raises(ValueError, match="NaN or inf"):
+                client.learn("plain", x, "p")
+            with pytest.raises(ValueError, match="NaN or inf"):
+                client.learn_many("plain", [{"x": x, "y": "p"}])
+            with pytest.raises(ValueError, match="NaN or inf"):
+                client.predict("plain", x)
+            with pytest.raises(ValueError, match="NaN or inf"):
+                client.predict_many("plain", [x])
+    assert client.show("plain")["t"] == 2
+
+
+def test_an_answer_from_elsewhere_is_told_as_one():
+    moved = httpx.MockTransport(lambda request: httpx.Response(301, headers={"location": "https://there/"}))
+    with Client("http://here") as client:
+        client._http._transport = moved
+        with pytest.raises(ServiceError, match=r"301.*https://there/"):
+            client.models()
+
+
 def test_a_key_of_no_model_is_not_just_missing(client):
     with pytest.raises(ServiceError, match="no model 'monkey'"):
         client.has_key("monkey", "k")
@@ -136,6 +170,18 @@ def test_a_file_is_sent_once(shared, client, tmp_path):
     assert "45 rows were there already" in again
     assert "0 rows learned" in again
     assert client.show("sent")["t"] == 45
+
+
+def test_a_batch_is_as_long_as_it_is_told_to_be(shared, client, tmp_path):
+    client.make("long", "PassiveAggressive")
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in examples(1500)))
+    run("send", shared.url, "long", path, "--batch", 2000)
+    with sqlite3.connect(shared.folder / "journal.sqlite") as journal:
+        times = journal.execute(
+            "SELECT count(DISTINCT time) FROM blocks JOIN models ON models.id = model WHERE name = 'long'"
+        ).fetchone()
+    assert times == (1,)
 
 
 def test_part_of_a_file_was_sent_before(client, tmp_path):

@@ -86,10 +86,23 @@ def test_the_head_of_events_has_an_end(shared):
         status, headers, content = shared.ask(connection, "HEAD", "/v1/events")
         assert (status, content) == (200, b"")
         assert headers["content-type"].startswith("text/event-stream")
+        # A proxy that gathers an answer before it passes it on would keep every page waiting.
+        assert headers["x-accel-buffering"] == "no"
     connection.close()
 
 
-def test_who_hangs_up_before_the_first_event_is_not_counted():
+def test_pages_that_look_are_counted_when_the_first_event_is_sent():
+    async def come_at_once():
+        events = Events(SimpleNamespace(models={}))
+        told = [await events.watch(EVERYBODY, "") for _ in range(MOST_WATCHERS + 9)]
+        first = [await anext(each, None) for each in told]
+        for each in told:
+            await each.aclose()
+        events.end()
+        return len([each for each in first if each])
+
+    assert asyncio.run(come_at_once()) == MOST_WATCHERS
+
     async def hang_up():
         events = Events(SimpleNamespace(models={}))
         for _ in range(MOST_WATCHERS + 1):

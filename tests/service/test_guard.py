@@ -1,5 +1,6 @@
 """Who may do what, and how much: tokens and roles, names, types, sizes and queues."""
 
+import asyncio
 import json
 import os
 import socket
@@ -9,7 +10,13 @@ import time
 from urllib.parse import urlsplit
 
 import pytest
+import uvicorn
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+from uvicorn.server import ServerState
 
+from ellipsoid.service.http.protocol import timed_protocol
 from ellipsoid.service.http.tokens import ROLES, Holder, Tokens, add_token, listed_tokens, remove_token
 
 from .conftest import NDJSON, Server, examples, serving
@@ -239,6 +246,43 @@ def test_a_long_body_is_refused(shared, model):
     caller.close()
     assert b" 413 " in answer
     assert shared.call("GET", model)[1]["journal"] == 0
+
+
+def test_a_caller_that_reads_no_answers_is_not_listened_to():
+    """What is not read waits here, and must not become more and more: one request at a time, and no end of them."""
+    answered = []
+
+    async def answer(request):
+        answered.append(request)
+        return Response(bytes(1 << 20))
+
+    async def deaf():
+        loop, state = asyncio.get_running_loop(), ServerState()
+        app = Starlette(routes=[Route("/v1/models/m/predict", answer, methods=["POST"])])
+        config = uvicorn.Config(app, lifespan="off", log_level="critical")
+        config.load()
+        protocol = timed_protocol(5.0, {"predict": answer})
+        made = await loop.create_server(lambda: protocol(config, state, {}), "127.0.0.1", 0)
+        with socket.socket() as caller:
+            caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 16)
+            caller.connect(made.sockets[0].getsockname())
+            caller.setblocking(False)
+            head = b"POST /v1/models/m/predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+            for sent in range(1, 17):
+                await loop.sock_sendall(caller, head + b"content-length: 2\r\n\r\n{}")
+                for _ in range(10):
+                    await asyncio.sleep(0.001)
+                    if len(answered) == sent:
+                        break
+            silent, read = len(answered), 0
+            # Whoever reads again gets everything.
+            while len(answered) < 16 or read < 16 << 20:
+                read += len(await asyncio.wait_for(loop.sock_recv(caller, 1 << 22), 30))
+        made.close()
+        return silent
+
+    assert 0 < asyncio.run(deaf()) < 12
+    assert len(answered) == 16
 
 
 def test_a_full_queue_says_when_to_come_again(tmp_path):

@@ -1,9 +1,11 @@
 """A store without HTTP: what it learns, what it keeps, and what it may forget."""
 
 import json
+import shutil
 import threading
 import time
 from concurrent.futures import Future
+from math import inf
 
 import numpy as np
 import pytest
@@ -13,8 +15,10 @@ from ellipsoid.cli import main
 from ellipsoid.service.calls import dense_lines
 from ellipsoid.service.calls.lines import decoded_lines
 from ellipsoid.service.housekeeping import _behind_two, _forget_examples, keep_house
+from ellipsoid.service.journal.database import JournalBlock
 from ellipsoid.service.journal.rows import Rows
 from ellipsoid.service.journal.schema import LABEL_LIMIT, Schema
+from ellipsoid.service.journal.tail import Tail
 from ellipsoid.service.journal.writes import Incoming, LearnWrite
 from ellipsoid.service.messages import LabelledExample, NewLearner, NewModel
 from ellipsoid.service.problem import CallProblem
@@ -142,6 +146,63 @@ def test_examples_go_only_behind_two_good_snapshots(store):
     assert stream.learners["late"].published.learner.record.rows == 40
 
 
+def test_the_past_of_a_champion_that_began_later(store, tmp_path):
+    """The journal has all that it learned: no snapshot need stand for examples that it never saw."""
+    object.__setattr__(store.options, "keep_rows", 20)
+    store.make_model("m", NewModel(learner="PassiveAggressive"))
+    stream = store.stream("m")
+    for start in range(0, 60, 20):
+        learn(store, "m", examples(20, start))
+        stream.best.write_snapshot()
+    keep_house(store)
+    assert stream.oldest == 40
+    store.make_challenger("m", "late", NewLearner(learner="Perceptron"))
+    while stream.learners["late"].published.t < 60:
+        time.sleep(0.001)
+    store.promote("m", "late")
+    stream.best.write_snapshot()
+    for t in (45, 60, 50):
+        if t == 50:
+            shutil.rmtree(store.snapshots)
+        told = CliRunner().invoke(
+            main, ["replay", str(store.folder), "m", "--until", str(t), "--save", str(tmp_path / str(t))]
+        )
+        assert told.exit_code == 0, told.output
+        assert (tmp_path / str(t)).read_bytes() == store.model_at("m", t)
+
+
+def test_a_snapshot_that_does_not_fit_on_the_disk_keeps_no_other_from_it(store):
+    for name in ("large", "small"):
+        store.make_model(name, NewModel(learner="PassiveAggressive"))
+        learn(store, name, examples(3))
+        store.stream(name).best.written_at = -inf
+    folder = store.stream("large").best.snapshots
+    folder.folder = store.folder / "nowhere"
+    keep_house(store)
+    assert [path.name for path in store.snapshots.glob("*.model")] == ["small-3.model"]
+    folder.folder = store.snapshots
+
+
+def test_a_stop_does_not_wait_for_every_snapshot(tmp_path, monkeypatch):
+    """Of a thousand models, on a slow disk, they take longer than a stop may; the journal stands for the others."""
+    monkeypatch.setattr("ellipsoid.service.store.STOP_SECONDS", 0.2)
+    store = Store(tmp_path / "store")
+    store.start()
+    for name in "abcdefgh":
+        store.make_model(name, NewModel(learner="PassiveAggressive"))
+        learn(store, name, examples(3))
+        write = store.stream(name).best.snapshots.write
+        store.stream(name).best.snapshots.write = lambda *told, write=write: (time.sleep(0.1), write(*told))
+    store.close()
+    assert 1 <= len(list(store.snapshots.glob("*.model"))) <= 4
+    again = Store(tmp_path / "store")
+    again.start()
+    while not again.ready():
+        time.sleep(0.001)
+    assert [stream.best.published.t for stream in again.models.values()] == [3] * 8
+    again.close()
+
+
 def test_what_only_the_learner_can_refuse_is_passed_over(store, tmp_path):
     """Winnow learns two labels, which no check before it knows."""
     store.make_model("m", NewModel(learner="Winnow"))
@@ -249,6 +310,14 @@ def test_examples_do_not_go_while_a_challenger_is_made(store, monkeypatch):
     while (challenger := stream.learners["c"]).lag and challenger.failure is None:
         time.sleep(0.001)
     assert (challenger.failure, challenger.learner.first) == (None, stream.oldest)
+
+
+def test_the_newest_examples_in_memory_are_few_where_they_are_large():
+    tail, large = Tail(0), {f"name {i}": 1.0 for i in range(20_000)}
+    for row in range(100):
+        tail.add([JournalBlock(row, Rows([large], ["a"]), 0.0, "")])
+    assert tail.after(50, 1) is None
+    assert tail.after(99, 1)
 
 
 def test_a_schema_takes_back_what_did_not_reach_the_disk():

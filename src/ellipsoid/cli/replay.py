@@ -65,7 +65,9 @@ def command(store: Path, name: str, until: int | None, lines: str | None, **opti
     if options["target"]:
         with atomic_write(options["target"], "wb") as file:
             file.write(wanted.file())
-    _show(comparison(replays), past, options["target"])
+    # A champion whose snapshot holds everything has learned nothing here that could be counted.
+    learned = {label: replay for label, replay in replays.items() if replay.recorder.rows}
+    _show(comparison(learned) if learned else None, past, options["target"])
 
 
 def _body(options: dict[str, Any]) -> Any:
@@ -85,7 +87,10 @@ def _show(found: Any, past: Any, target: str | None) -> None:
     from .terminal import show_table
 
     click.echo(f"{past.name}: {past.until:,} examples of {past.end:,}")
-    titles, rows, best = table(found)
-    show_table(titles, rows, bold=best)
+    if found is None:
+        click.echo("a snapshot holds them all: nothing was left to replay")
+    else:
+        titles, rows, best = table(found)
+        show_table(titles, rows, bold=best)
     if target:
         click.echo(f"wrote {target}")

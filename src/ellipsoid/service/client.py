@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from math import isfinite
 from typing import Any, Self
 from urllib.parse import quote
 from uuid import uuid4
@@ -58,24 +59,24 @@ class Client:
 
     def make(self, name: str, learner: str = "EllipsoidClassifier", **body: Any) -> dict[str, Any]:
         """Make a model; ``body`` may hold params, scale, classes and bits. The same again changes nothing."""
-        return self._json("PUT", f"/v1/models/{name}", {"learner": learner, **body})
+        return self._json("PUT", _model(name), {"learner": learner, **body})
 
     def challenge(self, name: str, challenger: str, learner: str, **body: Any) -> dict[str, Any]:
         """Have another learner learn the stream of a model."""
-        return self._json("PUT", f"/v1/models/{name}/challengers/{challenger}", {"learner": learner, **body})
+        return self._json("PUT", f"{_model(name)}/challengers/{_part(challenger)}", {"learner": learner, **body})
 
     def promote(self, name: str, learner: str) -> dict[str, Any]:
         """Let a challenger answer predictions from now on."""
-        return self._json("POST", f"/v1/models/{name}/promote", {"learner": learner})
+        return self._json("POST", f"{_model(name)}/promote", {"learner": learner})
 
     def show(self, name: str) -> dict[str, Any]:
         """Where a model stands."""
-        return self._json("GET", f"/v1/models/{name}")
+        return self._json("GET", _model(name))
 
     def file(self, name: str, t: int | None = None) -> bytes:
         """The model file, of now or after ``t`` examples."""
         query = "" if t is None else f"?t={t}"
-        return self._request("GET", f"/v1/models/{name}/file{query}").content
+        return self._request("GET", f"{_model(name)}/file{query}").content
 
     def model(self, name: str) -> RemoteModel:
         """A model with the calls that it would have here."""
@@ -85,19 +86,21 @@ class Client:
 
     def learn(self, name: str, x: Any, y: Any, key: str | None = None) -> dict[str, Any]:
         """Learn one example; it is on disk when this returns."""
-        example = {"x": _plain(x), "y": _plain(y), "key": key or uuid4().hex}
-        return self._json("POST", f"/v1/models/{name}/learn", example)
+        example = {"x": _features(x), "y": _plain(y), "key": key or uuid4().hex}
+        return self._json("POST", f"{_model(name)}/learn", example)
 
-    def learn_many(self, name: str, examples: Iterable[dict[str, Any]]) -> dict[str, int]:
-        """Learn examples ``{"x": ..., "y": ..., "key": ...}`` in batches, each of them as a whole or not at all."""
+    def learn_many(self, name: str, examples: Iterable[dict[str, Any]], rows: int = SENT_ROWS) -> dict[str, int]:
+        """Learn examples ``{"x": ..., "y": ..., "key": ...}`` in batches of ``rows``, each of them as a whole or not at
+        all.
+        """
         total = {"t": 0, "learned": 0, "duplicates": 0}
-        for batch in batches(examples):
+        for batch in batches(examples, rows):
             run = uuid4().hex
             lines = [
-                {"x": _plain(each["x"]), "y": _plain(each["y"]), "key": each.get("key") or f"{run}{i:06d}"}
+                {"x": _features(each["x"]), "y": _plain(each["y"]), "key": each.get("key") or f"{run}{i:06d}"}
                 for i, each in enumerate(batch)
             ]
-            answer = msgspec.json.decode(self._lines(f"/v1/models/{name}/learn", lines).content)
+            answer = msgspec.json.decode(self._lines(f"{_model(name)}/learn", lines).content)
             total = {
                 "t": answer["t"],
                 **{count: total[count] + answer[count] for count in ("learned", "duplicates")},
@@ -110,21 +113,23 @@ class Client:
         """The label of one example, and what else the service knows of it; with ``keep`` it waits for its label."""
         # An id of its own makes of an example that is sent again, because an answer was lost, the same one.
         id = uuid4().hex if keep and id is None else id
-        asked = {"x": _plain(x), "scores": scores, "keep": keep, **({} if id is None else {"id": id})}
-        return self._json("POST", f"/v1/models/{name}/predict", asked)
+        asked = {"x": _features(x), "scores": scores, "keep": keep, **({} if id is None else {"id": id})}
+        return self._json("POST", f"{_model(name)}/predict", asked)
 
     def predict_many(self, name: str, xs: Iterable[Any], **options: Any) -> list[dict[str, Any]]:
         """The same for many examples."""
         found: list[dict[str, Any]] = []
         for batch in batches(xs):
-            lines = [{"x": _plain(x), **({"id": uuid4().hex} if options.get("keep") else {}), **options} for x in batch]
-            answer = self._lines(f"/v1/models/{name}/predict", lines)
+            lines = [
+                {"x": _features(x), **({"id": uuid4().hex} if options.get("keep") else {}), **options} for x in batch
+            ]
+            answer = self._lines(f"{_model(name)}/predict", lines)
             found += [msgspec.json.decode(line) for line in answer.content.splitlines()]
         return found
 
     def label(self, name: str, id: str, y: Any) -> dict[str, Any]:
         """The truth for a kept example."""
-        return self._json("POST", f"/v1/models/{name}/labels", {"id": id, "y": _plain(y)})
+        return self._json("POST", f"{_model(name)}/labels", {"id": id, "y": _plain(y)})
 
     def questions(
         self, name: str, limit: int = 1, *, who: str | None = None, claim: bool = True
@@ -133,15 +138,14 @@ class Client:
         query: dict[str, Any] = {"limit": limit, "claim": "true" if claim else "false"}
         if who is not None:
             query["who"] = who
-        answer = self._json("GET", f"/v1/models/{name}/questions?{httpx.QueryParams(query)}")
+        answer = self._json("GET", f"{_model(name)}/questions?{httpx.QueryParams(query)}")
         found: list[dict[str, Any]] = answer["questions"]
         return found
 
     def has_key(self, name: str, key: str) -> bool:
         """Is there an example with this key in the journal?"""
         try:
-            # Dots too: ".." would lead to another address.
-            self._json("GET", f"/v1/models/{name}/keys/{quote(key, safe='').replace('.', '%2E')}")
+            self._json("GET", f"{_model(name)}/keys/{_part(key)}")
         except ServiceError as error:
             if error.status == 404 and str(error).startswith("no example of"):
                 return False
@@ -173,7 +177,7 @@ class Client:
                 if time.monotonic() > deadline:
                     raise ConnectionError(f"{self._http.base_url} cannot be reached: {error}") from error
             else:
-                if answer.status_code < 400:
+                if answer.status_code < 300:
                     return answer
                 if answer.status_code not in AGAIN or time.monotonic() > deadline:
                     raise _error(answer)
@@ -239,8 +243,31 @@ def batches(items: Iterable[Any], most: int = SENT_ROWS) -> Iterator[list[Any]]:
         yield batch
 
 
+def _part(text: str) -> str:
+    """A text as one part of an address; dots too: ".." would lead to another one."""
+    return quote(text, safe="").replace(".", "%2E")
+
+
+def _model(name: str) -> str:
+    return f"/v1/models/{_part(name)}"
+
+
 def _plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _features(x: Any) -> Any:
+    """An example of plain numbers. JSON has none for NaN, and would say null: that a feature is missing."""
+    x = _plain(x)
+    if isinstance(x, dict):
+        x = {name: _plain(value) for name, value in x.items()}
+    elif isinstance(x, list | tuple):
+        x = [_plain(value) for value in x]
+    else:
+        return x
+    if any(isinstance(value, float) and not isfinite(value) for value in (x.values() if isinstance(x, dict) else x)):
+        raise ValueError("x holds NaN or inf; impute or drop it before it is sent")
+    return x
 
 
 def _listed(X: Any) -> Sequence[Any]:
@@ -249,6 +276,9 @@ def _listed(X: Any) -> Sequence[Any]:
 
 
 def _error(answer: httpx.Response) -> ServiceError:
+    if answer.is_redirect:
+        where = answer.headers["location"]
+        return ServiceError(f"the service answered {answer.status_code}: look for it at {where}", answer.status_code)
     try:
         told = msgspec.json.decode(answer.content)
         return ServiceError(told["detail"], answer.status_code, told.get("line"))

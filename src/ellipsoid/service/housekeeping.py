@@ -21,7 +21,7 @@ def keep_house(store: Any) -> None:
     for stream in list(store.models.values()):
         for learner_thread in list(stream.learners.values()):
             if _due(learner_thread, store.options):
-                learner_thread.write_snapshot()
+                _write_snapshot(learner_thread)
         if store.journal.fault is None:
             _forget_examples(store, stream)
             _forget_unlabelled(store, stream)
@@ -31,6 +31,15 @@ def _due(learner_thread: Any, options: Any) -> bool:
     fresh = learner_thread.published.t - (learner_thread.snapshot or 0)
     aged = time.monotonic() - learner_thread.written_at >= options.snapshot_seconds
     return fresh >= options.snapshot_rows or (fresh > 0 and aged)
+
+
+def _write_snapshot(learner_thread: Any) -> None:
+    """Write a snapshot; a disk that does not take it may take those of others, and the journal stands for it."""
+    try:
+        learner_thread.write_snapshot()
+    except OSError as error:
+        learner_thread.written_at = time.monotonic()
+        _log.error("no snapshot of %s.%s: %s", learner_thread.stream.name, learner_thread.name, error)
 
 
 def _forget_examples(store: Any, stream: Any) -> None:

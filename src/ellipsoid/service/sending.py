@@ -91,7 +91,7 @@ def send(
     total = {"resumed": start, "learned": 0, "duplicates": 0}
     for batch in batches(examples_of(stream, start), rows):
         lines = [{"x": x, "y": y, "key": row_key(digest, row)} for row, x, y in batch]
-        answer = client.learn_many(name, lines)
+        answer = client.learn_many(name, lines, rows)
         for count in ("learned", "duplicates"):
             total[count] += answer[count]
         if tick is not None:

@@ -17,11 +17,13 @@ from typing import Any
 from .housekeeping import keep_house
 from .journal.database import blocks_after, first_and_last, model_row, opened
 from .journal.journal import Journal
+from .journal.rows import label_of
+from .journal.schema import LABEL_LIMIT
 from .journal.writes import Change
-from .messages import NewLearner, NewModel, canonical
+from .messages import LONGEST_LABEL, NewLearner, NewModel, canonical
 from .models.learner_thread import LearnerThread
 from .models.learning import StreamLearner, labels_model
-from .models.snapshots import FIRST, Snapshots
+from .models.snapshots import FIRST, NAME_AND_T, Snapshots
 from .models.stream import ModelStream, decoded_body
 from .problem import CallProblem, DamagedStore
 from .views.history import StoreHistory
@@ -100,9 +102,10 @@ class Store:
 
     def _check_strangers(self) -> None:
         """A snapshot of a learner that the journal does not know tells that the journal was lost, or is another one."""
-        every = [(name, learner) for name, stream in self.models.items() for learner in stream.learners]
-        known = {snapshot.path for pair in every for snapshot in Snapshots(self.snapshots, *pair).all()}
-        for path in sorted(set(self.snapshots.glob("*.model")) - known):
+        known = {each.snapshots.stem for stream in self.models.values() for each in stream.learners.values()}
+        for path in sorted(self.snapshots.glob("*.model")):
+            if (parts := NAME_AND_T.match(path.name)) and parts[1] in known:
+                continue
             if not self.options.accept_loss:
                 raise DamagedStore(
                     f"the journal does not know the learner of the snapshot {path.name}: examples were lost on disk. "
@@ -304,7 +307,7 @@ class Store:
         return self._submit(change).result()
 
     def close(self) -> None:
-        """Write and learn what has arrived, as far as there is time, and write snapshots."""
+        """Write and learn what has arrived, and write snapshots, as far as there is time."""
         self._stop.set()
         deadline = time.monotonic() + STOP_SECONDS
         self.journal.close()
@@ -320,6 +323,8 @@ class Store:
         if self._housekeeper.is_alive():
             self._housekeeper.join(max(0.1, deadline - time.monotonic()))
         for learner_thread in self._learner_threads():
+            if time.monotonic() > deadline:
+                break  # the journal has it all; a start reads more of it
             try:
                 learner_thread.write_snapshot()
             except OSError as error:
@@ -338,8 +343,14 @@ def replay_onto(learner: StreamLearner, connection: sqlite3.Connection, model: i
 def _refuse_bad(body: NewLearner) -> None:
     try:
         labels_model(body)
-        classes = getattr(body, "classes", None)
-        if classes is not None and (len(set(classes)) < len(classes) or len({isinstance(c, str) for c in classes}) > 1):
+        classes = getattr(body, "classes", None) or []
+        if len(set(classes)) < len(classes) or len({isinstance(c, str) for c in classes}) > 1:
             raise ValueError("classes must all be text or all be numbers, and none twice")
+        # What no example could be labelled by is no class: a learner that began with it would take none.
+        if len(classes) > LABEL_LIMIT:
+            raise ValueError(f"a model of the service has at most {LABEL_LIMIT} classes, got {len(classes)}")
+        for label in map(label_of, classes):
+            if isinstance(label, str) and len(label) > LONGEST_LABEL:
+                raise ValueError(f"a class must have at most {LONGEST_LABEL} letters, got {len(label)}")
     except (ValueError, TypeError, ArithmeticError) as error:
         raise CallProblem(422, str(error)) from error

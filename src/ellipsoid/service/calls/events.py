@@ -67,6 +67,8 @@ class Events:
 
     async def _told(self, holder: Holder, last: str, may: Callable[[], bool]) -> AsyncIterator[bytes]:
         # Who hangs up before the first event is sent never came here, and is not counted.
+        if self.watchers >= MOST_WATCHERS:
+            return  # many came at once; they will hear why when they come again
         self.watchers += 1
         try:
             if self._fresh is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator
 from contextlib import closing
+from math import inf
 from typing import Any
 
 import msgspec
@@ -127,6 +128,15 @@ async def questions(service: Service, request: Request, holder: Holder) -> Respo
     return json_response(found)
 
 
+def _takes(stream: ModelStream, published: Published, xs: list[Any]) -> bool:
+    """Can the learner predict all of these examples?"""
+    try:
+        published.judge(stream.matrix_of(xs))
+    except (ValueError, OverflowError):
+        return False
+    return True
+
+
 def open_questions(
     stream: ModelStream, most: int, who: str | None, skipped: list[str]
 ) -> tuple[Questions, list[tuple[Any, ...]]]:
@@ -138,12 +148,19 @@ def open_questions(
     published = stream.best.published
     if not rows or not published.learner.known:
         return Questions(questions=[], waiting=stream.kept), []
+    settled: list[tuple[Any, ...]] = []
     xs = [msgspec.json.decode(row[1]) for row in rows]
+    if not _takes(stream, published, xs):
+        # Another champion may not take what was kept before it came: that is no question, and hides no other.
+        good = [i for i, x in enumerate(xs) if _takes(stream, published, [x])]
+        settled = [(-inf, stream.id, row[0]) for i, row in enumerate(rows) if i not in good and row[3] > -inf]
+        rows, xs = [rows[i] for i in good], [xs[i] for i in good]
+        if not rows:
+            return Questions(questions=[], waiting=stream.kept), settled
     found = published.judge(stream.matrix_of(xs))
     order = sorted(range(len(rows)), key=lambda i: -found.doubt[i])
-    settled: list[tuple[Any, ...]] = []
     if found.ask is not None:
-        settled = [
+        settled += [
             (found.doubt[i], stream.id, rows[i][0]) for i in order if not found.ask[i] and found.doubt[i] < rows[i][3]
         ]
         order = [i for i in order if found.ask[i]]

@@ -16,9 +16,11 @@ async def events(service: Service, request: Request, holder: Holder) -> Response
     """Server-sent events: all models at once, and then what changes; `Last-Event-ID` resumes."""
     last, may = request.headers.get("last-event-id", ""), service.may_still(holder)
     told = await service.events.watch(holder, last, may)
+    # A proxy such as nginx is told to pass events on as they come.
+    headers = {"x-accel-buffering": "no"}
     if request.method == "HEAD":
-        return Response(media_type="text/event-stream")  # there is no end that it could wait for
-    return StreamingResponse(told, media_type="text/event-stream")
+        return Response(headers=headers, media_type="text/event-stream")  # there is no end that it could wait for
+    return StreamingResponse(told, headers=headers, media_type="text/event-stream")
 
 
 async def history(service: Service, request: Request, holder: Holder) -> Response:

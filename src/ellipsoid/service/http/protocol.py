@@ -95,6 +95,8 @@ def timed_protocol(head_seconds: float, short_calls: dict[str, Any]) -> type[Any
             if self.transport.is_closing():
                 return
             self.transport.write(as_bytes(response, self.server_state.default_headers))
+            # Who does not read is not answered any more: what waits for such a caller would fill the memory.
+            await self.flow.drain()
             self.short = None
             if self.leaving:
                 self.transport.close()

@@ -43,6 +43,11 @@ class Rows(NamedTuple):
         """Numbers in a row, None where they have names."""
         return None if isinstance(self.x, list) else int(self.x.shape[1])
 
+    @property
+    def size(self) -> int:
+        """About how many bytes they have."""
+        return 100 * sum(1 + len(each) for each in self.x) if isinstance(self.x, list) else int(self.x.nbytes)
+
     def only(self, kept: list[int]) -> Rows:
         """Some of the rows."""
         x = [self.x[i] for i in kept] if isinstance(self.x, list) else self.x[kept]

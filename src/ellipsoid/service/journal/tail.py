@@ -27,7 +27,7 @@ class Tail:
             for block in blocks:
                 self._blocks.append(block)
                 self._firsts.append(block.first)
-                self._bytes += _size(block)
+                self._bytes += block.rows.size
                 self.end = block.end
             if self._bytes > MOST_BYTES:
                 self._drop(MOST_BYTES // 2)
@@ -36,10 +36,10 @@ class Tail:
     def _drop(self, most: int) -> None:
         """Keep the newest blocks, of about so many bytes in all, and one at least."""
         kept = len(self._blocks) - 1
-        size = _size(self._blocks[kept])
-        while kept > 0 and size + _size(self._blocks[kept - 1]) <= most:
+        size = self._blocks[kept].rows.size
+        while kept > 0 and size + self._blocks[kept - 1].rows.size <= most:
             kept -= 1
-            size += _size(self._blocks[kept])
+            size += self._blocks[kept].rows.size
         self._blocks, self._firsts, self._bytes = self._blocks[kept:], self._firsts[kept:], size
 
     def wait(self, row: int, seconds: float) -> bool:
@@ -67,7 +67,3 @@ class Tail:
         """Let whoever waits look around."""
         with self.grown:
             self.grown.notify_all()
-
-
-def _size(block: JournalBlock) -> int:
-    return int(getattr(block.rows.x, "nbytes", 500 * len(block.rows.y)))

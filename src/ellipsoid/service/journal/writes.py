@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import msgspec
-import numpy as np
 
 from ..messages import Learned, LearnedLines, LineAnswer
 from ..problem import CallProblem
@@ -69,12 +68,6 @@ class Incoming:
     def __init__(self, rows: Rows, keys: list[str | None] | None, lines: list[int] | range) -> None:
         self.rows, self.keys, self.lines = rows, keys, lines
 
-    @property
-    def size(self) -> int:
-        """About how many bytes they have."""
-        x = self.rows.x
-        return int(x.nbytes) if isinstance(x, np.ndarray) else 100 * sum(1 + len(each) for each in x)
-
 
 class LearnWrite(AnsweredWrite):
     """Examples to be journalled and learned; ``stream`` is theirs. A line that does not fit refuses all; with
@@ -87,7 +80,7 @@ class LearnWrite(AnsweredWrite):
         super().__init__(told)
         self.stream, self.parts, self.token, self.noted = stream, parts, token, noted
         self.answers: list[LineAnswer] | None = None
-        self.size = 200 + sum(part.size for part in parts)
+        self.size = 200 + sum(part.rows.size for part in parts)
         self.blocks: list[JournalBlock] = []
 
     def apply(self, connection: sqlite3.Connection, schemas: Schemas) -> Learned:
@@ -110,7 +103,7 @@ class LearnWrite(AnsweredWrite):
                 continue
             if len(kept) < len(rows.y):
                 rows = rows.only(kept)
-            step = max(1, min(ROWS_LEARNED_AT_ONCE, LARGEST_BLOCK * len(rows.y) // max(1, part.size)))
+            step = max(1, min(ROWS_LEARNED_AT_ONCE, LARGEST_BLOCK * len(rows.y) // max(1, part.rows.size)))
             for start in range(0, len(rows.y), step):
                 piece = rows.part(start, start + step)
                 block = JournalBlock(schema.admit(piece), piece, now, self.token)

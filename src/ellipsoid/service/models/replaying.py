@@ -57,6 +57,11 @@ class PastStream:
         )
         return found
 
+    def learner_first(self) -> int:
+        """The number of the example at which the champion began."""
+        query = "SELECT first FROM learners WHERE model = ? AND name = ?"
+        return int(self.connection.execute(query, (self.id, self.champion)).fetchone()[0])
+
     def rows(self, start: int, without: frozenset[int] = frozenset()) -> Iterator[Rows]:
         """Examples from number ``start`` on, in pieces, without those of some numbers."""
         gathered: list[Rows] = []
@@ -104,10 +109,11 @@ class Replay:
         self.recorder.stops = False
 
     def _restore(self) -> None:
-        """Examples are gone: begin at the newest snapshot that stands for them."""
+        """Examples are gone: begin at the newest snapshot that stands for them, unless the learner never met them."""
         past = self.past
-        learner = StreamLearner(self.body, 0, classes=past.body.classes, bits=past.body.bits)
-        if Snapshots(past.store / "snapshots", past.name, past.champion).restore(learner, past.until) is None:
+        learner = StreamLearner(self.body, past.learner_first(), classes=past.body.classes, bits=past.body.bits)
+        found = Snapshots(past.store / "snapshots", past.name, past.champion).restore(learner, past.until)
+        if found is None and learner.first < past.oldest:
             raise ValueError(
                 f"the examples before {past.oldest:,} are gone, and no snapshot up to {past.until:,} is left"
             )
@@ -136,7 +142,7 @@ class Replay:
 
 
 def comparison(replays: dict[str, Replay]) -> Comparison:
-    """Replays of one stream side by side."""
+    """Replays of one stream side by side, each with what it learned beyond its snapshot."""
     cells = tuple(replay.cell(label) for label, replay in replays.items())
     return Comparison(
         setting={"seeds": [None], "at_once": None},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -24,7 +25,7 @@ _log = logging.getLogger("ellipsoid.service")
 FIRST = "first"
 # The newest ones that are kept: examples may go only behind the second.
 KEPT_SNAPSHOTS = 3
-_NAME = re.compile(r"^(.+)-(\d+)\.model$")
+NAME_AND_T = re.compile(r"^(.+)-(\d+)\.model$")
 
 
 class Snapshot(NamedTuple):
@@ -44,10 +45,10 @@ class Snapshots:
     def all(self) -> list[Snapshot]:
         """Newest first."""
         found = []
-        for path in self.folder.glob(f"{self.stem}-*.model"):
-            parts = _NAME.match(path.name)
-            if parts and parts[1] == self.stem:
-                found.append(Snapshot(int(parts[2]), path))
+        # The folder has the files of all models: names that begin otherwise are passed over quickly.
+        for name in os.listdir(self.folder) if self.folder.is_dir() else ():
+            if name.startswith(self.stem) and (parts := NAME_AND_T.match(name)) and parts[1] == self.stem:
+                found.append(Snapshot(int(parts[2]), self.folder / name))
         return sorted(found, reverse=True)
 
     def write(self, published: Published) -> Snapshot:

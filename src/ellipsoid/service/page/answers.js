@@ -5,6 +5,8 @@ import { address, call, headers, who } from "./service.js";
 
 export const HELD_SECONDS = 4;
 const IN_HAND = 4;
+// Questions that were skipped, and are not shown again before so many others were.
+const SKIPPED = 50;
 
 export class Answers {
   /** `changed()` is told when there is something else to show, `failed(error)` of what went wrong. */
@@ -12,6 +14,8 @@ export class Answers {
     Object.assign(this, { model, changed, failed });
     this.inHand = [];
     this.held = [];
+    // Answers that the service has not taken yet; a view that is closed goes on with them.
+    this.unsent = new Set();
     this.skipped = [];
     this.done = new Set();
     this.given = [];
@@ -30,7 +34,7 @@ export class Answers {
     if (this.fetching || this.closed) return;
     this.fetching = true;
     const query = new URLSearchParams({ limit: String(IN_HAND + this.held.length + this.inHand.length), who: who() });
-    for (const id of this.skipped.slice(-50)) query.append("skip", id);
+    for (const id of this.skipped) query.append("skip", id);
     try {
       const told = await call("GET", `${address(this.model)}/questions?${query}`);
       this.waiting = told.waiting;
@@ -59,7 +63,7 @@ export class Answers {
   skip() {
     const question = this.inHand.shift();
     if (!question) return;
-    this.skipped.push(question.id);
+    this.skipped = [...this.skipped, question.id].slice(-SKIPPED);
     this.next();
   }
 
@@ -81,6 +85,7 @@ export class Answers {
 
   async send(one, tries = 0) {
     this.held = this.held.filter((each) => each !== one);
+    this.unsent.add(one);
     try {
       await call("POST", `${address(this.model)}/labels`, { id: one.question.id, y: one.label });
       this.given.push(one);
@@ -88,16 +93,20 @@ export class Answers {
       this.changed();
     } catch (error) {
       this.failed(error);
-      // A service that is away comes back; a refusal stays one.
+      // A service that is away comes back; a refusal stays one, and so does the question.
       if (error.status === 0 || error.status === 429 || error.status >= 500) {
-        if (!this.closed) one.timer = setTimeout(() => this.send(one, tries + 1), Math.min(10000, 1000 * 2 ** tries));
+        one.timer = setTimeout(() => this.send(one, tries + 1), Math.min(10000, 1000 * 2 ** tries));
+        return;
       }
+      this.done.delete(one.question.id);
     }
+    this.unsent.delete(one);
+    this.letGo();
   }
 
   /** Let nothing be lost when the page is left. */
   sendAll(leaving = false) {
-    for (const one of this.held.splice(0)) {
+    for (const one of [...this.held.splice(0), ...(leaving ? this.unsent : [])]) {
       clearTimeout(one.timer);
       if (leaving) {
         fetch(`${address(this.model)}/labels`, {
@@ -112,8 +121,13 @@ export class Answers {
 
   close() {
     clearInterval(this.timer);
-    removeEventListener("pagehide", this.leave);
     this.sendAll();
     this.closed = true;
+    this.letGo();
+  }
+
+  /** A closed view that has nothing left to send need not know when the page is left. */
+  letGo() {
+    if (this.closed && !this.unsent.size) removeEventListener("pagehide", this.leave);
   }
 }

@@ -109,8 +109,13 @@ function askToken(why) {
   say(place("token-why"), why);
   if (!dialog.open) dialog.showModal();
   dialog.addEventListener("close", () => {
-    token.text = place("token-text").value.trim();
+    const text = place("token-text").value.trim();
     place("token-text").value = "";
+    if (/[^!-~]/.test(text)) {
+      askToken("That is no token: there is a sign in it that no token has.");
+      return;
+    }
+    token.text = text;
     events.read();
   }, { once: true });
 }

@@ -46,6 +46,7 @@ export class Model {
   }
 
   async load() {
+    this.loading = true;
     try {
       const told = await call("GET", `${address(this.name)}/history`);
       this.of ??= told.champion;
@@ -55,9 +56,12 @@ export class Model {
     } catch (error) {
       say(this.trouble, error.message);
     }
+    this.loading = false;
   }
 
   async look(always = false) {
+    // The service was away when this view was opened.
+    if (!this.history && !this.loading && state.models.has(this.name)) await this.load();
     const now = this.learner();
     if (document.hidden || this.looking || !this.history || (!always && this.portrait && this.portrait.of === this.of && this.portrait.t === now?.t)) return;
     this.looking = true;

@@ -24,6 +24,12 @@ export class Overview {
 
   update() {
     if (!state.known) return;
+    for (const [name, card] of this.cards) {
+      if (state.models.has(name)) continue;
+      this.seen.unobserve(card.element);
+      card.chart?.destroy();
+      this.cards.delete(name);
+    }
     if (state.models.size === 0) {
       fill(this.grid, empty());
       return;

@@ -10,6 +10,9 @@ import { champion, may, state } from "./state.js";
 
 const KEYED = 9;
 
+/** How much room the button of a label needs. */
+const size = (label) => (String(label).length > 40 ? "longest" : String(label).length > 10 ? "long" : "");
+
 export class Questions {
   constructor(name) {
     this.name = name;
@@ -31,9 +34,16 @@ export class Questions {
       return;
     }
     this.answers = new Answers(name, () => this.show(), (error) => say(this.trouble, error ? error.message : ""));
-    call("GET", address(name)).then((told) => {
+    this.load();
+    this.timer = setInterval(() => this.labels.length || this.load(), 2000);
+  }
+
+  /** The labels to choose from. */
+  load() {
+    call("GET", address(this.name)).then((told) => {
       this.labels = [...told.classes].sort((a, b) => (typeof a === "number" ? a - b : a.localeCompare(b)));
       this.offer();
+      say(this.trouble, "");
     }, (error) => say(this.trouble, error.message));
   }
 
@@ -48,14 +58,15 @@ export class Questions {
     const shown = this.labels.map((label, place) => ({ label, key: this.keyOf(label, place) }))
       .filter((each) => !wanted || String(each.label).toLowerCase().includes(wanted));
     this.shown = shown;
-    fill(this.choices, shown.slice(0, 60).map(({ label, key }) => el("button", { type: "button", class: "choice", "aria-keyshortcuts": key || null, onclick: () => this.give(label) },
+    fill(this.choices, shown.slice(0, 60).map(({ label, key }) => el("button", { type: "button", class: `choice ${size(label)}`, "aria-keyshortcuts": key || null, onclick: () => this.give(label) },
       key && key !== String(label) ? el("kbd", {}, key) : null, el("span", {}, String(label)))));
   }
 
   enter(event) {
     if (event.key !== "Enter" || !this.answers?.question) return;
     const typed = this.filter.value.trim();
-    const label = this.shown[0]?.label ?? (typeof this.labels[0] === "number" ? Number(typed) : typed);
+    const found = this.shown.find((each) => String(each.label) === typed) ?? this.shown[0];
+    const label = found?.label ?? (typeof this.labels[0] === "number" ? Number(typed) : typed);
     if (typed === "" || Number.isNaN(label)) return;
     this.filter.value = "";
     this.give(label);
@@ -127,6 +138,7 @@ export class Questions {
   }
 
   destroy() {
+    clearInterval(this.timer);
     this.answers?.close();
   }
 }

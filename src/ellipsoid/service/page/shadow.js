@@ -7,7 +7,7 @@ const GHOSTS = 7;
 
 export class ShadowPicture {
   constructor() {
-    this.canvas = el("canvas", { role: "img" });
+    this.canvas = el("canvas");
     this.words = el("p", { class: "note" });
     this.element = el("div", { class: "shadow" }, this.canvas, this.words);
     this.observer = new ResizeObserver(() => this.draw());
@@ -69,6 +69,8 @@ export class ShadowPicture {
     const first = this.trail[0];
     const shrunk = first && first.longest > 0 ? ` It was ${figure(first.longest)} by ${figure(first.second)} after ${count(first.t)}.` : "";
     const text = `Half-lengths ${figure(now.longest)} and ${figure(now.second)}.${shrunk}`;
+    // Only now it is a picture: nobody is told of one that is not drawn.
+    this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", `Shadow of the ellipsoid on its two longest axes. ${text}`);
     this.words.textContent = text;
   }

@@ -92,7 +92,7 @@ export class TryIt {
   }
 
   show(told, x) {
-    this.told = told;
+    [this.told, this.judged] = [told, x];
     const scores = told.scores.length === 1 ? [-told.scores[0], told.scores[0]] : told.scores;
     const [low, high] = [Math.min(...scores), Math.max(...scores)];
     this.rows = scores.map((score, i) => [this.classes?.[i] ?? i, score]);
@@ -113,7 +113,7 @@ export class TryIt {
 
   redraw() {
     if (this.canvas) paint(this.canvas, this.x);
-    if (this.told) this.show(this.told, this.x ?? JSON.parse(this.text.value));
+    if (this.told) this.show(this.told, this.judged);
   }
 
   export() {
