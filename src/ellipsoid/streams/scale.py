@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-SCALES = ("none", "unit", "standard")
-
 IN_WORDS = {
     "none": "values as they are",
     "unit": "each row divided by its 2-norm",
@@ -26,8 +24,8 @@ def scale(how: str, X_train: Any, *others: Any) -> tuple[Any, ...]:
     >>> scale("unit", np.array([[3.0, 4.0], [0.0, 0.0]]))[0].tolist()
     [[0.6, 0.8], [0.0, 0.0]]
     """
-    if how not in SCALES:
-        raise ValueError(f"scale must be one of {', '.join(SCALES)}, got {how!r}")
+    if how not in IN_WORDS:
+        raise ValueError(f"scale must be one of {', '.join(IN_WORDS)}, got {how!r}")
     parts = (X_train, *others)
     if how == "none":
         return parts
