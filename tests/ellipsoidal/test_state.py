@@ -308,3 +308,12 @@ def test_bad_input_leaves_the_state_alone(name, state):
     with pytest.raises(ValueError, match="row 1"):
         (model.certain if name == "CELLIP" else model.query)(np.array([X[0], X[1] * np.nan]))
     assert state(model) == before
+
+
+def test_a_file_keeps_mistakes_without_a_step(tmp_path):
+    """They count for the longest row; without weights a file leaves out the heaviest, which is the same."""
+    X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    model = CELLIP(margin=0.4, on_infeasible="skip").partial_fit(X, y)
+    assert model.mistakes_ > model.updates_
+    model.save(tmp_path / "m")
+    assert ellipsoid.load(tmp_path / "m")._core.tally.tolist() == model._core.tally.tolist()

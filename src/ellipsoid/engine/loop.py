@@ -102,13 +102,13 @@ def learn(rule, task, rep, rows, tally, work, start, stop, weights):  # noqa: PL
             tally[WEIGHED] += 1.0
         own = weighted(rule, weight)
         moves, size = request_step(task, own, rep, rows, t, margin, work, tally)
-        if moves > 0 and absorb(rep, own, rows, t, moves, work, tally):
+        moved = moves > 0 and absorb(rep, own, rows, t, moves, work, tally)
+        if moved:
             tally[UPDATES] += 1.0
+        # The step of a mistake may have vanished because the row is so long.
+        if moved or margin <= 0.0:
             tally[RADIUS2] = max(tally[RADIUS2], size)
             tally[HEAVY] = max(tally[HEAVY], weight * size)
-        elif margin <= 0.0:
-            # The step may have vanished because the row is so long.
-            tally[RADIUS2] = max(tally[RADIUS2], size)
         tally[ROUNDS] += 1.0
     return stop
 

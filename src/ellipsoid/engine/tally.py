@@ -18,7 +18,7 @@ Regression: ``GAIN`` is the sum of signed steps times the numbers, ``SWAY`` that
 ``WEIGHT`` the sum of steps times losses.
 
 Weights: ``WEIGHED`` counts the examples of another weight than 1, ``EXCESS`` is the sum over mistakes of the weight
-less 1, ``HEAVY`` the largest of weight times squared norm over the updates. Without weights they say nothing new,
+less 1, ``HEAVY`` the largest of weight times squared norm, over the same rows. Without weights they say nothing new,
 and are left out of files.
 """
 
