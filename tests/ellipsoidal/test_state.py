@@ -313,6 +313,7 @@ def test_bad_input_leaves_the_state_alone(name, state):
 def test_a_file_keeps_mistakes_without_a_step(tmp_path):
     """They count for the longest row; without weights a file leaves out the heaviest, which is the same."""
     X, y = np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2
+    X[40:] *= 3.0
     model = CELLIP(margin=0.4, on_infeasible="skip").partial_fit(X, y)
     assert model.mistakes_ > model.updates_
     model.save(tmp_path / "m")
