@@ -342,7 +342,7 @@ def test_what_is_refused_changes_nothing():
     bad[30, 1] = np.nan
     for rows, labels, sentence in (
         (bad, y, "row 30 of X holds NaN"), (X[:, :2], y, "features"), (X, ["a"] * 40, "another kind"),
-        (X, y[:9], "9 labels"),
+        (X, y[:9], "9 labels"), (np.array(None), y, "2-D"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=sentence):
             model.partial_fit(rows, labels)

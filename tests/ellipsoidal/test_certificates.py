@@ -258,3 +258,14 @@ def test_rows_too_short_for_the_shape_bound_no_mistakes(trigger):
     model.partial_fit([[1.2e-150, 0.0]] * 6, [1, 0, 0, 0, 0, 0], classes=[0, 1])
     mistakes = model.certificates([1.0, 0.0])[0]
     assert mistakes.observed == 6 <= mistakes.bound
+
+
+@pytest.mark.parametrize("kernel", [{}, {"kernel": "linear"}])
+def test_a_shape_that_rounding_has_made_singular_proves_nothing(kernel, monkeypatch):
+    model = IELLIP(**kernel).partial_fit(csr_matrix(np.eye(3)), [0, 1, 0])
+
+    def singular(*_):
+        raise np.linalg.LinAlgError("Singular matrix")
+
+    monkeypatch.setattr(np.linalg, "solve", singular)
+    assert [certificate.bound for certificate in model.certificates()] == [inf] * len(model.certificates())

@@ -345,3 +345,10 @@ def test_what_a_command_has_written_is_a_model_of_the_rows_it_says(tmp_path):
     header, arrays = saving.describe(twin)
     assert written.header["state"] == header["state"]
     assert all(written.arrays[name].tobytes() == array.tobytes() for name, array in arrays.items())
+
+
+def test_who_watches_a_call_is_no_part_of_a_copy():
+    """A witness that an interrupt has left behind knows the learner, and a copy of it would have no end."""
+    model = Perceptron().partial_fit(X, TWO)
+    model._core.witness = lambda *_: model
+    assert copy.deepcopy(model)._core.witness is None

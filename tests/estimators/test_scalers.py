@@ -224,3 +224,11 @@ def test_columns_that_are_refused_change_no_scaler():
     with pytest.raises(TypeError, match="string names"):
         scaler.fit(odd)
     assert scaler.mean_.tolist() == [2.0]
+
+
+def test_what_is_no_number_is_refused_in_features_that_were_never_met_too():
+    model = Scaled(Perceptron(grow_features=True)).partial_fit([[1.0], [2.0]], ["a", "b"])
+    assert model.predict(np.array([[1.0, 5.0]])).tolist() == model.predict([[1.0]]).tolist()
+    for call in (model.predict, model.decision_function):
+        with pytest.raises(ValueError, match="row 1 of X holds NaN"):
+            call(np.array([[1.0, 0.0], [1.0, np.nan]]))

@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ellipsoid.certificates import Certificate, ellipsoidal
+from ellipsoid.certificates.certificate import unproved
 from ellipsoid.certificates.mixed import counted, roundings
-from ellipsoid.certificates.rounding import Span, length, lost, product
+from ellipsoid.certificates.rounding import ZERO, Span, length, lost, product
 from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.forms.vector_forms import FullForm
@@ -108,7 +109,10 @@ class IELLIP(KernelEllipsoidalClassifier):
         return inf if isinstance(self._fitted("log_volume_").table, KernelTable) else super().log_volume_
 
     def _kernel_bounds(self, learner: EllipsoidLearner, table: KernelTable) -> list[Certificate]:
-        products, uncancelled = table.preimage_products()
+        try:
+            products, uncancelled = table.preimage_products()
+        except np.linalg.LinAlgError:
+            return self._unknown(learner)
         share = lost(learner.width + 8.0 + 2.0 * float(table.numbers[slots.CUTS]))
         size2, inner, norm2 = map(Span.within, products, uncancelled * share)
         return self._from_pull(learner, size2.root(), norm2.root(), inner)
@@ -129,10 +133,17 @@ class IELLIP(KernelEllipsoidalClassifier):
         return asked
 
     def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
-        h, u = learner.table.pull().ravel(), comparator.ravel()
+        try:
+            h, u = learner.table.pull().ravel(), comparator.ravel()
+        except np.linalg.LinAlgError:
+            return self._unknown(learner)
         # The bounds do not depend on the size of u, which may be anything.
         u = u / (np.abs(u).max() or 1.0)
         return self._from_pull(learner, length(u), length(h), product(u, h, roundings=1))
+
+    def _unknown(self, learner: EllipsoidLearner) -> list[Certificate]:
+        """Of a shape that rounding has made singular nothing is known."""
+        return unproved(self._from_pull(learner, ZERO, ZERO, ZERO), "the shape can be inverted")
 
     def _from_pull(self, learner: EllipsoidLearner, size: Span, norm: Span, inner: Span) -> list[Certificate]:
         numbers, tally = learner.table.numbers, learner.tally

@@ -394,7 +394,7 @@ class Learner:
         self.table.restore(arrays)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "fast": None, "named": None, "_predictor": None, "row_weights": NO_WEIGHTS}
+        return self.__dict__ | dict.fromkeys(("fast", "named", "_predictor", "witness")) | {"row_weights": NO_WEIGHTS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(owning(state))

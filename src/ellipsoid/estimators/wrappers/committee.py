@@ -363,6 +363,8 @@ def _table(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _count(X: Any) -> int:
+    if getattr(X, "shape", None) == ():
+        raise ValueError(f"X must be 2-D, one row per example, got {X!r}")
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 

@@ -13,6 +13,7 @@ from ellipsoid.streams.label_kinds import QUICK
 
 from ..inputs.examples import Encoded, are_named, checked_name, encoded, is_named, one_row, row_of, rows_of
 from ..inputs.frames import refuse_columns
+from ..inputs.rows import RowSource
 from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, present, present_some, weights_of
 from ..state.interruption import without_interrupts
 from ..state.one_row import of_this_thread
@@ -307,6 +308,7 @@ class Scaled(Wrapper):
         scaler = self._learned_pair()[1]
         X = self._unnamed(X)[0]
         if self._brings_features(X):
+            RowSource(X, 0.0).check()
             X = X[:, : scaler.n_features_in_]  # features that were never met have no weight
         return scaler.scaled(X)
 
