@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from ..nursery import Nursery
+from .browser import started
 
 COMMAND = [sys.executable, "-c", "from ellipsoid.cli import main; main()"]
 NDJSON = "application/x-ndjson"
@@ -179,6 +180,30 @@ def model(shared, request):
     status, told = shared.call("PUT", f"/v1/models/{name}", {"learner": "PassiveAggressive"})
     assert status == 201, told
     return f"/v1/models/{name}"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with started() as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def quiet(browser, tmp_path_factory):
+    """A server, for a browser, on which nothing moves by itself."""
+    with serving(tmp_path_factory.mktemp("quiet") / "store") as server:
+        yield server
+
+
+def with_questions(server, name, count, labels=("big", "small"), **body):
+    """The path of a model that has learned 30 examples and keeps so many others for their labels."""
+    path = f"/v1/models/{name}"
+    server.call("PUT", path, {"learner": "PassiveAggressive", **body})
+    lines = [{"x": each["x"], "y": labels[each["y"] == "small"]} for each in examples(30)]
+    server.batch(f"{path}/learn", lines)
+    asked = [{"x": each["x"], "keep": True, "id": f"{name}-{i}"} for i, each in enumerate(examples(count, 200))]
+    assert not asked or server.batch(f"{path}/predict", asked)[0] == 200
+    return path
 
 
 def examples(n, start=0, width=3):

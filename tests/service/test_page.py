@@ -11,33 +11,11 @@ import pytest
 
 from ellipsoid.service.http.tokens import add_token
 
-from .browser import started, visiting
-from .conftest import Server, examples, serving
+from .browser import visiting
+from .conftest import Server, examples, serving, with_questions
 
 pytestmark = pytest.mark.browser
 EVIL = '<img src=x onerror="window.hurt=1">'
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with started() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def quiet(browser, tmp_path_factory):
-    """A server on which nothing moves by itself."""
-    with serving(tmp_path_factory.mktemp("page") / "store") as server:
-        yield server
-
-
-def with_questions(server, name, count, **body):
-    path = f"/v1/models/{name}"
-    server.call("PUT", path, {"learner": "PassiveAggressive", **body})
-    server.batch(f"{path}/learn", examples(30))
-    for i, each in enumerate(examples(count, 200)):
-        server.call("POST", f"{path}/predict", {"x": each["x"], "keep": True, "id": f"{name}-{i}"})
-    return path
 
 
 def test_an_empty_service_shows_how_to_fill_it(browser, tmp_path):

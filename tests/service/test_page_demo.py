@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from .browser import started, visiting
+from .browser import visiting
 from .conftest import Server
 
 pytestmark = pytest.mark.browser
@@ -23,12 +23,6 @@ VIEWS = {
     "questions/digits": ".stage canvas",
     "try/digits": ".verdict .number",
 }
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with started() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

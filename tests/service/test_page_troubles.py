@@ -8,40 +8,28 @@ import pytest
 
 from ellipsoid.service.http.tokens import add_token
 
-from .browser import started, visiting
-from .conftest import examples, serving
+from .browser import visiting
+from .conftest import examples, serving, with_questions
 
 pytestmark = pytest.mark.browser
 # What a browser says of a request that fails.
 FAILED = ("Failed to load resource", "net::ERR")
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with started() as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def quiet(browser, tmp_path_factory):
-    """A server on which nothing moves by itself."""
-    with serving(tmp_path_factory.mktemp("troubles") / "store") as server:
-        yield server
-
-
-def with_questions(server, name, count, labels=("big", "small"), **body):
-    path = f"/v1/models/{name}"
-    server.call("PUT", path, {"learner": "PassiveAggressive", **body})
-    lines = [{"x": each["x"], "y": labels[each["y"] == "small"]} for each in examples(30)]
-    server.batch(f"{path}/learn", lines)
-    asked = [{"x": each["x"], "keep": True, "id": f"{name}-{i}"} for i, each in enumerate(examples(count, 200))]
-    assert server.batch(f"{path}/predict", asked)[0] == 200
-    return path
-
-
 def hasten(page):
     """Let no label be held back for four seconds, and nothing be tried again after one."""
     page.evaluate("() => { const wait = setTimeout; window.setTimeout = (f, ms) => wait(f, ms % 1000 ? ms : 40); }")
+
+
+def type_label(visitor, name, text):
+    """Answer the question of a model that is shown by what is typed."""
+    page = visitor.go(f"questions/{name}")
+    page.wait_for_selector(".choice")
+    page.wait_for_selector(".numbers")
+    hasten(page)
+    page.fill("input[type=search]", text)
+    page.keyboard.press("Enter")
+    return page
 
 
 def learned(server, path, t):
@@ -68,12 +56,7 @@ def test_a_view_that_was_opened_while_the_service_was_away_heals(browser, quiet)
 def test_a_label_that_is_typed_is_the_one_that_is_meant(browser, quiet):
     path = with_questions(quiet, "typed", 1, labels=("champ", "ham"))
     with visiting(browser, quiet) as visitor:
-        page = visitor.go("questions/typed")
-        page.wait_for_selector(".choice")
-        page.wait_for_selector(".numbers")
-        hasten(page)
-        page.fill("input[type=search]", "ham")
-        page.keyboard.press("Enter")
+        type_label(visitor, "typed", "ham")
         learned(quiet, path, 31)
     confusion = quiet.call("GET", f"{path}/portrait")[1]["confusion"]
     before = sum(each["y"] == "small" for each in examples(30))
@@ -93,12 +76,7 @@ def test_who_skips_many_questions_is_asked_on(browser, quiet):
 def test_an_answer_that_is_refused_leaves_its_question(browser, quiet):
     path = with_questions(quiet, "closed", 1, classes=["big", "small"])
     with visiting(browser, quiet, forgiven=FAILED) as visitor:
-        page = visitor.go("questions/closed")
-        page.wait_for_selector(".choice")
-        page.wait_for_selector(".numbers")
-        hasten(page)
-        page.fill("input[type=search]", "huge")
-        page.keyboard.press("Enter")
+        page = type_label(visitor, "closed", "huge")
         visitor.until("() => document.querySelector('.trouble').innerText.includes('none of the classes')")
         page.wait_for_selector(".numbers")
         page.keyboard.press("1")
