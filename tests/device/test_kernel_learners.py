@@ -315,3 +315,13 @@ def test_a_full_device_says_how_many_patterns_fit(start, monkeypatch, on_device)
     assert rest.updates_ == copy.deepcopy(start).partial_fit(X[:100], y[:100], CLASSES).updates_
     with pytest.raises(MemoryError, match=r"no memory left for the matrix of 100 update examples"):
         DeviceShape(Full(), np.eye(100))
+
+
+@cases(AROW(kernel="poly", degree=1, gamma=1.0, coef0=0.0, r=1e-9), IELLIP(b=1.0, c=0.9, **RBF))
+def test_rows_that_come_again_and_again_leave_a_sound_shape(start, on_device):
+    """A device multiplies S, whose digits are lost along them: what it cannot see, it does not learn."""
+    rows, labels = X[:3][np.arange(FEW) % 3], np.random.default_rng(2).integers(0, 2, FEW)
+    there = on(start).partial_fit(rows, labels, [0, 1])
+    assert there.mistakes_ > 0
+    assert np.abs(there.decision_function(rows)).max() < 100.0
+    assert all(c.bound >= c.observed for c in there.certificates() if c.name == "mistakes")

@@ -17,7 +17,7 @@ from .forms.gram import Gram, SparseGram, length2, row_length
 from .forms.kernel_gram import AheadGram, KernelGram, WaitingGram
 from .forms.rounding import caution, measure, noise
 from .forms.vectors import Full, Product
-from .protocol import NO_ERRORS, cut, probe, push, push_and_shrink, what_is_left
+from .protocol import NO_ERRORS, blur, cut, probe, push, push_and_shrink, what_is_left
 from .state import COMPLETE, CUTS, FEATURES_USED, HALT, LIFT_AT, LOG_KEPT, LOG_LEAST_KEPT, STORED
 
 
@@ -38,6 +38,8 @@ def _(rep, rule, rows, t, moves, work, tally):
     radius, errors = caution(rule), NO_ERRORS
     if radius > 0.0:
         errors = noise(rep, rows, t, sqrt(length), sqrt(max(quadratic, 0.0)), radius)
+    elif quadratic < blur(rep):
+        quadratic = 0.0  # along which no rule steps
     step, kappa = cut(rule, margin, quadratic, length, rep.state, tally[ROUNDS], errors)
     if step == 0.0:
         return False

@@ -16,6 +16,12 @@ def probe(rep: Any, rows: Any, t: int, moves: int, work: Any, length: float) -> 
     """Form: z'Bz for the direction of row t, ``length`` = z'z; what Bz needs is left in the form's scratch."""
 
 
+@generic(1, default=True)
+def blur(rep: Any) -> float:
+    """Form: what rounding may have done to the z'Bz just probed, where it can be much; by default it cannot."""
+    return 0.0
+
+
 @generic(2)
 def push(rep: Any, rows: Any, t: int, moves: int, work: Any, step: float, before: float) -> None:
     """Form: w += step Bz for the direction just probed (and ``before`` times that for averages)."""

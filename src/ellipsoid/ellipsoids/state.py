@@ -60,6 +60,7 @@ DRIFTED = LIFTED  # random walks: the rounds that the whole matrix has made up f
 CAPPED = EXHAUSTED  # random walks: 1 once a variance has met its ceiling
 OUTSIDE = SLIM  # slabs: rows whose number was outside its interval
 RESOLUTION = WIDENED  # the share of |z|^2 up to which a form knows z'Bz by its rounding only
+FACTORED = ROOT_SQUARES  # Gram forms: 1 where they hold the Cholesky factor of the inverse of S in place of S
 # That share where B is a difference of numbers of the size of 1.
 COARSE_RESOLUTION = 1e-12
 # Files of the first version have fewer numbers.

@@ -112,7 +112,7 @@ class KernelGaussianLearner(GaussianLearner, KernelLearner):
     def new_table(self, by_class: bool) -> KernelTable:  # type: ignore[override]
         """A kernel expansion with a covariance."""
         table = super().new_table(by_class)
-        table.numbers[slots.RESOLUTION] = slots.COARSE_RESOLUTION
+        table.numbers[slots.RESOLUTION], table.numbers[slots.FACTORED] = slots.COARSE_RESOLUTION, 1.0
         return table
 
     def leads_on_device(self, source: RowSource) -> NDArray[np.float64]:

@@ -1,7 +1,6 @@
 """The Gram form B = I - Z' S Z over the update examples themselves.
 
     g = Z z,  coef = -S g,  z'Bz = z'z + g'coef,  Bz = z + Z' coef
-    S <- [[S + (kappa/z'Bz) coef coef', (kappa/z'Bz) coef], [.., kappa/z'Bz]]
 
 An example z_k = (e_b - e_a) (x) x_k meets z in <x_k, x> ([b_k = b] + [a_k = a] - [b_k = a] - [a_k = b]), so cost
 and memory do not depend on the number of classes, and w moves along stored examples only. Two ways to keep w:
@@ -12,7 +11,6 @@ table of the stored examples that has rows only for features occurring in them (
 caches: a round costs little more than its scores, and an update touches only the non-zeros of its own row.
 """
 
-from math import exp
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,11 +33,10 @@ from ellipsoid.representation.linear import (
 from ellipsoid.representation.signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
 
 from ..dense_row import unpack_row
-from ..protocol import probe, push, shrink
-from ..state import FEATURES_USED, LOG_KEPT, STORED
+from ..protocol import blur, probe, push, shrink
+from ..state import FEATURES_USED, STORED
+from .gram_matrix import COEF, MEET, blur_gram, extend, pair_overlap, probe_gram
 
-# Columns of ``pairs`` behind those of a signed pair: the kappa of a stored example, and how many there are in all.
-PAIR_KAPPA, PAIR_SIZE = 4, 5
 # Stored examples are met in blocks of so many.
 PAD = 8 * LANES
 
@@ -76,62 +73,8 @@ class SparseGram(NamedTuple):
     lengths: np.ndarray
 
 
-COEF, MEET, PRODUCTS, BETA, LATE = range(5)
-
-
-@helper()
-def pair_overlap(pair, moves, work):
-    """Sum over common blocks of the product of signs."""
-    total = 0.0
-    for i in range(moves):
-        who, sign = work[WHO, i], work[TAU, i]
-        # No branches, which nothing could foresee; a pair without a rival has PAIR_RIVAL = -1.
-        total += sign * pair[PAIR_SIGN] if who == pair[PAIR_BLOCK] else 0.0
-        total += sign * pair[PAIR_RIVAL_SIGN] if who == pair[PAIR_RIVAL] else 0.0
-    return total
-
-
-@helper(SUM)
-def probe_gram(rep, m, norm2):
-    """coef = -S g and z'Bz, not below the least that the downdates can have left of |z|^2."""
-    coef, meet = rep.small[COEF], rep.small[MEET]
-    for k in range(m):
-        coef[k] = 0.0
-    # S is symmetric, and few stored examples share a class with the new one.
-    for i in range(m):
-        common = meet[i]
-        if common != 0.0:
-            for k in range(m):
-                coef[k] -= rep.S[i, k] * common
-    quadratic = norm2
-    for k in range(m):
-        quadratic += meet[k] * coef[k]
-    return max(quadratic, exp(rep.state[LOG_KEPT]) * norm2)
-
-
-@helper()
-def extend(rep, moves, work, kappa, quadratic):
-    """The new row and column of S, and the pair of the new example."""
-    m = int(rep.state[STORED])
-    coef, S, factor = rep.small[COEF], rep.S, kappa / quadratic
-    for k in range(m):
-        for i in range(m):
-            S[k, i] += factor * coef[k] * coef[i]
-        S[k, m] = factor * coef[k]
-        S[m, k] = S[k, m]
-    S[m, m] = factor
-    append_pair(rep, moves, work, kappa)
-
-
-@helper()
-def append_pair(rep, moves, work, kappa):
-    """The pair of a new example."""
-    pair = rep.pairs[int(rep.state[STORED])]
-    pair[PAIR_BLOCK], pair[PAIR_SIGN], pair[PAIR_KAPPA] = work[WHO, 0], work[TAU, 0], kappa
-    pair[PAIR_RIVAL], pair[PAIR_RIVAL_SIGN] = -1.0, 0.0
-    if moves == 2:
-        pair[PAIR_RIVAL], pair[PAIR_RIVAL_SIGN] = work[WHO, 1], work[TAU, 1]
-    rep.state[STORED] += 1.0
+# Rows of ``small`` behind those that every Gram form has.
+PRODUCTS, BETA, LATE = range(2, 5)
 
 
 @helper()
@@ -156,6 +99,12 @@ def _(rep, rows, t, moves, work, length):
                 total += rep.Z[k, j] * rep.x[j]
         meet[k] = common * total
     return probe_gram(rep, m, length)
+
+
+@blur.register(Gram)
+@blur.register(SparseGram)
+def _(rep):
+    return blur_gram(rep)
 
 
 @push.register(Gram, Dense)
@@ -187,7 +136,7 @@ def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a st
     k = int(rep.state[STORED])
     for j in range(rep.x.shape[0]):
         rep.Z[k, j] = rep.x[j]
-    extend(rep, moves, work, kappa, quadratic)
+    extend(rep, moves, work, kappa, left, quadratic)
 
 
 @helper()
@@ -304,7 +253,7 @@ def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a st
     store_example(rows, t, rep, k)
     rep.small[BETA, k] = 0.0
     rep.small[LATE, k] = 0.0
-    extend(rep, moves, work, kappa, quadratic)
+    extend(rep, moves, work, kappa, left, quadratic)
 
 
 @generic(1)

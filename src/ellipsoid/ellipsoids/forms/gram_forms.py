@@ -1,18 +1,20 @@
 """Forms of an ellipsoid's shape over stored examples, B = I - Z' S Z, for dense rows and for sparse ones."""
 
-from math import ceil
+from math import ceil, sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from ellipsoid.representation.tables import Floats, LinearTable, zeros
 
-from ..shapes.factored import GramShape
-from ..state import FEATURES_USED, MASS, ROOT_SQUARES, STORED, TERM_SUM
+from ..shapes.factored import FactoredGramShape, GramShape
+from ..state import FACTORED, FEATURES_USED, MASS, ROOT_SQUARES, STORED, TERM_SUM
 from .form import FormArrays, LowRankForm, Room
-from .gram import BETA, LATE, PAD, PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN, PAIR_SIZE, Gram, SparseGram
+from .gram import BETA, LATE, PAD, PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN, Gram, SparseGram
+from .gram_matrix import PAIR_D, PAIR_SIZE
 from .low_rank import in_blocks
 
 # Features of stored examples that there is room for at first.
@@ -45,8 +47,7 @@ class GramForm(LowRankForm):
     @property
     def coefficients(self) -> Floats:
         """S of the stored examples."""
-        S: Floats = self.arrays["S"][: self.stored, : self.stored]
-        return S
+        return coefficients_of(self.arrays, self.numbers)
 
     def difference(self, functions: int, columns: int) -> tuple[Floats, Floats]:
         return self.examples(functions, columns).toarray(), self.coefficients
@@ -54,23 +55,39 @@ class GramForm(LowRankForm):
     def solve(self, w: Floats) -> Floats:
         if self.stored == 0:
             return w
-        flat, Z, S = w.ravel(), self.examples(*w.shape), self.coefficients
-        gram = (Z @ Z.T).toarray()
+        flat, Z = w.ravel(), self.examples(*w.shape)
+        if self.numbers[FACTORED]:
+            held: Floats = flat + Z.T @ over_D(Z @ flat, self.arrays["pairs"][: self.stored])
+            return held.reshape(w.shape)
+        S, gram = self.coefficients, (Z @ Z.T).toarray()
         solved: Floats = flat + Z.T @ (S @ np.linalg.solve(np.eye(self.stored) - gram @ S, Z @ flat))
         return solved.reshape(w.shape)
 
-    def shape(self, functions: int, columns: int, first: int, log_scale: float) -> GramShape:
-        return GramShape(self.examples(functions, columns, first), self.coefficients, log_scale)
+    def shape(self, functions: int, columns: int, first: int, log_scale: float) -> GramShape | FactoredGramShape:
+        examples, square = self.examples(functions, columns, first), self.arrays["S"][: self.stored, : self.stored]
+        return (FactoredGramShape if self.numbers[FACTORED] else GramShape)(examples, square, log_scale)
 
     def split(self, room: Room) -> Self:
         new = self.enlarged(room)
         split_pairs(new.arrays["pairs"][: self.stored])
-        new.arrays["S"] /= 2.0
+        split_square(new.arrays, self.numbers)
         return new
 
     def measure(self) -> None:
+        if self.numbers[FACTORED]:
+            return  # its rules promise no version space
         roots = np.sqrt(np.maximum(np.diagonal(self.arrays["S"])[: self.stored], 0.0))
         self.numbers[[TERM_SUM, ROOT_SQUARES]] = 1.001 * float(roots @ self.arrays["lengths"][: self.stored]) ** 2, 0.0
+
+    def save(self, columns: int) -> dict[str, NDArray[Any]]:
+        arrays = super().save(columns)
+        if self.numbers[FACTORED]:
+            arrays["form_R"] = arrays.pop("form_S")
+        return arrays
+
+    @classmethod
+    def read(cls, arrays: FormArrays) -> dict[str, NDArray[Any]]:
+        return super().read({**arrays, "form_S": arrays["form_R"]} if "form_R" in arrays else arrays)
 
     @classmethod
     def room_in(cls, arrays: FormArrays, functions: int, columns: int) -> Room:
@@ -78,6 +95,7 @@ class GramForm(LowRankForm):
 
     @classmethod
     def check(cls, numbers: Floats, arrays: FormArrays, functions: int, columns: int) -> dict[str, NDArray[Any]]:
+        check_factored(numbers, arrays, "form_R")
         own = super().check(numbers, arrays, functions, columns)
         check_pairs(own["pairs"][: int(numbers[STORED])], functions)
         return own
@@ -165,6 +183,41 @@ class SparseGramForm(GramForm):
         super().recover_bounds(linear, functions, columns)
         apart = np.abs(self.arrays["small"][BETA, : self.stored]) @ self.arrays["lengths"][: self.stored]
         self.numbers[MASS] = 1.01 * (float(np.linalg.norm(linear.W)) + float(apart))
+
+
+def coefficients_of(arrays: FormArrays, numbers: Floats) -> Floats:
+    """S of the stored examples: as it is, or from the factor of its inverse."""
+    stored = int(numbers[STORED])
+    square: Floats = arrays["S"][:stored, :stored]
+    if not numbers[FACTORED]:
+        return square
+    root = solve_triangular(square, np.eye(stored), check_finite=False)
+    S: Floats = root @ root.T
+    return S
+
+
+def over_D(along: Floats, pairs: Floats) -> Floats:
+    """D^{-1} times a vector over the stored examples."""
+    D = pairs[:, PAIR_D]
+    if not (D > 0.0).all():
+        raise np.linalg.LinAlgError("a downdate has left nothing")
+    found: Floats = along / D
+    return found
+
+
+def check_factored(numbers: Floats, arrays: FormArrays, name: str) -> None:
+    """The numbers of a file must say what its arrays hold: a factor, under this name, or S."""
+    if (len(numbers) > FACTORED and numbers[FACTORED] != 0.0) != (name in arrays):
+        raise ValueError("its numbers and its arrays do not agree on how its shape is kept")
+
+
+def split_square(arrays: FormArrays, numbers: Floats) -> None:
+    """Halve S, in place, where examples of one function have become those of two."""
+    if numbers[FACTORED]:
+        arrays["S"][...] *= sqrt(2.0)
+        arrays["pairs"][:, PAIR_D] *= 2.0
+    else:
+        arrays["S"][...] /= 2.0
 
 
 def split_pairs(pairs: Floats) -> None:

@@ -19,22 +19,12 @@ from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import TAU, WHO, norm2, room, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.kernel.functions import kernel_value
+from ellipsoid.representation.signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
 
 from ..dense_row import unpack_row
-from ..protocol import probe, push, shrink
+from ..protocol import blur, probe, push, shrink
 from ..state import COMPLETE, CUTS, HALT, STORED
-from .gram import (
-    COEF,
-    MEET,
-    PAIR_BLOCK,
-    PAIR_RIVAL,
-    PAIR_RIVAL_SIGN,
-    PAIR_SIGN,
-    append_pair,
-    extend,
-    pair_overlap,
-    probe_gram,
-)
+from .gram_matrix import COEF, MEET, append_pair, blur_gram, extend, pair_overlap, probe_gram
 
 
 class KernelGram(NamedTuple):
@@ -141,8 +131,9 @@ def _(rep, rows, t):
     return room(rep.base, rows, t)
 
 
-# The numbers of a row that waits: whether one does, and whether it was answered; z'z, z'Bz, and what its downdate adds.
-WAITS, ANSWERED, LENGTH2, QUADRATIC, FACTOR = range(5)
+# The numbers of a row that waits: whether one does, and whether it was answered; z'z, z'Bz and what rounding may have
+# done to it, and what its downdate adds.
+WAITS, ANSWERED, LENGTH2, QUADRATIC, BLURRED, FACTOR = range(6)
 
 
 class WaitingGram(NamedTuple):
@@ -220,6 +211,21 @@ def _(rep, rows, t, moves, work, length):
     return probe_gram(rep, int(rep.state[STORED]), length)
 
 
+@blur.register(KernelGram)
+def _(rep):
+    return blur_gram(rep)
+
+
+@blur.register(AheadGram)
+def _(rep):
+    return blur_gram(rep.base)
+
+
+@blur.register(WaitingGram)
+def _(rep):
+    return rep.wait[BLURRED]
+
+
 @helper()
 def meet(rep, moves, work):
     """g: the inner products of the direction with the examples of B."""
@@ -253,7 +259,7 @@ def credit(rep, i, r, amount, before):
 @shrink.register(KernelGram, Dense)
 @shrink.register(KernelGram, CSR)
 def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a step of a form has these parts)
-    extend(rep, moves, work, kappa, quadratic)
+    extend(rep, moves, work, kappa, left, quadratic)
 
 
 @room.register(KernelGram)

@@ -21,7 +21,8 @@ from ellipsoid.engine.rows import CSR, Dense
 
 from ..state import DIM, LOG_SCALE, MASS, ROOT_SQUARES, STEEP, STORED, TERM_SUM
 from .column import Column
-from .gram import COEF, Gram, SparseGram, row_length
+from .gram import Gram, SparseGram, row_length
+from .gram_matrix import COEF
 from .kernel_gram import AheadGram, KernelGram, WaitingGram
 from .vectors import Full, Product, inner
 

@@ -56,6 +56,13 @@ class DeviceShape:
             found += ((rows @ waiting.T) * factors) @ waiting
         return found
 
+    def spread(self, row: Any) -> float:
+        """Sum of sqrt(S_kk) times the sizes of a row's numbers, over all the room there is."""
+        diagonal = self.matrix.diagonal()
+        if self.count:
+            diagonal = diagonal + self.arrays.asarray(self.factors[: self.count]) @ self.waiting[: self.count] ** 2
+        return float(self.arrays.sqrt(diagonal.clip(0.0)) @ abs(row))
+
     def padded(self, rows: Any) -> Any:
         """Rows over the examples, or one, as ``times`` takes them."""
         wide = self.arrays.zeros((*rows.shape[:-1], len(self.matrix)))

@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from scipy.linalg import solve_triangular
 
 from .shape import (
     EPSILON,
@@ -122,28 +123,24 @@ class ColumnShape(_LowRankShape):
         return float(np.linalg.norm(self._columns)) ** 2
 
 
-class GramShape(_LowRankShape):
-    """P = exp(log_scale) (I - Z' S Z): the rows of Z (m x dim, dense or CSR) and S (m x m, semidefinite)."""
+class _ExampleShape(_LowRankShape):
+    """The same for U = Z' root, the rows of Z (m x dim, dense or CSR) and ``root``, m x m, that a subclass finds."""
 
-    def __init__(self, rows: Any, coefficients: ArrayLike, log_scale: float = 0.0) -> None:
+    _root: FloatArray
+
+    def __init__(self, rows: Any, square: ArrayLike, name: str, log_scale: float) -> None:
         if sp.issparse(rows):
             self._rows: Any = sp.csr_matrix(rows, dtype=np.float64)
             if not np.isfinite(self._rows.data).all():
                 raise ValueError("Z must be finite, it contains NaN or inf")
         else:
             self._rows = finite_matrix(rows, "Z")
-        matrix = finite_matrix(coefficients, "S")
+        self._square = finite_matrix(square, name)
         count, dim = self._rows.shape
-        if matrix.shape != (count, count):
-            raise ValueError(f"S must be {count} x {count}, one row for each row of Z, got shape {matrix.shape}")
-        if np.abs(matrix - matrix.T).max(initial=0.0) > 1e-8 * np.abs(matrix).max(initial=0.0):
-            raise ValueError("S must be symmetric")
-        # In units of the rows, which may differ much in length: small rows have large coefficients.
-        lengths = np.sqrt(squared_lengths(self._rows))
-        lengths[lengths == 0.0] = 1.0
-        eigenvalues, vectors = np.linalg.eigh(0.5 * lengths[:, None] * (matrix + matrix.T) * lengths)
-        spectrum = checked_spectrum(eigenvalues, "S must be positive semidefinite")
-        self._root = vectors * np.sqrt(spectrum) / lengths[:, None]
+        if self._square.shape != (count, count):
+            raise ValueError(
+                f"{name} must be {count} x {count}, one row for each row of Z, got shape {self._square.shape}"
+            )
         super().__init__(dim, log_scale)
 
     def _project(self, rows: RowsLike) -> FloatArray:
@@ -157,6 +154,40 @@ class GramShape(_LowRankShape):
 
     def _bulk(self) -> float:
         return float(np.sqrt(squared_lengths(self._rows)) @ np.linalg.norm(self._root, axis=1)) ** 2
+
+
+class GramShape(_ExampleShape):
+    """P = exp(log_scale) (I - Z' S Z): the rows of Z (m x dim, dense or CSR) and S (m x m, semidefinite)."""
+
+    def __init__(self, rows: Any, coefficients: ArrayLike, log_scale: float = 0.0) -> None:
+        super().__init__(rows, coefficients, "S", log_scale)
+        matrix = self._square
+        if np.abs(matrix - matrix.T).max(initial=0.0) > 1e-8 * np.abs(matrix).max(initial=0.0):
+            raise ValueError("S must be symmetric")
+        # In units of the rows, which may differ much in length: small rows have large coefficients.
+        lengths = np.sqrt(squared_lengths(self._rows))
+        lengths[lengths == 0.0] = 1.0
+        eigenvalues, vectors = np.linalg.eigh(0.5 * lengths[:, None] * (matrix + matrix.T) * lengths)
+        spectrum = checked_spectrum(eigenvalues, "S must be positive semidefinite")
+        self._root = vectors * np.sqrt(spectrum) / lengths[:, None]
+
+
+class FactoredGramShape(_ExampleShape):
+    """The same for the upper triangular R with S^{-1} = R'R, which keeps digits where rows are nearly equal."""
+
+    def __init__(self, rows: Any, factor: ArrayLike, log_scale: float = 0.0) -> None:
+        super().__init__(rows, factor, "R", log_scale)
+        if not (np.diagonal(self._square) > 0.0).all():
+            raise ValueError("R must have a positive diagonal")
+        self._root = solve_triangular(self._square, np.eye(len(self._square)))
+
+    def _project(self, rows: RowsLike) -> FloatArray:
+        products = dense_product(rows, self._rows.T)
+        return np.asarray(solve_triangular(self._square, products.T, trans="T").T)
+
+    def _inner(self) -> FloatArray:
+        half = solve_triangular(self._square, dense_product(self._rows, self._rows.T), trans="T")
+        return np.asarray(solve_triangular(self._square, half.T, trans="T"))
 
 
 class ProductShape(ScaledShape):

@@ -16,7 +16,7 @@ from ..forms.diagonal import DROP
 from ..forms.form import Form
 from ..forms.sketch import SketchForm
 from ..forms.vector_forms import FullForm
-from ..state import COARSE_RESOLUTION, RESOLUTION
+from ..state import COARSE_RESOLUTION, FACTORED, RESOLUTION
 from .diagonal import DiagonalTable
 from .table import EllipsoidTable
 
@@ -27,7 +27,8 @@ class GaussianTable(EllipsoidTable):
     def __init__(self, linear: LinearTable, *, form: str, constant: bool) -> None:
         # "kept" guards forms that are left where they become inaccurate; these are not.
         super().__init__(linear, columns=inf, kept=1.0, log_scale=0.0, constant=constant, form=form)
-        self.numbers[RESOLUTION] = COARSE_RESOLUTION if form == "sparse" else 0.0
+        if form == "sparse":
+            self.numbers[RESOLUTION], self.numbers[FACTORED] = COARSE_RESOLUTION, 1.0
 
     def lost_preimage(self) -> Floats:
         """What B^{-1} w has lost because B^{-1} gave up a part of itself."""

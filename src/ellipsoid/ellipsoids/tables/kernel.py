@@ -21,23 +21,12 @@ from ellipsoid.representation.kernel.patterns import (
 from ellipsoid.representation.table_protocol import Floats, Table
 
 from .. import absorb as _absorb  # noqa: F401  (the bodies that make this form learn)
+from .. import state as slots
 from ..forms.form import FormArrays, check_shape
-from ..forms.gram import COEF, MEET, PAIR_SIZE, pair_overlap
-from ..forms.gram_forms import check_pairs, split_pairs
-from ..forms.kernel_gram import ANSWERED, FACTOR, LENGTH2, QUADRATIC, WAITS, AheadGram, KernelGram, WaitingGram
+from ..forms.gram_forms import check_factored, check_pairs, coefficients_of, over_D, split_pairs, split_square
+from ..forms.gram_matrix import BLUR, COEF, MEET, PAIR_SIZE, pair_overlap
+from ..forms.kernel_gram import ANSWERED, BLURRED, FACTOR, LENGTH2, QUADRATIC, WAITS, AheadGram, KernelGram, WaitingGram
 from ..shapes.device import MOST_WAITING, DeviceShape
-from ..state import (
-    COMPLETE,
-    CUTS,
-    LOG_KEPT,
-    LOG_SCALE,
-    MARGIN_WEIGHT,
-    SLIM,
-    STATE_SIZE,
-    STORED,
-    checked_numbers,
-    complete_numbers,
-)
 
 NamedKernel = tuple[str, float | None, float, float]
 
@@ -66,10 +55,10 @@ class KernelTable(Table):
     def __init__(self, kernel: NamedKernel, *, columns: float, average: bool, constant: float) -> None:
         self.kernel, self.columns, self.average, self.constant = kernel, columns, average, constant
         self.width, self.scores = 0, 1
-        self.numbers: Floats = np.zeros(STATE_SIZE)
-        self.numbers[SLIM], self.numbers[LOG_SCALE] = inf, 0.0
+        self.numbers: Floats = np.zeros(slots.STATE_SIZE)
+        self.numbers[slots.SLIM], self.numbers[slots.LOG_SCALE] = inf, 0.0
         if columns == 0:
-            self.numbers[COMPLETE] = 1.0
+            self.numbers[slots.COMPLETE] = 1.0
         self.device: DevicePatterns | None = None
         # What a device has made of the rows that come next.
         self.ahead: tuple[Any, ...] | None = None
@@ -123,11 +112,13 @@ class KernelTable(Table):
         """Have so much room, and S in this shape on a device, or for None here; until that is done nothing changes."""
         arrays = self._allocate(patterns, stored, stored if shape is None else 0)
         old = self.arrays if shape is self.shape else self.arrays | {"S": self.S()}
+        # On a device S is multiplied, which is what devices are good at; and so it comes back.
+        factored = self.numbers[slots.FACTORED] if shape is self.shape else 0.0
         for name, array in old.items():
             common = tuple(slice(0, min(a, b)) for a, b in zip(array.shape, arrays[name].shape, strict=True))
             arrays[name][common] = array[common]
         rep = self._bound(arrays)
-        self.arrays, self.shape, self.rep = arrays, shape, rep
+        self.arrays, self.shape, self.rep, self.numbers[slots.FACTORED] = arrays, shape, rep, factored
 
     @property
     def _rooms(self) -> tuple[int, int]:
@@ -153,8 +144,8 @@ class KernelTable(Table):
         """Double what is full."""
         patterns, stored = self._rooms
         self._resize(
-            2 * patterns if self.numbers[CUTS] >= patterns else patterns,
-            2 * stored if self.numbers[STORED] >= stored else stored,
+            2 * patterns if self.numbers[slots.CUTS] >= patterns else patterns,
+            2 * stored if self.numbers[slots.STORED] >= stored else stored,
             self.shape,
         )
 
@@ -168,24 +159,23 @@ class KernelTable(Table):
             array = self.arrays[name]
             array[:, 1] = factor * array[:, 0]
             array[:, 0] = 0.0 - array[:, 1]  # never -0.0
-        split_pairs(self.arrays["pairs"][: int(self.numbers[STORED])])
-        self.arrays["S"] /= 2.0
-        self.numbers[MARGIN_WEIGHT] /= 2.0
+        split_pairs(self.arrays["pairs"][: int(self.numbers[slots.STORED])])
+        split_square(self.arrays, self.numbers)
+        self.numbers[slots.MARGIN_WEIGHT] /= 2.0
         self._bind()
 
     def S(self) -> Floats:
         """S over the stored examples, wherever it is kept."""
-        stored = int(self.numbers[STORED])
-        return self.arrays["S"][:stored, :stored] if self.shape is None else self.shape.whole()
+        return coefficients_of(self.arrays, self.numbers) if self.shape is None else self.shape.whole()
 
     @property
     def used(self) -> int:
         """Number of support patterns."""
-        return int(self.numbers[CUTS])
+        return int(self.numbers[slots.CUTS])
 
     def patterns(self) -> Floats:
         """Support patterns as rows, without the constant feature."""
-        return self.arrays["SV"][: int(self.numbers[CUTS]), 1 : 1 + self.width].copy()
+        return self.arrays["SV"][: int(self.numbers[slots.CUTS]), 1 : 1 + self.width].copy()
 
     @property
     def rounds(self) -> Floats:
@@ -195,7 +185,7 @@ class KernelTable(Table):
 
     def coefficients(self, rounds: int) -> Floats:
         """A row of coefficients for each pattern, averaged over ``rounds`` where averages are kept."""
-        cuts = int(self.numbers[CUTS])
+        cuts = int(self.numbers[slots.CUTS])
         coef = self.arrays["coef"][:cuts]
         return coef - self.arrays["late"][:cuts] / rounds if self.average and rounds else coef.copy()
 
@@ -203,11 +193,10 @@ class KernelTable(Table):
         """|w|^2, <w, h> and |h|^2 for h = B^{-1} w, the sum of the update examples that made w; and what each of them
         would be if nothing cancelled, which is what roundings are shares of.
         """
-        cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
+        cuts, stored = int(self.numbers[slots.CUTS]), int(self.numbers[slots.STORED])
         SV, coef = self.arrays["SV"][:cuts], self.arrays["coef"][:cuts]
         K = kernel_matrix(self.make_kernel(), SV, SV) + float(self.constant)
-        pairs, S = self.arrays["pairs"][:stored], self.S()
-        scores = K @ coef
+        pairs, scores = self.arrays["pairs"][:stored], K @ coef
         work = np.zeros((3, 2))
         G = np.empty((stored, stored))
         along = np.empty(stored)
@@ -215,7 +204,11 @@ class KernelTable(Table):
             work[1:] = (sign, rival_sign), (block, rival)
             G[k] = [pair_overlap(other, 2 if rival_sign else 1, work) for other in pairs] * K[k, :stored]
             along[k] = sign * scores[k, int(block)] + (rival_sign * scores[k, int(rival)] if rival_sign else 0.0)
-        extra = S @ np.linalg.solve(np.eye(stored) - G @ S, along)
+        if self.numbers[slots.FACTORED]:
+            extra = over_D(along, pairs)
+        else:
+            S = self.S()
+            extra = S @ np.linalg.solve(np.eye(stored) - G @ S, along)
         h = coef.copy()
         for k, (block, sign, rival, rival_sign, _) in enumerate(pairs):
             h[k, int(block)] += sign * extra[k]
@@ -255,7 +248,7 @@ class KernelTable(Table):
         Where it ``may_wait``, and S is large, that is on the device too.
         """
         assert self.device is not None
-        device, kernel, stored = self.device, self.make_kernel(), int(self.numbers[STORED])
+        device, kernel, stored = self.device, self.make_kernel(), int(self.numbers[slots.STORED])
         block = self.block(rows, picks)
         frozen = self.arrays["coef"][: self.used if stored < self.used else 0].copy()
         frozen[:stored] = 0.0
@@ -269,7 +262,7 @@ class KernelTable(Table):
             self._resize(*self._rooms, DeviceShape(device.arrays, self.S()))
         if self.shape is not None:
             self.shape.reserve(stored + size)
-            self.waiting = (np.zeros(5), tally, self.numbers.copy(), tally.copy())
+            self.waiting = (np.zeros(6), tally, self.numbers.copy(), tally.copy())
             # There the loop cannot stop for room.
             rooms, needed = self._rooms, (self.used + size, stored + size)
             if any(less < more for less, more in zip(rooms, needed, strict=True)):
@@ -284,7 +277,7 @@ class KernelTable(Table):
     def variances(self, shape: DeviceShape, block: Block, who: NDArray[np.int64], signs: Floats) -> Floats:
         """z'Bz for the rows x of a block, by the device: z = sum_i signs[i] (e_who[t, i] (x) x)."""
         assert self.device is not None
-        device, kernel, stored = self.device, self.make_kernel(), int(self.numbers[STORED])
+        device, kernel, stored = self.device, self.make_kernel(), int(self.numbers[slots.STORED])
         arrays = device.arrays
         right, sign, rival, rival_sign, _ = arrays.asarray(np.ascontiguousarray(self.arrays["pairs"][:stored].T))
         meet = arrays.zeros((len(who), stored))
@@ -294,7 +287,7 @@ class KernelTable(Table):
         meet = shape.padded(meet)
         length = float(signs @ signs) * (powers_of(kernel, block.norms) + self.constant)
         left: Floats = length - device.up((shape.times(meet) * meet).sum(axis=1))
-        return np.maximum(left, exp(self.numbers[LOG_KEPT]) * length)
+        return np.maximum(left, exp(self.numbers[slots.LOG_KEPT]) * length)
 
     def waits(self) -> bool:
         """Does a row wait for S? Then everything is as it was before that row."""
@@ -311,12 +304,14 @@ class KernelTable(Table):
         assert self.waiting is not None
         if self.shape.count == MOST_WAITING:
             self.shape.write()
-        wait, small, stored = self.waiting[0], self.rep.ahead.base.small, int(self.numbers[STORED])
+        wait, small, stored = self.waiting[0], self.rep.ahead.base.small, int(self.numbers[slots.STORED])
         meet = small[MEET, :stored]
-        found = -self.shape.times(self.shape.padded(meet))
+        wide = self.shape.padded(meet)
+        found = -self.shape.times(wide)
         coef = self.device.up(found[:stored])
         small[COEF, :stored] = coef
-        wait[QUADRATIC] = max(wait[LENGTH2] + meet @ coef, exp(self.numbers[LOG_KEPT]) * wait[LENGTH2])
+        wait[QUADRATIC] = max(wait[LENGTH2] + meet @ coef, exp(self.numbers[slots.LOG_KEPT]) * wait[LENGTH2])
+        wait[BLURRED] = BLUR * self.shape.spread(wide) ** 2
         wait[ANSWERED], wait[FACTOR] = 1.0, 0.0
         learn_row()
         wait[ANSWERED] = 0.0
@@ -350,30 +345,34 @@ class KernelTable(Table):
 
     def state(self, scores: int) -> dict[str, NDArray[Any]]:
         """Arrays that hold everything, trimmed of spare capacity."""
-        cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
-        trimmed = {"SV": cuts, "coef": cuts, "late": cuts, "rounds": cuts, "S": stored, "pairs": stored}
+        cuts, stored = int(self.numbers[slots.CUTS]), int(self.numbers[slots.STORED])
+        trimmed = {"SV": cuts, "coef": cuts, "late": cuts, "rounds": cuts, "pairs": stored}
         arrays = {name: self.arrays[name][:end].copy() for name, end in trimmed.items()}
-        arrays["S"], arrays["SV"] = self.S().copy(), arrays["SV"][:, : 1 + self.width].copy()
-        return {**arrays, "numbers": self.numbers.copy()}
+        arrays["SV"] = arrays["SV"][:, : 1 + self.width].copy()
+        square = self.arrays["S"][:stored, :stored] if self.shape is None else self.S()
+        return {**arrays, "R" if self.numbers[slots.FACTORED] else "S": square.copy(), "numbers": self.numbers.copy()}
 
     @staticmethod
     def check(arrays: FormArrays, functions: int) -> None:
         """Raise ``ValueError`` unless arrays of a file make a kernel expansion of so many functions."""
-        patterns, stored = len(arrays["SV"]), len(arrays["S"])
-        numbers = checked_numbers(arrays, patterns)
+        name = "R" if "R" in arrays else "S"
+        patterns, stored = len(arrays["SV"]), len(arrays[name])
+        numbers = slots.checked_numbers(arrays, patterns)
+        check_factored(numbers, arrays, "R")
         check_shape("SV", arrays["SV"], (patterns, *arrays["SV"].shape[-1:]))
         check_shape("coef", arrays["coef"], (patterns, functions))
         check_shape("rounds", arrays["rounds"], (patterns,))
-        check_shape("S", arrays["S"], (stored, stored))
+        check_shape(name, arrays[name], (stored, stored))
         check_shape("pairs", arrays["pairs"], (stored, PAIR_SIZE))
-        if arrays["SV"].shape[1] < 1 or numbers[STORED] != stored or stored > patterns:
+        if arrays["SV"].shape[1] < 1 or numbers[slots.STORED] != stored or stored > patterns:
             raise ValueError("its stored examples are not among its support patterns")
         check_pairs(arrays["pairs"], functions)
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Take back what ``state`` gave."""
-        self.numbers[:] = arrays["numbers"] = complete_numbers(arrays["numbers"])
-        cuts, stored = int(self.numbers[CUTS]), int(self.numbers[STORED])
+        self.numbers[:] = arrays["numbers"] = slots.complete_numbers(arrays["numbers"])
+        cuts, stored = int(self.numbers[slots.CUTS]), int(self.numbers[slots.STORED])
+        arrays = {**arrays, "S": arrays["R"]} if "R" in arrays else arrays
         expected = {"SV": (cuts, 1 + self.width), "coef": (cuts, self.scores), "S": (stored, stored)}
         if any(arrays[name].shape != shape for name, shape in expected.items()):
             raise ValueError("its arrays have wrong shapes")

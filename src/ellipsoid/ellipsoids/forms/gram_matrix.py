@@ -1,0 +1,126 @@
+"""The m x m matrix of a Gram form B = I - Z' S Z: what it makes of inner products g = Z z, and how it grows.
+
+    coef = -S g,  z'Bz = z'z + g'coef
+    S <- [[S + (kappa/z'Bz) coef coef', (kappa/z'Bz) coef], [.., kappa/z'Bz]]
+
+Where rows come again and again, S becomes large, and z'Bz the small difference of large numbers. Rules that shrink B
+for ever (AROW, the second-order Perceptron) therefore hold the Cholesky factor R of S^{-1} = Z Z' + D in place of S, D
+being diagonal with (1 - kappa)/kappa z'Bz for each update:
+
+    y = R^{-T} g,  coef = -R^{-1} y,  z'Bz = z'z - y'y,  R <- [[R, y], [0, sqrt(z'Bz / kappa)]]
+
+There no number is larger than the rows are. It costs half as much, too.
+"""
+
+from math import exp, sqrt
+
+from ellipsoid.engine.generic import SUM, helper
+from ellipsoid.engine.protocol import TAU, WHO
+from ellipsoid.representation.signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
+
+from ..state import FACTORED, LOG_KEPT, STORED
+
+# Columns of ``pairs`` behind those of a signed pair: the kappa of a stored example, or its number in D, and how many
+# there are in all.
+PAIR_KAPPA, PAIR_SIZE = 4, 5
+PAIR_D = PAIR_KAPPA
+# What rounding does to g'Sg, as a share of the sizes of its terms. Exact arithmetic has found up to 6 * 2^-53.
+BLUR = 8.0 * 2.0**-53
+# Rows of ``small``, in which a Gram form works: coef, and g or y.
+COEF, MEET = range(2)
+
+
+@helper()
+def pair_overlap(pair, moves, work):
+    """Sum over common blocks of the product of signs."""
+    total = 0.0
+    for i in range(moves):
+        who, sign = work[WHO, i], work[TAU, i]
+        # No branches, which nothing could foresee; a pair without a rival has PAIR_RIVAL = -1.
+        total += sign * pair[PAIR_SIGN] if who == pair[PAIR_BLOCK] else 0.0
+        total += sign * pair[PAIR_RIVAL_SIGN] if who == pair[PAIR_RIVAL] else 0.0
+    return total
+
+
+@helper(SUM)
+def probe_gram(rep, m, norm2):
+    """coef = -S g and z'Bz, not below the least that the downdates can have left of |z|^2."""
+    least = exp(rep.state[LOG_KEPT]) * norm2
+    if rep.state[FACTORED] != 0.0:
+        return max(norm2 - solve_factor(rep, m), least)
+    coef, meet = rep.small[COEF], rep.small[MEET]
+    for k in range(m):
+        coef[k] = 0.0
+    # S is symmetric, and few stored examples share a class with the new one.
+    for i in range(m):
+        common = meet[i]
+        if common != 0.0:
+            for k in range(m):
+                coef[k] -= rep.S[i, k] * common
+    quadratic = norm2
+    for k in range(m):
+        quadratic += meet[k] * coef[k]
+    return max(quadratic, least)
+
+
+@helper(SUM)
+def solve_factor(rep, m):
+    """y in place of g, then coef; returns y'y."""
+    coef, y, total = rep.small[COEF], rep.small[MEET], 0.0
+    for i in range(m):
+        if y[i] != 0.0:
+            row, rest = rep.S[i, i + 1 : m], y[i + 1 : m]
+            value = y[i] / rep.S[i, i]
+            y[i] = value
+            total += value * value
+            for k in range(row.shape[0]):
+                rest[k] -= row[k] * value
+    for i in range(m - 1, -1, -1):
+        row, rest = rep.S[i, i + 1 : m], coef[i + 1 : m]
+        known = y[i]
+        for k in range(row.shape[0]):
+            known += row[k] * rest[k]
+        coef[i] = -known / rep.S[i, i]
+    return total
+
+
+@helper()
+def blur_gram(rep):
+    """What rounding may have done to z'Bz: the terms of g'Sg are at most (sum sqrt(S_kk) |g_k|)^2, as S is positive."""
+    if rep.state[FACTORED] != 0.0:
+        return 0.0
+    total = 0.0
+    for k in range(int(rep.state[STORED])):
+        total += sqrt(max(rep.S[k, k], 0.0)) * abs(rep.small[MEET, k])
+    return BLUR * total * total
+
+
+@helper()
+def extend(rep, moves, work, kappa, left, quadratic):
+    """The new row and column of S, or column of R, and the pair of the new example."""
+    m = int(rep.state[STORED])
+    coef, S, factor = rep.small[COEF], rep.S, kappa / quadratic
+    if rep.state[FACTORED] != 0.0:
+        for k in range(m):
+            S[k, m] = rep.small[MEET, k]
+        S[m, m] = sqrt(quadratic / kappa)
+        append_pair(rep, moves, work, left / factor)
+        return
+    for k in range(m):
+        for i in range(m):
+            S[k, i] += factor * coef[k] * coef[i]
+        S[k, m] = factor * coef[k]
+        S[m, k] = S[k, m]
+    S[m, m] = factor
+    append_pair(rep, moves, work, kappa)
+
+
+@helper()
+def append_pair(rep, moves, work, size):
+    """The pair of a new example; ``size`` is its kappa, or its number in D."""
+    pair = rep.pairs[int(rep.state[STORED])]
+    pair[PAIR_BLOCK], pair[PAIR_SIGN], pair[PAIR_KAPPA] = work[WHO, 0], work[TAU, 0], size
+    pair[PAIR_RIVAL], pair[PAIR_RIVAL_SIGN] = -1.0, 0.0
+    if moves == 2:
+        pair[PAIR_RIVAL], pair[PAIR_RIVAL_SIGN] = work[WHO, 1], work[TAU, 1]
+    rep.state[STORED] += 1.0
