@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from ellipsoid import ALMA, MIRA, ROMMA, Certificate, PassiveAggressive, Perceptron
+from ellipsoid import ALMA, MIRA, ROMMA, Certificate, PassiveAggressive, Perceptron, QuasiAdditive, Winnow
 from ellipsoid.estimators import LEARNERS
 
 pytestmark = pytest.mark.interpreted
@@ -110,6 +110,29 @@ def test_zero_rows_among_many_updates_do_not_hide(model):
     model.partial_fit(np.zeros((zeros, 2)), y[:zeros])
     assert before < model.mistakes_ <= model.updates_
     assert bounds(model)["mistakes"] == inf
+
+
+@pytest.mark.parametrize("model", [QuasiAdditive(C=inf, multiclass="ovr"), Perceptron(multiclass="ovr")], ids=repr)
+def test_zero_rows_do_not_hide_from_one_vs_rest(model):
+    """There no function can move for them, and one that moves for another row must not be counted in their place."""
+    model = clone(model).set_params(fit_intercept=False)
+    model.partial_fit([[1.0], [0.0], [0.0], [-1.0], [1.0], [-1.0]], [0, 1, 2, 3, 1, 2], classes=range(4))
+    found = bounds(model)
+    assert model.mistakes_ >= 4
+    assert found["mistakes"] == inf
+
+
+@pytest.mark.parametrize(("version", "balanced"), [(1, True), (1, False), (2, True), (2, False)])
+def test_bounds_of_winnow_hold_where_features_come_later(version, balanced):
+    """With one feature, in a group of its own, weights cannot move and exponents do: it is they that a second meets."""
+    for eta in (0.1, 1.0):
+        model = Winnow(version=version, balanced=balanced, eta=eta, fit_intercept=False, grow_features=True)
+        model.partial_fit([[1.0]] * 8, [1, 0, 1, 1, 1, 1, 1, 1], classes=[0, 1])
+        model.partial_fit([[1.0, 0.5], [0.0, 1.0], [1.0, -1.0]], [1, 0, 1])
+        assert model.updates_ > 0
+        for comparator in (None, [[0.5, 0.1]], [[1.0, 0.0]]):
+            for certificate in model.certificates(comparator):
+                assert certificate.observed <= certificate.bound, (certificate, comparator)
 
 
 @pytest.mark.parametrize("name", SETTINGS)

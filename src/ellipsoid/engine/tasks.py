@@ -209,6 +209,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
             continue
         if size < 0.0:
             size = norm2(rep, rows, t)
+            tally[ZEROS] += 1.0 if size < TINY else 0.0
         if size < TINY:
             on_zero_row(rule, rep, tally)
             continue

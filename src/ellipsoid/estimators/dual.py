@@ -17,7 +17,7 @@ from ellipsoid.links.table import LinkTable
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import dual_ascent
 
-from .measures import best_multiple, comparator_of, conjugate_error, dual_norm_error, rounding_behind_link
+from .measures import best_multiple, comparator_of, conjugate_error, dual_norm_error, may_widen, rounding_behind_link
 from .parameters.declaration import declared
 from .parameters.shared import InterceptParameters, WeightParameters
 from .parameters.validation import one_of, positive
@@ -276,8 +276,7 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
         curvature = learner.curvature
         fixed = rule.step_kind == dual_ascent.FIXED_STEP
         # A feature that comes later raises G = log mean exp(theta) where that is negative, and so lowers D.
-        may_widen = learner.features is not None or bool(learner.started.get("grow_features"))
-        lowered = link.kind == SIMPLEX and may_widen
+        lowered = link.kind == SIMPLEX and may_widen(learner)
         never_falls = not lowered and (rule.step_kind != dual_ascent.ADAPTIVE_STEP or curvature.high <= 2.0)
         gain = run.value.low if fixed else float(tally[tallies.GAIN])
         kind = "fixed" if fixed else "adaptive" if rule.step_kind == dual_ascent.ADAPTIVE_STEP else "best"

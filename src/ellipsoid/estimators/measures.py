@@ -1,6 +1,7 @@
 """Bounds on rounding for certificates behind a link: of the dual vector, its norms, and a comparator against it."""
 
 from math import inf, log
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +34,11 @@ def dual_norm_error(link: Link, theta: NDArray[np.float64]) -> float:
     if link.quadratic:
         return link.dual_norm(theta) * lost(theta.size + 8.0 + 4.0 * link.p)
     return 0.0 if link.joint else sum(float(np.abs(g).max(initial=0.0)) for g in link.groups(theta)) * lost(len(theta))
+
+
+def may_widen(learner: Any) -> bool:
+    """May features come that the first updates did not know?"""
+    return learner.features is not None or bool(learner.started.get("grow_features"))
 
 
 def comparator_of(link: Link, theta: NDArray[np.float64], w: NDArray[np.float64]) -> dual.Comparator:

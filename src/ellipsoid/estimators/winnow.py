@@ -1,6 +1,7 @@
 """Winnow: multiplicative updates for the ultraconservative family."""
 
 from dataclasses import field
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from ellipsoid.rules import blame, winnow
 
 from .dual import refuse_third_label
 from .inputs.rows import RowSource
-from .measures import comparator_of, conjugate_error, rounding_behind_link
+from .measures import comparator_of, conjugate_error, may_widen, rounding_behind_link
 from .parameters.declaration import declared
 from .parameters.validation import one_of, positive
 from .shell.base import OnlineClassifier
@@ -160,6 +161,9 @@ class Winnow(OnlineClassifier):
         )
         held = comparator_of(learner.link, theta, learner.link.fitted(U))
         zeros = bool(tally[tallies.ZEROS] > 0.0)
+        if learner.link.kind == SIMPLEX and not learner.link.joint and may_widen(learner):
+            # A feature that comes later raises each log mean exp(theta_r) that is negative, and so perhaps their sum.
+            run = run._replace(lost=inf)
         return [
             *multiplicative.winnow(run, held, mistakes=counted(learner), zeros=zeros),
             multiplicative.growth_of_normaliser(run, conjugate),
