@@ -220,6 +220,20 @@ def test_a_million_rows_leave_a_covariance(drift):
     assert model.t_ == 1_000_000
 
 
+@pytest.mark.parametrize("scale", [1e8, 1e77, 1e140])
+def test_long_rows_leave_no_variance_below_zero(scale, tmp_path):
+    """All that they leave along themselves is rounding, which a file of a Gaussian must not hold with a minus."""
+    rng = np.random.default_rng(5)
+    for _ in range(20):
+        X, y = scale * rng.normal(size=(6, 1)), rng.integers(0, 2, 6)
+        model = AROW(drift=0.001, fit_intercept=False).partial_fit(X, y, classes=[0, 1])
+        assert model._core.table.B.diagonal().min() >= 0.0
+        model.save(tmp_path / "model")
+        other = load(tmp_path / "model")
+        assert np.isfinite(model.decision_function(X)).all()
+        assert model.confidence(X).tobytes() == other.confidence(X).tobytes()
+
+
 @pytest.mark.parametrize(("options", "sentence"), [
     ({"drift": -1.0}, "drift must be non-negative"), ({"drift": 1e-20}, "drift must be 0, or"),
     ({"drift": 0.1, "ceiling": 0.0}, "ceiling must be positive"), ({"drift": 0.1, "kernel": "rbf"}, "linear learners"),

@@ -9,7 +9,7 @@ Crammer (ALT 2011) for the walk.
 
 The matrix is kept as it is, not as a root: to a root nothing can be added. It stays symmetric to the last bit, as
 (a b) c = (b a) c, and positive, as every round adds more than a downdate rounds: a drift below 1e-12 of the ceiling is
-refused.
+refused. A long row leaves nothing but rounding along itself until the next round; it is not below zero.
 """
 
 from typing import Any, NamedTuple
@@ -150,6 +150,7 @@ def _(rep, rule, rows, t, moves, work, tally):
         one = Bz[i]
         for j in range(size):
             B[i, j] -= (one * Bz[j]) * factor
+        B[i, i] = max(B[i, i], 0.0)
     rep.state[CUTS] += 1.0
     return True
 
