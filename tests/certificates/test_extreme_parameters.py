@@ -82,6 +82,18 @@ def test_what_vanishes_or_overflows_is_allowed_for(model, x):
             assert certificate.bound >= x
 
 
+@pytest.mark.parametrize(
+    ("model", "unit"),
+    [
+        (AROW(kernel="poly", r=1e-250), 1.0), (AROW(kernel="rbf", r=1e-186), 1.0),
+        (AROW(shape="sketch", size=2, r=1e-55), 1e-100),
+    ],
+)  # fmt: skip
+def test_a_shape_that_overflows_is_no_bound_and_no_warning(model, unit):
+    model.partial_fit(unit * np.array([[1, 0], [1, 1], [0, 1]]), [0, 1, 1], classes=[0, 1])
+    assert {certificate.bound for certificate in model.certificates()} == {np.inf}
+
+
 def test_the_cost_of_a_moving_classifier_is_never_nothing():
     """One row costs r / (v + r) at the least, here 1e-400."""
     model = AROW(r=1e-300, drift=0.01, fit_intercept=False).partial_fit([[1e50]], [1], classes=[0, 1])

@@ -228,3 +228,12 @@ def test_auto_is_whole_for_few_weights_and_diagonal_for_many():
     X, y = noisy(np.random.default_rng(13), rows=7, features=100, classes=6)
     assert AROW().partial_fit(X, y, classes=range(6))._core.table.form_name == "diagonal"
     assert AROW().partial_fit(X, y)._core.table.form_name == "diagonal"
+
+
+@pytest.mark.interpreted
+def test_a_row_too_light_to_shrink_the_covariance_leaves_what_follows_alone():
+    X, y = noisy(np.random.default_rng(5), rows=20)
+    inner_product = AROW(kernel="poly", degree=1, gamma=1.0, coef0=0.0, fit_intercept=False)
+    light = inner_product.partial_fit(1e-15 * X[:1], [1], classes=[0, 1], sample_weight=[1e-300]).partial_fit(X, y)
+    without = learned(AROW(), X, y, shape="dense", fit_intercept=False)
+    np.testing.assert_allclose(light.confidence(X), without.confidence(X), rtol=1e-9)

@@ -48,14 +48,16 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
 
     def _kernel_bounds(self, learner: EllipsoidLearner, table: KernelTable) -> list[Certificate]:
         run, scale = self._sums(learner), float(np.exp(table.numbers[slots.LOG_SCALE]))
-        try:
-            products, uncancelled = table.preimage_products()
-        except np.linalg.LinAlgError:
-            products, uncancelled = np.zeros(3), np.full(3, inf)
-        errors = uncancelled * lost(learner.width + 8.0 + 2.0 * run.updates)
-        shares = [error / abs(value) if value else inf for value, error in zip(products, errors, strict=True) if error]
-        run = run._replace(uncertain=run.uncertain + max(shares, default=0.0))
-        size, pull = (Span.within(products[k], errors[k]).root().high for k in (0, 2))
+        # Where numbers are too large the errors are infinite, or no numbers, and so is what is uncertain.
+        with np.errstate(all="ignore"):
+            try:
+                products, uncancelled = table.preimage_products()
+            except np.linalg.LinAlgError:
+                products, uncancelled = np.zeros(3), np.full(3, inf)
+            errors = uncancelled * lost(learner.width + 8.0 + 2.0 * run.updates)
+            share = float(np.where(errors == 0.0, 0.0, errors / np.abs(products)).max())
+        run = run._replace(uncertain=run.uncertain + share)
+        size, pull = (Span.within(float(products[k]), float(errors[k])).root().high for k in (0, 2))
         own = max(0.0, float(products[1])) / scale
         return self._bounds_of(learner, run, second_order.MeasuredComparator(own, own, own, size, pull / scale))
 

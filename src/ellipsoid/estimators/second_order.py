@@ -284,14 +284,14 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
 
 def measure_comparator(table: GaussianTable, u: NDArray[np.float64], first: int) -> second_order.MeasuredComparator:
     """u in the metric of S; its inner product with w is a difference of squares, of vectors of equal length."""
-    shape, w = table.ellipsoid().shape, table.weights(table.scores, 0)[:, first:].ravel()
     with np.errstate(all="ignore"):
+        shape, w = table.ellipsoid().shape, table.weights(table.scores, 0)[:, first:].ravel()
         square, own = (float(value) for value in shape.inverse_quadratic(np.stack([u, w]), 0.0))
         ratio, inner = float(np.sqrt(square / own)) if own > 0.0 else 0.0, 0.0
         if 0.0 < ratio < inf:
             above, below = shape.inverse_quadratic(np.stack([u + ratio * w, u - ratio * w]), 0.0)
             inner = float(above - below) / (4.0 * ratio)
-    scale = np.exp(table.numbers[slots.LOG_SCALE])
-    inner += float(u @ (table.lost_preimage()[:, first:].ravel() / scale))
-    pull = table.preimage()[:, first:].ravel() / scale
+        scale = np.exp(table.numbers[slots.LOG_SCALE])
+        inner += float(u @ (table.lost_preimage()[:, first:].ravel() / scale))
+        pull = table.preimage()[:, first:].ravel() / scale
     return second_order.MeasuredComparator(square, inner, own, length(u).high, length(pull).high)

@@ -27,10 +27,11 @@ from .gaussian_sums import note_update
 def cut_of_arow(r, margin, v, scale, tilt, state):
     """alpha s and kappa; zero where there is nothing to do."""
     loss, whole = 1.0 - margin, v + r
-    alpha = loss / whole
-    if not 0.0 < alpha < HUGE:
+    alpha, kappa = loss / whole, v / whole
+    # A kappa that underflows would move the weights and leave the covariance, whose examples are those of the updates.
+    if not 0.0 < alpha < HUGE or kappa == 0.0:
         return 0.0, 0.0
     left, omega = r / whole, min(v / r, HUGE)
     note_update(state, margin, left, -log1p(omega), omega, tilt)
     state[SQUARED_LOSS] += min(loss * (loss * left), HUGE)
-    return alpha * scale, v / whole
+    return alpha * scale, kappa
