@@ -59,6 +59,20 @@ def weights_of(given: Any, rows: int, name: str = "sample_weight") -> Floats:
     return checked(weights, name)
 
 
+def one_weight(given: Any) -> float:
+    """What one example counts, as a float.
+
+    >>> one_weight([1, 2])
+    Traceback (most recent call last):
+        ...
+    ValueError: weight must be one number, got [1, 2]; partial_fit takes sample_weight, a weight for each row
+    """
+    if not np.isscalar(given) and getattr(given, "ndim", 1) != 0:
+        told = "partial_fit takes sample_weight, a weight for each row"
+        raise ValueError(f"weight must be one number, got {given!r}; {told}")
+    return float(weights_of([given], 1)[0])
+
+
 def checked(weights: Floats, name: str) -> Floats:
     """The same weights; ``ValueError`` names the first row whose weight is none."""
     wrong = np.flatnonzero(~((weights >= 0.0) & (weights < LARGEST_WEIGHT)))
@@ -192,15 +206,16 @@ def restored_counts(learner: "Learner", array: NDArray[Any]) -> None:
     learner.counted = dict(zip(learner.labels.values, map(int, array), strict=True)), learner.rounds, []
 
 
-def settled(weights: Floats, weighs: bool, name: str) -> Floats:
+def settled(weights: Floats, model: Any, learner: "Learner") -> Floats:
     """Weights for the loop: none at all where all are 1; an error for a learner that knows of no others."""
     other = np.flatnonzero(weights != 1.0)
     if len(other) == 0:
         return NO_WEIGHTS
-    if not weighs:
+    if not model._weighs(learner):
         raise ValueError(
-            f"row {other[0]} has weight {float(weights[other[0]]):g}, and {name} takes the weights 0 and 1 only: its "
-            'step is the same whatever it counts. Use PassiveAggressive(variant="I"), Perceptron, OnlineSVM or AROW'
+            f"row {other[0]} has weight {float(weights[other[0]]):g}, and {type(model).__name__} takes the weights 0 "
+            "and 1 only: its step is the same whatever it counts. Use PassiveAggressive"
+            + ('Regressor(variant="I")' if is_regressor(model) else '(variant="I"), Perceptron, OnlineSVM or AROW')
         )
     return weights
 

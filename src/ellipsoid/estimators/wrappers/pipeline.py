@@ -13,7 +13,7 @@ from ellipsoid.streams.label_kinds import QUICK
 
 from ..inputs.examples import Encoded, are_named, checked_name, encoded, is_named, one_row, row_of, rows_of
 from ..inputs.frames import refuse_columns
-from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, present, present_some, weights_of
+from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, one_weight, present, present_some
 from ..state.interruption import without_interrupts
 from ..state.one_row import of_this_thread
 from ..state.one_thread import one_thread_at_a_time
@@ -121,8 +121,9 @@ class Scaled(Wrapper):
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
         """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        weight = weight if type(weight) is float else one_weight(weight)
         if weight != 1.0:
-            if weights_of([weight], 1)[0] == 0.0:
+            if one_weight(weight) == 0.0:
                 return self
         elif type(x) is dict and self._learn_named(x, y):
             return self
