@@ -257,7 +257,7 @@ class _Run:
             for rows in self._passes():
                 # Only the length of the window depends on the number of rows.
                 recorder = recorder_for(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
-                recorder.stops = recorder.bounds
+                recorder.stops, recorder.met = recorder.bounds, position.row
                 before, saved = position.errors, self._now()
                 weighing = position.rows - position.weightless
                 left = in_steps(without_first(rows, position.row), position.row, self.every[0])

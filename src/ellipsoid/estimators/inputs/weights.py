@@ -138,14 +138,14 @@ def numbered(rows: Callable[[], Any]) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        told = _renumbered(error, rows())
+        told = renumbered(error, rows())
         if told is error:
             raise
         raise told from error
 
 
-def _renumbered(error: BaseException, rows: Any) -> BaseException:
-    """A refusal of a row of a part, with the number that it has among all."""
+def renumbered(error: BaseException, rows: Any) -> BaseException:
+    """A refusal of a row of a part, with the number that it has among all; what is no such refusal as it is."""
     found = re.match(r"row (\d+)\b", str(error))
     if rows is None or type(error) not in PLAIN_REFUSALS or found is None or int(found[1]) >= len(rows):
         return error
@@ -305,7 +305,7 @@ def told_around_zeros(model: Any, rows: tuple[Any, ...], learn: Any, ask: Any) -
                 found[end] = ask(trial, _safe_indexing(shown, [end]), labels[end])
         except BaseException as error:
             if type(error) in PLAIN_REFUSALS and (getattr(trial, "t_", 0) == before or row == end):
-                told = _renumbered(error, range(row, len(weights)))
+                told = renumbered(error, range(row, len(weights)))
                 raise told from (None if told is error else error)
             _take_over(model, trial)
             raise
