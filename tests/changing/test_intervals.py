@@ -289,7 +289,7 @@ def test_what_is_assumed_wrongly_is_raised_or_refused(tmp_path):
         with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
             IntervalRegressor(**options).partial_fit(X, Y)
     fine = IntervalRegressor().partial_fit(X, Y)
-    with pytest.raises(ValueError, match="weights 0 and 1 only"):
+    with pytest.raises(ValueError, match=r"weights 0 and 1 only.* Use PassiveAggressiveRegressor\(variant=\"I\"\)$"):
         fine.partial_fit(X, Y, sample_weight=np.full(6, 2.0))
     fine.save(tmp_path / "model")
     content = container.read(tmp_path / "model")
@@ -364,3 +364,19 @@ def test_rows_whose_squares_vanish_prove_nothing_and_are_held(size):
     assert model.version_space_.contains([u]).all()
     outside = model.partial_fit([[size, 0.0, 0.0]], [10.0 * size])
     assert outside.infeasible_ == 1
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    "model", [IntervalRegressor(grow_features=True), CELLIP(drift=0.1, cut="minvol", trigger="always")], ids=repr
+)
+def test_rows_too_wide_for_an_ellipsoid_are_refused_and_change_nothing(model):
+    wide = sp.csr_matrix(([1.0, 1.0], [0, 9_999_999], [0, 1, 2]), shape=(2, 10_000_000))
+    with pytest.raises(ValueError, match=r"X is too wide: the ellipsoid of 10000000 features would take .* GiB"):
+        model.partial_fit(wide, [0, 1])
+    assert not hasattr(model, "t_")
+    if isinstance(model, IntervalRegressor):
+        before = known(model.partial_fit(X, Y))
+        with pytest.raises(ValueError, match="X is too wide"):
+            model.partial_fit(wide, [0, 1])
+        assert known(model) == before

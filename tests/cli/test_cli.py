@@ -238,6 +238,8 @@ def test_datasets_lists_names():
         (("compare", "digits", "--models", "MIRA,Adaline"), "no learner 'Adaline'"),
         (("compare", "digits", "--passes", "0"), "--passes"),
         (("learn", "digits", "--model", "MIRA", "--save", ""), "'--save': an empty name is no file's; is the variable"),
+        (("learn", "digits", "--model", "MIRA", "--classes", "0,1,"), "'--classes': '0,1,' names an empty label"),
+        (("learn", "digits", "--model", "MIRA", "--classes", ","), "leave out the comma that is too many"),
         (("predict", "no-such-model", "digits"), "does not exist"),
         (("frobnicate",), "No such command"),
     ],

@@ -232,3 +232,17 @@ def test_what_is_no_number_is_refused_in_features_that_were_never_met_too():
     for call in (model.predict, model.decision_function):
         with pytest.raises(ValueError, match="row 1 of X holds NaN"):
             call(np.array([[1.0, 0.0], [1.0, np.nan]]))
+
+
+@pytest.mark.interpreted
+def test_rows_with_features_that_were_never_met_are_predicted_whatever_they_come_in():
+    X, y, wide = np.array([[1.0], [3.0], [2.0]]), ["a", "b", "a"], np.array([[1.0, 5.0], [4.0, 6.0]])
+    dense = Scaled(Perceptron(grow_features=True)).partial_fit(X, y)
+    for rows in (wide, wide.astype(np.float32), wide.tolist(), [*wide], tuple(map(tuple, wide))):
+        assert dense.decision_function(rows).tolist() == dense.decision_function(wide[:, :1]).tolist()
+    sparse = Scaled(Perceptron(grow_features=True)).partial_fit(sp.csr_matrix(X), y)
+    for kind in (sp.csr_matrix, sp.coo_array, sp.dia_matrix):
+        told = sparse.decision_function(kind(wide))
+        assert told.tolist() == sparse.decision_function(sp.csr_matrix(wide[:, :1])).tolist()
+    with pytest.raises(ValueError, match=r"X has 2 features.*; grow_features=True"):
+        Scaled(Perceptron()).partial_fit(X, y).predict(wide.tolist())

@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from ellipsoid import Calibrated, Committee, Conformal, PassiveAggressive, Perceptron, Scaled, load, open_stream
+from ellipsoid import (
+    CELLIP,
+    Calibrated,
+    Committee,
+    Conformal,
+    IntervalRegressor,
+    PassiveAggressive,
+    Perceptron,
+    Scaled,
+    load,
+    open_stream,
+)
 from ellipsoid.estimators.inputs.examples import rows_of
 
 EXAMPLES = [
@@ -243,3 +254,18 @@ class TestFrames:
         y, frame = ["wet", "dry", "dry", "wet"] * 3, frame[["rain", "warm"]]
         model = clone(model).fit(frame, y).fit(frame.to_numpy(dtype=float), y)
         assert not hasattr(model, "feature_names_in_")
+
+    @pytest.mark.interpreted
+    @pytest.mark.parametrize(
+        "model",
+        [IntervalRegressor(), Conformal(IntervalRegressor()), CELLIP(drift=0.1, cut="minvol", trigger="always")],
+        ids=repr,
+    )
+    def test_an_ellipsoid_of_slabs_over_all_words_is_refused_and_one_over_those_that_come_is_not(self, frame, model):
+        for method in ("fit", "partial_fit", "learn_predict"):
+            with pytest.raises(
+                ValueError, match=r"the column 'sky' of X holds words.*leave it out, or give .* as dicts"
+            ):
+                getattr(clone(model), method)(frame, [0, 1] * 6)
+        records = frame.dropna().to_dict("records")
+        assert clone(model).partial_fit(records, [i % 2 for i in range(len(records))]).t_ == len(records)

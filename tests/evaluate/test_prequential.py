@@ -8,7 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from ellipsoid import MIRA, Calibrated, PassiveAggressive, Perceptron, Scaled, datasets, prequential
+from ellipsoid import (
+    MIRA,
+    Calibrated,
+    Conformal,
+    PassiveAggressive,
+    PassiveAggressiveRegressor,
+    Perceptron,
+    Scaled,
+    datasets,
+    prequential,
+)
 from ellipsoid.evaluate.checkpoints import MOST, SHORTEST_STRIDE, Checkpoints
 from ellipsoid.evaluate.prequential import recorder_for
 from ellipsoid.evaluate.run import Prequential
@@ -150,8 +160,21 @@ def test_progress_is_told_after_each_chunk(parrot):
 def test_a_bad_row_is_found_by_its_number_in_the_stream(parrot):
     X = np.zeros((2000, 1))
     X[1300] = np.nan
-    with pytest.raises(ValueError, match=r"row 20 holds NaN \(rows counted from row 1280 of the stream\)"):
+    with pytest.raises(ValueError, match=r"^row 1300 holds NaN"):
         prequential(parrot(), (X, np.zeros(2000)))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("bad", [7, 61])
+@pytest.mark.parametrize("delay", [0, 3])
+@pytest.mark.parametrize("make", [Perceptron, PassiveAggressiveRegressor, lambda: Conformal(Perceptron())])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix, lambda X: [dict(enumerate(x)) for x in X.tolist()]])
+def test_its_number_counts_rows_of_weight_0_that_wait_and_of_chunks_before(make, kind, delay, bad):
+    X, y, weight = np.random.default_rng(0).normal(size=(64, 2)), [0, 1] * 32, np.ones(64)
+    X[bad, 1], weight[[0, 2, 3, 40]] = np.nan, 0.0
+    for own in (None, weight):
+        with pytest.raises(ValueError, match=f"^row {bad} of X holds NaN"):
+            prequential(make(), (kind(X), y), sample_weight=own, delay=delay, chunk_size=20)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,13 @@
 """The client, and the commands beside ``serve``: the same words and errors as a local model, and nothing sent twice."""
 
+import http.client
 import json
+import shutil
 import sqlite3
+import ssl
+import subprocess
 from time import sleep
+from urllib.parse import urlsplit
 
 import httpx
 import numpy as np
@@ -13,7 +18,7 @@ from ellipsoid import MIRA, Client, ServiceError, load
 from ellipsoid.cli import main
 from ellipsoid.service.sending import file_digest, first_unsent
 
-from .conftest import examples
+from .conftest import Server, examples
 
 
 def run(*arguments, code=0):
@@ -250,3 +255,36 @@ def test_tokens_are_shown_once(tmp_path):
     assert run("tokens", path, "list").output.split() == ["ada", "label"]
     run("tokens", path, "remove", "ada")
     assert run("tokens", path, "list").output == ""
+
+
+class SecretServer(Server):
+    """A service by TLS, whose certificate vouches for itself."""
+
+    def connect(self, timeout=60):
+        where, trusted = urlsplit(self.url), ssl.create_default_context(cafile=self.options[-1])
+        return http.client.HTTPSConnection(where.hostname, where.port, timeout=timeout, context=trusted)
+
+
+def test_a_service_may_have_a_certificate_of_its_own_authority(tmp_path):
+    key, own = tmp_path / "key.pem", tmp_path / "own.pem"
+    told = ["-subj", "/CN=ours", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2", "-nodes"]
+    told += ["-addext", "keyUsage=critical,digitalSignature,keyCertSign", "-newkey", "ec"]
+    told += ["-pkeyopt", "ec_paramgen_curve:prime256v1", "-keyout", str(key), "-out", str(own)]
+    if shutil.which("openssl") is None or subprocess.run(["openssl", "req", "-x509", *told], check=False).returncode:
+        pytest.skip("no openssl that makes certificates")
+    server = SecretServer(tmp_path / "store", "--tls-key", key, "--tls-certificate", own)
+    try:
+        url = server.start().url
+        assert url.startswith("https://127.0.0.1:")
+        with Client(url, cafile=own) as client:
+            client.make("m", "PassiveAggressive")
+            assert client.learn("m", [1.0, 2.0], "big")["learned"] == 1
+        (tmp_path / "rows.csv").write_text("1,2,big\n2,1,small\n")
+        assert "2 rows learned" in run("send", url, "m", tmp_path / "rows.csv", "--cafile", own).output
+        with Client(url) as stranger, pytest.raises(ConnectionError, match="cafile"):  # at once: it stays a stranger
+            stranger.models()
+    finally:
+        server.close()
+    for path, reason in ((tmp_path / "none.pem", "No such file"), (tmp_path / "rows.csv", "no certificate")):
+        with pytest.raises(ValueError, match=f"cafile .*{path.name} .*{reason}"):
+            Client(url, cafile=path)

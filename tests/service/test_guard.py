@@ -218,6 +218,26 @@ def test_what_looks_like_a_request_inside_another_is_none(shared, model, behind)
     assert shared.call("GET", model)[1]["journal"] == 0
 
 
+@pytest.mark.parametrize("path", ["learn", "nowhere"])
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_body_of_two_lengths_is_refused(shared, model, path, order):
+    """RFC 9112, 6.1: a proxy that goes by the one length and a server by the other see different requests."""
+    line = json.dumps(examples(1)[0]).encode()
+    plain = b"host: localhost\r\ncontent-type: application/json\r\n"
+    inner = f"POST {model}/learn HTTP/1.1\r\n".encode() + plain + b"content-length: %d\r\n\r\n" % len(line) + line
+    body = b"%x\r\n" % len(line) + line + b"\r\n0\r\n\r\n" + inner
+    lengths = [b"content-length: %d\r\n" % len(body), b"Transfer-Encoding: chunked\r\n"][::order]
+    where = urlsplit(shared.url)
+    with socket.create_connection((where.hostname, where.port), timeout=20) as caller:
+        caller.sendall(f"POST {model}/{path} HTTP/1.1\r\n".encode() + plain + b"".join(lengths) + b"\r\n" + body)
+        told = b""
+        while piece := caller.recv(10_000):
+            told += piece
+    assert told.startswith(b"HTTP/1.1 400 ")
+    assert told.count(b"HTTP/1.1") == 1
+    assert shared.call("GET", model)[1]["journal"] == 0
+
+
 @pytest.mark.parametrize("name", ["a%0A", "%2e%2e", "a.b", "a" * 65, "%C3%A9"])
 def test_names_are_plain(shared, name):
     assert shared.call("PUT", f"/v1/models/{name}", CALLS["admin"][2])[0] == 422

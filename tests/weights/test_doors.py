@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from ellipsoid import MIRA, PassiveAggressive, Scaled, load, open_stream, prequential
+from ellipsoid import MIRA, Calibrated, Committee, Conformal, PassiveAggressive, Scaled, load, open_stream, prequential
 from ellipsoid.cli import main
 
 ROWS = [(1, 0.5, 2.0), (0, -1.0, 1.0), (1, 0.2, 0.0), (0, 0.4, 0.5), (1, 1.5, 3.0), (0, -0.3, 1.0), (1, -0.1, 1.5)]
@@ -176,3 +176,16 @@ def test_dates_are_no_weights():
             ValueError, match="sample_weight must hold a real number for each row, got an array of type"
         ):
             PassiveAggressive().partial_fit([[1.0], [2.0]], [0, 1], sample_weight=given)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("wrap", [lambda learner: learner, Scaled, Calibrated, Conformal, lambda one: Committee([one])])
+def test_the_weight_of_one_example_is_one_number(wrap):
+    fresh, model = wrap(PassiveAggressive()), wrap(PassiveAggressive()).partial_fit(np.eye(2), [0, 1])
+    for learner in (fresh, model):
+        for weight in (np.array([1.0, 2.0]), [1.0], np.ones((1, 1)), None):
+            with pytest.raises(ValueError, match=r"weight must be one number, got .*partial_fit"):
+                learner.learn_one(np.array([1.0, 2.0]), 1, weight=weight)
+    for one in (1, True, np.float32(1.0), np.array(1.0)):
+        model.learn_one(np.array([1.0, 2.0]), 1, weight=one)
+    assert (hasattr(fresh, "t_"), model.t_) == (False, 6)

@@ -11,6 +11,7 @@ import click
 from .compile_ahead import compile_ahead
 from .device import device_option, place
 from .reading import (
+    SOME_LABELS,
     SOME_TEXT,
     Inputs,
     NewFile,
@@ -49,7 +50,7 @@ from .summary import parameter_of, show, support_patterns
 )
 @click.option(
     "--classes",
-    type=SOME_TEXT,
+    type=SOME_LABELS,
     metavar="A,B,…",
     help="Announce the labels of a file beforehand; bounds may need it [default: none].",
 )
@@ -101,8 +102,7 @@ def command(**options: Any) -> None:
     place(model, options["device"])
     _check_task(model, options["task"])
     run = _Run(model, options, _position(options, record), every)
-    told = options["classes"].split(",") if options["classes"] else []
-    compile_ahead(model, options["data"][0], run.inputs.options, len(told))
+    compile_ahead(model, options["data"][0], run.inputs.options, len(options["classes"] or ()))
     run.learn()
     run.save(final=True)
     if options["plot"] and run.results and hasattr(run.results[0], "errors"):
@@ -257,7 +257,7 @@ class _Run:
             for rows in self._passes():
                 # Only the length of the window depends on the number of rows.
                 recorder = recorder_for(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
-                recorder.stops = recorder.bounds
+                recorder.stops, recorder.met = recorder.bounds, position.row
                 before, saved = position.errors, self._now()
                 weighing = position.rows - position.weightless
                 left = in_steps(without_first(rows, position.row), position.row, self.every[0])
@@ -310,7 +310,7 @@ class _Run:
         from ellipsoid.streams.sets.datasets import plain_labels
 
         if self.options["classes"]:
-            return plain_labels([label.strip() for label in self.options["classes"].split(",")])
+            return plain_labels(self.options["classes"])
         from sklearn.base import is_regressor
 
         known = hasattr(self.model, "n_features_in_") or is_regressor(self.model)

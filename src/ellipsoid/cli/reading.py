@@ -31,7 +31,19 @@ class _Text(click.types.StringParamType):
         return super().convert(value, param, ctx)
 
 
+class _Labels(_Text):
+    """Labels with commas between them, as a list. An empty one would be one more label that no row has."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """The labels, if each is one."""
+        labels = [label.strip() for label in super().convert(value, param, ctx).split(",")]
+        if "" in labels:
+            self.fail(f"{value!r} names an empty label; leave out the comma that is too many", param, ctx)
+        return labels
+
+
 SOME_TEXT = _Text()
+SOME_LABELS = _Labels()
 
 
 def refuse_missing(names: Iterable[str | None]) -> None:

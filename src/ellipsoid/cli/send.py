@@ -18,8 +18,15 @@ from .startup import import_libraries
 @click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @reading_options
 @click.option("--token", envvar="ELLIPSOID_TOKEN", help="The token [default: $ELLIPSOID_TOKEN].")
+@click.option(
+    "--cafile",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Certificates that vouch for the service, in PEM form [default: the public ones].",
+)
 @click.option("--batch", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Rows of a batch.")
-def command(url: str, name: str, data: Path, token: str | None, batch: int, **options: Any) -> None:
+def command(
+    url: str, name: str, data: Path, token: str | None, cafile: Path | None, batch: int, **options: Any
+) -> None:
     """Send the rows of the file DATA to the model NAME of the service at URL.
 
     The same command again sends what is missing: the service knows every row by the digest of the file and its number.
@@ -39,7 +46,7 @@ def command(url: str, name: str, data: Path, token: str | None, batch: int, **op
     if told.get("bits") is None:
         told["dicts"] = "keep"
     stream = open_stream(os.fspath(data), **told)
-    with Client(url, token) as client, progress_bar(f"sending {data.name}") as progress:
+    with Client(url, token, cafile=cafile) as client, progress_bar(f"sending {data.name}") as progress:
         tick = None if progress is None else lambda rows: progress(rows, None)
         total = send(client, name, stream, file_digest(data), rows=batch, tick=tick)
     if total["resumed"]:

@@ -73,7 +73,7 @@ def learn_shards(options: dict[str, Any], chosen: Any) -> None:
         raise click.UsageError("--resume goes on with its own file: leave --checkpoint out, or give the same.")
     told: dict[str, Any] = stream_options(options)
     if options["classes"]:
-        told["classes"] = plain_labels([label.strip() for label in options["classes"].split(",")])
+        told["classes"] = plain_labels(options["classes"])
     try:
         model = distributed.fit(
             chosen, list(options["data"]), client=options["scheduler"], workers=options["workers"],

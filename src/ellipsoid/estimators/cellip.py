@@ -21,9 +21,10 @@ from ellipsoid.rules.slab import SlabRule
 
 from .cellip_drift import DriftingLearner
 from .ellipsoidal import SHAPES, EllipsoidalClassifier, EllipsoidLearner, largest_of
+from .inputs.rows import RowSource
 from .parameters.declaration import declared
 from .parameters.validation import LARGEST_SIZE, one_of, positive
-from .slabs import POLICIES, half_widths
+from .slabs import POLICIES, half_widths, refuse_words
 from .state.learner import NO_CODES, Learner
 
 # Beyond every margin, and finite: the running sum of squared losses must stay a number.
@@ -155,6 +156,11 @@ class CELLIP(EllipsoidalClassifier):
         )
         learner.start = ellipsoidal.Start(margin, a, rule.radius)
         return learner
+
+    def _source(self, X: Any, core: Any, learning: bool = True) -> RowSource:
+        if core is None and self.drift:
+            refuse_words(X)
+        return super()._source(X, core, learning)
 
     @property
     def version_space_(self) -> Ellipsoid:

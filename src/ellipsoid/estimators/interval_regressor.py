@@ -16,11 +16,12 @@ from ellipsoid.rules import cellip
 from ellipsoid.rules.slab import SlabRule
 
 from .inputs.frames import table_of
+from .inputs.rows import RowSource
 from .inputs.weights import told_around_zeros
 from .parameters.declaration import declared
 from .parameters.validation import LARGEST_SIZE, one_of, positive
 from .shell.regression import NumberLearner, OnlineRegressor
-from .slabs import POLICIES, CutBySlabs, half_widths, interval
+from .slabs import POLICIES, CutBySlabs, half_widths, interval, refuse_words
 
 
 class SlabLearner(CutBySlabs, NumberLearner):
@@ -99,6 +100,11 @@ class IntervalRegressor(OnlineRegressor):
         learner = SlabLearner(rule, intercept=self._constant, average=False)
         learner.tube = noise
         return learner
+
+    def _source(self, X: Any, core: Any, learning: bool = True) -> RowSource:
+        if core is None:
+            refuse_words(X)
+        return super()._source(X, core, learning)
 
     # -- intervals ---------------------------------------------------------------------------------------------
 

@@ -12,7 +12,8 @@ from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import cellip
 from ellipsoid.rules.slab import SPACING, Slab, learn_slabs
 
-from .inputs.rows import RowSource
+from .inputs.frames import table_of, word_columns
+from .inputs.rows import InvalidInput, RowSource, check_memory
 from .state.learner import Learner
 
 # What follows a proof that nothing is left in the ellipsoid.
@@ -28,6 +29,12 @@ class CutBySlabs(Learner):
         """The weights lie together."""
         return True
 
+    def check_learning(self, source: RowSource) -> None:
+        """Refuse also rows that are too wide: the ellipsoid has a number for every pair of features."""
+        super().check_learning(source)
+        if source.width > self.width:
+            check_memory((1 + source.width) ** 2, f"the ellipsoid of {source.width} features")
+
     def new_table(self, by_class: bool) -> Any:
         """Weights with the ellipsoid of the rule around them."""
         rule, linear = self.rule, LinearTable(by_class=True, average=False)
@@ -35,6 +42,15 @@ class CutBySlabs(Learner):
             linear, part=Slab, constant=self.constant != 0.0, radius=rule.radius, drift=rule.drift,
             raises=rule.policy == cellip.RAISE,
         )  # fmt: skip
+
+
+def refuse_words(X: Any) -> None:
+    """Raise ``ValueError`` for a frame with a column of words: no memory holds an ellipsoid over all their columns."""
+    if hasattr(X, "columns") and (words := word_columns(table_of(X))):
+        raise InvalidInput(
+            f"the column {words[0]!r} of X holds words, for which an ellipsoid would have 2**18 columns: leave it out, "
+            "or give the rows as dicts, where only words that come are features"
+        )
 
 
 def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: float) -> Floats:

@@ -5,15 +5,22 @@ The prediction of row t is then made by the model of rows 0 ... t - delay - 1. R
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import is_regressor
 
+from ellipsoid.estimators.inputs.weights import numbered, renumbered, weights_of
 
-def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, weight: Any = None) -> Any:
-    """Predict row i of ``shown``, then learn row i of ``X``, for every i; rows are dicts, or of one width and kind."""
+
+def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, weight: Any = None, ahead: int = 0) -> Any:
+    """Predict row i of ``shown``, then learn row i of ``X``, for every i; rows are dicts, or of one width and kind.
+
+    Errors count rows from the first of X, which comes ``ahead`` rows before the first of ``shown``.
+    """
     given = {} if weight is None else {"sample_weight": weight}
     if shown is X and not isinstance(X, list):
         return model.learn_predict(X, y, classes=classes, **given)
@@ -22,20 +29,28 @@ def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, wei
     predicted, labels = np.empty(len(y), dtype=object), y if isinstance(X, list) else y.tolist()
     # Calls for single examples are the quickest where a row is one as it stands.
     single = isinstance(X, np.ndarray) and X.dtype == np.float64 and hasattr(model, "learn_one")
-    for i in range(len(y)):
-        # A learner that has met no label yet has nothing to predict: None, which differs from every label.
-        known = hasattr(model, "n_features_in_")
-        if isinstance(X, list) or (single and known and X.shape[1] == model.n_features_in_):
-            predicted[i] = model.predict_one(shown[i]) if known else None
-            if known or classes is None:
-                model.learn_one(X[i], labels[i], **({} if weight is None else {"weight": weight[i]}))
-            else:  # the first one, with which labels are announced
-                own = {} if weight is None else {"sample_weight": weight[:1]}
-                model.partial_fit(X[:1], y[:1], classes=classes, **own)
-        else:
-            predicted[i] = model.predict(shown[i : i + 1])[0] if known else None
-            own = {} if weight is None else {"sample_weight": weight[i : i + 1]}
-            model.partial_fit(X[i : i + 1], y[i : i + 1], classes=None if known else classes, **own)
+    row = 0
+    try:
+        for i in range(len(y)):
+            row = ahead + i
+            # A learner that has met no label yet has nothing to predict: None, which differs from every label.
+            known = hasattr(model, "n_features_in_")
+            if isinstance(X, list) or (single and known and X.shape[1] == model.n_features_in_):
+                predicted[i] = model.predict_one(shown[i]) if known else None
+                row = i
+                if known or classes is None:
+                    model.learn_one(X[i], labels[i], **({} if weight is None else {"weight": weight[i]}))
+                else:  # the first one, with which labels are announced
+                    own = {} if weight is None else {"sample_weight": weight[:1]}
+                    model.partial_fit(X[:1], y[:1], classes=classes, **own)
+            else:
+                predicted[i] = model.predict(shown[i : i + 1])[0] if known else None
+                row = i
+                own = {} if weight is None else {"sample_weight": weight[i : i + 1]}
+                model.partial_fit(X[i : i + 1], y[i : i + 1], classes=None if known else classes, **own)
+    except ValueError as error:
+        told = renumbered(error, [row])
+        raise told from (None if told is error else error)
     return predicted
 
 
@@ -47,12 +62,34 @@ def foretold(late: DelayedLabels | None, model: Any, X: Any, y: Any, classes: An
     return late.learn_predict(X, y, classes, weight)
 
 
-def without_zeros(X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any]:
-    """The rows that count, with their labels and weights."""
-    if weight.all():
-        return X, y, weight
+@contextmanager
+def numbered_in_stream(late: DelayedLabels | None, numbers: Any) -> Iterator[None]:
+    """Within it a sentence about a row tells its number in the stream, of which these are those of the rows to come."""
+    if late is not None:
+        late.numbers = numbers = np.concatenate([late.numbers, numbers])
+    try:
+        yield
+    except ValueError as error:
+        told = renumbered(error, numbers)
+        if str(told) != str(error):
+            raise told from error
+        if told is not error or numbers[0] == 0:
+            raise
+        raise ValueError(f"{error} (rows counted from row {numbers[0]} of the stream)") from error
+    if late is not None:
+        late.numbers = numbers[len(numbers) - len(late.labels) :]
+
+
+def those_that_count(first: int, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
+    """The numbers of the rows of positive weight, counted from ``first``, the rows, their labels and their weights."""
+    numbers = np.arange(first, first + len(y))
+    if weight is not None:
+        with numbered(lambda: numbers):
+            weight = weights_of(weight, len(y), "the weights of the stream")
+    if weight is None or weight.all():
+        return numbers, X, y, weight
     kept = np.flatnonzero(weight)
-    return [X[i] for i in kept] if isinstance(X, list) else X[kept], y[kept], weight[kept]
+    return numbers[kept], [X[i] for i in kept] if isinstance(X, list) else X[kept], y[kept], weight[kept]
 
 
 class NotedAnswers:
@@ -98,6 +135,7 @@ class DelayedLabels:
         self.labels: Any = None
         self.weights: Any = None
         self.classes: Any = None
+        self.numbers = np.zeros(0, dtype=np.int64)
 
     def learn_predict(self, X: Any, y: Any, classes: Any, weight: Any = None) -> Any:
         """Predict the rows of X, each before the row that came ``delay`` rows earlier is learned."""
@@ -115,11 +153,17 @@ class DelayedLabels:
         at_once = min(len(y), self.delay - waiting)
         learned = len(labels) - self.delay
         told = np.empty(len(y), dtype=object)
-        told[:at_once] = self._predict(X[:at_once])
+        told[:at_once] = self._predict(X[:at_once], waiting)
         if learned > 0:
             shown = rows[waiting + at_once :]
             told[at_once:] = predict_then_learn(
-                self.model, shown, rows[:learned], labels[:learned], self.classes, self._own(slice(learned))
+                self.model,
+                shown,
+                rows[:learned],
+                labels[:learned],
+                self.classes,
+                self._own(slice(learned)),
+                waiting + at_once,
             )
             self.classes = None
         kept = max(0, learned)
@@ -129,19 +173,25 @@ class DelayedLabels:
     def _own(self, part: slice) -> Any:
         return None if self.weights is None else self.weights[part]
 
-    def _predict(self, X: Any) -> Any:
+    def _predict(self, X: Any, waiting: int) -> Any:
         if not hasattr(self.model, "n_features_in_"):
             return None
         if isinstance(X, list):
-            return [self.model.predict_one(example) for example in X]
-        return self.model.predict(X) if X.shape[0] else []
+            return [self._predict_one(example, row) for row, example in enumerate(X, waiting)]
+        with numbered(lambda: range(waiting, waiting + X.shape[0])):
+            return self.model.predict(X) if X.shape[0] else []
+
+    def _predict_one(self, x: Any, row: int) -> Any:
+        with numbered(lambda: [row]):
+            return self.model.predict_one(x)
 
     def finish(self) -> None:
         """Learn the rows that wait: the last labels have come."""
         if self.rows is None or not len(self.labels):
             return
         given = {} if self.weights is None else {"sample_weight": self.weights}
-        self.model.partial_fit(self.rows, self.labels, classes=self.classes, **given)
+        with numbered(lambda: self.numbers):
+            self.model.partial_fit(self.rows, self.labels, classes=self.classes, **given)
         self.rows = self.labels = self.weights = self.classes = None
 
 

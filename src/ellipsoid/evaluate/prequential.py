@@ -27,7 +27,7 @@ from ellipsoid.streams.stream import Stream
 
 from .checkpoints import Checkpoints, running_sum
 from .confusion import Confusion
-from .delayed_labels import DelayedLabels, NotedAnswers, foretold, without_zeros
+from .delayed_labels import DelayedLabels, NotedAnswers, foretold, numbered_in_stream, those_that_count
 from .run import Prequential
 
 Progress = Callable[[int, int | None], None]
@@ -162,6 +162,8 @@ class Recorder:
     """
 
     stops = True
+    # Rows of the stream so far, those of weight 0 among them.
+    met = 0
     late: DelayedLabels | None = None
     metric: Any = None
     log: Callable[..., Any] | None = None
@@ -188,9 +190,8 @@ class Recorder:
 
     def feed(self, X: Any, y: Any, weight: Any = None) -> None:
         """Predict, then learn, the rows of a chunk; those of weight 0 are passed over."""
-        if weight is not None:
-            self.weighed = True
-            X, y, weight = without_zeros(X, y, weights_of(weight, len(y), "the weights of the stream"))
+        self.weighed |= weight is not None
+        self.met, (numbers, X, y, weight) = self.met + len(y), those_that_count(self.met, X, y, weight)
         if len(y) == 0:
             return
         if self.compile_seconds is None:
@@ -199,7 +200,7 @@ class Recorder:
         while start < len(y):
             stop = min(len(y), start + self.rows_to_stop()) if self.stops else len(y)
             own = None if weight is None else weight[start:stop]
-            _step(self.model, self, (X[start:stop], y[start:stop], own), self.classes)
+            _step(self.model, self, (numbers[start:stop], X[start:stop], y[start:stop], own), self.classes)
             self.classes, start = None, stop
 
     def with_sets(self, X: Any, y: Any, classes: Any, weight: Any) -> Any:
@@ -325,17 +326,12 @@ def bounds_so_far(model: Any) -> tuple[float, float, float]:
     return bound if isfinite(bound) else nan, floor, dual
 
 
-def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any, Any], classes: Any) -> None:
-    X, y, weight = rows
+def _step(model: Any, recorder: Recorder, rows: tuple[Any, Any, Any, Any], classes: Any) -> None:
+    numbers, X, y, weight = rows
     began = perf_counter()
-    try:
-        learn_predict = partial(foretold, recorder.late, model) if recorder.sets is None else recorder.with_sets
+    learn_predict = partial(foretold, recorder.late, model) if recorder.sets is None else recorder.with_sets
+    with numbered_in_stream(recorder.late, numbers):
         predicted = learn_predict(X, y, classes, weight)
-    except ValueError as error:
-        # A model numbers the rows of the piece it was given.
-        if recorder.rows == 0:
-            raise
-        raise ValueError(f"{error} (rows counted from row {recorder.rows} of the stream)") from error
     seconds = perf_counter() - began
     recorder.add(predicted, y, seconds, weight)
 

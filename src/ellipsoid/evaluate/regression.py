@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.estimators.inputs.weights import weights_of
+from ellipsoid.estimators.inputs.weights import numbered
 from ellipsoid.estimators.shell.regression import numbers_of
 
 from .checkpoints import Checkpoints, running_sum
-from .delayed_labels import DelayedLabels, NotedAnswers, foretold, without_zeros
+from .delayed_labels import DelayedLabels, NotedAnswers, foretold, numbered_in_stream, those_that_count
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class NumberRecorder:
     metric: Any = None
     log: Any = None
     # Of a regressor nothing is right or wrong.
-    errors = 0
+    errors = met = 0
 
     def __init__(self, model: Any, n_rows: int | None, window: int) -> None:
         self.model, self.window = model, window
@@ -74,12 +74,20 @@ class NumberRecorder:
 
     def feed(self, X: Any, y: Any, weight: Any = None) -> None:
         """Predict, then learn, the rows of a chunk; those of weight 0 are passed over."""
-        y = numbers_of(y, len(y))
-        if weight is not None:
-            X, y, weight = without_zeros(X, y, weights_of(weight, len(y), "the weights of the stream"))
+        first, self.met = self.met, self.met + len(y)
+        with numbered(lambda: range(first, self.met)):
+            y = numbers_of(y, len(y))
+        numbers, X, y, weight = those_that_count(first, X, y, weight)
         if len(y) == 0:
             return
         began = perf_counter()
+        with numbered_in_stream(self.late, numbers):
+            predicted = self._foretold(X, y, weight)
+        self.seconds += perf_counter() - began
+        self._add(np.array([0.0 if value is None else value for value in predicted], dtype=np.float64), y, weight)
+
+    def _foretold(self, X: Any, y: Any, weight: Any) -> Any:
+        """What is predicted of rows before they are learned; intervals are judged."""
         if hasattr(self.model, "learn_predict_interval") and not isinstance(X, list) and self.late is None:
             predicted, low, high = self.model.learn_predict_interval(X, y, sample_weight=weight)
             self._judge(low, high, y)
@@ -91,8 +99,7 @@ class NumberRecorder:
                 some = np.array([value is not None for value in predicted])
                 ends = np.array(model.noted)
                 self._judge(ends[:, 0], ends[:, 1], y[some])
-        self.seconds += perf_counter() - began
-        self._add(np.array([0.0 if value is None else value for value in predicted], dtype=np.float64), y, weight)
+        return predicted
 
     def _judge(self, low: Any, high: Any, y: Any) -> None:
         self.judged += len(y)

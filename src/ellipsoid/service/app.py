@@ -5,9 +5,11 @@ from __future__ import annotations
 import msgspec
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ellipsoid import __version__
 
@@ -34,7 +36,29 @@ def application(service: Service) -> Starlette:
         Route("/", endpoint(service, "front_door", None, front_door), methods=["GET"]),
         Route("/page/{file:path}", endpoint(service, "page_file", None, page_file), methods=["GET"]),
     ]
-    return Starlette(routes=routes, exception_handlers={HTTPException: _not_routed})  # type: ignore[dict-item]
+    return Starlette(
+        routes=routes,
+        middleware=[Middleware(OneLength)],
+        exception_handlers={HTTPException: _not_routed},  # type: ignore[dict-item]
+    )
+
+
+class OneLength:
+    """Refuses a body that has its length told in two ways, and closes the connection (RFC 9112, 6.1).
+
+    A proxy before the service may go by the other one: what is the body of a request for it would be a request here.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        app = self.app
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope.get("headers", ())}:
+            detail = "a body is sent with Content-Length or with Transfer-Encoding, not with both"
+            app = problem_response(CallProblem(400, detail))
+            app.headers["connection"] = "close"
+        await app(scope, receive, send)
 
 
 async def front_door(service: Service, request: Request, holder: Holder) -> Response:

@@ -5,9 +5,11 @@ Examples are sent with keys, so that one that was sent twice, because an answer 
 
 from __future__ import annotations
 
+import ssl
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from math import isfinite
+from os import PathLike, fspath
 from typing import Any, Self
 from urllib.parse import quote
 from uuid import uuid4
@@ -31,14 +33,24 @@ class ServiceError(ValueError):
 
 class Client:
     """The service at ``url``; ``patience`` is how many seconds a request is tried again while it is refused for lack of
-    room or connection. Use it in a ``with``, or ``close`` it.
+    room or connection. ``cafile`` names a PEM file with the certificates that vouch for the service, in place of the
+    public ones. Use it in a ``with``, or ``close`` it.
     """
 
-    def __init__(self, url: str, token: str | None = None, *, timeout: float = 60.0, patience: float = 30.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout: float = 60.0,
+        patience: float = 30.0,
+        cafile: str | PathLike[str] | None = None,
+    ) -> None:
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self.patience = patience
         # No proxy of the environment stands between a program and the service that it names.
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False)
+        trusted = True if cafile is None else _trusting(cafile)
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False, verify=trusted)
 
     def __enter__(self) -> Self:
         return self
@@ -174,6 +186,9 @@ class Client:
             except httpx.UnsupportedProtocol as error:
                 raise ValueError(f"the address of a service must begin with http:// or https://: {error}") from error
             except httpx.TransportError as error:
+                if "CERTIFICATE_VERIFY_FAILED" in str(error):
+                    advice = "give the file of the certificate that vouches for it as cafile"
+                    raise ConnectionError(f"{self._http.base_url} is not trusted: {error}; {advice}") from error
                 if time.monotonic() > deadline:
                     raise ConnectionError(f"{self._http.base_url} cannot be reached: {error}") from error
             else:
@@ -241,6 +256,16 @@ def batches(items: Iterable[Any], most: int = SENT_ROWS) -> Iterator[list[Any]]:
             batch = []
     if batch:
         yield batch
+
+
+def _trusting(cafile: str | PathLike[str]) -> ssl.SSLContext:
+    """TLS with those that the certificates of a file vouch for, and nobody else."""
+    try:
+        return ssl.create_default_context(cafile=cafile)
+    except ssl.SSLError as error:
+        raise ValueError(f"cafile {fspath(cafile)} holds no certificate in PEM form: {error}") from error
+    except OSError as error:
+        raise ValueError(f"cafile {fspath(cafile)} cannot be read: {error.strerror}") from error
 
 
 def _part(text: str) -> str:

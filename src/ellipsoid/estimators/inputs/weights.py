@@ -59,6 +59,20 @@ def weights_of(given: Any, rows: int, name: str = "sample_weight") -> Floats:
     return checked(weights, name)
 
 
+def one_weight(given: Any) -> float:
+    """What one example counts, as a float.
+
+    >>> one_weight([1, 2])
+    Traceback (most recent call last):
+        ...
+    ValueError: weight must be one number, got [1, 2]; partial_fit takes sample_weight, a weight for each row
+    """
+    if not np.isscalar(given) and getattr(given, "ndim", 1) != 0:
+        told = "partial_fit takes sample_weight, a weight for each row"
+        raise ValueError(f"weight must be one number, got {given!r}; {told}")
+    return float(weights_of([given], 1)[0])
+
+
 def checked(weights: Floats, name: str) -> Floats:
     """The same weights; ``ValueError`` names the first row whose weight is none."""
     wrong = np.flatnonzero(~((weights >= 0.0) & (weights < LARGEST_WEIGHT)))
@@ -124,14 +138,14 @@ def numbered(rows: Callable[[], Any]) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        told = _renumbered(error, rows())
+        told = renumbered(error, rows())
         if told is error:
             raise
         raise told from error
 
 
-def _renumbered(error: BaseException, rows: Any) -> BaseException:
-    """A refusal of a row of a part, with the number that it has among all."""
+def renumbered(error: BaseException, rows: Any) -> BaseException:
+    """A refusal of a row of a part, with the number that it has among all; what is no such refusal as it is."""
     found = re.match(r"row (\d+)\b", str(error))
     if rows is None or type(error) not in PLAIN_REFUSALS or found is None or int(found[1]) >= len(rows):
         return error
@@ -192,15 +206,16 @@ def restored_counts(learner: "Learner", array: NDArray[Any]) -> None:
     learner.counted = dict(zip(learner.labels.values, map(int, array), strict=True)), learner.rounds, []
 
 
-def settled(weights: Floats, weighs: bool, name: str) -> Floats:
+def settled(weights: Floats, model: Any, learner: "Learner") -> Floats:
     """Weights for the loop: none at all where all are 1; an error for a learner that knows of no others."""
     other = np.flatnonzero(weights != 1.0)
     if len(other) == 0:
         return NO_WEIGHTS
-    if not weighs:
+    if not model._weighs(learner):
         raise ValueError(
-            f"row {other[0]} has weight {float(weights[other[0]]):g}, and {name} takes the weights 0 and 1 only: its "
-            'step is the same whatever it counts. Use PassiveAggressive(variant="I"), Perceptron, OnlineSVM or AROW'
+            f"row {other[0]} has weight {float(weights[other[0]]):g}, and {type(model).__name__} takes the weights 0 "
+            "and 1 only: its step is the same whatever it counts. Use PassiveAggressive"
+            + ('Regressor(variant="I")' if is_regressor(model) else '(variant="I"), Perceptron, OnlineSVM or AROW')
         )
     return weights
 
@@ -290,7 +305,7 @@ def told_around_zeros(model: Any, rows: tuple[Any, ...], learn: Any, ask: Any) -
                 found[end] = ask(trial, _safe_indexing(shown, [end]), labels[end])
         except BaseException as error:
             if type(error) in PLAIN_REFUSALS and (getattr(trial, "t_", 0) == before or row == end):
-                told = _renumbered(error, range(row, len(weights)))
+                told = renumbered(error, range(row, len(weights)))
                 raise told from (None if told is error else error)
             _take_over(model, trial)
             raise

@@ -107,7 +107,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         learner.check_learning(source)
         known = checks.all_labels(learner, labels)
         weight = weights.with_classes(weight, labels, learner.class_weight, None)
-        learner.row_weights = weights.settled(weight, self._weighs(learner), type(self).__name__)
+        learner.row_weights = weights.settled(weight, self, learner)
         learner.multilabel = labels.ndim == 2
         self._note_names(X, reset=True)
         learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
@@ -262,7 +262,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         if labels.ndim == 1:
             self._check_growth(learner, known, labels)
         weight = weights.with_classes(weight, labels, learner.class_weight, learner.counts)
-        weight = weights.settled(weight, self._weighs(learner), type(self).__name__)
+        weight = weights.settled(weight, self, learner)
         if source.width > learner.width:
             # Weights, their average, and the old ones while they are copied.
             functions = learner.functions(max(1, len(learner.labels) + len(known)))
@@ -287,6 +287,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
         """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        weight = weight if type(weight) is float else weights.one_weight(weight)
         if weight == 1.0 and hasattr(self, "_core") and self._learn_row(x, y):
             return self
         sets = self._takes_sets and ("_core" not in self.__dict__ or self._core.multilabel)

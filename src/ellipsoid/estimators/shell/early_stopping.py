@@ -36,7 +36,7 @@ class HeldOut(NamedTuple):
         with numbered(lambda: range(learned, len(self.order))):
             source = model._source(self.X, learner, learning=False)
             learner.check(source)
-            settled(self.weight, model._weighs(learner), type(model).__name__)
+            settled(self.weight, model, learner)
         return self._replace(X=source)
 
     def score(self, learner: Any) -> float:

@@ -15,7 +15,7 @@ from ellipsoid.streams.label_kinds import QUICK, label_array
 from ..inputs.examples import are_named
 from ..inputs.labels import Codes, tidy
 from ..inputs.rows import flaw_message
-from ..inputs.weights import if_any, numbered_among_all, present_some, weights_of
+from ..inputs.weights import if_any, numbered_among_all, one_weight, present_some
 from ..state.learner import NO_LABELS, Learner
 from ..state.one_row import filled_row
 from .calibration import MEAN_SPREAD, PARAMETERS, Calibration, calibrate, log_probabilities
@@ -94,8 +94,9 @@ class Calibrated(Watching):
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
         """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        weight = weight if type(weight) is float else one_weight(weight)
         if weight != 1.0:
-            if weights_of([weight], 1)[0] == 0.0:
+            if one_weight(weight) == 0.0:
                 return self
         elif "learner_" in self.__dict__ and self._learn_prepared(x, y):
             return self

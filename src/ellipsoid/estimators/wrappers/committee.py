@@ -21,7 +21,7 @@ from ..inputs.checks import labels_of
 from ..inputs.examples import are_named, is_named, one_row, rows_of
 from ..inputs.labels import tidy
 from ..inputs.rows import sound_csr
-from ..inputs.weights import announce, around_zeros, if_any, labels_named_before, present, present_some, weights_of
+from ..inputs.weights import announce, around_zeros, if_any, labels_named_before, one_weight, present, present_some
 from ..parameters.validation import one_of, positive
 from ..shell.learned_attributes import missing
 from ..state.interruption import add_progress_note, without_interrupts
@@ -183,8 +183,9 @@ class Committee(Witnessed, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _learn_shown(self, shown: Any, x: Any, y: Any, weight: float = 1.0) -> Self:
         """The same, where members are judged by the example as it was ``shown``, before a scaler knew it."""
+        weight = weight if type(weight) is float else one_weight(weight)
         if weight != 1.0:
-            if weights_of([weight], 1)[0] == 0.0:
+            if one_weight(weight) == 0.0:
                 return self
         elif "_core" in self.__dict__ and self._learn_quickly(shown, x, y):
             return self

@@ -18,9 +18,9 @@ from ..inputs.weights import (
     given_values,
     if_any,
     numbered_among_all,
+    one_weight,
     present_some,
     told_around_zeros,
-    weights_of,
 )
 from ..parameters.validation import positive, whole
 from ..state.predict_then_learn import ShownRows
@@ -150,7 +150,8 @@ class Conformal(Watching):
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
         """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
-        if weight != 1.0 and weights_of([weight], 1)[0] == 0.0:
+        weight = weight if type(weight) is float else one_weight(weight)
+        if weight != 1.0 and one_weight(weight) == 0.0:
             return self
         if isinstance(y, np.ndarray | list | tuple):
             raise ValueError(f"y must be one label or number, got {y!r}")

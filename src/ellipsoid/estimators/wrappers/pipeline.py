@@ -13,8 +13,7 @@ from ellipsoid.streams.label_kinds import QUICK
 
 from ..inputs.examples import Encoded, are_named, checked_name, encoded, is_named, one_row, row_of, rows_of
 from ..inputs.frames import refuse_columns
-from ..inputs.rows import RowSource
-from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, present, present_some, weights_of
+from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, one_weight, present, present_some
 from ..state.interruption import without_interrupts
 from ..state.one_row import of_this_thread
 from ..state.one_thread import one_thread_at_a_time
@@ -122,8 +121,9 @@ class Scaled(Wrapper):
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
         """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        weight = weight if type(weight) is float else one_weight(weight)
         if weight != 1.0:
-            if weights_of([weight], 1)[0] == 0.0:
+            if one_weight(weight) == 0.0:
                 return self
         elif type(x) is dict and self._learn_named(x, y):
             return self
@@ -305,12 +305,8 @@ class Scaled(Wrapper):
         return Encoded((name, value) for name, value in known.items() if name in met)
 
     def _scaled(self, X: Any) -> Any:
-        scaler = self._learned_pair()[1]
-        X = self._unnamed(X)[0]
-        if self._brings_features(X):
-            RowSource(X, 0.0).check()
-            X = X[:, : scaler.n_features_in_]  # features that were never met have no weight
-        return scaler.scaled(X)
+        # Features that were never met have no weight.
+        return self._learned_pair()[1].scaled(self._unnamed(X)[0], met_only=True)
 
     def _unnamed(self, X: Any) -> tuple[Any, dict[Any, int] | None]:
         """Rows in place of a list of dicts, and the columns of the names that they bring; None where X is no such."""
@@ -323,13 +319,6 @@ class Scaled(Wrapper):
     def _features(self) -> dict[Any, int] | None:
         """The columns of names in dicts; None where arrays are learned."""
         return self.learner_._core.features if self.__sklearn_is_fitted__() else {}
-
-    def _brings_features(self, X: Any) -> bool:
-        """Is there a row, in an array that can be sliced, with features that were never met?"""
-        arrays = isinstance(X, np.ndarray) or getattr(X, "format", "") in ("csr", "csc", "lil", "dok")
-        if not (arrays and X.ndim == 2 and X.shape[0] and self.__sklearn_is_fitted__()):
-            return False
-        return bool(self.scaler_.grow_features and X.shape[1] > self.scaler_.n_features_in_)
 
     def _named(self, x: dict[Any, Any]) -> tuple[Any, dict[Any, int]]:
         known = self._features

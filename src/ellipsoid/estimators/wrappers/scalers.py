@@ -39,12 +39,14 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Scale the rows of X by what was learned so far."""
         return self.scaled(X)
 
-    def scaled(self, X: Any) -> Any:
-        """The same as an array or CSR matrix, whatever ``set_output`` says: scikit-learn wraps ``transform``."""
+    def scaled(self, X: Any, met_only: bool = False) -> Any:
+        """The same as an array or CSR matrix, whatever ``set_output`` says; ``met_only``: less features never met."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"This {type(self).__name__} has seen no row yet; call fit or partial_fit")
         self._names(X, reset=False)
-        return self._run(self._source(X, fresh=False, learning=False), learn=False, write=True)
+        source = self._source(X, fresh=False, learning=met_only)
+        source = source if source.width <= self.n_features_in_ else source.narrowed(self.n_features_in_)
+        return self._run(source, learn=False, write=True)
 
     def learn_transform(self, X: Any) -> Any:
         """``partial_fit`` that returns each row scaled by what is known of the rows up to and including it.
