@@ -192,3 +192,17 @@ def test_weights_of_a_kernel_that_cancel_prove_nothing(learner, kernel):
             for n in (2, 4, len(X)):
                 found = learner(kernel=kernel).partial_fit(X[:n], labels[:n], classes=[0, 1]).certificates()
                 assert all(each.observed <= each.bound for each in found), (y, rounds, n, found)
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("learner", [AROW, SecondOrderPerceptron, IELLIP])
+def test_rows_far_from_the_origin_are_not_taken_for_others(learner):
+    """Their kernel values by products have no right digit; those that were learned, by differences, have all."""
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        X = np.column_stack([1e9 * rng.integers(-1, 2, 24), rng.integers(-2, 3, 24)])
+        y = rng.integers(0, 3, 24)
+        y[:3] = range(3)
+        model = learner(kernel="rbf", gamma=0.2).partial_fit(X, y)
+        for certificate in model.certificates():
+            assert certificate.observed <= certificate.bound, (seed, certificate)

@@ -51,10 +51,10 @@ class RidgeClassifier(KernelEllipsoidalClassifier, SecondOrderClassifier):
         # Where numbers are too large the errors are infinite, or no numbers, and so is what is uncertain.
         with np.errstate(all="ignore"):
             try:
-                products, uncancelled = table.preimage_products()
+                products, uncancelled, off = table.preimage_products()
             except np.linalg.LinAlgError:
-                products, uncancelled = np.zeros(3), np.full(3, inf)
-            errors = uncancelled * lost(learner.width + 8.0 + 2.0 * run.updates)
+                products, uncancelled, off = np.zeros(3), np.full(3, inf), 0.0
+            errors = uncancelled * (off + lost(learner.width + 8.0 + 2.0 * run.updates))
             share = float(np.where(errors == 0.0, 0.0, errors / np.abs(products)).max())
         run = run._replace(uncertain=run.uncertain + share)
         size, pull = (Span.within(float(products[k]), float(errors[k])).root().high for k in (0, 2))

@@ -110,10 +110,10 @@ class IELLIP(KernelEllipsoidalClassifier):
 
     def _kernel_bounds(self, learner: EllipsoidLearner, table: KernelTable) -> list[Certificate]:
         try:
-            products, uncancelled = table.preimage_products()
+            products, uncancelled, off = table.preimage_products()
         except np.linalg.LinAlgError:
             return self._unknown(learner)
-        share = lost(learner.width + 8.0 + 2.0 * float(table.numbers[slots.CUTS]))
+        share = off + lost(learner.width + 8.0 + 2.0 * float(table.numbers[slots.CUTS]))
         size2, inner, norm2 = map(Span.within, products, uncancelled * share)
         return self._from_pull(learner, size2.root(), norm2.root(), inner)
 

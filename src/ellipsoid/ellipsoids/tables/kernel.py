@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.rows import CSR, Dense, count
 from ellipsoid.representation.kernel.device import DevicePatterns
-from ellipsoid.representation.kernel.functions import KERNELS, kernel_matrix, powers_of
+from ellipsoid.representation.kernel.functions import KERNELS, kernel_matrix, kernel_matrix_by_rows, powers_of
 from ellipsoid.representation.kernel.patterns import (
     NOBODY,
     Block,
@@ -189,13 +189,17 @@ class KernelTable(Table):
         coef = self.arrays["coef"][:cuts]
         return coef - self.arrays["late"][:cuts] / rounds if self.average and rounds else coef.copy()
 
-    def preimage_products(self) -> tuple[Floats, Floats]:
-        """|w|^2, <w, h> and |h|^2 for h = B^{-1} w, the sum of the update examples that made w; and what each of them
-        would be if nothing cancelled, which is what roundings are shares of.
+    def preimage_products(self) -> tuple[Floats, Floats, float]:
+        """|w|^2, <w, h> and |h|^2 for h = B^{-1} w, the sum of the update examples that made w; what each of them
+        would be if nothing cancelled, which is what roundings are shares of; and the share that kernel values are off
+        by where they were made of products, as on a device.
         """
         cuts, stored = int(self.numbers[slots.CUTS]), int(self.numbers[slots.STORED])
         SV, coef = self.arrays["SV"][:cuts], self.arrays["coef"][:cuts]
-        K = kernel_matrix(self.make_kernel(), SV, SV) + float(self.constant)
+        kernel = self.make_kernel()
+        K = kernel_matrix_by_rows(kernel, SV) + float(self.constant)
+        lengths = np.sqrt(K.diagonal())
+        off = np.abs(kernel_matrix(kernel, SV, SV) + float(self.constant) - K) / (lengths[:, None] * lengths)
         pairs, scores = self.arrays["pairs"][:stored], K @ coef
         work = np.zeros((3, 2))
         G = np.empty((stored, stored))
@@ -215,10 +219,10 @@ class KernelTable(Table):
             if rival_sign:
                 h[k, int(rival)] += rival_sign * extra[k]
         # No kernel value is larger than the product of the lengths of its two patterns.
-        lengths = np.sqrt(K.diagonal())
         far_w, far_h = lengths @ np.abs(coef), lengths @ np.abs(h)
         products = [np.vdot(coef, scores), np.vdot(h, scores), np.vdot(h, K @ h)]
-        return np.array(products), np.array([far_w @ far_w, far_h @ far_w, far_h @ far_h])
+        uncancelled = np.array([far_w @ far_w, far_h @ far_w, far_h @ far_h])
+        return np.array(products), uncancelled, float(off.max(initial=0.0))
 
     # -- on a device -------------------------------------------------------------------------------------------
 

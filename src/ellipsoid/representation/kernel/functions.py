@@ -133,6 +133,19 @@ def kernel_matrix(kernel: Any, A: Floats, B: Floats) -> Floats:
     return products
 
 
+def kernel_matrix_by_rows(kernel: Any, A: Floats) -> Floats:
+    """K(a, b) for all rows of A as `kernel_value` has it: far from the origin, differences keep what products lose.
+
+    >>> far = np.array([[1e9, 0.0], [1e9, 1.0]])
+    >>> kernel_matrix_by_rows(RBF(1.0, 0.0, 0.0), far)[0].round(3), kernel_matrix(RBF(1.0, 0.0, 0.0), far, far)[0]
+    (array([1.   , 0.368]), array([1., 1.]))
+    """
+    if not isinstance(kernel, RBF):
+        return kernel_matrix(kernel, A, A)
+    with np.errstate(over="ignore"):
+        return np.array([np.exp(-kernel.gamma * ((A - a) ** 2).sum(axis=1)) for a in A]).reshape(len(A), len(A))
+
+
 @compiled(nogil=True)
 def _exponentials(products, left, right, gamma, rest):
     # The last of a row go through a vector of their own: every value is made by the same operations.
