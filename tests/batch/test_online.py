@@ -1,5 +1,6 @@
 """The online ellipsoidal SVM: its steps, its certificate, and streams in any pieces."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -369,3 +370,21 @@ def test_zero_rows_are_seen_and_change_nothing_of_w():
     model.partial_fit(np.zeros((3, 4)), [0, 1, 0])
     assert model.updates_ == before
     assert model.t_ == len(y) + 3
+
+
+@pytest.mark.parametrize("formulation", ["trace", "relaxed"])
+@pytest.mark.parametrize("scale", [0.0, 1e-160, 1e-200, 1e-310])
+def test_rows_that_vanish_beside_one_leave_a_model(formulation, scale, tmp_path):
+    """Their squares are nothing: nothing is learned or known, and that is said."""
+    X, y = scale * np.array([[1.0], [2.0], [-1.0], [-2.0]]), [0, 0, 1, 1]
+    for intercept in (True, False):
+        model = OnlineEllipsoidalSVC(
+            formulation=formulation, fit_intercept=intercept, intercept_scaling=None, n_epochs=2
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model.fit(X, y)
+            assert all(c.observed <= c.bound for c in model.certificates())
+        model.save(tmp_path / "model")
+        assert np.isfinite(load(tmp_path / "model").decision_function(X)).all()

@@ -189,6 +189,10 @@ def csr_steps(data, indices, indptr, order, signs, state, terms, scores, moved, 
     return order.shape[0]
 
 
+# What has a square, and what has an inverse.
+LARGEST_ROOT, LEAST_RHO = 1e150, 1e-300
+
+
 def smallest_shift(values: Vector, radius: float) -> float:
     """The smallest l >= 0 with sum 1/(values + l) <= 1/radius, by Newton on the concave 1/sum: monotone from below."""
     values = np.maximum(values, 0.0)
@@ -200,7 +204,8 @@ def smallest_shift(values: Vector, radius: float) -> float:
         missing = radius - 1.0 / total
         if missing <= 1e-14 * radius:
             break
-        shift += missing * total**2 / float(inverse @ inverse)
+        unit = total if total > LARGEST_ROOT else 1.0
+        shift += missing * (total / unit) ** 2 / float((inverse / unit) @ (inverse / unit))
     return shift
 
 
@@ -283,7 +288,7 @@ class Machine:
             values_of_mean = values / t if narrow else eigvalsh(Z) / t
             rho = smallest_shift(values_of_mean, self.radius or first_radius) * (t + ahead / 2.0)
         # Where the trace constraint is slack l = 0, and only rounding could make Z singular.
-        rho = max(rho, 1e-12 * max(float(np.trace(Z)), 1e-300))
+        rho = max(rho, 1e-12 * float(np.trace(Z)), LEAST_RHO)
         if narrow:
             Q = (vectors / (np.maximum(values, 0.0) + rho)) @ vectors.T
             s[TOP] = 1.0 / (max(values[0], 0.0) + rho)

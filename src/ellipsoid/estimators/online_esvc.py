@@ -124,7 +124,7 @@ class OnlineEllipsoidalSVC(OnlineClassifier):
             make_pass()
             found = learner.gaps(rows, codes)
             self.n_iter_ = epoch + 1
-            if all(gap <= self.tol * max(1.0, abs(dual)) for gap, dual in found):
+            if all(np.isfinite(gap) and gap <= self.tol * max(1.0, abs(dual)) for gap, dual in found):
                 break
         else:
             worst = max(gap for gap, _ in found)

@@ -254,7 +254,13 @@ class EllipsoidalSVMLearner(Learner):
         found = []
         for k, machine in enumerate(self.table.machines):
             y = np.where(codes == (1 if len(self.labels) == 2 else k), 1.0, -1.0)
-            B, w = machine.shape(), machine.mean_weights() if self.average else machine.state.w
+            try:
+                B = machine.shape()
+            except ValueError:
+                # All rows vanish beside 1, or the shape is flatter than rounding: nothing is known.
+                found.append((np.inf, machine.dual()))
+                continue
+            w = machine.mean_weights() if self.average else machine.state.w
             width = _quadratic(X, self.bias if machine.terms.offset else None, B)
             value = y * (X @ w[machine.terms.offset :] + (self.bias * w[0] if machine.terms.offset else 0.0))
             informative = norms > 0
