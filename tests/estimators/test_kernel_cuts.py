@@ -141,3 +141,20 @@ def test_an_update_of_its_own_is_summed_by_itself_until_the_grid_has_moved_on():
     for slot, change in zip(slots, moved, strict=True):
         coef[slot] += change
     assert coef.T.tobytes() == model.dual_coef_.tobytes()
+
+
+@pytest.mark.parametrize("name", ["MIRA", "PA in a budget", "OnlineSVM"])
+def test_a_file_between_features_that_come_later_changes_no_bit(name, tmp_path):
+    """Norms are made when a row comes and again when it is read from a file, which has the features of today."""
+    rng = np.random.default_rng(9)
+    rows, labels = rng.normal(size=(60, 13)), rng.integers(0, 2, 60)
+    straight = clone(LEARNERS[name]).set_params(grow_features=True)
+    saved = clone(straight)
+    for begin, width in zip(range(0, 60, 6), (1, 2, 3, 5, 7, 9, 11, 12, 13, 13), strict=True):
+        part = slice(begin, begin + 6)
+        for model in (straight, saved):
+            model.partial_fit(rows[part, :width], labels[part], classes=[0, 1] if begin == 0 else None)
+        saved.save(tmp_path / "model")
+        saved = load(tmp_path / "model")
+    assert straight.decision_function(rows).tobytes() == saved.decision_function(rows).tobytes()
+    assert straight.certificates() == saved.certificates()

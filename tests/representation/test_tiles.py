@@ -10,6 +10,7 @@ from ellipsoid import MIRA
 from ellipsoid.engine.rows import Dense
 from ellipsoid.estimators.state import expansion as blocks
 from ellipsoid.representation.kernel.functions import RBF, Linear, Poly, from_products
+from ellipsoid.representation.kernel.norms import squared_row_norms
 from ellipsoid.representation.kernel.packing import (
     LONG_ROW,
     GivenSums,
@@ -20,7 +21,7 @@ from ellipsoid.representation.kernel.packing import (
     laid_out,
     tiled,
 )
-from ellipsoid.representation.kernel.patterns import DensePatterns, squared_row_norms
+from ellipsoid.representation.kernel.patterns import DensePatterns
 from ellipsoid.representation.kernel.tiles import PATTERNS_OF_TILE, Compressed, Few, Many, Whole
 
 RNG = np.random.default_rng(4)

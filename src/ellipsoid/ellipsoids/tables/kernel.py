@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from ellipsoid.engine.rows import CSR, Dense, count
 from ellipsoid.representation.kernel.device import DevicePatterns
 from ellipsoid.representation.kernel.functions import KERNELS, kernel_matrix, kernel_matrix_by_rows, powers_of
+from ellipsoid.representation.kernel.norms import squared_row_norms
 from ellipsoid.representation.kernel.patterns import (
     NOBODY,
     Block,
     DensePatterns,
     Picks,
     SparsePatterns,
-    squared_row_norms,
 )
 from ellipsoid.representation.table_protocol import Floats, Table
 

@@ -13,13 +13,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ellipsoid.engine.compile import compiled, entry
-from ellipsoid.engine.rows import CSR, Dense, energy
+from ellipsoid.engine.rows import CSR, Dense
 
 from ..rollback import Mark
 from ..table_protocol import Floats
 from ..tables import doubled
 from .functions import RBF, Function, from_products
+from .norms import squared_row_norms
 from .packing import Nonzeros, Values, laid_out, parts, tiled
 from .pattern_index import PatternIndex
 from .threads import together
@@ -352,20 +352,6 @@ def with_diagonal(kernel: Any, gram: Floats, constant2: float) -> Floats:
     if isinstance(kernel, RBF):
         np.fill_diagonal(gram, 1.0 + constant2)
     return gram
-
-
-def squared_row_norms(matrix: Any) -> Floats:
-    """Of the rows of a matrix, dense or CSR: the same bits for a row in any matrix."""
-    rows = CSR(*parts(matrix), 0.0, matrix.shape[1]) if sp.issparse(matrix) else Dense(matrix, 0.0)
-    out = np.empty(matrix.shape[0])
-    entry(_energies, rows, out)(rows, out)
-    return out
-
-
-@compiled
-def _energies(rows, out):
-    for t in range(out.shape[0]):
-        out[t] = energy(rows, t)
 
 
 def _wide_values(kernel: Any, patterns: Any, norms: Floats, block: Block) -> Floats:

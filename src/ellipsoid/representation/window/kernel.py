@@ -14,9 +14,10 @@ from ..kernel.expansion import ExpansionTable, KernelSpec
 from ..kernel.functions import Function, from_products
 from ..kernel.history import add_to
 from ..kernel.lookahead import KEEP, NORM2, PENDING, Lookahead
+from ..kernel.norms import squared_row_norms
 from ..kernel.packing import Values as TileValues
 from ..kernel.pattern_index import END
-from ..kernel.patterns import Block, Floats, squared_row_norms
+from ..kernel.patterns import Block, Floats
 from ..kernel.precomputed import ColumnPatterns
 from ..kernel.threads import together
 from ..rollback import Mark
