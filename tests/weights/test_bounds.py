@@ -65,6 +65,21 @@ def test_small_weights_of_mistakes_are_not_rounded_up(model, weight):
     assert 8.0 * weight - 1e-13 <= found.observed <= min(8.0 * weight, found.bound)
 
 
+@pytest.mark.parametrize("model", MODELS, ids=repr)
+def test_no_average_margin_is_larger_than_the_rows_and_no_mistake_without_a_weighted_update(model):
+    """On rows of length one, all of weight 5 or of 1/5: a vector of length one has margins of up to sqrt 2."""
+    X, _, _ = stream(1)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    for weight in (5.0, 0.2):
+        trained = clone(model).set_params(fit_intercept=False)
+        trained.partial_fit(X, X.argmax(axis=1), classes=range(3), sample_weight=np.full(len(X), weight))
+        told = {each.name: each.observed for each in trained.certificates()}
+        averages = [value for name, value in told.items() if name.startswith("average margin")]
+        assert all(value <= 1.0001 * np.sqrt(2.0) for value in averages)
+        if "weighted mistakes" in told:
+            assert told.get("weighted updates", np.inf) >= told["weighted mistakes"] * (1.0 - 1e-9) > 0.0
+
+
 def test_a_run_that_mixes_weighted_and_plain_calls_is_one_run():
     X, y, weights = stream(2)
     parts = PassiveAggressive(C=0.2).partial_fit(X, y, classes=[0, 1]).partial_fit(X, y, sample_weight=weights)

@@ -86,7 +86,8 @@ class Perceptron(WeightParameters, BudgetClassifier):
         if learner.one_vs_rest and learner.scores > 1:
             parts = run.steps(tallies.PARTS)
             found = additive.perceptron(run._replace(blocks=1), learner.rule.margin, parts, tallies.PARTS)
-            return unproved(found) if run.weighed else found
+            # The weights of single learners' updates are not added up, nor is their average margin known then.
+            return unproved(found[1:3]) if run.weighed else found
         return additive.perceptron(run, learner.rule.margin, run.push.high if run.weighed else run.steps())
 
 
