@@ -190,7 +190,7 @@ def csr_steps(data, indices, indptr, order, signs, state, terms, scores, moved, 
 
 
 # What has a square, and what has an inverse.
-LARGEST_ROOT, LEAST_RHO = 1e150, 1e-300
+LARGEST_SQUARED, LEAST_RHO = 1e150, 1e-300
 
 
 def smallest_shift(values: Vector, radius: float) -> float:
@@ -204,7 +204,7 @@ def smallest_shift(values: Vector, radius: float) -> float:
         missing = radius - 1.0 / total
         if missing <= 1e-14 * radius:
             break
-        unit = total if total > LARGEST_ROOT else 1.0
+        unit = total if total > LARGEST_SQUARED else 1.0
         shift += missing * (total / unit) ** 2 / float((inverse / unit) @ (inverse / unit))
     return shift
 
