@@ -1,4 +1,4 @@
-"""Several threads that learn blocks with one model wait for one another: it is a model of all their rows."""
+"""Several threads that learn with one model wait for one another: it is a model of all their rows."""
 
 import os
 import sys
@@ -6,8 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from ellipsoid import MIRA, Committee, PassiveAggressive, Perceptron, Scaled, load
+from ellipsoid import AROW, MIRA, Committee, PassiveAggressive, Perceptron, Scaled, load
 from ellipsoid.estimators.state.one_thread import learning
 
 pytestmark = pytest.mark.interpreted
@@ -95,3 +96,26 @@ def test_a_forked_process_waits_for_nobody():
         assert os.waitpid(pid, 0)[1] == 0
     finally:
         learning.clear()
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("model", [MODELS[1], AROW(kernel="rbf", gamma=0.1)], ids=repr)
+def test_single_rows_of_kernel_learners_wait_too(model, tmp_path):
+    """Each row that makes an update is one more that is kept: threads in the same arrays would write beyond them."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 3)), rng.integers(0, 2, size=12)
+    model = clone(model).partial_fit(X, y)
+
+    def learn(blocks):
+        for i in range(0, 12, 4):
+            if blocks:
+                model.partial_fit(X[i : i + 4], y[i : i + 4])
+            else:
+                for row, label in zip(X[i : i + 4], y[i : i + 4].tolist(), strict=True):
+                    model.learn_one(row, label)
+
+    at_once([lambda: learn(False)] * 3 + [lambda: learn(True)])
+    assert model.t_ == 12 + 4 * 12
+    assert not learning
+    model.save(tmp_path / "model")
+    assert load(tmp_path / "model").predict(X).tolist() == model.predict(X).tolist()

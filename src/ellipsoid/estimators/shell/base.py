@@ -31,7 +31,7 @@ from ..parameters.validation import check_flags, check_kinds, comparator_rows
 from ..state.interruption import LearnerMark, add_progress_note, without_interrupts
 from ..state.learner import NO_LABELS, Learner
 from ..state.one_row import FLOAT64, of_this_thread
-from ..state.one_thread import one_thread_at_a_time
+from ..state.one_thread import learn_row_alone, one_thread_at_a_time
 from ..state.predict_then_learn import Witness, before_it_grows
 from ..state.witnessed import Witnessed
 from .early_stopping import HeldOut, Patience, hold_out
@@ -241,7 +241,6 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
                 predictions[0] = first
             if predictions is None:
                 return labels
-            # Who is shown the scores has little use for them.
             return predictions if callable(watch) else self._tidied(predictions)
         except BaseException as error:
             without_interrupts(lambda: self._keep_learned(learner, before, mark, names))
@@ -298,9 +297,11 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         self._pass(X, [y], None, names=fresh if is_named(x) else None, sample_weight=[weight])
         return self
 
-    def _learn_row(self, x: Any, y: Any) -> bool:
+    def _learn_row(self, x: Any, y: Any, alone: bool = False) -> bool:
         """Learn a dense row of float64, or a dict, of known width, names and label; False if this is not one."""
         core = self._core
+        if core.single_rows_wait and not alone:
+            return learn_row_alone(self, x, y)
         if type(x) is dict:
             fast = of_this_thread(core.named or core.named_row(), core)
             if fast is None or type(y) not in QUICK or (code := fast.index.get(y)) is None or not fast.fill(x):

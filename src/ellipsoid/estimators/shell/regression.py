@@ -196,7 +196,7 @@ class OnlineRegressor(OnlineClassifier):
     def _tidied(self, predictions: Labelled) -> Labelled:
         return predictions.astype(np.float64)
 
-    def _learn_row(self, x: Any, y: Any) -> bool:
+    def _learn_row(self, x: Any, y: Any, alone: bool = False) -> bool:
         """Learn a dense row of float64, or a dict, of known width and names; False if this is not one."""
         core = self._core
         quick = type(y) in (float, int, np.float64) and type(core).fast_row is Learner.fast_row

@@ -15,6 +15,7 @@ class DeviceLearner(Learner):
 
     table: Any
     kernel: KernelSpec
+    single_rows_wait = True
     # Support patterns to keep at the most.
     budget: int | None = None
     device, precision = "cpu", "double"

@@ -49,13 +49,13 @@ class Learner:
 
     loop = staticmethod(learn)
     numbers = False  # in place of labels
+    single_rows_wait = False  # for other threads that learn
     foreseen: Any = None  # the scores of a first row that brings features, as they were before
 
     def __init__(self, rule: Any, *, intercept: float, average: bool, one_vs_rest: bool = False, half: float = 1.0):
         self.rule = rule
         self.constant = float(intercept)
-        self.average = average
-        self.one_vs_rest = one_vs_rest
+        self.average, self.one_vs_rest = average, one_vs_rest
         self.half = half
         self.labels = Labels()
         self.closed = self.split = self.multilabel = False

@@ -1,8 +1,9 @@
 """One thread at a time learns blocks of rows with a model; others wait for it.
 
 Code that learns grows arrays and writes into them: two threads in the same arrays would leave a model of no stream, or
-end the process. Calls for single examples, blocks of one row among them, do not wait: they are for one thread, as to
-wait would take an eighth to a quarter of their time.
+end the process. Single rows of kernel learners wait too. Those of others, blocks of one row among them, do not: they
+are for one thread, as to wait would take an eighth to a quarter of their time, and are learned by one call that holds
+Python's lock and grows nothing, which ends no process.
 """
 
 import os
@@ -46,3 +47,10 @@ def one_thread_at_a_time(learn: Method) -> Method:
                 pass
 
     return alone  # type: ignore[return-value]
+
+
+@one_thread_at_a_time
+def learn_row_alone(model: Any, x: Any, y: Any) -> bool:
+    """Learn a single row, which may make arrays grow, while no other thread learns with the model."""
+    learned: bool = model._learn_row(x, y, alone=True)
+    return learned
