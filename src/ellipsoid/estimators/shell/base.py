@@ -272,9 +272,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         """What was predicted of rows, in the type of what is learned."""
         return tidy(predictions, self.classes_.dtype)
 
-    def _keep_learned(
-        self, learner: Learner, before: dict[str, Any], mark: LearnerMark, names: dict[Any, int] | None
-    ) -> None:
+    def _keep_learned(self, learner: Learner, before: dict[str, Any], mark: LearnerMark, names: Any) -> None:
         """After an exception: the rows that were learned, and no trace of the others."""
         if learner.rounds > mark.rounds:
             self._install(learner)
