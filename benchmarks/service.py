@@ -121,8 +121,8 @@ def single(server: Running, folder: Path, quick: bool, effort: Effort) -> dict[s
 
     peers, started = [], []
     kinds = [
-        ("Starlette, a COMMIT a request", "commit", "/learn", "durable, learns nothing", Target(10.0)),
-        ("Starlette, a COMMIT a request (WAL)", "commit-wal", "/learn", "durable, learns nothing", None),
+        ("Starlette, one COMMIT per request", "commit", "/learn", "durable, learns nothing", Target(10.0)),
+        ("Starlette, one COMMIT per request (WAL)", "commit-wal", "/learn", "durable, learns nothing", None),
         ("FastAPI + river", "river", "/learn", "nothing is durable", None),
     ]
     for name, kind, path, counted, target in kinds:

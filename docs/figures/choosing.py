@@ -131,7 +131,7 @@ def main(chosen):
 
 
 def table(results, known):
-    """Four panels, a row a learner and one column per set; the best error of a column in bold."""
+    """Four panels, one row per learner and one column per set; the best error of a column in bold."""
     sets = [name for name in SETS if name in results]
     panels = (
         ("Test error, %", lambda r: f"{100 * r['error']:.1f}"),

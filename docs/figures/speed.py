@@ -18,7 +18,7 @@ CASES = (
     ("epochs", "pa-mnist", "MNIST, an array"),
     ("epochs", "pa-news20", "20 Newsgroups, a sparse matrix"),
     ("epochs", "pa-binary", "a9a, an array, two classes"),
-    ("single", "partial-fit-one-row", "50 features, one row a call"),
+    ("single", "partial-fit-one-row", "50 features, one row per call"),
 )
 
 

@@ -129,7 +129,7 @@ class LandmarkMap:
     transform: Matrix
 
     def __call__(self, kernel_to_landmarks: Matrix) -> Matrix:
-        """Features of points, from their kernel values with the landmarks (a row a point)."""
+        """Features of points, from their kernel values with the landmarks (one row per point)."""
         return kernel_to_landmarks @ self.transform
 
 

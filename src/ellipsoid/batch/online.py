@@ -9,7 +9,7 @@ The first is Problem 6 of Momma, Hatano and Nakayama with nu_batch = N nu; the s
 running mean S of the active points' outer products (exactly, with steps 1/t: the paper's 1/(2t) does not telescope), so
 B = r((1-r)I + S)^{-1} or (S + l I)^{-1} with the smallest l >= 0 that fits the trace, and move w by 0.3/sqrt(t).
 
-Instead of a projection a step, Z = t S and Q = (Z + rho I)^{-1} are kept: an active point is a rank-one change, and
+Instead of one projection per step, Z = t S and Q = (Z + rho I)^{-1} are kept: an active point is a rank-one change, and
 x'B_t x = (t-1) x'Qx up to the growth of t since rho was set, which is renewed every time t has grown by five per cent.
 """
 

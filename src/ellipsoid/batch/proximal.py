@@ -236,7 +236,7 @@ def _solve(
     # The best of the guiding gaps, which is believed only once it is proven; and the best that is.
     best_gap, best = np.inf, (work.alpha.copy(), coef)
     sure = None
-    # Squared distances carry an error of eps, distances one of its root: in a kernel a separation below that
+    # Squared distances carry an error of eps, distances one of its root: with a kernel, a separation below that
     # (contradictory labels on one point) is none.
     apart = 1e-7 if work.narrow is None else 1e-12
     work.recentre(coef, mu)

@@ -34,7 +34,7 @@ class NoBody(TypeError):
 
 
 def generic(arity: int, default: bool = False) -> Callable[[Body], Any]:
-    """Make a stub a generic function that chooses its body by the types of its first ``arity`` arguments.
+    """Turn a stub into a generic function, which chooses its body by the types of its first ``arity`` arguments.
 
     With ``default`` the stub itself is the body for all types that have none of their own.
 

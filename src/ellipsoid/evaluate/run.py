@@ -150,7 +150,7 @@ class Prequential:
         return cls(**values, labels=labels)
 
     def to_frame(self) -> Any:
-        """The curves as a pandas DataFrame, a line a checkpoint."""
+        """The curves as a pandas DataFrame, one line per checkpoint."""
         try:
             import pandas as pd
         except ImportError as error:

@@ -65,7 +65,7 @@ def filled_row(learner: Any, x: Any) -> Any:
 
 
 class _Prepared(OfOneThread):
-    """Learning and prediction of the row in a buffer with every argument prepared: about a microsecond a call."""
+    """Learning and prediction of the row in a buffer with every argument prepared: about a microsecond per call."""
 
     def __init__(self, learner: Any, rows: Dense | CSR) -> None:
         super().__init__()

@@ -29,7 +29,7 @@ _LONGEST = 40
 
 
 class JsonLines:
-    """One example a line, a feature a member."""
+    """One example per line, one feature per member."""
 
     def __init__(self, origin: Origin, options: Options) -> None:
         self.origin, self.options = origin, options

@@ -30,7 +30,7 @@ _SENTENCES = {
 
 
 class Svmlight(SparseText):
-    """``label index:value …``, one example a line."""
+    """``label index:value …``, one example per line."""
 
     def __init__(self, origin: Origin, options: Options) -> None:
         super().__init__(origin, options)

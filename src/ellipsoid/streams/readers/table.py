@@ -33,7 +33,7 @@ _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
 class Csv:
-    """One example a line, a feature a column."""
+    """One example per line, one feature per column."""
 
     def __init__(self, origin: Origin, options: Options) -> None:
         self.origin, self.options = origin, options

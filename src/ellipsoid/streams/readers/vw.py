@@ -23,7 +23,7 @@ _SENTENCES = {
 
 
 class VowpalWabbit(SparseText):
-    """``label |namespace feature:value …``, one example a line, hashed to ``2**bits`` columns."""
+    """``label |namespace feature:value …``, one example per line, hashed to ``2**bits`` columns."""
 
     shortest, mark = 2, b" "
 
