@@ -15,7 +15,8 @@ from ellipsoid.streams.sets.datasets import Dataset
 
 from .entry import Entry, Experiment, Quick
 from .machines import machine
-from .results import Results, experiment_record, times_record
+from .records import experiment_record, times_record
+from .results import Results
 
 STORE = "cells"
 

@@ -39,7 +39,8 @@ def test_learners_can_be_made(entry):
 
 def random_results(entry):
     """Results of the right shape whose every value is told by its place, for reports without hours of work."""
-    from reproductions.results import CURVES, Results
+    from reproductions.records import CURVES
+    from reproductions.results import Results
 
     def numbers(experiment, place, seed):
         passes = range(experiment.protocol.passes)

@@ -19,7 +19,7 @@ def command(model: str, top: int) -> None:
     import os
 
     import_libraries()
-    from ellipsoid.estimators.files.loading import open_model
+    from ellipsoid.estimators.loading import open_model
     from ellipsoid.evaluate.position import Position
     from ellipsoid.streams.several_files import some
 

@@ -164,7 +164,7 @@ def _new_model(options: dict[str, Any]) -> Any:
 
 def _model(options: dict[str, Any]) -> tuple[Any, Any]:
     """The learner, new or read from a file, and the file's record of its stream."""
-    from ellipsoid.estimators.files.loading import open_model
+    from ellipsoid.estimators.loading import open_model
     from ellipsoid.estimators.wrappers.pipeline import scaled_as
     from ellipsoid.estimators.wrappers.scalers import SCALES
 

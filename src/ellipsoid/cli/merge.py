@@ -26,8 +26,8 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     """
     refuse_overwriting("--save", target, (*models, validate))
     import_libraries()
-    from ellipsoid.estimators.files.loading import open_model
     from ellipsoid.estimators.files.saving import save
+    from ellipsoid.estimators.loading import open_model
     from ellipsoid.evaluate.position import KEPT
     from ellipsoid.merging import merge
     from ellipsoid.streams.atomic import check_folder

@@ -43,7 +43,7 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
         raise click.UsageError("--label and --no-label contradict each other.")
     refuse_overwriting("--output", output, (model, *data))
     import_libraries()
-    from ellipsoid.estimators.files.loading import open_model
+    from ellipsoid.estimators.loading import open_model
     from ellipsoid.evaluate.position import Position
     from ellipsoid.streams.atomic import atomic_write
     from ellipsoid.streams.labels import word_labels

@@ -10,7 +10,8 @@ import hashlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ellipsoid.estimators.files import loading, saving
+from ellipsoid.estimators import loading
+from ellipsoid.estimators.files import saving
 from ellipsoid.evaluate.position import KEPT, Position, mark_of
 
 

@@ -3,10 +3,10 @@
 A learner is imported when it is asked for (PEP 562): each brings the compiled parts that it is made of.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from .files.loading import load
+from .loading import load
+from .registry import FURTHER, HOMES, learner_named
 
 if TYPE_CHECKING:
     from .arow import AROW as AROW
@@ -32,53 +32,7 @@ if TYPE_CHECKING:
 
     LEARNERS: dict[str, Any]
 
-# The explicit list of learners, with the module of each: the command line, the model files and, as LEARNERS, a
-# dictionary of the classes, the shared tests read it.
-HOMES = {
-    "EllipsoidClassifier": "ellipsoid_classifier",
-    "Perceptron": "linear",
-    "PassiveAggressive": "linear",
-    "MIRA": "linear",
-    "ROMMA": "scaled",
-    "ALMA": "scaled",
-    "Winnow": "winnow",
-    "QuasiAdditive": "dual",
-    "OnlineSVM": "online_svm",
-    "IELLIP": "iellip",
-    "CELLIP": "cellip",
-    "OnlineEllipsoidalSVC": "online_esvc",
-    "AROW": "arow",
-    "SecondOrderPerceptron": "arow",
-    "ConfidenceWeighted": "confidence_weighted",
-    "SCW": "confidence_weighted",
-    "NHERD": "nherd",
-}
-
-# Learners of numbers, and those made of others: the command line and the model files know them too.
-FURTHER = {
-    "Committee": "wrappers.committee",
-    "IntervalRegressor": "interval_regressor",
-    "PassiveAggressiveRegressor": "passive_aggressive_regressor",
-}
-
-
 __all__ = ["LEARNERS", "learner_named", "load", *HOMES, *FURTHER]  # noqa: PLE0604 - the names are strings
-
-
-def learner_named(name: str) -> Any:
-    """The class of a learner, for the command line and the model files.
-
-    >>> learner_named("MIRA")
-    <class 'ellipsoid.estimators.linear.MIRA'>
-    >>> learner_named("Adaline")
-    Traceback (most recent call last):
-        ...
-    ValueError: no learner 'Adaline'; there are ...
-    """
-    homes = {**HOMES, **FURTHER}
-    if name not in homes:
-        raise ValueError(f"no learner {name!r}; there are {', '.join(homes)}")
-    return getattr(import_module(f"{__name__}.{homes[name]}"), name)
 
 
 def __getattr__(name: str) -> Any:

@@ -28,8 +28,9 @@ from .parameters.shared import KernelParameters
 from .parameters.validation import one_of
 from .shell.base import OnlineClassifier
 from .state.device_learner import DeviceLearner, DeviceParameters
-from .state.expansion import SCORED_AHEAD_ON_DEVICE, check_values
+from .state.expansion import SCORED_AHEAD_ON_DEVICE
 from .state.interruption import without_interrupts
+from .state.kernel_values import check_values
 from .state.learner import NO_LABELS, Learner
 from .state.predict_then_learn import to_learn
 

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from ellipsoid.estimators.files.container import DamagedModel
-from ellipsoid.estimators.files.loading import open_model
+from ellipsoid.estimators.loading import open_model
 
 from .journal.writes import forget_rows
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..inputs.weights import class_weight_of
+from ..registry import estimator_named
 
 # Parameters that say nothing of what was learned: a file is the same whatever machine made it.
 OF_THE_MACHINE = ("device", "precision")
@@ -77,9 +78,7 @@ def _start_of(model: Any) -> dict[str, Any]:
         told["learner"] = _start_of(model._seeded())
         del params["random_state"]  # the learner has it
     if "scaler" in params:
-        from ..wrappers.scalers import StandardStream
-
-        told["scaler"] = _start_of(StandardStream() if model.scaler is None else model.scaler)
+        told["scaler"] = _start_of(model._new_scaler())
     if params.get("learners") is not None:
         told["learners"] = [_start_of(member) for member in model._fresh().members]
     return told | {"params": params_as_json({name: value for name, value in params.items() if name not in _ESTIMATORS})}
@@ -106,14 +105,7 @@ def _loaded(model: Any) -> dict[str, Any]:
 
 def _made(told: Any) -> Any:
     """A new estimator."""
-    from .. import learner_named
-    from ..wrappers.calibrated import Calibrated
-    from ..wrappers.conformal import Conformal
-    from ..wrappers.pipeline import Scaled
-    from ..wrappers.scalers import SCALERS
-
-    known = {**SCALERS, **{kind.__name__: kind for kind in (Calibrated, Conformal, Scaled)}}
     parts: dict[str, Any] = {name: _made(told[name]) for name in ("learner", "scaler") if name in told}
     if "learners" in told:
         parts["learners"] = [_made(member) for member in told["learners"]]
-    return (known.get(told["class"]) or learner_named(told["class"]))(**params_from_json(told["params"]), **parts)
+    return estimator_named(told["class"])(**params_from_json(told["params"]), **parts)

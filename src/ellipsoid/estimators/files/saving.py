@@ -30,7 +30,6 @@ from ellipsoid.streams.label_kinds import plain
 from ellipsoid.streams.options import CELL_KINDS
 
 from . import container
-from .committees import describe_committee
 from .parameters import next_start, params_as_json
 
 # What a record of a stream tells of the features: how the next file must be read, wherever the last one stopped.
@@ -63,7 +62,7 @@ def _described(model: Any) -> tuple[dict[str, Any], StoredArrays]:
         return _describe_scaled(model)
     core = model._learned()
     if hasattr(core, "members"):
-        return describe_committee(model, describe, params_as_json)
+        return _describe_committee(model)
     params, started = params_as_json(model.get_params(deep=False)), params_as_json(core.started)
     header: dict[str, Any] = {
         "class": type(model).__name__,
@@ -120,6 +119,33 @@ def _describe_conformal(model: Any) -> tuple[dict[str, Any], StoredArrays]:
         "started": [conformity.miscoverage, conformity.rate, len(conformity.recent)],
     }
     return header, arrays | {f"conformal_{name}": array.copy() for name, array in parts.items()}
+
+
+def _describe_committee(model: Any) -> tuple[dict[str, Any], StoredArrays]:
+    """The header of each member, and their arrays under names that begin with its number."""
+    council = model._learned()
+    headers, arrays = [], {"tally": tallies.trimmed(council.tally)}
+    for number, member in enumerate(council.members):
+        header, parts = describe(member)
+        headers.append(header)
+        arrays |= {f"{number}.{name}": array for name, array in parts.items()}
+    arrays |= {f"committee_{name}": array.copy() for name, array in council.mixture.state().items()}
+    if council.ahead.any():
+        arrays["ahead"] = council.ahead.copy()
+    own, started = params_as_json(model.get_params(deep=False)), params_as_json(council.started)
+    header = {
+        "class": "Committee",
+        "params": own,
+        "started": None if started == own else started,
+        "labels": [plain(value) for value in council.labels.values],
+        "features": headers[0]["features"],
+        "names": headers[0]["names"],
+        "state": {},
+        "scaler": None,
+        "stream": None,
+        "members": headers,
+    }
+    return header, arrays
 
 
 def features_of_stream(record: Any) -> dict[str, Any] | None:

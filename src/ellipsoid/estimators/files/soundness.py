@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import StoredArrays
 
-from .committees import last_part
-
 # Arrays in which infinities have a meaning; NaN has one nowhere. Sums of squares of large rows may overflow.
 MAY_BE_INFINITE = ("numbers", "tally", "window_cap")
 
@@ -91,3 +89,12 @@ def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
     return one.shape == other.shape or all(
         np.count_nonzero(array) == np.count_nonzero(array[common]) for array in (one, other)
     )
+
+
+def last_part(name: str) -> str:
+    """What an array is called by the model that it is of, be it alone or a member.
+
+    >>> last_part("numbers"), last_part("12.numbers")
+    ('numbers', 'numbers')
+    """
+    return name.rpartition(".")[2]

@@ -5,16 +5,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.ellipsoids.tables.kernel import KernelTable
 from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, entry, learn
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
 from ellipsoid.representation.kernel.budget import BudgetTable
 from ellipsoid.representation.kernel.expansion import ExpansionTable, KernelSpec
-from ellipsoid.representation.kernel.functions import Function, Poly
 from ellipsoid.representation.kernel.hindsight import Hindsight
 from ellipsoid.representation.kernel.history import History
 from ellipsoid.representation.kernel.lookahead import PENDING, Lookahead
-from ellipsoid.representation.kernel.patterns import Block, DensePatterns, SparsePatterns
+from ellipsoid.representation.kernel.patterns import Block
 from ellipsoid.representation.kernel.prefetch import prefetch_of, prefetch_pays
 from ellipsoid.representation.kernel.score_cache import ScoreCache
 from ellipsoid.representation.table_protocol import Floats
@@ -23,10 +21,9 @@ from ..inputs.labels import Codes
 from ..inputs.rows import RowSource
 from .device_learner import DeviceLearner
 from .interruption import LearnerMark
+from .kernel_values import check_values
 from .learner import NO_LABELS
-
-# Kernel values beyond this could overflow a score.
-LARGEST_KERNEL_VALUE = 1e150
+from .one_kernel_row import OneKernelRow
 
 # Rows scored ahead of the loop: enough for a matrix product to run at full speed, few enough that the Gram matrix of
 # the block, of which half is not needed, costs little beside it.
@@ -36,9 +33,6 @@ SCORED_AHEAD_ON_DEVICE = 1024
 
 # Scores of all rows are kept from one pass of ``fit`` to the next if they are no more than this: 256 MB.
 STANDING_VALUES = 1 << 25
-
-# Rows that a kernel function is tried on at once.
-NEIGHBOURS = 32
 
 # Rows whose values with all patterns are held at once to count votes.
 VOTERS = 64
@@ -51,37 +45,6 @@ def base_round(rounds: int) -> int:
     while the one before it is learned: so it is the beginning of that one.
     """
     return (rounds // SCORED_AHEAD - 1) * SCORED_AHEAD
-
-
-def check_values(table: ExpansionTable | KernelTable, source: RowSource) -> None:
-    """Raise ``ValueError`` for the first row whose kernel value with itself is not finite or could overflow.
-
-    ``table`` is a new one, of which nothing but the kernel matters.
-    """
-    table.width = source.width
-    kernel = table.make_kernel()
-    for start, stop in source.blocks():
-        if isinstance(kernel, Poly):
-            check_powers(kernel, source.squared_norms(start, stop), start)
-        elif isinstance(kernel, Function):
-            # A function must be called to know; a few neighbours at once cost no more than a few rows of the run.
-            rows, patterns = (
-                source.rows(start, stop),
-                (SparsePatterns if source.sparse else DensePatterns)(source.width),
-            )
-            for begin in range(0, stop - start, NEIGHBOURS):
-                few = patterns.matrix_of(rows, slice(begin, min(stop - start, begin + NEIGHBOURS)))
-                kernel.values(few, few)
-
-
-def check_powers(kernel: Poly, norms: NDArray[np.float64], first: int) -> None:
-    """Raise ``ValueError`` naming the first row, counted from ``first``, whose power is too large."""
-    with np.errstate(over="ignore"):
-        own = np.abs(kernel.gamma * norms + kernel.coef0) ** kernel.degree
-    large = np.flatnonzero(~(own < LARGEST_KERNEL_VALUE))
-    if len(large):
-        row = first + int(large[0])
-        raise ValueError(f"row {row} of X is too large (inf): its kernel value overflows; rescale the features")
 
 
 class ExpansionLearner(DeviceLearner):
@@ -304,8 +267,6 @@ class ExpansionLearner(DeviceLearner):
 
     def fast_row(self) -> Any:
         """The prepared call for single dense rows."""
-        from .one_kernel_row import OneKernelRow
-
         if self.fast is None:
             self.fast = OneKernelRow(self)
         return self.fast

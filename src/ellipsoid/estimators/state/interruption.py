@@ -7,19 +7,16 @@ After any of them a learner is that of its first ``t_`` rows: every step that wa
 import signal
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ellipsoid.representation.kernel.functions import BadKernel
 from ellipsoid.representation.rollback import Mark
-
-if TYPE_CHECKING:
-    from .learner import Learner
 
 
 class LearnerMark(Mark):
     """A learner as it is now, for a step that may be broken off."""
 
-    def __init__(self, learner: "Learner", block: bool = False) -> None:
+    def __init__(self, learner: Any, block: bool = False) -> None:
         table = learner.table
         pieces, arrays = [learner], [learner.tally]
         if table is not None:
@@ -28,7 +25,7 @@ class LearnerMark(Mark):
         super().__init__(pieces, arrays)
         self.rounds, self.labels = learner.rounds, len(learner.labels)
 
-    def bring_back(self, learner: "Learner") -> None:
+    def bring_back(self, learner: Any) -> None:
         """Make the learner that again."""
         self.restore()
         learner.labels.forget(self.labels)

@@ -1,19 +1,21 @@
 """Single dense rows for a kernel expansion."""
 
+from typing import Any
+
 import numpy as np
 
 from ellipsoid.engine import Dense, entry, inspect
 from ellipsoid.engine.tasks import PLAIN
 from ellipsoid.representation.kernel.functions import Function, Poly
 
-from .expansion import ExpansionLearner, check_powers
+from .kernel_values import check_powers
 from .one_row import OfOneThread
 
 
 class OneKernelRow(OfOneThread):
     """Learning and prediction of one dense float64 row, without the checks that only strangers need."""
 
-    def __init__(self, learner: ExpansionLearner) -> None:
+    def __init__(self, learner: Any) -> None:
         super().__init__()
         self.learner = learner
         self.index, self.values = learner.labels.index, learner.labels.values
@@ -48,6 +50,6 @@ class OneKernelRow(OfOneThread):
         coef = table.coefficients(learner.scores, learner.rounds)
         return learner.predicted_index(learner.block_scores(table, table.block(self.rows, slice(0, 1)), coef)[0])
 
-    def predict_averaged(self, learner: ExpansionLearner) -> int:
+    def predict_averaged(self, learner: Any) -> int:
         """The same: coefficients are averaged where they are read."""
         return self.decide()

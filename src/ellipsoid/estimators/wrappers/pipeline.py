@@ -237,10 +237,13 @@ class Scaled(Wrapper):
             raise
         return answer
 
+    def _new_scaler(self) -> Any:
+        return StandardStream() if self.scaler is None else clone(self.scaler)
+
     def _fresh(self) -> tuple[Any, Any]:
         if not isinstance(self.scaler, Scaler | None):
             raise ValueError(f"scaler must be StandardStream() or UnitNorm(), got {self.scaler!r}")
-        learner, scaler = self._seeded(), StandardStream() if self.scaler is None else clone(self.scaler)
+        learner, scaler = self._seeded(), self._new_scaler()
         if isinstance(learner, Scaled):
             raise ValueError(f"Scaled scales once, and {learner!r} is in Scaled already: give it the learner inside")
         if isinstance(learner, Wrapper):

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import is_classifier
 
-from ellipsoid.estimators.files import container, loading, saving
+from ellipsoid.estimators import loading
+from ellipsoid.estimators.files import container, saving
 from ellipsoid.estimators.wrappers.committee import Committee
 from ellipsoid.estimators.wrappers.pipeline import scaled_as
 from ellipsoid.evaluate.delayed_labels import predict_then_learn

@@ -1,6 +1,6 @@
 """Model files made learners again. No code of a file is ever run.
 
-`saving` says what a header holds, `soundness` when a file is believed.
+Of `files`, `saving` says what a header holds, and `soundness` when a file is believed.
 """
 
 from typing import Any
@@ -12,14 +12,14 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import StoredArrays
 from ellipsoid.streams.label_kinds import plain
 
-from ..inputs.weights import class_weight_of, restored_counts
-from ..parameters.old_names import renamed
-from . import container
-from .committees import read_committee, with_total
-from .container import DamagedModel
-from .parameters import params_from_json, set_next_start
-from .saving import describe, feature_as_json, features_of_stream
-from .soundness import agrees, check_finite_values, check_tally, without_scratch
+from .files import container
+from .files.container import DamagedModel
+from .files.parameters import params_from_json, set_next_start
+from .files.saving import describe, feature_as_json, features_of_stream
+from .files.soundness import agrees, check_finite_values, check_tally, without_scratch
+from .inputs.weights import class_weight_of, restored_counts
+from .parameters.old_names import renamed
+from .registry import learner_named
 
 KEYS = ("class", "params", "started", "labels", "features", "names", "state", "scaler", "stream")
 OPTIONAL = {"calibration", "conformal", "words", "members", "next", "run"}
@@ -67,7 +67,7 @@ def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
     check_tally(arrays["tally"], len(_listed(header["labels"])))
     arrays = {name: without_scratch(name, array) for name, array in arrays.items()}
     stored, arrays["tally"] = arrays["tally"], tallies.completed(arrays["tally"])
-    arrays = with_total(arrays)
+    arrays = _with_total(arrays)
     model = _learner(header, arrays) if header["scaler"] is None else _scaled(header, arrays)
     if "calibration" in header:
         model = _calibrated(model, header["calibration"], arrays)
@@ -83,10 +83,8 @@ READERS = {1: _version_1}
 
 
 def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
-    from .. import learner_named
-
     if header["class"] == "Committee":
-        return read_committee(header, arrays, _version_1, params_from_json)
+        return _committee(header, arrays)
     kind = learner_named(header["class"])
     params, started = params_from_json(header["params"]), header["started"]
     model = kind(**(params if started is None else params_from_json(started)))
@@ -122,8 +120,8 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
 def _scaled(header: dict[str, Any], arrays: StoredArrays) -> Any:
     from sklearn.base import clone
 
-    from ..wrappers.pipeline import Scaled
-    from ..wrappers.scalers import SCALERS
+    from .wrappers.pipeline import Scaled
+    from .wrappers.scalers import SCALERS
 
     described = header["scaler"]
     if described["class"] not in SCALERS:
@@ -144,8 +142,8 @@ def _scaled(header: dict[str, Any], arrays: StoredArrays) -> Any:
 def _calibrated(learner: Any, described: dict[str, Any], arrays: StoredArrays) -> Any:
     from sklearn.base import clone
 
-    from ..wrappers.calibrated import Calibrated
-    from ..wrappers.calibration import Calibration
+    from .wrappers.calibrated import Calibrated
+    from .wrappers.calibration import Calibration
 
     model, calibration = Calibrated(clone(learner), **described["params"]), Calibration(described["forget"])
     if not (0.0 < model.forget <= 1.0 and 0.0 < calibration.forget <= 1.0):
@@ -158,7 +156,7 @@ def _calibrated(learner: Any, described: dict[str, Any], arrays: StoredArrays) -
 def _conformal(learner: Any, described: dict[str, Any], arrays: StoredArrays) -> Any:
     from sklearn.base import clone
 
-    from ..wrappers.conformal import Conformal
+    from .wrappers.conformal import Conformal
 
     miscoverage, rate, window = described["started"]
     model = Conformal(clone(learner), miscoverage=miscoverage, rate=rate, window=window)
@@ -168,6 +166,63 @@ def _conformal(learner: Any, described: dict[str, Any], arrays: StoredArrays) ->
     conformity.restore({name: arrays[f"conformal_{name}"] for name in conformity.state()})
     model._keep(learner, conformity)
     return model.set_params(**params_from_json(described["params"]))
+
+
+def _committee(header: dict[str, Any], arrays: StoredArrays) -> Any:
+    from sklearn.base import clone
+
+    from .wrappers.committee import Committee
+    from .wrappers.council import Council
+    from .wrappers.mixture import Mixture
+
+    headers = header["members"]
+    if not isinstance(headers, list) or not headers:
+        raise ValueError("it holds a committee without members")
+    members = []
+    for number, own in enumerate(headers):
+        parts = {
+            name.removeprefix(f"{number}."): array for name, array in arrays.items() if name.startswith(f"{number}.")
+        }
+        members.append(_version_1({**own, "stream": None}, parts))
+    model = Committee(**_completed(params_from_json(header["started"] or header["params"]), members))
+    share, rate = model._speeds()
+    council = Council(members, Mixture(len(members), share, rate), model.mix == "votes")
+    council.started = model.get_params(deep=False)
+    council.mixture.restore(
+        {name.removeprefix("committee_"): array for name, array in arrays.items() if name.startswith("committee_")}
+    )
+    council.tally[:] = arrays["tally"]
+    council.ahead[:] = arrays.get("ahead", 0)
+    for member, ahead in zip(members, council.ahead.tolist(), strict=True):
+        same = member.classes_.tolist() == members[0].classes_.tolist() and member.t_ == council.rounds + ahead
+        if not same or member.n_features_in_ != members[0].n_features_in_:
+            raise ValueError("the members of its committee have not learned the same rows")
+    model._keep(council)
+    own = _completed(params_from_json(header["params"]), [clone(member) for member in members])
+    return model.set_params(**own)
+
+
+def _completed(params: dict[str, Any], members: list[Any]) -> dict[str, Any]:
+    """Parameters with the learners that a file only says were given."""
+    given = params.get("learners")
+    if given not in (None, "given"):
+        raise ValueError("its learners are neither the usual ones nor given")
+    return {**params, "learners": None if given is None else members}
+
+
+def _with_total(arrays: StoredArrays) -> StoredArrays:
+    """The arrays of a file; one from before committees added up weights of rows, and had a least share, gets both."""
+    if "committee_counts" not in arrays:
+        return arrays
+    from .inputs.weights import LARGEST_WEIGHT
+    from .wrappers.mixture import COUNTED, LEAST_SHARE, TOTAL
+
+    counts, weights = arrays["committee_counts"], arrays["committee_weights"]
+    if counts.shape != (TOTAL,):
+        return arrays
+    most = LARGEST_WEIGHT if arrays["tally"][tallies.WEIGHED] else 1.0
+    held = np.maximum(weights, LEAST_SHARE / max(1, weights.size))
+    return {**arrays, "committee_counts": np.append(counts, most * counts[COUNTED]), "committee_weights": held}
 
 
 def _words(error: Exception) -> str:

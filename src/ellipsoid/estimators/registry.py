@@ -1,0 +1,74 @@
+"""Which estimators there are: their names, and the modules that hold them.
+
+No estimator is imported before it is asked for, so that a model file can name one that is built on top of the files.
+"""
+
+from importlib import import_module
+from typing import Any
+
+# The explicit list of learners, with the module of each: the command line, the model files and, as LEARNERS, a
+# dictionary of the classes, the shared tests read it.
+HOMES = {
+    "EllipsoidClassifier": "ellipsoid_classifier",
+    "Perceptron": "linear",
+    "PassiveAggressive": "linear",
+    "MIRA": "linear",
+    "ROMMA": "scaled",
+    "ALMA": "scaled",
+    "Winnow": "winnow",
+    "QuasiAdditive": "dual",
+    "OnlineSVM": "online_svm",
+    "IELLIP": "iellip",
+    "CELLIP": "cellip",
+    "OnlineEllipsoidalSVC": "online_esvc",
+    "AROW": "arow",
+    "SecondOrderPerceptron": "arow",
+    "ConfidenceWeighted": "confidence_weighted",
+    "SCW": "confidence_weighted",
+    "NHERD": "nherd",
+}
+
+# Learners of numbers, and those made of others: the command line and the model files know them too.
+FURTHER = {
+    "Committee": "wrappers.committee",
+    "IntervalRegressor": "interval_regressor",
+    "PassiveAggressiveRegressor": "passive_aggressive_regressor",
+}
+
+# What learners are put in, and scalers: the model files know these as well.
+AROUND = {
+    "Scaled": "wrappers.pipeline",
+    "Calibrated": "wrappers.calibrated",
+    "Conformal": "wrappers.conformal",
+    "StandardStream": "wrappers.scalers",
+    "UnitNorm": "wrappers.scalers",
+}
+
+
+def learner_named(name: str) -> Any:
+    """The class of a learner, for the command line and the model files.
+
+    >>> learner_named("MIRA")
+    <class 'ellipsoid.estimators.linear.MIRA'>
+    >>> learner_named("Adaline")
+    Traceback (most recent call last):
+        ...
+    ValueError: no learner 'Adaline'; there are ...
+    """
+    homes = {**HOMES, **FURTHER}
+    if name not in homes:
+        raise ValueError(f"no learner {name!r}; there are {', '.join(homes)}")
+    return _imported(name, homes[name])
+
+
+def estimator_named(name: str) -> Any:
+    """The class of a learner, or of what is around one.
+
+    >>> estimator_named("UnitNorm")
+    <class 'ellipsoid.estimators.wrappers.scalers.UnitNorm'>
+    """
+    return _imported(name, AROUND[name]) if name in AROUND else learner_named(name)
+
+
+def _imported(name: str, home: str) -> Any:
+    return getattr(import_module(f"{__package__}.{home}"), name)
