@@ -42,8 +42,8 @@ def compare(  # noqa: PLR0913 (every option is named where it is given)
     check_count("passes", passes)
     for learner in learners.values():
         check_alone(learner)
-    engine, name = engine_of(client, workers), uuid4().hex[:8]
-    try:
+    name = uuid4().hex[:8]
+    with engine_of(client, workers) as engine:
         run = ShardedRun(next(iter(learners.values())), data, engine, label=label, options=options)
         run.prepare(classes, n_features)
         sample = run.sample
@@ -52,9 +52,6 @@ def compare(  # noqa: PLR0913 (every option is named where it is given)
             start = engine.send(announced(clone(learner), run.classes, sample.X, run.width), key=f"model-{name}-{i}")
             tasks.append((start, run.plan.blocks, run.reading, passes))
         return dict(zip(learners, run_tasks(engine, learn_all, tasks, f"whole-{name}"), strict=True))
-    finally:
-        engine.forget()
-        engine.close()
 
 
 def learn_all(model: Any, blocks: list[Any], reading: Any, passes: int) -> Any:

@@ -81,12 +81,8 @@ def fit(  # noqa: PLR0913 (every option is named where it is given)
     if validate is not None and is_regressor(learner):
         raise ValueError("validate counts wrong labels, and a regressor has none: score its model afterwards")
     told: dict[str, Any] = {"progress": progress, "label": label, "options": options, "scale": scale}
-    run = ShardedRun(learner, data, engine_of(client, workers), block_bytes=block_bytes, **told)
-    try:
-        return run.fit(asked)
-    finally:
-        run.engine.forget()
-        run.engine.close()
+    with engine_of(client, workers) as engine:
+        return ShardedRun(learner, data, engine, block_bytes=block_bytes, **told).fit(asked)
 
 
 class FitOptions(NamedTuple):

@@ -53,8 +53,8 @@ def predict(
     if hasattr(data, "map_blocks") and hasattr(data, "dask"):
         kind = np.float64 if is_regressor(model) else model.classes_.dtype
         return data.map_blocks(model.predict, dtype=kind, drop_axis=1)
-    engine, name = engine_of(client, workers), uuid4().hex[:8]
-    try:
+    name = uuid4().hex[:8]
+    with engine_of(client, workers) as engine:
         kept = getattr(model, "stream_", None) or {}
         if hasattr(data, "map_partitions"):
             rows = data if label is None else data.drop(columns=[label])
@@ -74,9 +74,6 @@ def predict(
         sent = engine.send(model, key=f"model-{name}")
         tasks = [(sent, block, reading) for block in plan.blocks]
         return np.concatenate(run_tasks(engine, predict_block, tasks, f"labels-{name}"))
-    finally:
-        engine.forget()
-        engine.close()
 
 
 def _with_kept(options: dict[str, Any], kept: dict[str, Any], model: Any) -> dict[str, Any]:

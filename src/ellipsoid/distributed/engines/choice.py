@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from .engine import Engine
 from .in_process import InProcess
 
 
-def engine_of(client: Any, workers: int | None = None) -> Engine:
+@contextmanager
+def engine_of(client: Any, workers: int | None = None) -> Iterator[Engine]:
     """The engine for a Dask client or the address of a scheduler, the word "here", or None: the current client of Dask,
-    else processes here.
+    else processes here. It is let go of at the end.
     """
+    engine = _chosen(client, workers)
+    try:
+        yield engine
+    finally:
+        engine.forget()
+        engine.close()
+
+
+def _chosen(client: Any, workers: int | None) -> Engine:
     if client is not None and workers is not None:
         raise ValueError("client and workers are two ways to say who learns: give one")
     if isinstance(client, str) and client == "here":
