@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.ellipsoids.dense_row import unpack_row
-from ellipsoid.ellipsoids.state import ASKED, CUTS, DIM, EMPTY_COUNT, EMPTY_ROUND, HALT, LAST_PROOF, OUTSIDE
+from ellipsoid.ellipsoids.state import ASKED, CUTS, DIM, EMPTY_COUNT, HALT, OUTSIDE
 from ellipsoid.engine import compiled
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.native.memory import borrowed
@@ -41,7 +41,7 @@ from ellipsoid.engine.rows import CSR, HUGE, TINY, Dense, count, flaw
 from ellipsoid.engine.tally import HEAVY, MISTAKES, RADIUS2, ROUNDS, STEPS, UPDATES
 from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, ORDERED, PAIRED, WATCHED, Binary, Regression
 
-from .cellip import FREEZE, RESTART
+from .cellip import FREEZE, refute
 
 SPACING = 2.0**-52
 # An ellipsoid flatter than this along a row, beside its length, is as flat as rounding.
@@ -176,17 +176,6 @@ def shrink_between(rep, dim, lo, hi, g, sign, square, rounding):  # noqa: PLR091
 
 
 @helper()
-def refuted(rule, state, rounds):
-    """Note a proof."""
-    if state[EMPTY_COUNT] == 0.0:
-        state[EMPTY_ROUND] = rounds + 1.0
-    state[EMPTY_COUNT] += 1.0
-    state[LAST_PROOF] = rounds + 1.0
-    if rule.policy >= RESTART:
-        state[HALT] = 1.0
-
-
-@helper()
 def cut_slab(rule, task, rep, t, centre, size, length, half, square, trace, rounds):  # noqa: PLR0913
     """Let the ellipsoid know what row t says; True if it changed. ``half`` is how far a truth in it may be off, and
     ``square`` and ``trace`` were measured before it made room for a drift.
@@ -202,7 +191,7 @@ def cut_slab(rule, task, rep, t, centre, size, length, half, square, trace, roun
     # Within ``half``, a truth that has moved lies in an ellipsoid and a ball; the ellipsoid around both is larger.
     if low > half or high < -half:
         state[OUTSIDE] += 1.0
-        refuted(rule, state, rounds)
+        refute(rule, state, rounds)
         return False
     if min(square, length * length) < TINY or not FLAT * length * length * trace < square < HUGE:
         return False
