@@ -17,11 +17,18 @@ from ellipsoid.links.table import LinkTable
 from ellipsoid.representation.tables import LinearTable
 from ellipsoid.rules import dual_ascent
 
-from .measures import best_multiple, comparator_of, conjugate_error, dual_norm_error, may_widen, rounding_behind_link
+from .measures import (
+    DualClassifier,
+    best_multiple,
+    comparator_of,
+    conjugate_error,
+    dual_norm_error,
+    may_widen,
+    rounding_behind_link,
+)
 from .parameters.declaration import declared
 from .parameters.shared import InterceptParameters, WeightParameters
 from .parameters.validation import one_of, positive
-from .shell.base import OnlineClassifier
 from .state.learner import Learner
 
 LINKS = {"euclidean": NORM, "entropy": SIMPLEX, "balanced": BALANCED, "p-norm": NORM}
@@ -132,7 +139,7 @@ class DualLearner(Learner):
 
 
 @declared
-class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
+class QuasiAdditive(WeightParameters, InterceptParameters, DualClassifier):
     """Dual ascent with a link: one template for the Perceptron, Winnow, p-norm and passive-aggressive algorithms.
 
     Every example gets a multiplier alpha in [0, C] when it is seen; theta is the sum of alpha y x, the weights are the
@@ -223,9 +230,6 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
             rule = dual_ascent.LinkedAscent(passive, margin, cap, push, link.pair)
         return DualLearner(rule, link, intercept=self._constant, average=self.average, one_vs_rest=ovr)
 
-    def _weighs(self, learner: Learner) -> bool:
-        return bool(learner.rule.cap < inf)
-
     def _check_growth(self, learner: Learner, known: list[Any], labels: Any) -> None:
         assert isinstance(learner, DualLearner)
         if not learner.link.quadratic:
@@ -236,21 +240,6 @@ class QuasiAdditive(WeightParameters, InterceptParameters, OnlineClassifier):
         # A distribution has no negative weights: most data cannot be learned by it.
         tags.classifier_tags.poor_score = self.link == "entropy"
         return tags
-
-    @property
-    def dual_objective_(self) -> float:
-        """D: whatever the weights, their complexity and C times their loss on all examples so far are no less."""
-        return float(self._fitted("dual_objective_").solution().objective)
-
-    @property
-    def duality_gap_(self) -> float:
-        """How much more the objective of the weights is than that of any other, at most; of ``merge="dual"`` alone."""
-        core = self._fitted("duality_gap_")
-        return dual.gap_of(core.solution(), core.mixed, core.rounds)
-
-    def least_loss(self, norm: float = 1.0) -> float:
-        """All weights of at most this norm (dual to the link's) have suffered at least this much loss so far."""
-        return dual.least_loss(self._learned().solution(), positive("norm", norm, zero=True))
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, DualLearner)

@@ -1,7 +1,5 @@
 """The learners that add multiples of an example, linear or with a kernel: Perceptron, PassiveAggressive, MIRA."""
 
-from math import inf
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,7 +15,7 @@ from ellipsoid.rules import (
 )
 
 from .parameters.declaration import declared
-from .parameters.shared import WeightParameters
+from .parameters.shared import SlackParameters, WeightParameters
 from .parameters.validation import one_of, positive
 from .shell.kernelized import BudgetClassifier
 from .state.expansion import ExpansionLearner
@@ -92,15 +90,11 @@ class Perceptron(WeightParameters, BudgetClassifier):
 
 
 @declared
-class PassiveAggressive(WeightParameters, BudgetClassifier):
+class PassiveAggressive(SlackParameters, WeightParameters, BudgetClassifier):
     """Passive-aggressive: the smallest move that restores the margin, multiclass against the highest rival.
 
     Parameters
     ----------
-    variant : {"hard", "I", "II"}
-        No slack, slack paid linearly (one move is at most ``C``), slack paid quadratically.
-    C : float
-        Aggressiveness of variants I and II.
     margin : float
         The margin asked of every example.
 
@@ -121,20 +115,12 @@ class PassiveAggressive(WeightParameters, BudgetClassifier):
 
     _multilabel = True
 
-    variant: str = "I"
-    C: float = 1.0
     margin: float = 1.0
 
     def _start(self) -> Learner:
-        C = positive("C", self.C, infinite=True)
-        slack = {"hard": (inf, 0.0), "I": (C, 0.0), "II": (inf, 1.0 / (2.0 * C))}
-        rule = passive_aggressive.PassiveAggressiveRule(
-            positive("margin", self.margin), *one_of("variant", self.variant, slack)
-        )
+        slack = self._slack()
+        rule = passive_aggressive.PassiveAggressiveRule(positive("margin", self.margin), *slack)
         return self._learner(rule, budget=self.budget, half=0.5)
-
-    def _weighs(self, learner: Learner) -> bool:
-        return bool(learner.rule.cap < inf or learner.rule.ridge > 0.0)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         return additive.passive_aggressive(run_of(learner, comparator), *learner.rule)

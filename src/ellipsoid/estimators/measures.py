@@ -1,4 +1,4 @@
-"""Bounds on rounding for certificates behind a link: of the dual vector, its norms, and a comparator against it."""
+"""What learners that climb the dual can tell of it, and bounds on rounding for certificates behind a link."""
 
 from math import inf, log
 from typing import Any
@@ -10,6 +10,34 @@ from ellipsoid.certificates import drift, dual
 from ellipsoid.certificates.rounding import ZERO, Span, length, lost, product, total
 from ellipsoid.engine import tally as tallies
 from ellipsoid.links.functions import BALANCED, NEARLY, SIMPLEX, Link
+
+from .parameters.validation import positive
+from .shell.base import OnlineClassifier
+from .state.learner import Learner
+
+
+class DualClassifier(OnlineClassifier):
+    """What is known of the dual by learners that climb it; their rule has a ``cap`` on its multipliers."""
+
+    @property
+    def dual_objective_(self) -> float:
+        """D: whatever the weights, their complexity and C times their loss on all examples so far are no less. The
+        complexity is the link's, and ``|w|^2 / 2`` without one.
+        """
+        return float(self._fitted("dual_objective_").solution().objective)
+
+    @property
+    def duality_gap_(self) -> float:
+        """How much more the objective of the weights is than that of any other, at most; of ``merge="dual"`` alone."""
+        core = self._fitted("duality_gap_")
+        return dual.gap_of(core.solution(), core.mixed, core.rounds)
+
+    def least_loss(self, norm: float = 1.0) -> float:
+        """All weights of at most this norm (dual to the link's) have suffered at least this much loss so far."""
+        return dual.least_loss(self._learned().solution(), positive("norm", norm, zero=True))
+
+    def _weighs(self, learner: Learner) -> bool:
+        return bool(learner.rule.cap < inf)
 
 
 def rounding_behind_link(tally: NDArray[np.float64], link: Link, terms: float, goal: float) -> drift.Lost:

@@ -24,7 +24,7 @@ from ellipsoid.rules import online_svm
 from ellipsoid.rules.dual_ascent import EXACT_STEP, DualAscent
 
 from .inputs.rows import RowSource
-from .measures import best_multiple, comparator_of
+from .measures import DualClassifier, best_multiple, comparator_of
 from .parameters.declaration import declared
 from .parameters.shared import WeightParameters
 from .parameters.validation import positive
@@ -173,7 +173,7 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
 
 
 @declared
-class OnlineSVM(WeightParameters, KernelClassifier):
+class OnlineSVM(WeightParameters, KernelClassifier, DualClassifier):
     """The SVM's dual, maximised on every round over the alphas of the last ``window`` examples.
 
     Parameters
@@ -233,24 +233,6 @@ class OnlineSVM(WeightParameters, KernelClassifier):
             "intercept": self._constant, "average": bool(self.average), "window": int(self.window or ALL),
         }  # fmt: skip
         return WindowLearner(rule, **shared) if kernel[0] == "linear" else KernelWindowLearner(rule, kernel, **shared)
-
-    @property
-    def dual_objective_(self) -> float:
-        """The dual: no weight vector has a smaller ``|w|^2 / 2 + C`` (sum of its losses on the stream so far)."""
-        return float(self._fitted("dual_objective_").solution().objective)
-
-    @property
-    def duality_gap_(self) -> float:
-        """How much more the objective of the weights is than that of any other, at most; of ``merge="dual"`` alone."""
-        core = self._fitted("duality_gap_")
-        return dual.gap_of(core.solution(), core.mixed, core.rounds)
-
-    def least_loss(self, norm: float = 1.0) -> float:
-        """All weights of at most this norm have suffered at least this much loss so far."""
-        return dual.least_loss(self._learned().solution(), positive("norm", norm, zero=True))
-
-    def _weighs(self, learner: Learner) -> bool:
-        return bool(learner.rule.cap < np.inf)
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, Windowed)

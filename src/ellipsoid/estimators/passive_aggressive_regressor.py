@@ -1,6 +1,5 @@
 """Passive-aggressive regression: the smallest move that brings a number into the tube."""
 
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,8 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.rules.passive_aggressive import PassiveAggressiveRule
 
 from .parameters.declaration import declared
-from .parameters.validation import one_of, positive
+from .parameters.shared import SlackParameters
+from .parameters.validation import positive
 from .shell.kernelized import BudgetClassifier
 from .shell.regression import NumberExpansionLearner, NumberLearner, OnlineRegressor
 from .state.expansion import ExpansionLearner
@@ -20,7 +20,7 @@ from .state.learner import Learner
 
 
 @declared
-class PassiveAggressiveRegressor(OnlineRegressor, BudgetClassifier):
+class PassiveAggressiveRegressor(SlackParameters, OnlineRegressor, BudgetClassifier):
     """Passive-aggressive regression: rows that are met to within the tube change nothing, others as little as needed.
 
     It takes the place of scikit-learn's learner of this name, which leaves with version 1.10, and of
@@ -28,10 +28,6 @@ class PassiveAggressiveRegressor(OnlineRegressor, BudgetClassifier):
 
     Parameters
     ----------
-    variant : {"hard", "I", "II"}
-        No slack, slack paid linearly (one move is at most ``C``), slack paid quadratically.
-    C : float
-        Aggressiveness of variants I and II.
     tube : float
         By how much a prediction may be off without a loss; scikit-learn's ``epsilon``.
 
@@ -54,23 +50,17 @@ class PassiveAggressiveRegressor(OnlineRegressor, BudgetClassifier):
     _linear_learner = NumberLearner
     _expansion_learner = NumberExpansionLearner
 
-    variant: str = "I"
-    C: float = 1.0
     tube: float = 0.1
 
     def _start(self) -> Learner:
-        C = positive("C", self.C, infinite=True)
-        slack = {"hard": (inf, 0.0), "I": (C, 0.0), "II": (inf, 1.0 / (2.0 * C))}
+        slack = self._slack()
         if isinstance(self.average, str):
             raise ValueError(f"average must be True or False: numbers cannot be voted on; got {self.average!r}")
-        rule = PassiveAggressiveRule(0.0, *one_of("variant", self.variant, slack))
+        rule = PassiveAggressiveRule(0.0, *slack)
         learner = self._learner(rule, budget=self.budget)
         assert isinstance(learner, NumberLearner)
         learner.tube = positive("tube", self.tube, zero=True)
         return learner
-
-    def _weighs(self, learner: Learner) -> bool:
-        return bool(learner.rule.cap < inf or learner.rule.ridge > 0.0)
 
     @property
     def dual_objective_(self) -> float:

@@ -1,6 +1,7 @@
 """The parameters that learners share: those of every online learner, and those of a kernel."""
 
 from functools import cache
+from math import inf
 from typing import Any
 
 from ellipsoid.representation.kernel.expansion import KernelSpec
@@ -93,6 +94,30 @@ class WeightParameters:
     """
 
     class_weight: Any = None
+
+
+@declared
+class SlackParameters:
+    """How far a passive-aggressive learner goes.
+
+    Parameters
+    ----------
+    variant : {"hard", "I", "II"}
+        No slack, slack paid linearly (one move is at most ``C``), slack paid quadratically.
+    C : float
+        Aggressiveness of variants I and II.
+    """
+
+    variant: str = "I"
+    C: float = 1.0
+
+    def _slack(self) -> tuple[float, float]:
+        """The cap of a step, and what is added to the squared norm of its example."""
+        C = positive("C", self.C, infinite=True)
+        return one_of("variant", self.variant, {"hard": (inf, 0.0), "I": (C, 0.0), "II": (inf, 1.0 / (2.0 * C))})
+
+    def _weighs(self, learner: Any) -> bool:
+        return bool(learner.rule.cap < inf or learner.rule.ridge > 0.0)
 
 
 @declared

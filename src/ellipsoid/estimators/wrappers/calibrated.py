@@ -12,14 +12,13 @@ from ellipsoid.engine.tasks import CODES, FORETOLD, WATCHED
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK, label_array
 
-from ..inputs.examples import are_named
-from ..inputs.labels import Codes, tidy
+from ..inputs.labels import Codes
 from ..inputs.rows import flaw_message
 from ..inputs.weights import if_any, numbered_among_all, one_weight, present_some
 from ..state.learner import NO_LABELS, Learner
 from ..state.one_row import filled_row
 from .calibration import MEAN_SPREAD, PARAMETERS, Calibration, calibrate, log_probabilities
-from .wrapper import Watching, seed_of
+from .wrapper import Watching, indexable, score_table, seed_of
 
 
 class Calibrated(Watching):
@@ -76,10 +75,10 @@ class Calibrated(Watching):
         if getattr(getattr(learner, "learner", learner), "shuffle", True):
             order = check_random_state(seed_of(self)).permutation(len(labels))
         trial._learn_watched(
-            _safe_indexing(_indexable(X), order), labels[order], learner.classes_, _Pupil(calibration),
+            _safe_indexing(indexable(X), order), labels[order], learner.classes_, _Pupil(calibration),
             **if_any(weight[order] if len(weight) else weight),
         )  # fmt: skip
-        calibration.rescale(_table(learner.decision_function(X)), _core(learner).half)
+        calibration.rescale(score_table(learner.decision_function(X)), _core(learner).half)
         self._keep(learner, calibration)
         return self
 
@@ -89,8 +88,7 @@ class Calibrated(Watching):
     def _learn_predict_present(
         self, shown: Any, X: Any, y: NDArray[Any], classes: ArrayLike | None, weight: Floats
     ) -> NDArray[Any]:
-        codes = np.concatenate(self._watch_rows(X, y, classes, weight).foretold)
-        return tidy(np.array([*self.classes_.tolist(), None], dtype=object)[codes], self.classes_.dtype)
+        return self._labels_of(np.concatenate(self._watch_rows(X, y, classes, weight).foretold))
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
         """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
@@ -191,13 +189,13 @@ class Calibrated(Watching):
 
     def _logits(self, X: Any) -> NDArray[np.float64]:
         learner = self._learned()
-        return self.calibration_.logits(_table(learner.decision_function(X)), _core(learner).half)
+        return self.calibration_.logits(score_table(learner.decision_function(X)), _core(learner).half)
 
     def _logits_of_one(self, x: Any) -> NDArray[np.float64]:
         learner = self._learned()
         prepared, core = self._filled(x), _core(learner)
         if prepared is None:
-            return self.calibration_.logits(_table(learner._decision_of_one(x)), core.half)
+            return self.calibration_.logits(score_table(learner._decision_of_one(x)), core.half)
         fast = prepared.fast
         code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
         if code < 0:
@@ -205,7 +203,7 @@ class Calibrated(Watching):
         scores = fast.decide_args[-1][SCORES : SCORES + 1, : core.scores]
         if core.told < core.scores:
             scores = scores[:, 1:] - scores[:, :1]
-        return self.calibration_.logits(_table(scores), core.half)
+        return self.calibration_.logits(score_table(scores), core.half)
 
     # -- what was learned --------------------------------------------------------------------------------------
 
@@ -303,16 +301,6 @@ def _core(learner: Any) -> Learner:
     """What the learner knows, also behind a scaler."""
     core: Learner = getattr(learner, "learner_", learner)._core
     return core
-
-
-def _table(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores of rows as a matrix, also where there is one a row."""
-    return np.ascontiguousarray(scores.reshape(len(scores), -1))
-
-
-def _indexable(X: Any) -> Any:
-    """Rows that can be put into another order."""
-    return X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "columns") or are_named(X) else np.asarray(X)
 
 
 def _single_labels(y: Any) -> NDArray[Any]:

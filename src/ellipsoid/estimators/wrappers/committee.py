@@ -31,7 +31,7 @@ from ..state.predict_then_learn import Witness
 from ..state.witnessed import Witnessed
 from .council import Council, default_family
 from .mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
-from .wrapper import seed_of
+from .wrapper import score_table, seed_of
 
 
 class Committee(Witnessed, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -268,17 +268,17 @@ class Committee(Witnessed, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The weight of the members that say so: for two labels by how much the second leads, else of all labels."""
         council = self._learned()
-        shares = council.decide(lambda member: _table(member.decision_function(X)))
+        shares = council.decide(lambda member: score_table(member.decision_function(X)))
         return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
     def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
-        shares = self._learned().decide(lambda member: _table(member._decision_of_one(x)))
+        shares = self._learned().decide(lambda member: score_table(member._decision_of_one(x)))
         return shares[:, 1:] - shares[:, :1] if shares.shape[1] == 2 else shares
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The labels of the greatest weight; a tie goes to the label of the smallest index."""
         council = self._learned()
-        shares = council.decide(lambda member: _table(member.decision_function(X)))
+        shares = council.decide(lambda member: score_table(member.decision_function(X)))
         labels: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
         return labels
 
@@ -286,7 +286,7 @@ class Committee(Witnessed, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """The label predicted for one example."""
         council = self._learned()
         if not council.votes:
-            shares = council.decide(lambda member: _table(member._decision_of_one(x)))[0]
+            shares = council.decide(lambda member: score_table(member._decision_of_one(x)))[0]
         else:
             shares = council.mixture.scores(council.votes_on(x))[0]
         return council.labels.values[int(shares.argmax())]
@@ -357,10 +357,6 @@ LEARNED: dict[str, Callable[[Council], Any]] = {
     "mistakes_": lambda council: int(council.tally[tallies.MISTAKES]),
     "updates_": lambda council: sum(member.updates_ for member in council.members),
 }
-
-
-def _table(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    return scores.reshape(len(scores), -1)
 
 
 def _count(X: Any) -> int:

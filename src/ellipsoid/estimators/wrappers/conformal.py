@@ -11,7 +11,6 @@ from sklearn.utils import _safe_indexing, check_random_state
 from ellipsoid.certificates import Certificate
 from ellipsoid.representation.table_protocol import Floats
 
-from ..inputs.examples import are_named
 from ..inputs.frames import table_of
 from ..inputs.labels import tidy
 from ..inputs.weights import (
@@ -25,7 +24,7 @@ from ..inputs.weights import (
 from ..parameters.validation import positive, whole
 from ..state.predict_then_learn import ShownRows
 from .conformity import JUDGED, MISSES, Conformity, nonconformities
-from .wrapper import Watching, seed_of
+from .wrapper import Watching, indexable, score_table, seed_of
 
 
 class Conformal(Watching):
@@ -86,13 +85,11 @@ class Conformal(Watching):
         X, y, weight = present_some(learner, X, y, sample_weight)
         with numbered_among_all(sample_weight):
             learner.fit(X, y, **if_any(weight))
-        if not hasattr(X, "columns") and not are_named(X):
-            X = X.tocsr() if hasattr(X, "tocsr") else np.asarray(X)
         values = given_values(learner, y)
         order = check_random_state(seed_of(self)).permutation(len(values))
         classes = None if is_regressor(learner) else learner.classes_
         own = if_any(weight[order] if len(weight) else weight)
-        trial._learn_watched(_safe_indexing(X, order), values[order], classes, _Judge(conformity), **own)
+        trial._learn_watched(_safe_indexing(indexable(X), order), values[order], classes, _Judge(conformity), **own)
         self._keep(learner, conformity)
         return self
 
@@ -100,7 +97,7 @@ class Conformal(Watching):
         told = np.concatenate(self._watch_rows(X, y, classes, weight).predicted)
         if is_regressor(self._current_learner):
             return told
-        return tidy(np.array([*self.classes_.tolist(), None], dtype=object)[told], self.classes_.dtype)
+        return self._labels_of(told)
 
     def learn_predict_interval(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
@@ -202,7 +199,7 @@ class Conformal(Watching):
         if is_regressor(learner):
             raise AttributeError("a regressor has intervals in place of sets: see predict_interval")
         scores = learner.decision_function(X)
-        sets: NDArray[np.bool_] = self._odd(scores.reshape(len(scores), -1)) <= self.threshold_
+        sets: NDArray[np.bool_] = self._odd(score_table(scores)) <= self.threshold_
         return sets
 
     def predict_set_one(self, x: Any) -> set[Any]:

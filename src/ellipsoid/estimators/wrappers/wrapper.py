@@ -2,6 +2,7 @@
 
 from typing import Any, Self
 
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
 from sklearn.exceptions import NotFittedError
@@ -10,6 +11,8 @@ from ellipsoid.certificates import Certificate
 from ellipsoid.representation.table_protocol import Floats
 
 from ..files import saving
+from ..inputs.examples import are_named
+from ..inputs.labels import tidy
 from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, present
 from ..shell.learned_attributes import missing
 
@@ -18,6 +21,16 @@ def seed_of(model: Any) -> Any:
     """The seed of a model, or else of the learner in it, of several of the first."""
     inner = getattr(model, "learner", None) or next(iter(getattr(model, "learners", None) or ()), None)
     return model.random_state if model.random_state is not None or inner is None else seed_of(inner)
+
+
+def score_table(scores: Floats) -> Floats:
+    """Scores of rows as a matrix, also where there is one a row."""
+    return np.ascontiguousarray(scores.reshape(len(scores), -1))
+
+
+def indexable(X: Any) -> Any:
+    """Rows that can be put into another order."""
+    return X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "columns") or are_named(X) else np.asarray(X)
 
 
 class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -110,6 +123,10 @@ class Watching(Wrapper):
     def _values(self, y: Any) -> Any:
         """Labels or numbers of the kind that this wrapper takes."""
         return y
+
+    def _labels_of(self, codes: NDArray[np.int64]) -> NDArray[Any]:
+        """The labels of indices, None for -1."""
+        return tidy(np.array([*self.classes_.tolist(), None], dtype=object)[codes], self.classes_.dtype)
 
     def _watch_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> Any:
         """Let the learner learn rows; returns what has watched it."""
