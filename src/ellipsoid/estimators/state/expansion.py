@@ -105,7 +105,7 @@ class ExpansionLearner(DeviceLearner):
         if self.knows_one_label:
             self.count_rows(ledger, mode, start, stop)
             return
-        cache = self.score_cache(rows, start, stop, mode)
+        cache = self.score_cache(rows, stop)
         how = WATCHED if mode == WATCHED else PLAIN
         coming: Any = None
         ahead: Lookahead | None = None
@@ -225,7 +225,7 @@ class ExpansionLearner(DeviceLearner):
         self.passes = 1
         super().learn(*args, **options)
 
-    def score_cache(self, rows: Dense | CSR, start: int, stop: int, mode: int) -> ScoreCache | None:
+    def score_cache(self, rows: Dense | CSR, stop: int) -> ScoreCache | None:
         """The score table of these rows where they are to be learned several times and memory allows."""
         if self.passes == 1 or self.budget is not None or stop * self.scores > STANDING_VALUES:
             return None
