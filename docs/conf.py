@@ -45,6 +45,9 @@ nitpick_ignore_regex = [
     ("py:obj", r"ellipsoid\.datasets\.\w+"),
 ]
 
+# The empty line that ends an example for doctest is not shown.
+highlight_options = {"python": {"stripnl": True}}
+
 html_theme = "furo"
 html_title = f"ellipsoid {release}"
 html_static_path = ["_static"]

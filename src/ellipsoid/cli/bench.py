@@ -15,7 +15,7 @@ import click
 from .checkout import checkout
 
 
-@click.command(name="bench")
+@click.command(name="bench", short_help="Time this library beside its peers.")
 @click.argument("groups", nargs=-1, metavar="[GROUP]...")
 @click.option(
     "--quick", is_flag=True, help="A smoke run on few rows: nothing is kept, targets for whole sets are left out."

@@ -12,7 +12,7 @@ from .device import device_option, place_some
 from .reading import SOME_TEXT, array_options, stream_options
 
 
-@click.command(name="compare")
+@click.command(name="compare", short_help="Run several learners over DATA, side by side.")
 @click.argument("data")
 @click.option(
     "--models",

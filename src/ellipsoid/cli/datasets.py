@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command(name="datasets")
+@click.command(name="datasets", short_help="List the data sets that can be named.")
 def command() -> None:
     """List the data sets that can be named, and where each comes from.
 

@@ -9,7 +9,7 @@ import click
 from .startup import import_libraries
 
 
-@click.command(name="inspect")
+@click.command(name="inspect", short_help="Show what a model file holds.")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.option(
     "--top", type=click.IntRange(min=0), default=5, show_default=True, help="Features to show for each label."

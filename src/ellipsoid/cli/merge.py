@@ -10,7 +10,7 @@ from .reading import NewFile, refuse_overwriting
 from .startup import import_libraries
 
 
-@click.command(name="merge")
+@click.command(name="merge", short_help="Put together models that were learned apart.")
 @click.argument("models", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False), metavar="MODEL...")
 @click.option("--save", "target", required=True, type=NewFile(dir_okay=False), help="Write the merged model here.")
 @click.option(

@@ -24,7 +24,7 @@ from .reading import (
 from .startup import import_libraries
 
 
-@click.command(name="predict")
+@click.command(name="predict", short_help="Label every row of DATA by a saved model.")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @click.option("-o", "--output", type=NewFile(dir_okay=False), help="Write the labels to this file; - is stdout.")

@@ -12,7 +12,7 @@ from .reading import NewFile
 from .startup import import_libraries
 
 
-@click.command(name="replay")
+@click.command(name="replay", short_help="Replay what a model of a service has learned.")
 @click.argument("store", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("name")
 @click.option("--until", metavar="T", type=click.IntRange(min=0), help="Stop after T examples [default: all].")

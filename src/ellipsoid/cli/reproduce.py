@@ -14,7 +14,7 @@ import click
 from .checkout import checkout
 
 
-@click.command(name="reproduce")
+@click.command(name="reproduce", short_help="Compute tables and figures of papers again.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--list", "listing", is_flag=True, help="List the names.")
 @click.option("--quick", is_flag=True, help="On a few rows, in under a minute; the report says so.")

@@ -12,7 +12,7 @@ from .reading import reading_options, stream_options
 from .startup import import_libraries
 
 
-@click.command(name="send")
+@click.command(name="send", short_help="Send the rows of a file to a service.")
 @click.argument("url")
 @click.argument("name")
 @click.argument("data", type=click.Path(exists=True, dir_okay=False, path_type=Path))

@@ -18,7 +18,7 @@ from .startup import import_libraries
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
-@click.command(name="serve")
+@click.command(name="serve", short_help="Serve the models of a folder over HTTP.")
 @click.argument("store", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--demo", is_flag=True, help="A store in a temporary folder that learns an embedded stream.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 
-@click.group(name="tokens")
+@click.group(name="tokens", short_help="Make, list and remove the tokens of a service.")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.pass_context
 def command(context: click.Context, file: Path) -> None:

@@ -14,7 +14,7 @@ COMMON = ("Perceptron", "PassiveAggressive", "MIRA", "AROW", "EllipsoidClassifie
 TEXT_READERS = "readers of text"
 
 
-@click.command(name="warm")
+@click.command(name="warm", short_help="Compile the loops of learners ahead.")
 @click.argument("learners", nargs=-1, metavar="[LEARNER]...")
 @click.option("--all", "every", is_flag=True, help="Every learner there is.")
 @click.option(
