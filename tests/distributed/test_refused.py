@@ -16,6 +16,8 @@ from ellipsoid import (
     distributed,
 )
 from ellipsoid.distributed import comparing, fitting
+from ellipsoid.distributed.engines import choice
+from ellipsoid.distributed.engines.in_process import InProcess
 
 from .conftest import write_table
 
@@ -97,3 +99,18 @@ def test_what_is_refused_starts_nobody(small, monkeypatch):
 
 def test_numbers_of_numpy_are_numbers(small):
     assert distributed.fit(MIRA(), small, shards=np.int64(2), rounds=np.int64(1), **cut).t_ == 90
+
+
+@pytest.mark.parametrize("call", ["fit", "compare", "predict"])
+def test_an_engine_is_let_go_where_the_data_are_refused(monkeypatch, call):
+    closed = []
+
+    class Watched(InProcess):
+        def close(self):
+            closed.append(True)
+
+    monkeypatch.setattr(choice, "InProcess", Watched)
+    model = {"one": MIRA()} if call == "compare" else MIRA()
+    with pytest.raises(FileNotFoundError):
+        getattr(distributed, call)(model, "nowhere.svm", client="here")
+    assert closed
