@@ -31,6 +31,7 @@ def write_csv(path, X, y):
 
 def test_help_names_every_command_and_each_has_help():
     text = run("--help").stdout
+    assert "..." not in text.partition("Commands:")[2]  # no sentence is cut short
     for name in COMMANDS:
         assert name in text
         assert "Usage" in run(name, "--help").stdout
@@ -42,7 +43,9 @@ def test_help_names_every_group_of_benchmarks_and_every_format():
     shown = " ".join(run("bench", "--help").stdout.split())
     assert all(group in shown for group in GROUPS)
     shown = " ".join(run("learn", "--help").stdout.split())
-    assert all(name in shown for name in ("svmlight", "CSV", "Vowpal Wabbit", "Parquet", "Arrow", "NumPy", "Zstandard"))
+    formats = ("svmlight", "CSV", "Vowpal Wabbit", "JSON lines", "Parquet", "Arrow", "NumPy")
+    assert all(name in shown for name in (*formats, "Zstandard"))
+    assert all(name in " ".join(run("--help").stdout.split()) for name in formats)
 
 
 def test_help_in_a_process_of_its_own():

@@ -67,6 +67,6 @@ class Commands(click.Group):
 def main(debug: bool) -> None:
     """Learn from a stream, one example at a time, with guarantees you can read off.
 
-    DATA is a file, the name of a data set (`ellipsoid datasets` lists them) or - for standard input. Files may be svmlight text,
-    CSV, Vowpal Wabbit text, JSON lines, Parquet, Arrow or NumPy; text may be compressed.
+    DATA is a file, the name of a data set (`ellipsoid datasets` lists them) or - for standard input. Files may be
+    svmlight text, CSV, Vowpal Wabbit text, JSON lines, Parquet, Arrow or NumPy; text may be compressed.
     """

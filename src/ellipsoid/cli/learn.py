@@ -66,10 +66,10 @@ from .summary import parameter_of, show, support_patterns
 def command(**options: Any) -> None:
     """Learn DATA online: predict each row, then learn it.
 
-    DATA are files (svmlight or LIBSVM text, CSV, Vowpal Wabbit text, JSON lines, Parquet, Arrow, NumPy; text may be packed
-    by gzip, bzip2, xz or Zstandard), the name of a data set, or - for standard input. The labels of a named data set are
-    announced beforehand; those of a file appear as they are met. Prints the error of the predictions, the updates, the
-    speed, and the bounds that hold for this run.
+    DATA are files (svmlight or LIBSVM text, CSV, Vowpal Wabbit text, JSON lines, Parquet, Arrow, NumPy; text may be
+    packed by gzip, bzip2, xz or Zstandard), the name of a data set, or - for standard input. The labels of a named data
+    set are announced beforehand; those of a file appear as they are met. Prints the error of the predictions, the
+    updates, the speed, and the bounds that hold for this run.
 
     A run that was killed goes on where it last saved: repeat the command with --resume and the file it saved to. With
     other DATA than the killed run's, or without --save-every after a run that came to its end, --resume learns all rows

@@ -6,10 +6,10 @@ command line, so these commands import scikit-learn as if pandas were not instal
 gets it.
 
 Most of the rest of its import are modules of which no learner calls anything, ``scipy.stats`` above all: they wait
-until somebody does. A module that is put off is found at once, so that a missing one is missed where it always was, and
-run by the first look at anything in it; whoever uses it notices nothing. It is what ``importlib.util.LazyLoader`` does,
-and two things more: a package may be put off together with modules in it, and a module in a package that waits is run
-once, after the package.
+until somebody does. An import that is put off still looks for the file, so that a missing module raises its error where
+it always did; the module's code runs when a name in it is first used. ``importlib.util.LazyLoader`` does the same, but
+for two things: here a package may be put off together with modules in it, and a module in such a package runs once,
+after the package.
 """
 
 from __future__ import annotations
