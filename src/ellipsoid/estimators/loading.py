@@ -1,6 +1,6 @@
-"""Model files made learners again. No code of a file is ever run.
+"""Model files read back as learners. No code of a file is ever run.
 
-Of `files`, `saving` says what a header holds, and `soundness` when a file is believed.
+`files.saving` says what a header holds, and `files.soundness` when a file is believed.
 """
 
 from typing import Any

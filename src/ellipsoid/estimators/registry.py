@@ -1,6 +1,7 @@
 """Which estimators there are: their names, and the modules that hold them.
 
-No estimator is imported before it is asked for, so that a model file can name one that is built on top of the files.
+An estimator is imported when it is asked for by its name. So what all of them are built on, such as model files, can
+name an estimator without importing any.
 """
 
 from importlib import import_module

@@ -1,4 +1,4 @@
-"""Where in which inputs a run over a stream stands: what a model file must hold so that a killed run can go on.
+"""The position of a run in its inputs: what a model file must hold so that a killed run can go on.
 
 A run reads its inputs in the order given, ``epochs`` times. After a save its position is the number of passes that are
 complete and the number of rows of the present one that the model has learned. To go on, the same inputs are opened

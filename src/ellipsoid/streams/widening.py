@@ -1,4 +1,4 @@
-"""Sparse chunks for learners to whom their width matters: it grows with a row that is wider, not with its chunk."""
+"""Sparse chunks cut before each wider row, for learners to whom it matters at which row the width grows."""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,8 +1,7 @@
-"""Parameters in model files: as JSON values, and, of learners made of others, those of the next start.
+"""Parameters in model files: as JSON values; and of learners made of others, what they are to start with next.
 
-A file tells what was learned, and ``load`` makes a model of it whose parameters are those of what has learned. Where
-``set_params`` has put another learner or scaler into it since, or another parameter into that learner, the header says
-in ``next`` what the whole is to start with.
+``load`` gives a model the parameters with which it has learned. ``set_params`` may have put another learner or scaler
+into it since, or another parameter into that learner: then the header says in ``next`` what the whole is to start with.
 """
 
 from math import inf

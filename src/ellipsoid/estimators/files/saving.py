@@ -1,4 +1,4 @@
-"""What is written of a learner: a header, which is a JSON object, and arrays.
+"""What a model file holds of a learner: a header, which is a JSON object, and arrays.
 
 `container` says how a file is laid out. The header holds:
 
@@ -11,12 +11,15 @@
     state       scalars of what was learned
     scaler      the scaler in front of the learner, or null
     stream      where in which input a command stopped, and what the numbers of its columns mean, or null
-    calibration how its scores become probabilities; not there without
-    words       the columns of a data frame that hold words; not there without
-    conformal   how its sets are made; not there without
-    members     of a committee the headers of its members; not there without
-    next        what it is to start with next, where that is not told by the rest; not there without
-    run         which run over shards it is a checkpoint of, and after which round; not there without
+
+and, only where there is something to say,
+
+    calibration how its scores become probabilities
+    words       the columns of a data frame that hold words
+    conformal   how its sets are made
+    members     of a committee, the headers of its members
+    next        what it is to start with next, where the rest does not tell
+    run         which run over shards it is a checkpoint of, and after which round
 """
 
 from typing import Any

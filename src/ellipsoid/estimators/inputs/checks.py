@@ -1,4 +1,4 @@
-"""Labels and rows as users pass them: in what shape they may come, and what they may bring that is not known yet.
+"""Checks of labels and rows as users pass them: their shapes, and which new labels and features they may bring.
 
 Everything here raises ``ValueError`` with a sentence before anything has changed.
 """

@@ -1,4 +1,4 @@
-"""Labels, as indices in the order in which they became known. `streams.label_kinds` says what a label may be."""
+"""Labels as indices, in the order in which they became known; `streams.label_kinds` says what a label may be."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -1,7 +1,7 @@
-"""When ``fit`` has made enough passes: rows that are held out tell, as in scikit-learn's ``SGDClassifier``.
+"""When ``fit`` ends early: when rows that are held out are predicted no better, as in ``SGDClassifier``.
 
-After each pass the held-out rows are scored. Where the share of them that is right has not risen by ``tol`` above the
-best so far for ``n_iter_no_change`` passes in a row, no other follows. The weights are those of the last pass.
+The held-out rows are scored after each pass. The last pass is the one after which the share of right ones has not risen
+by ``tol`` above the best so far for ``n_iter_no_change`` passes in a row. Its weights are kept.
 """
 
 from typing import Any, NamedTuple

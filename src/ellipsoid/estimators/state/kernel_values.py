@@ -1,4 +1,4 @@
-"""Rows that a kernel cannot take: a value with themselves that is not finite, or could overflow a score."""
+"""Rows that a kernel cannot take: those whose value with themselves is not finite, or could overflow a score."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Learning and prediction of one example by a call whose arguments are prepared once: dense rows, and dicts."""
+"""Learning and prediction of one example, a dense row or a dict, by a call whose arguments are prepared once."""
 
 from functools import lru_cache
 from itertools import chain

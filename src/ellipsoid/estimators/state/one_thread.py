@@ -1,9 +1,9 @@
 """One thread at a time learns blocks of rows with a model; others wait for it.
 
 Code that learns grows arrays and writes into them: two threads in the same arrays would leave a model of no stream, or
-end the process. Single rows of kernel learners wait too. Those of others, blocks of one row among them, do not: they
-are for one thread, as to wait would take an eighth to a quarter of their time, and are learned by one call that holds
-Python's lock and grows nothing, which ends no process.
+end the process. Single rows of kernel learners wait too. Single rows of other learners, also as blocks of one row, do
+not: to wait would take an eighth to a quarter of their time. They are meant for one thread. Where several learn them
+all the same, no process ends: each is learned by one call that holds Python's lock and grows nothing.
 """
 
 import os

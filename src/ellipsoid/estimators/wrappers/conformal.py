@@ -1,4 +1,4 @@
-"""Sets of labels, and intervals of numbers, that are right as often as is asked for in the long run."""
+"""Sets of labels, and intervals of numbers, that hold the truth as often as is asked for, in the long run."""
 
 from math import inf
 from typing import Any, Self

@@ -1,11 +1,12 @@
 """The learned state of a `Committee`: its members and their weights, and how all of them learn the same rows.
 
 Every member sees the rows in one pass of its own, and notes what it would have said of each before; a small loop then
-goes over these notes and moves the weights. That is done for a block of rows at a time. Within a block an interrupt
-waits, so that afterwards all members know the same rows; members that may fail in the middle of one, because of a
-kernel or a version space that is to raise, make all be copied before it. The others learn a block side by side, each in
-one thread: no bit depends on how many there are. They too can fail, where memory is full: all are written down before a
-block that takes much longer than that, and a committee whose members were left at different rows goes no further.
+goes over these notes and moves the weights. That is done for a block of rows at a time. An interrupt waits for the end
+of the block, so that all members know the same rows. Some members may fail in the middle of one, because of a kernel or
+a version space that is to raise: then all members are copied before each block. Others learn a block side by side, each
+in one thread; no bit depends on how many threads there are. They too can fail, where memory is full. So where a block
+takes much longer than to write all members down, that is done before it; and a committee whose members were left at
+different rows goes no further.
 """
 
 import copy

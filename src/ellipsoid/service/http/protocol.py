@@ -1,8 +1,8 @@
 """HTTP connections with a deadline for the head of a request, on which small requests skip the general parser.
 
 A request's head must come within some seconds, or the answer is 408. One that `short_request` takes is answered without
-the long way through parser, application and routes; the connection is then as if it had not been. It must begin where
-the one before has ended: what looks like a request inside a body that nobody wanted to read is part of that body.
+the long way through parser, application and routes, and the parser never learns of it. It must begin where the request
+before it has ended: what looks like a request inside a body that nobody wanted to read is part of that body.
 """
 
 from __future__ import annotations
