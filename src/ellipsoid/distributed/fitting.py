@@ -270,14 +270,14 @@ def _refuse_overwriting(checkpoint: Any, read: list[str]) -> None:
 def _unwrapped(learner: Any, scale: str | None) -> tuple[Any, Any]:
     """The learner itself, and the scaler in front of it."""
     from ellipsoid.estimators.wrappers.pipeline import Scaled
-    from ellipsoid.estimators.wrappers.scalers import SCALES, StandardStream
+    from ellipsoid.estimators.wrappers.scalers import SCALES
 
     if scale not in (None, "none", *SCALES):
         raise ValueError(f"scale must be standard, unit or None, got {scale!r}")
     if isinstance(learner, Scaled):
         if scale not in (None, "none"):
             raise ValueError("the learner has a scaler already: leave scale out")
-        return learner.learner, StandardStream() if learner.scaler is None else clone(learner.scaler)
+        return learner.learner, learner._new_scaler()
     return learner, None if scale in (None, "none") else SCALES[scale]()
 
 
