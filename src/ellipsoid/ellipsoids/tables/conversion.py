@@ -1,24 +1,25 @@
-"""Conversion of an ellipsoid's matrix: to products, to a full root, or from a file that has no bounds on rounding.
+"""Weights with an ellipsoid whose matrix may change its form: to products, to a full root, or from an older file.
 
 A form that takes over holds B only up to rounding. How far the two differ is computed from the arrays of both, and the
 scale is raised until the new ellipsoid holds the old one: (1 + L |dB|) B >= B + dB where ``|B^{-1}| <= L``.
 """
 
-from __future__ import annotations
-
 from math import exp, inf, log, log1p, sqrt
-from typing import TYPE_CHECKING
+from typing import Any, TypeVar
 
 import numpy as np
 
-from ..forms.form import LowRankForm
+from ellipsoid.representation.table_protocol import Floats
+from ellipsoid.representation.tables import LinearTable
+
+from .. import state as slots
+from ..ellipsoid import Ellipsoid
+from ..forms.form import Form, LowRankForm, Room
 from ..forms.low_rank import assemble
 from ..forms.rounding import U
 from ..forms.vector_forms import FullForm, ProductForm
-from ..state import DIM, GAINED, LOG_KEPT, LOG_SCALE, MASS, STEEP, STORED, UNCUT, WIDENED
-
-if TYPE_CHECKING:
-    from .table import EllipsoidTable
+from ..shapes.shape import BallShape
+from .around_weights import AroundWeights
 
 # Beyond this dimension an older file's shape is not taken apart: its determinant bounds the inverse too.
 LARGEST_SPECTRUM = 1024
@@ -27,85 +28,149 @@ POINT = 1e-9
 # A change of form that moves a shape by more than this, in its own metric, has lost it.
 LOST = 0.25
 
-
-def become_product(table: EllipsoidTable) -> None:
-    """Keep B = J J' as products from now on."""
-    assert isinstance(table.form, LowRankForm)
-    vectors, middle, off = table.form.root(*table.extent, table.radius > 0.0)
-    form = table.start_form(ProductForm, max(8, 2 * len(vectors)))
-    if widen(table, off):
-        form.take(vectors, middle)
-        table.numbers[STORED] = len(vectors)
-    else:
-        become_ball(table)
-    form.measure()
+AnyForm = TypeVar("AnyForm", bound=Form)
 
 
-def become_full(table: EllipsoidTable) -> None:
-    """Keep B = J J' with a matrix J from now on."""
-    assert isinstance(table.form, LowRankForm | ProductForm)
-    vectors, middle, off = table.form.root(*table.extent, table.radius > 0.0)
-    centre = 0.0
-    if not table.by_class:
-        table.linear = table.form.fold(table.linear).by_functions()
-        centre = U * (len(vectors) + 4) * table.numbers[MASS]
-    form = table.start_form(FullForm, 1)
-    block, error = assemble(vectors, middle)
-    if widen(table, off, error, centre):
-        form.take(block)
-    else:
-        become_ball(table, centre)
-    form.measure()
-    table.watch_scale()
+class ConvertibleTable(AroundWeights):
+    """Weights with an ellipsoid around them, whose matrix B is kept in a form that may make way for another.
 
-
-def widen(table: EllipsoidTable, shape: float, factor: float = 0.0, centre: float = 0.0) -> bool:
-    """Raise the scale of a table that makes promises: its B is off by ``shape``, its J by ``factor``, w by ``centre``.
-
-    False, and nothing is changed, where no scale would do: the ball around the old ellipsoid must take its place.
+    The attributes are those of `EllipsoidTable`, which says what they are.
     """
-    if table.radius == 0.0:
+
+    form: Form | None
+    columns: float
+    kept: float
+    start: float
+    radius: float
+    scores: int
+    rounds: Floats
+    rep: Any
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Functions and columns, the constant feature's included."""
+        return self.scores, 1 + self.width
+
+    def _room(self, kind: type[Form], capacity: int, features: int = 0) -> Room:
+        # Only the Gram form of sparse rows has columns to spare: sums of the others must not depend on their number.
+        functions, columns = self.extent if kind.by_class else self.linear.oriented_shape()
+        # One place more than there will be downdates: the rule says that it is done at the first update that has none.
+        return Room(int(max(1, min(capacity, self.columns + 1))), functions, columns, features)
+
+    def start_form(self, kind: type[AnyForm], capacity: int) -> AnyForm:
+        """Begin another form, with B = I."""
+        form = kind(self.numbers, self._room(kind, capacity))
+        form.measure()
+        self.form = form
+        self.bind()
+        return form
+
+    def bind(self) -> None:
+        """Make the compiled part that learns with the arrays as they are."""
+        if self.form is not None:
+            self.rep = self.form.bind(base=self.linear.rep, rounds=self.rounds)
+
+    def watch_scale(self) -> None:
+        """Say how far a full matrix may shrink before it is lifted: any distance where downdates come to an end."""
+        endless = self.columns == inf and self.kept < slots.LEAST_KEPT
+        self.numbers[slots.LIFT_AT] = self.numbers[slots.LOG_KEPT] - (8.0 + self.dim if endless else inf)
+
+    # -- conversion --------------------------------------------------------------------------------------------
+
+    def become_product(self) -> None:
+        """Keep B = J J' as products from now on."""
+        assert isinstance(self.form, LowRankForm)
+        vectors, middle, off = self.form.root(*self.extent, self.radius > 0.0)
+        form = self.start_form(ProductForm, max(8, 2 * len(vectors)))
+        if self._widen(off):
+            form.take(vectors, middle)
+            self.numbers[slots.STORED] = len(vectors)
+        else:
+            self._become_ball()
+        form.measure()
+
+    def become_full(self) -> None:
+        """Keep B = J J' with a matrix J from now on."""
+        assert isinstance(self.form, LowRankForm | ProductForm)
+        vectors, middle, off = self.form.root(*self.extent, self.radius > 0.0)
+        centre = 0.0
+        if not self.by_class:
+            self.linear = self.form.fold(self.linear).by_functions()
+            centre = U * (len(vectors) + 4) * self.numbers[slots.MASS]
+        form = self.start_form(FullForm, 1)
+        block, error = assemble(vectors, middle)
+        if self._widen(off, error, centre):
+            form.take(block)
+        else:
+            self._become_ball(centre)
+        form.measure()
+        self.watch_scale()
+
+    def _widen(self, shape: float, factor: float = 0.0, centre: float = 0.0) -> bool:
+        """Raise the scale where promises are made: B is off by ``shape``, its J by ``factor``, w by ``centre``.
+
+        False, and nothing is changed, where no scale would do: the ball around the old ellipsoid must take its place.
+        """
+        if self.radius == 0.0:
+            return True
+        numbers = self.numbers
+        steep = 1.0 + numbers[slots.STEEP]
+        off = 0.5 * steep * shape + sqrt(steep) * (factor + centre * exp(-0.5 * numbers[slots.LOG_SCALE]))
+        if not off < LOST:
+            return False
+        growth = -2.0 * log1p(-2.0 * off) + U * (8.0 + 8.0 * abs(numbers[slots.LOG_SCALE]))
+        numbers[slots.LOG_SCALE] += growth
+        numbers[slots.WIDENED] += growth
+        numbers[slots.GAINED] += 1.01 * exp(numbers[slots.LOG_SCALE]) * growth
+        numbers[slots.STEEP] = steep * exp(growth) - 1.0
         return True
-    numbers = table.numbers
-    steep = 1.0 + numbers[STEEP]
-    off = 0.5 * steep * shape + sqrt(steep) * (factor + centre * exp(-0.5 * numbers[LOG_SCALE]))
-    if not off < LOST:
-        return False
-    growth = -2.0 * log1p(-2.0 * off) + U * (8.0 + 8.0 * abs(numbers[LOG_SCALE]))
-    numbers[LOG_SCALE] += growth
-    numbers[WIDENED] += growth
-    numbers[GAINED] += 1.01 * exp(numbers[LOG_SCALE]) * growth
-    numbers[STEEP] = steep * exp(growth) - 1.0
-    return True
 
+    def _become_ball(self, centre: float = 0.0) -> None:
+        """Take the ball around an ellipsoid whose shape is lost in rounding: B = I, because no axis of B is longer."""
+        numbers = self.numbers
+        reach = 1.01 + 2.0 * centre * exp(-0.5 * numbers[slots.LOG_SCALE])
+        numbers[slots.LOG_SCALE] += 2.0 * log(reach)
+        numbers[slots.WIDENED] += 2.0 * log(reach)
+        numbers[slots.STEEP] = numbers[slots.LOG_KEPT] = numbers[slots.STORED] = 0.0
+        numbers[slots.UNCUT] = 1.0
 
-def become_ball(table: EllipsoidTable, centre: float = 0.0) -> None:
-    """Take the ball around an ellipsoid whose shape is lost in rounding: B = I, because no axis of B is longer."""
-    numbers = table.numbers
-    reach = 1.01 + 2.0 * centre * exp(-0.5 * numbers[LOG_SCALE])
-    numbers[LOG_SCALE] += 2.0 * log(reach)
-    numbers[WIDENED] += 2.0 * log(reach)
-    numbers[STEEP] = numbers[LOG_KEPT] = numbers[STORED] = 0.0
-    numbers[UNCUT] = 1.0
+    def recover_bounds(self) -> None:
+        """Take from the arrays the bounds that an older file does not have.
 
+        What rounding had done to it before is not known, and not made good; only what comes is kept.
+        """
+        numbers = self.numbers
+        if numbers[slots.LOG_SCALE] == -inf:
+            numbers[slots.LOG_SCALE] = self.start + log(2.0 * POINT)
+        inverse = exp(min(700.0, -numbers[slots.LOG_KEPT]))
+        if self.form is not None and numbers[slots.DIM] <= LARGEST_SPECTRUM:
+            # A scale beyond what exp can tell leaves the bound by the volume.
+            with np.errstate(over="ignore", invalid="ignore"):
+                matrix = self.ellipsoid().shape_matrix() * np.exp(-numbers[slots.LOG_SCALE])
+            least = float(np.linalg.eigvalsh(matrix)[0]) if np.isfinite(matrix).all() else 0.0
+            inverse = min(inverse, 2.0 / least) if least > 0.0 else inverse
+        numbers[slots.STEEP] = max(0.0, inverse - 1.0)
+        if self.form is not None:
+            # Arrays whose squares overflow, which no learning makes, have infinite bounds.
+            with np.errstate(over="ignore"):
+                self.form.recover_bounds(self.linear, *self.extent)
 
-def recover_bounds(table: EllipsoidTable) -> None:
-    """Give a table from an older file, which has no bounds, those of its arrays.
+    # -- what was learned --------------------------------------------------------------------------------------
 
-    What rounding had done to it before is not known, and not made good; only what comes is kept.
-    """
-    numbers = table.numbers
-    if numbers[LOG_SCALE] == -inf:
-        numbers[LOG_SCALE] = table.start + log(2.0 * POINT)
-    inverse = exp(min(700.0, -numbers[LOG_KEPT]))
-    if table.form is not None and numbers[DIM] <= LARGEST_SPECTRUM:
-        # A scale beyond what exp can tell leaves the bound by the volume.
-        with np.errstate(over="ignore", invalid="ignore"):
-            matrix = table.ellipsoid().shape_matrix() * np.exp(-numbers[LOG_SCALE])
-        least = float(np.linalg.eigvalsh(matrix)[0]) if np.isfinite(matrix).all() else 0.0
-        inverse = min(inverse, 2.0 / least) if least > 0.0 else inverse
-    numbers[STEEP] = max(0.0, inverse - 1.0)
-    if table.form is not None:
-        # Arrays whose squares overflow, which no learning makes, have infinite bounds.
-        with np.errstate(over="ignore"):
-            table.form.recover_bounds(table.linear, *table.extent)
+    def folded(self) -> LinearTable:
+        """The weights with all that the form keeps apart from them added in."""
+        return self.linear if self.form is None else self.form.fold(self.linear)
+
+    def weights(self, scores: int, rounds: int) -> Floats:
+        """Weights of the functions as rows, averaged over ``rounds`` where averages are kept."""
+        return self.folded().weights(scores, rounds)
+
+    def ellipsoid(self) -> Ellipsoid:
+        """The ellipsoid as an object of its own; coordinates without the constant feature where there is none."""
+        scale, first = float(self.numbers[slots.LOG_SCALE] - self.numbers[slots.LIFTED]), 0 if self.constant else 1
+        centre = self.weights(self.scores, 0)[:, first:]
+        if self.scores == 1:
+            centre = centre[0]
+        if scale == -inf or self.form is None or self.form.is_identity:
+            return Ellipsoid(centre, BallShape(centre.size, scale))
+        return Ellipsoid(centre, self.form.shape(*self.extent, first, scale))

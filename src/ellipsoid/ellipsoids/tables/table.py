@@ -15,7 +15,7 @@ none of a larger space: they leave an interval, and say nothing of what is to co
 
 from contextlib import suppress
 from math import exp, inf, log
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,16 +25,13 @@ from ellipsoid.representation.tables import LinearTable
 
 from .. import absorb as _absorb  # noqa: F401  (the bodies that make these forms learn)
 from .. import state as slots
-from ..ellipsoid import Ellipsoid
-from ..forms.form import SINCE_VERSION_2, Form, FormArrays, Room, check_shape
+from ..forms.form import SINCE_VERSION_2, Form, FormArrays, check_shape
 from ..forms.gram import row_length
 from ..forms.gram_forms import GramForm, SparseGramForm
 from ..forms.rounding import U
 from ..forms.sketch import SketchForm
 from ..forms.vector_forms import ColumnForm, FullForm, ProductForm
-from ..shapes.shape import BallShape
-from .around_weights import AroundWeights
-from .conversion import become_full, become_product, recover_bounds
+from .conversion import ConvertibleTable
 
 # Names that model files give to the forms.
 FORMS: dict[str, type[Form]] = {
@@ -43,14 +40,12 @@ FORMS: dict[str, type[Form]] = {
 # Not made on our own account: a full matrix of more rows (134 MB), a product of more numbers for sparse rows (32 MB).
 LARGEST_FULL, LARGEST_PRODUCT = 4096, 1 << 22
 
-AnyForm = TypeVar("AnyForm", bound=Form)
-
 
 class EmptyVersionSpace(ValueError):
     """A proof that no classifier has the asked margin on the examples seen."""
 
 
-class EllipsoidTable(AroundWeights):
+class EllipsoidTable(ConvertibleTable):
     """Linear functions and the ellipsoid {q : (q - w)' P^{-1} (q - w) <= 1} around them, P = s B.
 
     ``columns`` is how many downdates will come (infinite: unknown), ``kept`` what they leave of a direction at the
@@ -84,11 +79,6 @@ class EllipsoidTable(AroundWeights):
         self.rep: Any = None
 
     # -- shape -------------------------------------------------------------------------------------------------
-
-    @property
-    def extent(self) -> tuple[int, int]:
-        """Functions and columns, the constant feature's included."""
-        return self.scores, 1 + self.width
 
     @property
     def form_name(self) -> str | None:
@@ -139,27 +129,6 @@ class EllipsoidTable(AroundWeights):
             return ProductForm
         return ColumnForm if self.scores == 1 else GramForm
 
-    # -- arrays ------------------------------------------------------------------------------------------------
-
-    def _room(self, kind: type[Form], capacity: int, features: int = 0) -> Room:
-        # Only the Gram form of sparse rows has columns to spare: sums of the others must not depend on their number.
-        functions, columns = self.extent if kind.by_class else self.linear.oriented_shape()
-        # One place more than there will be downdates: the rule says that it is done at the first update that has none.
-        return Room(int(max(1, min(capacity, self.columns + 1))), functions, columns, features)
-
-    def start_form(self, kind: type[AnyForm], capacity: int) -> AnyForm:
-        """Begin another form, with B = I."""
-        form = kind(self.numbers, self._room(kind, capacity))
-        form.measure()
-        self.form = form
-        self.bind()
-        return form
-
-    def bind(self) -> None:
-        """Make the compiled part that learns with the arrays as they are."""
-        if self.form is not None:
-            self.rep = self.form.bind(base=self.linear.rep, rounds=self.rounds)
-
     def grow(self, rows: Any, t: int) -> None:
         """What the loop stopped for: an empty intersection, more room, or another form."""
         self.settle()
@@ -173,9 +142,9 @@ class EllipsoidTable(AroundWeights):
         inaccurate = form.gives_way and self.numbers[slots.LOG_KEPT] <= slots.LOG_LEAST_KEPT
         dense = self.forced is None and self.dim <= LARGEST_FULL and 2 * form.stored >= self.dim
         if dense and (form.is_full or inaccurate):
-            become_full(self)
+            self.become_full()
         elif inaccurate:
-            become_product(self)
+            self.become_product()
         elif form.is_full and not self.numbers[slots.COMPLETE]:
             self.form = self.with_more_room(form)
         elif (rescaled := form.rescaled(0 if self.constant else 1)) is not form:
@@ -186,11 +155,6 @@ class EllipsoidTable(AroundWeights):
     def with_more_room(self, form: Form) -> Form:
         """A form that is full, with room for another downdate."""
         return form.enlarged(self._room(type(form), 2 * form.room.downdates))
-
-    def watch_scale(self) -> None:
-        """Say how far a full matrix may shrink before it is lifted: any distance where downdates come to an end."""
-        endless = self.columns == inf and self.kept < slots.LEAST_KEPT
-        self.numbers[slots.LIFT_AT] = self.numbers[slots.LOG_KEPT] - (8.0 + self.dim if endless else inf)
 
     def split(self, factor: float) -> None:
         """Turn a binary run into the same run with two opposite functions (z becomes (e_b - e_a) (x) x)."""
@@ -243,14 +207,6 @@ class EllipsoidTable(AroundWeights):
 
     # -- what was learned --------------------------------------------------------------------------------------
 
-    def folded(self) -> LinearTable:
-        """The weights with all that the form keeps apart from them added in."""
-        return self.linear if self.form is None else self.form.fold(self.linear)
-
-    def weights(self, scores: int, rounds: int) -> Floats:
-        """Weights of the functions as rows, averaged over ``rounds`` where averages are kept."""
-        return self.folded().weights(scores, rounds)
-
     def predictor(self, rounds: int) -> Any:
         """What predictions are scored with."""
         return self.folded().predictor(rounds) if self.average else self.rep
@@ -285,16 +241,6 @@ class EllipsoidTable(AroundWeights):
             if source is not None:
                 self.linear._oriented(target)[: source.shape[0], : source.shape[1]] = source
         self.bind()
-
-    def ellipsoid(self) -> Ellipsoid:
-        """The ellipsoid as an object of its own; coordinates without the constant feature where there is none."""
-        scale, first = float(self.numbers[slots.LOG_SCALE] - self.numbers[slots.LIFTED]), 0 if self.constant else 1
-        centre = self.weights(self.scores, 0)[:, first:]
-        if self.scores == 1:
-            centre = centre[0]
-        if scale == -inf or self.form is None or self.form.is_identity:
-            return Ellipsoid(centre, BallShape(centre.size, scale))
-        return Ellipsoid(centre, self.form.shape(*self.extent, first, scale))
 
     # -- files -------------------------------------------------------------------------------------------------
 
@@ -344,7 +290,7 @@ class EllipsoidTable(AroundWeights):
             self.bind()
         if len(arrays["numbers"]) < slots.STATE_SIZE:
             if self.radius:
-                recover_bounds(self)
+                self.recover_bounds()
             # From here on the file is one of today.
             arrays["numbers"] = self.numbers.copy()
             if self.form is not None:
