@@ -20,6 +20,7 @@ from .reading import (
     reading_options,
     refuse_missing,
     refuse_overwriting,
+    refuse_reading_again,
     with_kept,
 )
 from .shards import OVER_SHARDS, is_sharded, learn_shards, refuse_changed, shard_options
@@ -81,6 +82,8 @@ def command(**options: Any) -> None:
     if not is_sharded(options):
         refuse_changed(options, OVER_SHARDS, "for a run over shards: give --workers or --scheduler too")
     rows = (*options["data"], options["validate"])
+    refuse_reading_again(options["data"], 1 if options["shuffle"] else options["epochs"])
+    refuse_reading_again(rows)
     refuse_overwriting("--save", options["target"], rows)
     refuse_overwriting("--checkpoint", options["checkpoint"], rows)
     refuse_overwriting("--plot", options["plot"], (*rows, options["resume"]))
@@ -281,8 +284,6 @@ class _Run:
 
     def _passes(self) -> Iterator[Any]:
         position = self.position
-        if "-" in self.inputs.names and position.epochs > 1:
-            raise ValueError("standard input can be read only once: save it to a file, or leave --epochs out")
         if position.order is None:
             while position.epoch < position.epochs:
                 yield self.inputs.weighted()

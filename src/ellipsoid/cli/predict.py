@@ -19,6 +19,7 @@ from .reading import (
     reading_options,
     refuse_missing,
     refuse_overwriting,
+    refuse_reading_again,
     with_kept,
 )
 from .startup import import_libraries
@@ -41,6 +42,7 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
     """
     if options["label"] is not None and no_label:
         raise click.UsageError("--label and --no-label contradict each other.")
+    refuse_reading_again(data)
     refuse_overwriting("--output", output, (model, *data))
     import_libraries()
     from ellipsoid.estimators.loading import open_model

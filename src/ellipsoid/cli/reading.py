@@ -58,6 +58,28 @@ def refuse_missing(names: Iterable[str | None]) -> None:
             open_stream(name)  # which says what is wrong
 
 
+def refuse_reading_again(names: Iterable[str | None], passes: int = 1) -> None:
+    """Refuse to read a second time what gives its rows only once, before hours of learning those of the first."""
+    met = []
+    for name in names:
+        if name is None or (name != "-" and (not os.path.exists(name) or os.path.isfile(name) or os.path.isdir(name))):
+            continue
+        spoken = "standard input" if name == "-" else name
+        if passes > 1:
+            raise ValueError(f"{spoken} can be read only once: save it to a file, or leave --epochs out")
+        if any(_same_pipe(name, other) for other in met):
+            raise ValueError(f"{spoken} can be read only once: save it to a file, and name that")
+        met.append(name)
+
+
+def _same_pipe(name: str, other: str) -> bool:
+    try:
+        one, two = (os.fstat(sys.stdin.fileno()) if each == "-" else os.stat(each) for each in (name, other))
+    except (OSError, AttributeError):  # standard input is no file, or closed
+        return name == other
+    return os.path.samestat(one, two)
+
+
 def refuse_overwriting(option: str, target: str | None, read: Iterable[str | None]) -> None:
     """Refuse to write to a file that the same command reads: its rows or its model would be lost."""
     # What is no regular file, such as a terminal, may be read and written; a name without a file is a data set's.
@@ -285,8 +307,10 @@ class Inputs:
 
     def _has_no_label(self, name: str) -> bool:
         """Has a table to be labelled exactly the columns that were learned, and so none for a label?"""
-        if name == "-" or self.learned is None or not self.options.get("labelled") or self.options.get("label"):
+        if self.learned is None or not self.options.get("labelled") or self.options.get("label"):
             return False
+        if not os.path.isfile(name):
+            return False  # of a pipe, which is read only once, the rows would be gone
         from ellipsoid.streams.opening import open_stream
 
         # The columns are known when the first rows have come; what was read of a file is read again.
