@@ -210,6 +210,12 @@ def _position(options: dict[str, Any], record: Any) -> Any:
     kept = Position.read(record)
     for what in ("columns", *KEPT):
         setattr(start, what, getattr(kept, what))
+    going_on = options["save_every"] or not kept.complete
+    if going_on and kept.order is not None and kept.same_run(start) and kept.has_grown(start):
+        raise ValueError(
+            f"DATA has grown since {options['resume']} was saved, and --shuffle draws one order of all rows: give the "
+            "files as they were, and what was added, as files of its own, to a run of its own"
+        )
     if kept.complete:
         if "-" in start.inputs or not kept.same_run(start):
             return start

@@ -41,7 +41,7 @@ def show(run: Any, options: dict[str, Any]) -> None:
     model, results, position = run.model, run.results, run.position
     rows, seconds = sum(result.rows for result in results), sum(result.seconds for result in results)
     name = ", ".join(run.inputs.names)
-    lines = [("learner", repr(model)), ("data", f"{name}, {position.rows // position.epochs:,} rows")]
+    lines = [("learner", repr(model)), ("data", f"{name}, {position.pass_rows:,} rows")]
     if run.dataset is None:
         lines += [("", description) for description in run.inputs.descriptions]
     if run.begun:

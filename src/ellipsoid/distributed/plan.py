@@ -80,9 +80,9 @@ def _files(names: list[str], block_bytes: int, options: dict[str, Any], learned:
     empty: NoRows | None = None
     for name in names:
         path = Path(name)
-        if not path.exists():
+        if not (path.is_file() or path.is_dir()):
             raise FileNotFoundError(
-                f"no file {name!r}; a data set has to be written to files that all workers can read"
+                f"no file {name!r}; a data set or a pipe has to be written to files that all workers can read"
             )
         origin = Origin(path)
         head = origin.peek()
