@@ -105,4 +105,9 @@ def _forget_unlabelled(store: Any, stream: Any) -> None:
     def forget(connection: Any) -> int:
         return int(connection.execute("DELETE FROM kept WHERE model = ? AND time < ?", (stream.id, moment)).rowcount)
 
-    stream.kept -= store.submit_change(forget)
+    def forgotten(gone: Any) -> None:
+        # In the thread of the journal, which counts what comes and what is labelled meanwhile.
+        if not isinstance(gone, BaseException):
+            stream.kept -= gone
+
+    store.submit_later(forget, forgotten)

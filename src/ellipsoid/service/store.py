@@ -298,9 +298,13 @@ class Store:
                 if not self._stop.is_set():
                     _log.exception("housekeeping failed; it is tried again")
 
-    def submit_later(self, change: Callable[[sqlite3.Connection], Any]) -> None:
-        """Write something small that nobody waits for, and that is no loss where it fails."""
-        self.journal.submit(Change(lambda answer: None, change), urgent=True)
+    def submit_later(
+        self, change: Callable[[sqlite3.Connection], Any], told: Callable[[Any], None] = lambda answer: None
+    ) -> None:
+        """Write something small that nobody waits for, and that is no loss where it fails; ``told`` hears how it ended,
+        in the thread of the journal.
+        """
+        self.journal.submit(Change(told, change), urgent=True)
 
     def submit_change(self, change: Callable[[sqlite3.Connection], Any]) -> Any:
         """Write something small, and wait for it."""

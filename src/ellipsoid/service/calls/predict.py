@@ -62,6 +62,8 @@ async def predict(service: Service, request: Request, holder: Holder) -> Respons
 
 
 def _learned(stream: ModelStream) -> Published:
+    if stream.best.failure is None:
+        stream.check_learning()  # a snapshot lacks what was acknowledged after it, before a restart
     published = stream.best.published
     if not published.learner.known:
         stream.check_learning()

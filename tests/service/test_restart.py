@@ -1,0 +1,76 @@
+"""What a store says at its beginning, and what its housekeeping leaves as it is."""
+
+import shutil
+import threading
+from concurrent.futures import Future
+
+import pytest
+
+from ellipsoid.service.calls.predict import _learned
+from ellipsoid.service.housekeeping import _forget_unlabelled
+from ellipsoid.service.journal.writes import Change, KeepWrite
+from ellipsoid.service.messages import NewModel
+from ellipsoid.service.problem import CallProblem
+from ellipsoid.service.store import Store, StoreOptions
+
+from .conftest import examples
+from .test_store import learn
+
+pytestmark = pytest.mark.interpreted
+
+
+@pytest.fixture
+def store(tmp_path):
+    opened = Store(tmp_path / "store", StoreOptions(snapshot_seconds=1e9))
+    opened.start()
+    opened.make_model("m", NewModel(learner="Perceptron"))
+    yield opened
+    opened.close()
+
+
+def test_nobody_is_predicted_for_by_less_than_was_acknowledged(store, tmp_path):
+    """As long as a journal is replayed, the newest snapshot is no answer."""
+    learn(store, "m", examples(6))
+    store.stream("m").best.write_snapshot()
+    assert learn(store, "m", examples(6, 6)).t == 12
+    shutil.copytree(store.folder, tmp_path / "killed")
+    restarted = Store(tmp_path / "killed")
+    try:
+        stream = restarted.stream("m")
+        assert stream.best.published.t == 6
+        with pytest.raises(CallProblem, match="rebuilt from its journal") as problem:
+            _learned(stream)
+        assert problem.value.status == 503
+        stream.best.failure = "it has stopped"
+        assert _learned(stream).t == 6  # there will be no better one
+        stream.best.failure = None
+        restarted.start()
+        while not stream.caught_up():
+            pass
+        assert _learned(stream).t == 12
+    finally:
+        restarted.close()
+
+
+def test_what_is_kept_while_others_are_forgotten_is_counted(store):
+    learn(store, "m", examples(6))
+    stream = store.stream("m")
+
+    def keep(name):
+        done = Future()
+        store.journal.submit(KeepWrite(stream, [(name, b"[1]", '"a"', 0.0, None)], "", done.set_result))
+        return done
+
+    keep("one").result(10)
+    going_on, waits = threading.Event(), Future()
+    store.journal.submit(Change(waits.set_result, lambda connection: going_on.wait(10)))
+    another = keep("another")
+    stream.forget_again_at = 0.0
+    house = threading.Thread(target=_forget_unlabelled, args=[store, stream])
+    house.start()
+    house.join(0.05)
+    going_on.set()
+    house.join(10)
+    assert another.result(10) == 1
+    store.submit_change(lambda connection: None)
+    assert stream.kept == 2
