@@ -26,6 +26,7 @@ def test_what_is_read_is_not_written_over(tmp_path, monkeypatch):
         ((*learn, "--plot", "./in.csv"), "in.csv"),
         ((*learn, "--save", "new", "--plot", "./new"), "what --save has written"),
         ((*learn, "--workers", 1, "--checkpoint", "in.csv"), "in.csv"),
+        ((*learn, "--workers", 1, "--save", "new", "--checkpoint", "./new"), "the last --checkpoint"),
         (("learn", "digits", "--model", "MIRA", "--validate", "in.csv", "--save", "in.csv"), "in.csv"),
         ((*resume, "--plot", "m"), "m"),
         (("predict", "m", "in.csv", "-o", "m"), "m"),

@@ -248,6 +248,25 @@ def test_another_learner_on_the_same_stream(shared, client, tmp_path):
     assert "--until" in run("replay", shared.folder, "past", "--until", 51, code=1).output
 
 
+def test_a_replay_writes_nothing_into_the_store(shared, client, tmp_path):
+    """A journal or a lock that is replaced under a running service is one more store, or none."""
+    client.make("safe", "Perceptron")
+    client.learn_many("safe", examples(5))
+    before = {path: path.stat().st_ino for path in shared.folder.iterdir()}
+    (tmp_path / "link").symlink_to(shared.folder)
+    for option in ("--save", "--rows"):
+        for target in (*before, shared.folder / "new", tmp_path / "link" / "lock"):
+            if not target.is_dir():
+                told = run("replay", shared.folder, "safe", option, target, code=2).output
+                assert "is in the store itself: name a file elsewhere" in told
+    assert {path: path.stat().st_ino for path in shared.folder.iterdir()} == before
+    for words in (("--save", tmp_path / "m"), ("--learner", "MIRA")):
+        assert (
+            "learns nothing" in run("replay", shared.folder, "safe", "--rows", tmp_path / "rows", *words, code=2).output
+        )
+    assert "belongs to a --learner" in run("replay", shared.folder, "safe", "--scale", "unit", code=2).output
+
+
 def test_tokens_are_shown_once(tmp_path):
     path = tmp_path / "tokens"
     token = run("tokens", path, "add", "ada", "--role", "label").output.strip()

@@ -89,6 +89,8 @@ def command(**options: Any) -> None:
     refuse_overwriting("--plot", options["plot"], (*rows, options["resume"]))
     if options["plot"] and options["target"] and realpath(options["plot"]) == realpath(options["target"]):
         raise click.UsageError("--plot would overwrite what --save has written: name another file.")
+    if options["checkpoint"] and options["target"] and realpath(options["checkpoint"]) == realpath(options["target"]):
+        raise click.UsageError("--save would overwrite the last --checkpoint: name another file.")
     import_libraries()
     if options["plot"]:
         from ellipsoid.report.plots import need_matplotlib

@@ -29,7 +29,7 @@ from .startup import import_libraries
 @click.option(
     "--rows",
     "lines",
-    type=click.Path(dir_okay=False, allow_dash=True),
+    type=NewFile(dir_okay=False, allow_dash=True),
     help="Write the examples to this file as JSON lines, - for stdout, and learn nothing.",
 )
 def command(store: Path, name: str, until: int | None, lines: str | None, **options: Any) -> None:
@@ -39,8 +39,15 @@ def command(store: Path, name: str, until: int | None, lines: str | None, **opti
     learns the same examples, and both are shown side by side; --save writes the other one. The lines of --rows are what
     `ellipsoid learn - --format jsonl` learns the same model from, with --bits or --keep-names as the model was made.
     """
-    if options["settings"] and not options["learner"]:
-        raise click.UsageError("--param belongs to a --learner.")
+    for option, given in (("--param", options["settings"]), ("--scale", options["scale"] != "none")):
+        if given and not options["learner"]:
+            raise click.UsageError(f"{option} belongs to a --learner.")
+    if lines is not None and (options["learner"] or options["target"]):
+        raise click.UsageError("--rows writes examples and learns nothing: leave --learner and --save out.")
+    for option, target in (("--save", options["target"]), ("--rows", lines)):
+        # A store that its service has open loses its journal, or its lock, to any file that takes their names.
+        if target not in (None, "-") and Path(target).resolve().is_relative_to(store.resolve()):
+            raise click.UsageError(f"{option} {target} is in the store itself: name a file elsewhere.")
     import_libraries()
     from ellipsoid.service.models.replaying import PastStream, Replay, comparison
     from ellipsoid.streams.atomic import atomic_write
