@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import ssl
 import subprocess
+import sys
 from time import sleep
 from urllib.parse import urlsplit
 
@@ -265,6 +266,25 @@ def test_a_replay_writes_nothing_into_the_store(shared, client, tmp_path):
             "learns nothing" in run("replay", shared.folder, "safe", "--rows", tmp_path / "rows", *words, code=2).output
         )
     assert "belongs to a --learner" in run("replay", shared.folder, "safe", "--scale", "unit", code=2).output
+
+
+def test_what_is_missing_is_told_with_what_to_install():
+    """In a process in which the packages cannot be imported, as where the extra was not installed."""
+    program = """
+import sys
+for missing, module in (("msgspec", "ellipsoid.service.http.tokens"), ("httpx", "ellipsoid.service.client")):
+    sys.modules[missing] = None
+    try:
+        __import__(module)
+    except ImportError as error:
+        print(error)
+    del sys.modules[missing]
+"""
+    told = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True).stdout
+    assert told.split("\n")[:-1] == [
+        "a service needs msgspec: pip install 'ellipsoid[serve]'",
+        "the client of a service needs httpx: pip install 'ellipsoid[serve]'",
+    ]
 
 
 def test_tokens_are_shown_once(tmp_path):

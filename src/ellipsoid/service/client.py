@@ -14,8 +14,12 @@ from typing import Any, Self
 from urllib.parse import quote
 from uuid import uuid4
 
-import httpx
 import msgspec
+
+try:
+    import httpx
+except ImportError as error:
+    raise ImportError("the client of a service needs httpx: pip install 'ellipsoid[serve]'") from error
 
 # Answers after which the same request may succeed.
 AGAIN = (429, 503, 507)
