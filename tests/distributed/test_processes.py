@@ -1,7 +1,10 @@
 """Processes of this machine: one that is killed costs its tasks once more, and a run that is broken off leaves none."""
 
 import os
+import select
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -51,3 +54,23 @@ def test_what_is_broken_off_is_not_waited_for():
     assert again.result(again.submit(threading.active_count, key="count"))
     assert again._pool is mine
     again.close()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system kills otherwise")
+def test_processes_end_with_who_started_them(tmp_path):
+    """Killed, it cannot end them; they would hold their memory for ten minutes, and learn a shard for nobody."""
+    program = """
+import os
+from time import sleep
+from ellipsoid.distributed.engines.processes import Loky
+
+engine = Loky(1)
+print(engine.result(engine.submit(os.getpid, key="who")), flush=True)
+engine.submit(sleep, 600, key="long")
+sleep(600)
+"""
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as starter:
+        assert int(starter.stdout.readline()) != starter.pid
+        starter.kill()
+        # They write where it wrote: that is closed when the last of them has gone.
+        assert select.select([starter.stdout], [], [], 20)[0]

@@ -35,6 +35,10 @@ def command(
     are hashed; tables of numbers are sent as rows without names. Rows of importance 0 are not sent, and other
     importances than 1 refused: a service learns each row once.
     """
+    if not data.is_file():
+        raise click.UsageError(
+            f"{data} can be read only once, and the digest of all of it goes first: save it to a file."
+        )
     import_libraries()
     from ellipsoid.service.client import Client
     from ellipsoid.service.sending import file_digest, send

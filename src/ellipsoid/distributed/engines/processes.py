@@ -6,6 +6,8 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from threading import Thread
+from time import sleep
 from typing import Any, NamedTuple
 
 from .engine import LostWorkers
@@ -13,6 +15,17 @@ from .parcel import Parcel, is_large, with_parcels, wrap
 
 # Processes that nobody uses now, by who started them and how many there are: the next engine goes on with them.
 _idle: dict[tuple[int, int], list[Any]] = {}
+
+
+def _end_with(starter: int) -> None:
+    """In a process of the pool: end when who started it has been killed, whatever is being learned for nobody then."""
+
+    def watch() -> None:
+        while os.getppid() == starter:
+            sleep(0.5)
+        os._exit(1)
+
+    Thread(target=watch, name="ellipsoid starter", daemon=True).start()
 
 
 class Joined(NamedTuple):
@@ -49,7 +62,9 @@ class Loky:
             with suppress(RuntimeError):  # broken, or shut down
                 future = self._pool.submit(function, *args)
         if future is None:
-            self._pool = ProcessPoolExecutor(self.workers, timeout=600, env={"OMP_NUM_THREADS": "1"})
+            self._pool = ProcessPoolExecutor(
+                self.workers, timeout=600, env={"OMP_NUM_THREADS": "1"}, initializer=_end_with, initargs=(os.getpid(),)
+            )
             future = self._pool.submit(function, *args)
         self._begun.append(future)
         return future
