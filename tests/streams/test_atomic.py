@@ -110,6 +110,24 @@ def test_failure_leaves_the_old_file(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@unix
+def test_what_did_not_fit_is_named(tmp_path):
+    """The system does not say of which file it ran out of room."""
+    import resource
+
+    path = tmp_path / "m"
+    path.write_text("old")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        with pytest.raises(OSError, match=f"too large: '{path}'"), atomic_write(path) as file:
+            file.write("new" * 10000)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir()] == ["m"]
+
+
 def test_missing_folder_is_named(tmp_path):
     with (
         pytest.raises(FileNotFoundError, match=r"the folder of .* does not exist"),

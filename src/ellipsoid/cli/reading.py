@@ -60,7 +60,7 @@ def refuse_missing(names: Iterable[str | None]) -> None:
 
 def refuse_reading_again(names: Iterable[str | None], passes: int = 1) -> None:
     """Refuse to read a second time what gives its rows only once, before hours of learning those of the first."""
-    met = []
+    met: list[str] = []
     for name in names:
         if name is None or (name != "-" and (not os.path.exists(name) or os.path.isfile(name) or os.path.isdir(name))):
             continue

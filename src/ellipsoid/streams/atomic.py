@@ -7,6 +7,7 @@ terminal, /dev/stdout) cannot be replaced without harm: it is written into.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
@@ -14,6 +15,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+
+# Errors of writing alone, of which the system does not say what it was that did not fit.
+_NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
@@ -58,8 +62,10 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
         _dress(temporary, target)
         os.replace(temporary, target)
         _sync_folder(target.parent)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+            error.filename = os.fspath(path)
         raise
 
 
