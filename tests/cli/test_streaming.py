@@ -367,3 +367,11 @@ def test_a_closed_standard_input_is_one_line(svm):
     assert (done.returncode, done.stderr) == (
         1, "Error: standard input is closed; pipe the stream into it, or name a file\n"
     )  # fmt: skip
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no disk that is always full")
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_what_cannot_be_shown_is_one_line(option):
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run([*COMMAND, option], check=False, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert (done.returncode, done.stderr) == (1, "Error: [Errno 28] No space left on device\n")

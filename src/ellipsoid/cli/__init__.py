@@ -43,6 +43,14 @@ class Commands(click.Group):
         sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         return super().main(*args, **extra)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except BrokenPipeError:
+            raise
+        except OSError as error:  # there is no room for what --help or --version say
+            raise click.ClickException(str(error)) from error
+
     def invoke(self, ctx: click.Context) -> Any:
         from .terminal import warnings_as_lines
 
