@@ -18,7 +18,7 @@ WITH_A_CAP = ("PassiveAggressive", "QuasiAdditive", "OnlineSVM")
 
 # Learners around others, and what to do instead.
 _ONE_STREAM = "depend on every row before; learn it over one stream, without workers"
-AROUND = {
+OF_ONE_STREAM = {
     "Calibrated": "calibrate the result of fit on rows of its own",
     "Committee": f"the weights of its members {_ONE_STREAM}",
     "Conformal": f"its thresholds {_ONE_STREAM}",
@@ -68,7 +68,7 @@ def way_to_merge(learner: Any, asked: str) -> str:
     """How the shards of a learner are put together; a sentence where they cannot be."""
     name, params = type(learner).__name__, learner.get_params(deep=False)
     if name in UNPROVED or not hasattr(learner, "_begin"):
-        why = UNPROVED.get(name) or AROUND.get(name, "it is no online learner of this library")
+        why = UNPROVED.get(name) or OF_ONE_STREAM.get(name, "it is no online learner of this library")
         raise ValueError(f"{name} is not learned in shards: {why}")
     if params.get("drift"):
         raise ValueError(f"{name} with a drift is not learned in shards: {DRIFTS}")
