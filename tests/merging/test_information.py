@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from ellipsoid import AROW, EllipsoidClassifier, SecondOrderPerceptron, load, merge
 
@@ -63,6 +64,26 @@ def test_rows_too_long_to_be_added_up_are_refused_with_a_sentence(learner):
                 assert np.isfinite(merged.coef_).all()
     assert len(said) > 2
     assert all("features of about the size of 1" in sentence for sentence in said)
+
+
+@pytest.mark.parametrize("learner", [AROW(), AROW(shape="diagonal"), SecondOrderPerceptron(a=2.0)], ids=repr)
+def test_a_model_that_met_its_third_label_late_adds_to_one_that_knew_all(learner):
+    """One began with I / 2, the other with I; their sum begins with I / 2, whichever comes first."""
+    X, y, truth = stream(5, classes=3, rows=60)
+    announced = clone(learner).partial_fit(X, y, classes=range(3))
+    X, y = X[np.argsort(y, kind="stable")], np.sort(y)
+    late = clone(learner).partial_fit(X, y)
+    merged = merge([announced, late])
+    size = 3 * (X.shape[1] + 1)
+    inverses = [np.linalg.inv(each.ellipsoid_.shape_matrix()) for each in (announced, late, merged)]
+    np.testing.assert_allclose(inverses[2], inverses[0] + inverses[1] - np.eye(size), rtol=1e-9, atol=1e-9)
+    means = [each._core.table.weights(3, 0).ravel() for each in (announced, late, merged)]
+    pulls = [inverse @ mean for inverse, mean in zip(inverses, means, strict=True)]
+    np.testing.assert_allclose(pulls[2], pulls[0] + pulls[1], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(merge([late, announced]).coef_, merged.coef_, rtol=1e-12, atol=1e-13)
+    assert not excess(merged, truth)
+    assert not excess(merge([merged, announced]), truth)
+    assert not excess(merge([merged, late]), truth)
 
 
 def test_the_squared_losses_of_shards_are_held_against_as_many_starts():

@@ -5,13 +5,14 @@ With L the inverse of the covariance and h = L w, an update adds z z' / r to L a
     L = L_0 + sum (L_i - L_0),    h = h_0 + sum (h_i - h_0),    w = L^{-1} h
 
 is the model of the update rows of all shards, in any order. The start L_0 is counted once, not once for each shard. A
+model that met its third label on the way has S = I / 2 for its start, and so has what it is merged to. A
 diagonal drops what lies beside it on the way, and adds up what is left, in the first round; in later ones its weights
 are averaged.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import inf
+from math import inf, log
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,9 @@ from .parts import Part
 ADDED = [
     slots.CUTS, slots.MARGIN_WEIGHT, slots.ASKED, slots.STEEP, slots.MARGIN_UPDATES, slots.SQUARED_LOSS,
 ]  # fmt: skip
+STEEPNESS = np.array(ADDED) == slots.STEEP
+# What is told of the inverse of S, in units of what S began with.
+OF_INVERSE = {"inverse", "pull", "priors", "weight"}
 
 
 @contextmanager
@@ -64,6 +68,8 @@ def take_gaussian(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, F
     added = {"inverse": inverse, "pull": pull, "numbers": numbers, "priors": np.array([priors])}
     if start is not None and _goes_on(start):
         added["weight"] = weight
+    # As if S had begun with I: the labels of other shards may have come in another way.
+    added = _measured(added, 1.0 / _unit(core))
     added["rows"] = np.array([float(core.rounds - (0 if start is None else start.rounds))])
     if core.average:
         added["sums"] = core.rounds * core.table.weights(core.scores, core.rounds)
@@ -75,7 +81,10 @@ def take_gaussian(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, F
 @_within_float64()
 def put_gaussian(core: Any, part: Part, start: Any) -> None:
     """Let the learner know what all know."""
-    table, added = core.table, part.added
+    table = core.table
+    if core.split:
+        table.numbers[slots.LOG_SCALE] = -log(2.0)
+    added = _measured(part.added, _unit(core))
     inverse, pull = added["inverse"], added["pull"]
     if start is None:
         inverse, numbers = inverse + _nothing_known(core), np.zeros(len(ADDED))
@@ -127,6 +136,17 @@ def _priors(core: Any) -> float:
     if mixed is None:
         return 1.0
     return float(mixed.factor) if core.tally[tallies.UPDATES] == mixed.apart[tallies.UPDATES] else inf
+
+
+def _unit(core: Any) -> float:
+    """The share of I that S began with: half of it, where one function became two opposite ones."""
+    return float(np.exp(core.table.numbers[slots.LOG_SCALE]))
+
+
+def _measured(added: dict[str, Floats], unit: float) -> dict[str, Floats]:
+    """What is told of the inverse of S, measured by another start."""
+    found = {name: unit * array if name in OF_INVERSE else array for name, array in added.items()}
+    return found | {"numbers": np.where(STEEPNESS, unit, 1.0) * added["numbers"]}
 
 
 def _nothing_known(core: Any) -> Floats:
