@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.utils.estimator_checks import check_estimator
 
-from ellipsoid import DamagedModel, PassiveAggressiveRegressor, Scaled, load, prequential
+from ellipsoid import DamagedModel, PassiveAggressiveRegressor, Scaled, load, merge, prequential
 from ellipsoid.engine import tally as tallies
 from ellipsoid.estimators.files import container
 
@@ -96,6 +96,23 @@ def test_losses_whose_products_vanish_are_within_their_bounds():
     found = model.partial_fit([[1e70]], [1e-100]).certificates([0.0])
     assert all(each.observed <= each.bound for each in found)
     assert found[1].observed > 0.0
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("variant", GOLDEN)
+@pytest.mark.parametrize(("small", "large"), [(1e-149, 1e72), (1e-120, 1e70), (1e-100, 1e72), (1e-60, 1e72)])
+def test_large_numbers_of_tiny_rows_leave_a_model_that_can_be_saved_and_merged(variant, small, large, tmp_path):
+    """Steps whose products overflow, or that would make the values of other rows infinite."""
+    rows, y = [[small]] * 3, [large, -large, large]
+    model = PassiveAggressiveRegressor(variant=variant, C=1e300, tube=0.0, fit_intercept=False).partial_fit(rows, y)
+    other = copy.deepcopy(model).partial_fit([[1.0]], [1.0])
+    merged = merge([model, other])
+    for each in (model, other, merged, merge([merged, other]).partial_fit(rows, y)):
+        assert np.isfinite(each.predict([[1e144], [small]])).all()
+        assert not np.isnan(each.dual_objective_)
+        assert all(c.observed <= c.bound for u in (None, [0.0], [1e100]) for c in each.certificates(u))
+        each.save(tmp_path / "numbers.model")
+        assert load(tmp_path / "numbers.model").certificates() == each.certificates()
 
 
 @pytest.mark.interpreted

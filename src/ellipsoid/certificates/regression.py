@@ -13,10 +13,12 @@ every u the right side is at most G = |u|^2 + 2 (B - tube A - <u, w>), which is 
 PA-I climbs the dual of min |u|^2 / 2 + C sum k loss(u), which is B - tube A - |w|^2 / 2 now: no u can do better.
 
 Rounding. A loss is off by a rounding of <w, x>, at most |w| |x| and |w| at most the way PATH of all steps; each of the
-sums by a share of the sum of the absolute values of its terms. All of it is added to G.
+sums by a share of the sum of the absolute values of its terms. All of it is added to G. Of models that were mixed the
+sums of all shards bound it. A term of B counts as 1e290 at most, and nothing is bounded where one did.
 """
 
 from math import inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,16 +28,23 @@ from ellipsoid.engine import tally as tallies
 from .certificate import Certificate, unproved
 from .rounding import LEAST, Span, length, lost, product
 
+# Half of what a term counts at most; sums of shards are put together with roundings.
+MOST_SWAY = 5e289
+
 
 def tube_bounds(
-    tally: NDArray[np.float64], weights: NDArray[np.float64], comparator: NDArray[np.float64], tube: float,
-    cap: float, ridge: float, terms: int,
+    tally: NDArray[np.float64], whole: NDArray[np.float64], weights: NDArray[np.float64],
+    comparator: NDArray[np.float64], tube: float, rule: Any, terms: int,
 ) -> list[Certificate]:  # fmt: skip
-    """What the losses before the steps cannot exceed; ``cap`` and ``ridge`` tell the variant."""
-    steps, path = float(tally[tallies.STEPS]), float(tally[tallies.PATH])
+    """What the losses before the steps cannot exceed.
+
+    ``whole`` are the sums with every shard counted whole; the ``cap`` and the ``ridge`` of the rule tell the variant.
+    """
+    steps, path, sway = (float(whole[slot]) for slot in (tallies.STEPS, tallies.PATH, tallies.SWAY))
     size = length(comparator)
     share = 8.0 * lost(4.0 * steps + 2.0 * terms + 32.0)
-    spilled = share * (float(tally[tallies.SWAY]) + tube * float(tally[tallies.PUSH]) + path * path + size.high * path)
+    spilled = share * (sway + tube * float(whole[tallies.PUSH]) + path * path + size.high * path)
+    spilled = inf if sway >= MOST_SWAY else spilled
     # Products of tiny numbers vanish, whatever their share.
     spilled += LEAST * (8.0 * steps + terms)
     gain = Span.exactly(float(tally[tallies.GAIN])) - Span.exactly(tube) * float(tally[tallies.PUSH])
@@ -44,9 +53,9 @@ def tube_bounds(
     observed = Span.about(float(tally[tallies.WEIGHT]), 4.0 * steps + terms).widened(spilled).at_least(0.0)
     found = [Certificate("steps times losses", observed.low, G.high, "always")]
     squares = Span.about(float(tally[tallies.LOSS2]), 4.0 * steps + terms).widened(spilled).at_least(0.0)
-    if cap == inf:
+    if rule.cap == inf:
         radius2 = Span.about(float(tally[tallies.RADIUS2]), terms + 2.0)
-        whole = ((radius2 + ridge) * G).high if tally[tallies.ZEROS] == 0.0 else inf
-        second = [Certificate("squared losses", squares.low, whole, "no row is zero")]
-        found += unproved(second) if tally[tallies.WEIGHED] and ridge > 0.0 else second
+        most = ((radius2 + rule.ridge) * G).high if tally[tallies.ZEROS] == 0.0 else inf
+        second = [Certificate("squared losses", squares.low, most, "no row is zero")]
+        found += unproved(second) if tally[tallies.WEIGHED] and rule.ridge > 0.0 else second
     return found

@@ -40,6 +40,9 @@ from .tally import GAIN, LOSS2, PARTS, PATH, PUSH, STEPS, SWAY, WEIGHT, ZEROS
 CODES, ASIDE, FORETOLD = range(3)
 PLAIN, ORDERED, WATCHED, PAIRED = range(4)
 
+# The longest move of a function that tells numbers: its values of the longest rows are finite behind many of them.
+LONGEST = 1e155
+
 
 class Binary(NamedTuple):
     """One score; label code 1 is the positive class."""
@@ -260,14 +263,20 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     tau = step(rule, margin, size)
     if tau == 0.0:
         return 0, 0.0
+    way = tau * sqrt(size)
+    if not (way < LONGEST and tau < HUGE):
+        # As if the row were zero, which it nearly is: the values of longer ones would be infinite.
+        tally[ZEROS] += 1.0
+        return 0, 0.0
     target = task.ledger.view(np.float64)[CODES, t]
     work[WHO, 0] = 0.0
     work[TAU, 0] = tau if target > work[SCORES, 0] else -tau
+    worth = max(-HUGE, min(work[TAU, 0] * target, HUGE))
     tally[PUSH] += tau
-    tally[GAIN] += work[TAU, 0] * target
-    tally[SWAY] += abs(work[TAU, 0] * target)
+    tally[GAIN] += worth
+    tally[SWAY] += abs(worth)
     tally[WEIGHT] += min(tau * -margin, HUGE)
-    tally[PATH] += tau * sqrt(size)
+    tally[PATH] += way
     tally[STEPS] += 1.0
     tally[LOSS2] += min(margin * margin, HUGE)
     return 1, size

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate
+from ellipsoid.certificates.mixed import sums_of_all
 from ellipsoid.certificates.regression import tube_bounds
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules.passive_aggressive import PassiveAggressiveRule
@@ -66,8 +67,9 @@ class PassiveAggressiveRegressor(SlackParameters, OnlineRegressor, BudgetClassif
     def dual_objective_(self) -> float:
         """B - tube A - ``|w|^2`` / 2: with variant I, ``|u|^2`` / 2 + C times the losses of u is no less for any u."""
         core = self._fitted("dual_objective_")
-        tally, length2 = core.tally, float((np.asarray(core.table.weights(1, 0)) ** 2).sum())
-        return float(tally[tallies.GAIN] - core.tube * tally[tallies.PUSH] - length2 / 2.0)
+        with np.errstate(over="ignore"):
+            tally, length2 = core.tally, float((np.asarray(core.table.weights(1, 0)) ** 2).sum())
+        return float(tally[tallies.GAIN]) - core.tube * float(tally[tallies.PUSH]) - length2 / 2.0
 
     def certificates(self, comparator: Any = None) -> list[Certificate]:
         """The bounds that hold for this run so far; a kernel model is its own comparator."""
@@ -79,4 +81,4 @@ class PassiveAggressiveRegressor(SlackParameters, OnlineRegressor, BudgetClassif
         expansion = isinstance(learner, ExpansionLearner)
         terms = 1 + learner.width + (int(learner.tally[tallies.UPDATES]) if expansion else 0)
         own = np.array(learner.table.weights(1, 0))
-        return tube_bounds(learner.tally, own, comparator, learner.tube, learner.rule.cap, learner.rule.ridge, terms)
+        return tube_bounds(learner.tally, sums_of_all(learner), own, comparator, learner.tube, learner.rule, terms)
