@@ -116,6 +116,19 @@ def test_large_numbers_of_tiny_rows_leave_a_model_that_can_be_saved_and_merged(v
 
 
 @pytest.mark.interpreted
+@pytest.mark.parametrize("variant", GOLDEN)
+def test_the_bounds_of_a_mixture_hold_and_say_so(variant):
+    """What rounding has done is bounded by the sums of all shards: one may have gone farther than their mean."""
+    rows, y = stream(60)
+    models = [PassiveAggressiveRegressor(variant=variant).partial_fit(rows[i::3], y[i::3]) for i in range(3)]
+    merged = merge([*models, PassiveAggressiveRegressor(variant=variant).partial_fit(1e-9 * rows, 1e60 * y)])
+    rng = np.random.default_rng(7)
+    for u in (None, *rng.normal(size=(5, 5))):
+        for told in (merge(models).certificates(u), merged.certificates(u)):
+            assert all(each.observed <= each.bound and "weighted over" in each.holds_if for each in told)
+
+
+@pytest.mark.interpreted
 def test_a_step_ends_on_the_edge_of_the_tube_or_at_the_cap():
     rows, y = stream()
     model = PassiveAggressiveRegressor(variant="hard", tube=0.2)

@@ -262,7 +262,8 @@ class OnlineRegressor(OnlineClassifier):
         own = np.array(core.table.weights(1, 0))
         if comparator is not None and isinstance(core, ExpansionLearner):
             raise ValueError("a kernel model has no coordinates to compare with; comparator must be None")
-        return self._bounds(core, own if comparator is None else comparator_rows(comparator, 1, core.width))
+        found = self._bounds(core, own if comparator is None else comparator_rows(comparator, 1, core.width))
+        return found if core.mixed is None else core.mixed.tell(found, core.tally)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
