@@ -310,3 +310,14 @@ def test_a_distribution_over_features_that_come_later_exceeds_no_bound(update, d
         row = {f"f{j}": -10.0, "f0": -10.0} if dicts else sp.csr_matrix(([-10.0], ([0], [j])), shape=(1, j + 1))
         model.partial_fit([row] if dicts else row, [1 if j else 0], classes=[0, 1] if j == 0 else None)
         assert all(c.observed <= c.bound for c in model.certificates())
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("model", [QuasiAdditive(), OnlineSVM()], ids=repr)
+def test_a_common_margin_says_that_it_counts_zero_rows_in(model):
+    trained = clone(model).set_params(fit_intercept=False).partial_fit([[1.0], [0.0]], [1, 0], [0, 1])
+    bound = {each.name: each for each in trained.certificates()}["average margin of the unit comparator on the updates"]
+    # The row that moved has margin 1; the zero row has an alpha, and margin 0 under everything.
+    assert bound.bound == pytest.approx(0.5)
+    assert trained.updates_ == 1
+    assert "zero rows" in bound.holds_if

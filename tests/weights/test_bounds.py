@@ -87,3 +87,14 @@ def test_a_run_that_mixes_weighted_and_plain_calls_is_one_run():
         np.tile(X, (2, 1)), np.tile(y, 2), classes=[0, 1], sample_weight=np.r_[np.ones(len(y)), weights]
     )
     assert parts.certificates() == whole.certificates()
+
+
+@pytest.mark.parametrize("model", [QuasiAdditive(), QuasiAdditive(link="p-norm"), OnlineSVM()], ids=repr)
+@pytest.mark.parametrize("weight", [0.25, 4.0])
+def test_no_dual_value_is_above_what_weights_reach_on_the_weighted_rows(model, weight):
+    trained = clone(model).set_params(fit_intercept=False).partial_fit([[1.0]], [1], [0, 1], sample_weight=[weight])
+    told = {each.name: each.observed for each in trained.certificates()}
+    w = np.linspace(0.0, 2.0, 81)
+    least = (0.5 * w**2 + weight * np.maximum(0.0, 1.0 - w)).min()
+    assert told["dual objective"] == pytest.approx(least)
+    assert told["rescaled dual objective"] == pytest.approx(least)

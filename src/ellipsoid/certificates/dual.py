@@ -44,6 +44,7 @@ class Dual(NamedTuple):
 
     ``terms`` is how many alphas were added up, ``drift`` how far theta may be from the sum of alpha z in that norm,
     ``blurred`` by how much G(theta) may be wrong, ``lost`` by how much the increases of D may be wrong in all.
+    ``weighed``: some alphas are capped at C times a weight, and which of them nobody has kept.
 
     Two examples on opposite sides, alphas 0.4 each: theta = 0.4 (z_1 + z_2).
 
@@ -62,6 +63,7 @@ class Dual(NamedTuple):
     drift: float = 0.0
     blurred: float = 0.0
     lost: float = 0.0
+    weighed: bool = False
 
     @property
     def pushed(self) -> Span:
@@ -107,11 +109,12 @@ class Comparator(NamedTuple):
 def rescaled(dual: Dual, conjugate: Callable[[float], float] | None = None) -> tuple[float, float]:
     """The best dual value along the ray: max over s in [0, C / largest] of s margin A - G(s theta), and that s.
 
+    Where examples have weights alphas only shrink: one of a light example may be at its cap, however small it is.
     ``conjugate`` is the function s -> G(s theta); without one, G is half a squared norm.
     """
     if dual.largest == 0.0:
         return 0.0, 1.0
-    most = dual.C / dual.largest
+    most = 1.0 if dual.weighed else dual.C / dual.largest
     slope = dual.margin * dual.weight
     if conjugate is None:
         if dual.norm == 0.0:
@@ -186,7 +189,7 @@ def running(
         Certificate("average margin of the unit comparator on the updates",
                     (comparator.along.widened(dual.drift) / weight).low if directed else 0.0,
                     largest_common_margin(dual) if directed else inf,
-                    "always; it is also the largest margin that any unit vector has on all update examples"),
+                    "always; no unit vector has a larger margin on all examples with alpha > 0, zero rows among them"),
     ]  # fmt: skip
 
 

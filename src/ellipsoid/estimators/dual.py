@@ -91,6 +91,7 @@ class DualLearner(Learner):
             margin=rule.goal, C=rule.cap, weight=float(tally[tallies.WEIGHT]), largest=float(tally[tallies.LARGEST]),
             conjugate=conjugate, norm=link.dual_norm(theta), terms=self.steps, blurred=blurred, lost=off.lost,
             drift=dual_norm_error(link, theta) + off.drift * (1 if link.quadratic else groups),
+            weighed=bool(tally[tallies.WEIGHED]),
         )  # fmt: skip
 
     @property

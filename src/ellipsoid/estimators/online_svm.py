@@ -76,6 +76,7 @@ class Windowed(Learner):
             largest=float(max(self.tally[tallies.LARGEST], alphas.max(initial=0.0))),
             conjugate=0.5 * norm * norm, norm=norm, terms=self.rounds + 4 + int(roundings(self)), drift=apart,
             blurred=apart * (norm + apart) + norm * norm * lost(4), lost=off.lost,
+            weighed=bool(self.tally[tallies.WEIGHED]),
         )  # fmt: skip
 
     @property
