@@ -11,12 +11,14 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator
 
 from ellipsoid import (
+    AROW,
     IELLIP,
     MIRA,
     BayesPointMachine,
     EllipsoidalSVC,
     OnlineEllipsoidalSVC,
     Perceptron,
+    QuasiAdditive,
     Scaled,
     StandardStream,
     UnitNorm,
@@ -217,6 +219,9 @@ def test_old_names_are_taken_and_the_new_ones_told():
         (MIRA(shuffle="False"), "shuffle"),
         (BayesPointMachine(fit_intercept="no"), "fit_intercept"),
         (EllipsoidalSVC(hard_margin="no"), "hard_margin"),
+        (QuasiAdditive(average="no"), "average"),
+        (IELLIP(kernel="rbf", average="vote"), "average"),
+        (AROW(kernel="rbf", average="vote"), "average"),
     ],
 )
 def test_a_text_is_not_taken_for_true(model, flag):

@@ -41,7 +41,7 @@ class OnlineParameters:
     """
 
     fit_intercept: bool = True
-    average: Any = False
+    average: bool = False
     n_epochs: int = 5
     shuffle: bool = True
     random_state: Any = None

@@ -28,6 +28,8 @@ class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, 
         that a hypothesis survived.
     """
 
+    average: Any = False
+
     _linear_learner: ClassVar[type[Learner]] = Learner
     _expansion_learner: ClassVar[type[ExpansionLearner]] = ExpansionLearner
 
