@@ -54,8 +54,9 @@ def test_the_same_kernel_in_any_guise_gives_the_same_model(whole, settings, rows
 def test_the_decision_is_the_sum_over_support_patterns(whole):
     K = gaussian(X, whole.support_vectors_) + 1.0
     np.testing.assert_allclose(whole.decision_function(X), K @ whole.dual_coef_.T, rtol=0, atol=1e-13)
-    with pytest.raises(AttributeError, match="a kernel model has no coef_"):
-        _ = whole.coef_
+    for name in ("coef_", "intercept_"):
+        with pytest.raises(AttributeError, match=f"a kernel model has no .*{name}.*; use support_vectors_"):
+            getattr(whole, name)
 
 
 @pytest.mark.parametrize("size", [1, 7])

@@ -339,7 +339,7 @@ class KernelTable(Table):
 
     def weights(self, scores: int, rounds: int) -> Floats:
         """There is no weight vector to hand out."""
-        raise AttributeError("a kernel model has no coef_; use support_vectors_ and dual_coef_")
+        raise AttributeError("a kernel model has no coef_ and no intercept_; use support_vectors_ and dual_coef_")
 
     def predictor(self, rounds: int) -> Any:
         """What predictions are scored with."""

@@ -296,7 +296,7 @@ class ExpansionLearner(DeviceLearner):
 
     def weights(self) -> NDArray[np.float64]:
         """There is no weight vector to hand out."""
-        raise AttributeError("a kernel model has no coef_; use support_vectors_ and dual_coef_")
+        raise AttributeError("a kernel model has no coef_ and no intercept_; use support_vectors_ and dual_coef_")
 
     # -- files -------------------------------------------------------------------------------------------------
 
