@@ -41,7 +41,7 @@ CODES, ASIDE, FORETOLD = range(3)
 PLAIN, ORDERED, WATCHED, PAIRED = range(4)
 
 # The longest move of a function that tells numbers: its values of the longest rows are finite behind many of them.
-LONGEST = 1e155
+LONGEST_MOVE = 1e155
 
 
 class Binary(NamedTuple):
@@ -264,7 +264,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     if tau == 0.0:
         return 0, 0.0
     way = tau * sqrt(size)
-    if not (way < LONGEST and tau < HUGE):
+    if not (way < LONGEST_MOVE and tau < HUGE):
         # As if the row were zero, which it nearly is: the values of longer ones would be infinite.
         tally[ZEROS] += 1.0
         return 0, 0.0

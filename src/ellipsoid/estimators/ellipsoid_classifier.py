@@ -112,7 +112,7 @@ class EllipsoidClassifier(OnlineClassifier):
     >>> model = EllipsoidClassifier().partial_fit(X[:1500], y[:1500])
     >>> model.score(X[1500:], y[1500:]) > 0.87
     True
-    >>> model.head_
+    >>> model.speed_, model.head_
     ('bold', 'last')
     """
 
@@ -147,10 +147,14 @@ class EllipsoidClassifier(OnlineClassifier):
         return CopiesLearner(rule, intercept=self._constant, heads=heads, form=form)
 
     @property
-    def head_(self) -> tuple[str, str]:
-        """Which speed predicts now, and whether by its "last" weights or their "average"."""
-        copy, place = self._fitted("head_").table.head()
-        return SPEEDS[copy], ("last", "average")[place]
+    def speed_(self) -> str:
+        """The speed that predicts now: "usual", "careful" or "bold"."""
+        return SPEEDS[self._fitted("speed_").table.head()[0]]
+
+    @property
+    def head_(self) -> str:
+        """Whether it predicts by its "last" weights or by their "average"."""
+        return ("last", "average")[self._fitted("head_").table.head()[1]]
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         assert isinstance(learner, CopiesLearner)
