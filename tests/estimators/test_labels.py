@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from ellipsoid import (
     MIRA,
     BayesPointMachine,
+    Committee,
     Conformal,
     EllipsoidalSVC,
     OnlineEllipsoidalSVC,
@@ -225,6 +226,50 @@ def test_later_labels_take_the_form_of_the_first(first, later, classes, tmp_path
         assert other.classes_.dtype == model.classes_.dtype
         assert other.classes_.tolist() == classes
         assert other.predict(X).tolist() == model.predict(X).tolist()
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    ("labels", "known"),
+    [
+        ([True, 0, 2, 0], [True, 0, 2]),
+        ([1, 2.0, 1, 2.0], [1, 2]),
+        ([1.0, 2, 1, 2], [1.0, 2.0]),
+        ([np.uint64(5), -1, 5, -1], [5, -1]),
+        ([2**60 + 1, 1.0, 1.0, 2**60 + 1], [2**60 + 1, 1]),
+    ],
+)
+def test_numbers_of_several_kinds_take_the_form_of_the_first_in_any_cut(labels, known):
+    """numpy makes one kind of all numbers of a list, which depends on the others in it."""
+    models = [MIRA().partial_fit(X, labels), MIRA().partial_fit(X, np.array(labels, dtype=object)), MIRA(), MIRA()]
+    models[2].learn_predict(X, labels)
+    for x, label in zip(X, labels, strict=True):
+        models[3].learn_one(x, label)
+    run = MIRA()
+    prequential(run, (X, labels))
+    for model in (*models, run):
+        assert list(map(repr, model._core.labels.values)) == list(map(repr, known))
+        assert model.score(X, labels) == np.mean([a == b for a, b in zip(model.predict(X), labels, strict=True)])
+    assert EllipsoidalSVC().fit(X, labels).classes_.dtype.kind in "if"
+    prequential(PassiveAggressiveRegressor(), (X, labels))
+
+
+class Animal(str, Enum):  # noqa: UP042 - what str() says of it is not its text
+    CAT = "cat"
+    DOG = "dog"
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize(
+    "kind", [MIRA, lambda: Scaled(MIRA()), lambda: Conformal(MIRA()), Committee, EllipsoidalSVC],
+    ids=["learner", "scaled", "sets", "committee", "batch"],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "labels", [list(Animal) * 2, np.array(["cat", "dog"] * 2, dtype=np.dtypes.StringDType())], ids=["enum", "strings"]
+)
+def test_what_can_be_learned_is_scored_as_its_text(kind, labels):
+    model = kind().fit(X, labels)
+    assert model.score(X, labels) == model.score(X, ["cat", "dog"] * 2) > 0.0
 
 
 def test_a_label_without_a_form_among_floats_changes_nothing():

@@ -51,8 +51,10 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
     if not isinstance(y, np.ndarray) and (
         (kind == "U" and not all(map(is_kept, y)))
         or (kind == "f" and (np.abs(labels.astype(np.float64, copy=False)) == WHOLE).any())
+        or (kind in "fiu" and several_forms(y))
     ):
-        # numpy would write numbers among text out, cut the names of an enumeration short, and round integers.
+        # numpy would write numbers among text out, cut the names of an enumeration short, round integers, and give
+        # numbers of several kinds one form, which is that of the first label.
         labels = np.fromiter(y, dtype=object, count=len(labels))
         kind = "O"
     if kind == "f":
@@ -70,6 +72,17 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
     if kind not in QUICK_KINDS:
         _refuse_first(labels, np.ones(len(labels), dtype=bool), what)
     return labels
+
+
+def one_kind(labels: NDArray[Any]) -> NDArray[Any]:
+    """The same labels for who knows no others than scikit-learn: whole numbers are integers, True among them too."""
+    mixed = labels.dtype.kind == "O" and labels.ndim == 1 and len(labels) > 0 and not isinstance(labels[0], str)
+    return labels.astype(np.int64) if mixed else labels
+
+
+def several_forms(y: Any) -> bool:
+    """Would numpy give labels one form of its own, and not that of the first?"""
+    return not hasattr(y, "dtype") and len(set(map(type, y))) > 1
 
 
 def is_kept(label: Any) -> bool:
@@ -159,10 +172,12 @@ def _objects(labels: NDArray[Any], what: str) -> NDArray[Any]:
                 f"{what} must hold labels of one kind, {KINDS}: row {row} holds {label!r}, row 0 {values[0]!r}"
             )
     if values and not isinstance(values[0], str):
-        return np.array([like(values[0], value) for value in values])
-    text = np.empty(len(values), dtype=object)
-    text[:] = values
-    return text
+        values = [like(values[0], value) for value in values]
+        if len({isinstance(value, bool) for value in values}) == 1:
+            return np.array(values)
+    kept = np.empty(len(values), dtype=object)  # text, or numbers among which True stays True
+    kept[:] = values
+    return kept
 
 
 def _whole(labels: NDArray[Any], what: str) -> NDArray[Any]:

@@ -7,11 +7,12 @@ happens begins a new piece, so that every cut of the stream gives every row the 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from .label_kinds import is_kept
+from .label_kinds import is_kept, label_array, several_forms
 
 # Beyond this, neighbouring integers are the same float.
 _EXACT = 2.0**53
@@ -44,13 +45,16 @@ class Numbers:
 
 
 def as_they_are(y: Any) -> Any:
-    """Labels as an array: beside a word, NumPy would make a word of a number.
+    """Labels as an array: beside a word, NumPy would make a word of a number, and beside a float one of a long integer.
 
     >>> as_they_are([1, "x"]).tolist()
     [1, 'x']
     """
     words = [label for label in y if isinstance(label, str)] if isinstance(y, list | tuple) else []
     odd = words and not (len(words) == len(y) and all(map(is_kept, words)))
+    if not words and isinstance(y, list | tuple) and several_forms(y):
+        with suppress(ValueError):  # of numbers to be learned, which are no labels
+            return label_array(y)
     return np.array(y, dtype=object) if odd else np.asarray(y)
 
 

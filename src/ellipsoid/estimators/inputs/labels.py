@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
 
-from ellipsoid.streams.label_kinds import like
+from ellipsoid.streams.label_kinds import label_array, like, one_kind
 
 Codes = NDArray[np.int64]
 
@@ -98,6 +99,14 @@ class Labels:
                 fresh.append((row, label))
             codes[row] = code
         return codes, fresh
+
+
+class Classifier(ClassifierMixin):
+    """What scikit-learn asks of a classifier, which is scored by labels in every form in which it learns them."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of the rows whose label is predicted; of label sets, all of whose labels are."""
+        return float(super().score(X, one_kind(label_array(y)), sample_weight))
 
 
 def label_sets(y: NDArray[Any], rows: int) -> NDArray[np.uint8]:

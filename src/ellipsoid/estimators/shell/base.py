@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names, validate_data
@@ -23,7 +23,7 @@ from ..inputs import checks, weights
 from ..inputs.checks import Labelled
 from ..inputs.examples import are_named, is_named, one_row, rows_of
 from ..inputs.frames import frame_rows, refuse_columns, table_of, word_columns
-from ..inputs.labels import Codes, tidy
+from ..inputs.labels import Classifier, Codes, tidy
 from ..inputs.rows import RowSource, check_memory, flaw_message
 from ..parameters.declaration import declared
 from ..parameters.shared import OnlineParameters
@@ -40,7 +40,7 @@ from .predictions import Predictions
 
 
 @declared
-class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParameters, ClassifierMixin, BaseEstimator):
+class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParameters, Classifier, BaseEstimator):
     """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example."""
 
     _core: Learner = field(init=False)

@@ -5,7 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing, check_random_state
 
@@ -19,7 +19,7 @@ from ..files import saving
 from ..inputs import weights
 from ..inputs.checks import labels_of
 from ..inputs.examples import are_named, is_named, one_row, rows_of
-from ..inputs.labels import tidy
+from ..inputs.labels import Classifier, tidy
 from ..inputs.rows import sound_csr
 from ..inputs.weights import announce, around_zeros, if_any, labels_named_before, one_weight, present, present_some
 from ..parameters.validation import one_of, positive
@@ -34,7 +34,7 @@ from .mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mix
 from .wrapper import score_table, seed_of
 
 
-class Committee(Witnessed, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class Committee(Witnessed, Classifier, MetaEstimatorMixin, BaseEstimator):
     """Several learners as one: their votes, weighed by how often each was right, and lately rather than ever.
 
     For streams that change, and in place of a search for the right rate: no rate is right twice. On any stream the

@@ -4,7 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
 from sklearn.exceptions import NotFittedError
 
 from ellipsoid.certificates import Certificate
@@ -12,7 +12,7 @@ from ellipsoid.representation.table_protocol import Floats
 
 from ..files import saving
 from ..inputs.examples import are_named
-from ..inputs.labels import tidy
+from ..inputs.labels import Classifier, tidy
 from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, present
 from ..shell.learned_attributes import missing
 
@@ -33,7 +33,7 @@ def indexable(X: Any) -> Any:
     return X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "columns") or are_named(X) else np.asarray(X)
 
 
-class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class Wrapper(Classifier, MetaEstimatorMixin, BaseEstimator):
     """An estimator whose ``learner_``, a clone of ``learner``, does the learning."""
 
     learner: Any
@@ -83,7 +83,7 @@ class Wrapper(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of the rows whose label is predicted; around a regressor, the coefficient of determination."""
-        kind = RegressorMixin if is_regressor(self._current_learner) else ClassifierMixin
+        kind = RegressorMixin if is_regressor(self._current_learner) else Classifier
         return float(kind.score(self, X, y, sample_weight))
 
     def __sklearn_tags__(self) -> Any:
