@@ -51,7 +51,7 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
     if not isinstance(y, np.ndarray) and (
         (kind == "U" and not all(map(is_kept, y)))
         or (kind == "f" and (np.abs(labels.astype(np.float64, copy=False)) == WHOLE).any())
-        or (kind in "fiu" and several_forms(y))
+        or (kind in "fiu" and len(labels) > 1 and several_forms(y))
     ):
         # numpy would write numbers among text out, cut the names of an enumeration short, round integers, and give
         # numbers of several kinds one form, which is that of the first label.
