@@ -82,7 +82,7 @@ def one_kind(labels: NDArray[Any]) -> NDArray[Any]:
 
 def several_forms(y: Any) -> bool:
     """Would numpy give labels one form of its own, and not that of the first?"""
-    return not hasattr(y, "dtype") and len(set(map(type, y))) > 1
+    return hasattr(y, "__iter__") and not hasattr(y, "dtype") and len(set(map(type, y))) > 1
 
 
 def is_kept(label: Any) -> bool:
