@@ -56,6 +56,19 @@ def test_what_is_broken_off_is_not_waited_for():
     again.close()
 
 
+@pytest.mark.parametrize("pause", [0.0, 0.3, 0.6, 0.9])
+def test_a_pool_is_ended_whatever_its_processes_have_taken(pause):
+    """Where they had begun to take tasks a thread of the pool died, which pytest notices, and the pool hung about."""
+    engine = Loky(2)
+    for number in range(9):
+        engine.submit(time.sleep, 60, key=f"sleep-{number}")
+    time.sleep(pause)
+    pool = engine._pool
+    engine.forget()
+    engine.close()
+    assert not pool._processes
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system kills otherwise")
 def test_processes_end_with_who_started_them(tmp_path):
     """Killed, it cannot end them; they would hold their memory for ten minutes, and learn a shard for nobody."""

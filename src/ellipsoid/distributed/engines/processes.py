@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from queue import Empty
 from threading import Thread
 from time import sleep
 from typing import Any, NamedTuple
@@ -133,6 +134,10 @@ class Loky:
         """
         pool, self._pool = self._pool, None
         if any(not future.done() for future in self._begun):
+            # A pool that is ended looks for tasks that it has just given up, where it still has their numbers.
+            with suppress(AttributeError, Empty):
+                while True:
+                    pool._work_ids.get_nowait()
             pool.shutdown(kill_workers=True)
         elif pool is not None:
             _idle.setdefault((os.getpid(), self.workers), []).append(pool)
