@@ -15,8 +15,8 @@ from ellipsoid.streams.label_kinds import refuse_masked
 from .frames import refuse_columns, row_by_name
 from .rows import InvalidInput, sound_csr
 
-# Of an integer that is a name. Python writes out no integer beyond 4300 digits, and a model file holds what is written.
-MOST_BITS = 14_000
+# Bits of an integer that is a name: Python writes out none beyond 4300 digits, and a model file holds what is written.
+LONGEST_NAME = 14_000
 
 
 class Encoded(dict[Any, Any]):
@@ -46,7 +46,7 @@ def checked_name(name: Any) -> Any:
     """A name that a feature may have."""
     if not isinstance(name, str | int | np.integer):
         raise InvalidInput(f"feature names must be strings or integers, got {name!r}; give it another name")
-    if type(name) is int and name.bit_length() > MOST_BITS:
+    if type(name) is int and name.bit_length() > LONGEST_NAME:
         raise InvalidInput(f"a feature name is an integer of {name.bit_length()} bits; give it a shorter name")
     return int(name) if isinstance(name, np.integer) else name
 
