@@ -1,4 +1,4 @@
-"""A file that has grown is gone on with, each row learned once a pass; in an order of all rows it is refused."""
+"""After a file has grown, --resume learns each row once a pass; a run with --shuffle is refused then."""
 
 import pytest
 

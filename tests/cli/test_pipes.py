@@ -1,4 +1,4 @@
-"""Pipes give their rows once: no command reads one again, or passes over what another look at it has taken."""
+"""A pipe can be read only once: no command reads one twice, or loses rows by looking into it first."""
 
 import os
 from threading import Thread

@@ -1,4 +1,4 @@
-"""What a store says at its beginning, and what its housekeeping leaves as it is."""
+"""What a store tells right after its start, and that its housekeeping counts right."""
 
 import shutil
 import threading
