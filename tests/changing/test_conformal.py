@@ -313,21 +313,21 @@ def test_a_seeded_learner_makes_the_same_sets_after_fit():
     assert one.conformity_.recent.tolist() == other.conformity_.recent.tolist()
 
 
-def test_rows_that_were_learned_are_judged_once_though_the_showing_was_broken_off(monkeypatch):
+def test_rows_that_were_learned_are_judged_once_though_the_delivery_of_scores_was_broken_off(monkeypatch):
     """An interrupt just behind the loop: the sets have seen what the learner has learned."""
-    from ellipsoid.estimators.state.predict_then_learn import ShownRows
+    from ellipsoid.estimators.state.predict_then_learn import PendingScores
 
     X, y = drifting(60)
     model, whole = (Conformal(MIRA(), window=7).partial_fit(X[:30], y[:30]) for _ in range(2))
-    settle, calls = ShownRows.settle, []
+    deliver, calls = PendingScores.deliver, []
 
     def interrupted(self):
         calls.append(None)
         if len(calls) == 1:
             raise KeyboardInterrupt
-        settle(self)
+        deliver(self)
 
-    monkeypatch.setattr(ShownRows, "settle", interrupted)
+    monkeypatch.setattr(PendingScores, "deliver", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.partial_fit(X[30:], y[30:])
     whole.partial_fit(X[30:], y[30:])

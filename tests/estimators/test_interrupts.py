@@ -348,7 +348,7 @@ def test_what_a_command_has_written_is_a_model_of_the_rows_it_says(tmp_path):
 
 
 def test_who_watches_a_call_is_no_part_of_a_copy():
-    """A witness that an interrupt has left behind knows the learner, and a copy of it would have no end."""
+    """An observer that an interrupt has left behind knows the learner, and a copy of it would have no end."""
     model = Perceptron().partial_fit(X, TWO)
-    model._core.witness = lambda *_: model
-    assert copy.deepcopy(model)._core.witness is None
+    model._core.observer = lambda *_: model
+    assert copy.deepcopy(model)._core.observer is None

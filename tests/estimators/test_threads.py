@@ -79,7 +79,7 @@ def test_a_call_within_a_call_and_an_error_leave_the_model_free():
     with pytest.raises(ValueError, match="NaN"):
         model.partial_fit([[np.nan], [1.0]], [0, 1])
     assert not learning
-    model._learn_watched(np.ones((2, 1)), [0, 1], None, lambda *_: model.partial_fit([[3.0], [1.0]], [1, 0]))
+    model._learn_observed(np.ones((2, 1)), [0, 1], None, lambda *_: model.partial_fit([[3.0], [1.0]], [1, 0]))
     assert model.t_ >= 4
     assert not learning
 

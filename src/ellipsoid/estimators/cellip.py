@@ -239,7 +239,7 @@ class CELLIP(EllipsoidalClassifier):
             args = (core.task(NO_CODES), core.table.rep, rows, core.work, radius, out[start:stop])
             entry(mark_disagreements, *args)(*args)
             # Classifiers may differ in what they think of a feature that no row had yet.
-            out[start:stop] |= source.unmet(start, stop) > 0.0
+            out[start:stop] |= source.dropped_sizes(start, stop) > 0.0
         return out
 
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:

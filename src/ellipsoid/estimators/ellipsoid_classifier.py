@@ -20,7 +20,7 @@ from .parameters.validation import one_of, positive
 from .shell.base import OnlineClassifier
 from .state.interruption import without_interrupts
 from .state.learner import Learner
-from .state.predict_then_learn import to_learn
+from .state.predict_then_learn import rows_to_learn
 
 SPEEDS = ("usual", "careful", "bold")
 
@@ -47,7 +47,7 @@ class CopiesLearner(Learner):
         """The clock of the averages runs also where there is no rival."""
 
         def count() -> None:
-            self.tally[tallies.STEPS] += to_learn(mode, start, stop)
+            self.tally[tallies.STEPS] += rows_to_learn(mode, start, stop)
             super(CopiesLearner, self).count_rows(ledger, mode, start, stop)
             self.table.shared[slots.COPY_ROUNDS] = self.rounds
 

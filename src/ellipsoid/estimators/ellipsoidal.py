@@ -32,7 +32,7 @@ from .state.expansion import SCORED_AHEAD_ON_DEVICE
 from .state.interruption import without_interrupts
 from .state.kernel_values import check_values
 from .state.learner import NO_LABELS, Learner
-from .state.predict_then_learn import to_learn
+from .state.predict_then_learn import rows_to_learn
 
 SHAPES = {"auto": None, "column": "column", "product": "product", "gram": "gram", "dense": "full"}
 
@@ -71,7 +71,7 @@ class EllipsoidLearner(Learner):
 
     def count_rows(self, ledger: Any, mode: int, start: int, stop: int) -> None:
         """One label known is no reason to be certain of it: every label is asked for."""
-        self.table.numbers[slots.ASKED] += to_learn(mode, start, stop)
+        self.table.numbers[slots.ASKED] += rows_to_learn(mode, start, stop)
         super().count_rows(ledger, mode, start, stop)
 
     def scalars(self) -> dict[str, Any]:

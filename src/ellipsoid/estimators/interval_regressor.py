@@ -17,7 +17,7 @@ from ellipsoid.rules.slab import SlabRule
 
 from .inputs.frames import table_of
 from .inputs.rows import RowSource
-from .inputs.weights import told_around_zeros
+from .inputs.weights import learn_between_zero_weights
 from .parameters.declaration import declared
 from .parameters.validation import LARGEST_SIZE, one_of, positive
 from .shell.regression import NumberLearner, OnlineRegressor
@@ -27,7 +27,7 @@ from .slabs import POLICIES, CutBySlabs, half_widths, interval, refuse_words
 class SlabLearner(CutBySlabs, NumberLearner):
     """A learner of numbers that keeps every function which fits."""
 
-    foretold = 2
+    score_columns = 2
 
     @property
     def learns_single_rows(self) -> bool:
@@ -152,7 +152,9 @@ class IntervalRegressor(OnlineRegressor):
             return learn(clone(model), row, row, [0.0], None, NO_WEIGHTS)[0]
 
         X = table_of(X)
-        told, low, high = np.array(told_around_zeros(self, (X, X, y, None, sample_weight), learn, ask)).T.copy()
+        told, low, high = np.array(
+            learn_between_zero_weights(self, (X, X, y, None, sample_weight), learn, ask)
+        ).T.copy()
         return told, low, high
 
     # -- what was learned --------------------------------------------------------------------------------------

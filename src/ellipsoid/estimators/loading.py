@@ -17,7 +17,7 @@ from .files.container import DamagedModel
 from .files.parameters import params_from_json, set_next_start
 from .files.saving import describe, feature_as_json, features_of_stream
 from .files.soundness import agrees, check_finite_values, check_tally, without_scratch
-from .inputs.weights import class_weight_of, restored_counts
+from .inputs.weights import class_weight_of, restore_counts
 from .parameters.old_names import renamed
 from .registry import learner_named
 
@@ -97,7 +97,7 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
         raise ValueError(f"a {kind.__name__} does not learn label sets")
     core.restore(header["state"], arrays, labels)
     if core.class_weight == "balanced":
-        restored_counts(core, arrays["class_counts"])
+        restore_counts(core, arrays["class_counts"])
     if "mixed" in header["state"]:
         core.mixed = mixed.restore_mixed(header["state"]["mixed"], arrays["mixed_tally"])
     core.started = model.get_params(deep=False)

@@ -73,7 +73,7 @@ def half_widths(table: Any, source: RowSource, start: int, stop: int, drift: flo
     spread = np.sqrt(square + share * lengths**2 * trace)
     vanished = np.minimum(square, lengths**2) < TINY
     spread[vanished] = np.sqrt(trace) * lengths[vanished]
-    spread = (spread + drift * lengths + (table.longest + drift) * source.unmet(start, stop)) * (1.0 + 1e-12)
+    spread = (spread + drift * lengths + (table.longest + drift) * source.dropped_sizes(start, stop)) * (1.0 + 1e-12)
     return np.asarray(spread + share * centre * lengths + TINY)
 
 

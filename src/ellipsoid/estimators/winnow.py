@@ -37,7 +37,7 @@ class WinnowLearner(Learner):
         self.link = link
 
     @property
-    def told(self) -> int:
+    def score_columns(self) -> int:
         """Of two labels the lead of the second."""
         return 1 if len(self.labels) == 2 else self.scores
 

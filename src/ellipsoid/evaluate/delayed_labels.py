@@ -13,7 +13,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import is_regressor
 
-from ellipsoid.estimators.inputs.weights import numbered, renumbered, weights_of
+from ellipsoid.estimators.inputs.weights import original_row_numbers, renumbered, weights_of
 
 
 def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, weight: Any = None, ahead: int = 0) -> Any:
@@ -84,7 +84,7 @@ def those_that_count(first: int, X: Any, y: Any, weight: Any) -> tuple[Any, Any,
     """The numbers of the rows of positive weight, counted from ``first``, the rows, their labels and their weights."""
     numbers = np.arange(first, first + len(y))
     if weight is not None:
-        with numbered(lambda: numbers):
+        with original_row_numbers(lambda: numbers):
             weight = weights_of(weight, len(y), "the weights of the stream")
     if weight is None or weight.all():
         return numbers, X, y, weight
@@ -178,11 +178,11 @@ class DelayedLabels:
             return None
         if isinstance(X, list):
             return [self._predict_one(example, row) for row, example in enumerate(X, waiting)]
-        with numbered(lambda: range(waiting, waiting + X.shape[0])):
+        with original_row_numbers(lambda: range(waiting, waiting + X.shape[0])):
             return self.model.predict(X) if X.shape[0] else []
 
     def _predict_one(self, x: Any, row: int) -> Any:
-        with numbered(lambda: [row]):
+        with original_row_numbers(lambda: [row]):
             return self.model.predict_one(x)
 
     def finish(self) -> None:
@@ -190,7 +190,7 @@ class DelayedLabels:
         if self.rows is None or not len(self.labels):
             return
         given = {} if self.weights is None else {"sample_weight": self.weights}
-        with numbered(lambda: self.numbers):
+        with original_row_numbers(lambda: self.numbers):
             self.model.partial_fit(self.rows, self.labels, classes=self.classes, **given)
         self.rows = self.labels = self.weights = self.classes = None
 

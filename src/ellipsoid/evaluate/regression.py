@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.estimators.inputs.weights import numbered
+from ellipsoid.estimators.inputs.weights import original_row_numbers
 from ellipsoid.estimators.shell.regression import numbers_of
 
 from .checkpoints import Checkpoints, running_sum
@@ -75,7 +75,7 @@ class NumberRecorder:
     def feed(self, X: Any, y: Any, weight: Any = None) -> None:
         """Predict, then learn, the rows of a chunk; those of weight 0 are passed over."""
         first, self.met = self.met, self.met + len(y)
-        with numbered(lambda: range(first, self.met)):
+        with original_row_numbers(lambda: range(first, self.met)):
             y = numbers_of(y, len(y))
         numbers, X, y, weight = those_that_count(first, X, y, weight)
         if len(y) == 0:

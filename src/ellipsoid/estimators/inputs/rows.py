@@ -77,14 +77,14 @@ class RowSource:
         narrow._whole = self._X
         return narrow
 
-    def unmet(self, start: int, stop: int) -> NDArray[np.float64]:
+    def dropped_sizes(self, start: int, stop: int) -> NDArray[np.float64]:
         """The sums of the sizes of all that `narrowed` has taken from rows start..stop: features that nobody met."""
         if self._whole is self._X:
             return np.zeros(stop - start)
         taken = self._whole[start:stop, self.width :].astype(np.float64)
         return np.asarray(abs(taken).sum(axis=1), dtype=np.float64).ravel()
 
-    def met(self, known: int, named: bool) -> "RowSource":
+    def without_unseen_features(self, known: int, named: bool) -> "RowSource":
         """The same examples without the features that nobody met before them, where ``known`` were met before all.
 
         Rows by name bring their names one after another; of others the first brings all columns.

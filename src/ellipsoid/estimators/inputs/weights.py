@@ -96,20 +96,22 @@ def class_weight_of(given: Any) -> Any:
     return found
 
 
-def present(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Floats]:
-    """The rows of positive weight, their labels, and their weights (none at all: each is 1)."""
+def drop_zero_weights(model: Any, X: Any, y: Any, given: Any, must_keep_some: bool = False) -> tuple[Any, Any, Floats]:
+    """The rows of positive weight, their labels, and their weights; an empty array of weights means that each is 1."""
     X = table_of(X)
     if given is None:
         return X, y, NO_WEIGHTS
     rows = _num_samples(X)
     weights = weights_of(given, rows)
-    if weights.all() or y is None:
-        return X, y, weights
-    labels, kept = given_values(model, y), np.flatnonzero(weights)
-    if len(labels) != rows:
-        raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
-    _refuse_gaps(model, weights)
-    return _safe_indexing(by_number(X), kept), labels[kept], weights[kept]
+    if not weights.all() and y is not None:
+        labels, kept = target_array(model, y), np.flatnonzero(weights)
+        if len(labels) != rows:
+            raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
+        _refuse_gaps(model, weights)
+        X, y, weights = _safe_indexing(by_number(X), kept), labels[kept], weights[kept]
+    if must_keep_some and len(weights) == 0:
+        raise ValueError("all weights are zero: there is nothing to learn")
+    return X, y, weights
 
 
 def _refuse_gaps(model: Any, weights: Floats) -> None:
@@ -127,13 +129,15 @@ def _refuse_gaps(model: Any, weights: Floats) -> None:
                              "kernel would be there all the same; leave out both")  # fmt: skip
 
 
-def numbered_among_all(given: Any) -> AbstractContextManager[None]:
+def row_numbers_before_dropping(given: Any) -> AbstractContextManager[None]:
     """Within it a sentence about a row of positive weight tells its number among all rows that these are weights of."""
-    return numbered(lambda: None if np.ndim(given) == 0 else np.flatnonzero(np.asarray(given, dtype=np.float64)))
+    return original_row_numbers(
+        lambda: None if np.ndim(given) == 0 else np.flatnonzero(np.asarray(given, dtype=np.float64))
+    )
 
 
 @contextmanager
-def numbered(rows: Callable[[], Any]) -> Iterator[None]:
+def original_row_numbers(rows: Callable[[], Any]) -> Iterator[None]:
     """Within it a sentence about a row of a part tells its number among all; ``rows()`` are those of the part's."""
     try:
         yield
@@ -152,7 +156,7 @@ def renumbered(error: BaseException, rows: Any) -> BaseException:
     return type(error)(f"row {rows[int(found[1])]}{str(error)[found.end() :]}")
 
 
-def given_values(model: Any, y: Any) -> NDArray[Any]:
+def target_array(model: Any, y: Any) -> NDArray[Any]:
     """Labels, or the numbers of a regressor, of which some may be taken."""
     if not is_regressor(model):
         return label_array(y)
@@ -160,15 +164,9 @@ def given_values(model: Any, y: Any) -> NDArray[Any]:
     return np.asarray(y)
 
 
-def present_some(model: Any, X: Any, y: Any, given: Any) -> tuple[Any, Any, Floats]:
-    """The same; there must be such a row."""
-    X, y, weights = present(model, X, y, given)
-    if given is not None and len(weights) == 0:
-        raise ValueError("all weights are zero: there is nothing to learn")
-    return X, y, weights
-
-
-def with_classes(weights: Floats, labels: NDArray[Any], class_weight: Any, counts: dict[Any, int] | None) -> Floats:
+def times_class_weight(
+    weights: Floats, labels: NDArray[Any], class_weight: Any, counts: dict[Any, int] | None
+) -> Floats:
     """Weights of rows times those of their classes; ``counts`` are the rows before them, None where all are known."""
     if class_weight is None:
         return weights
@@ -199,14 +197,14 @@ def balance(code: NDArray[np.int64], before: NDArray[np.int64], counts: dict[Any
     return np.asarray((sum(counts.values()) + np.arange(1, len(code) + 1)) / (known * of_label), dtype=np.float64)
 
 
-def restored_counts(learner: "Learner", array: NDArray[Any]) -> None:
+def restore_counts(learner: "Learner", array: NDArray[Any]) -> None:
     """Take back the counts of a file."""
     if array.shape != (len(learner.labels),) or (array < 0).any() or array.sum() != learner.rounds:
         raise ValueError("its counts of labels are not those of its rows")
     learner.counted = dict(zip(learner.labels.values, map(int, array), strict=True)), learner.rounds, []
 
 
-def settled(weights: Floats, model: Any, learner: "Learner") -> Floats:
+def weights_for_loop(weights: Floats, model: Any, learner: "Learner") -> Floats:
     """Weights for the loop: none at all where all are 1; an error for a learner that knows of no others."""
     other = np.flatnonzero(weights != 1.0)
     if len(other) == 0:
@@ -220,16 +218,16 @@ def settled(weights: Floats, model: Any, learner: "Learner") -> Floats:
     return weights
 
 
-def if_any(weights: Floats) -> dict[str, Floats]:
+def weight_argument(weights: Floats) -> dict[str, Floats]:
     """A keyword for weights, unless there are none."""
     return {"sample_weight": weights} if len(weights) else {}
 
 
-def announce(model: Any, classes: Any) -> None:
+def declare_classes(model: Any, classes: Any) -> None:
     """Keep the labels named in a call whose rows all weigh 0: no row was there, and still no other label may follow."""
-    known = model.classes_.tolist() if hasattr(model, "classes_") else model.__dict__.get("_announced", [])
+    known = model.classes_.tolist() if hasattr(model, "classes_") else model.__dict__.get("_declared_classes", [])
     if new := new_classes(known, classes):
-        model._announced = new
+        model._declared_classes = new
     elif classes is not None:
         _close(model)
 
@@ -244,26 +242,26 @@ def _close(model: Any) -> None:
             _close(inner)
 
 
-def labels_named_before(model: Any, classes: Any) -> Any:
+def classes_declared_before(model: Any, classes: Any) -> Any:
     """The labels that a first call names, or those that were named before it."""
-    before = model.__dict__.get("_announced")
+    before = model.__dict__.get("_declared_classes")
     if before is None:
         return classes
-    announce(model, classes)
+    declare_classes(model, classes)
     return before
 
 
-def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: Any) -> NDArray[Any]:
+def learn_predict_any_weight(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: Any) -> NDArray[Any]:
     """``learn_predict`` of a learner; rows of weight 0 are predicted where they stand, and not learned."""
 
     def learn(trial: Any, *rows: Any) -> Any:
-        return trial._learn_predict_present(*rows)
+        return trial._learn_predict_positive(*rows)
 
     def ask(trial: Any, row: Any, _label: Any) -> Any:
         return trial.predict(row)[0] if hasattr(trial, "n_features_in_") else None
 
     shown, X = (table_of(X),) * 2 if shown is X else (shown, X)
-    told = told_around_zeros(model, (shown, X, y, classes, given), learn, ask)
+    told = learn_between_zero_weights(model, (shown, X, y, classes, given), learn, ask)
     if not isinstance(told, list):
         return told
     found = np.empty(len(told), dtype=object)
@@ -274,7 +272,7 @@ def around_zeros(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: An
     return tidy(found, model.classes_.dtype) if hasattr(model, "classes_") else found
 
 
-def told_around_zeros(model: Any, rows: tuple[Any, ...], learn: Any, ask: Any) -> Any:
+def learn_between_zero_weights(model: Any, rows: tuple[Any, ...], learn: Any, ask: Any) -> Any:
     """What ``learn`` tells of rows that it learns, or the list of it and of what ``ask`` tells of those of weight 0.
 
     The pieces between these are learned by a copy: the model takes that over unless a piece is refused.
@@ -283,12 +281,12 @@ def told_around_zeros(model: Any, rows: tuple[Any, ...], learn: Any, ask: Any) -
     if given is None or (weights := weights_of(given, _num_samples(X))).all():
         return learn(model, shown, X, y, classes, NO_WEIGHTS if given is None else weights)
     shown, X = (by_number(X),) * 2 if shown is X else (by_number(shown), by_number(X))
-    labels = given_values(model, y)
+    labels = target_array(model, y)
     if len(labels) != len(weights):
         raise ValueError(f"y has {len(labels)} labels for the {len(weights)} rows of X")
     _refuse_gaps(model, weights)
     if not weights.any():
-        announce(model, classes)
+        declare_classes(model, classes)
     trial = deepcopy(model)
     found: list[Any] = [None] * len(weights)
     start = 0

@@ -30,17 +30,17 @@ from ..parameters.shared import OnlineParameters
 from ..parameters.validation import check_flags, check_kinds, comparator_rows
 from ..state.interruption import LearnerMark, add_progress_note, without_interrupts
 from ..state.learner import NO_LABELS, Learner
+from ..state.observable import Observable
 from ..state.one_row import FLOAT64, of_this_thread
 from ..state.one_thread import learn_row_alone, one_thread_at_a_time
-from ..state.predict_then_learn import Witness, before_it_grows
-from ..state.witnessed import Witnessed
+from ..state.predict_then_learn import Observer, before_it_grows
 from .early_stopping import HeldOut, Patience, hold_out
 from .learned_attributes import LearnedAttributes
 from .predictions import Predictions
 
 
 @declared
-class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParameters, Classifier, BaseEstimator):
+class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParameters, Classifier, BaseEstimator):
     """What every online learner can do. Parameters are read when learning starts: by ``fit`` or the first example."""
 
     _core: Learner = field(init=False)
@@ -85,10 +85,10 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         """
         before = self.__dict__.copy()
         try:
-            present = weights.present_some(self, X, y, sample_weight)
-            with weights.numbered_among_all(sample_weight):
-                learned, held = hold_out(self, *present)
-                with weights.numbered(lambda: held and held.order):
+            rows = weights.drop_zero_weights(self, X, y, sample_weight, must_keep_some=True)
+            with weights.row_numbers_before_dropping(sample_weight):
+                learned, held = hold_out(self, *rows)
+                with weights.original_row_numbers(lambda: held and held.order):
                     self._fit(*learned, held)
             self.__dict__.pop("stream_", None)  # of what is forgotten
         except BaseException:
@@ -106,8 +106,8 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         labels = self._targets(y, source.n)
         learner.check_learning(source)
         known = checks.all_labels(learner, labels)
-        weight = weights.with_classes(weight, labels, learner.class_weight, None)
-        learner.row_weights = weights.settled(weight, self, learner)
+        weight = weights.times_class_weight(weight, labels, learner.class_weight, None)
+        learner.row_weights = weights.weights_for_loop(weight, self, learner)
         learner.multilabel = labels.ndim == 2
         self._note_names(X, reset=True)
         learner.open(source.width, by_class=learner.by_class(source, len(known)), classes=len(known))
@@ -191,37 +191,37 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None = None
     ) -> Labelled:
         """Learn the rows of X, but predict each from the same row of ``shown``, of the same width and kind."""
-        return weights.around_zeros(self, shown, X, y, classes, sample_weight)
+        return weights.learn_predict_any_weight(self, shown, X, y, classes, sample_weight)
 
-    def _learn_predict_present(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> Labelled:
+    def _learn_predict_positive(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> Labelled:
         """The same where no weight is 0."""
         given = weight if len(weight) else None
         return self._pass(X, y, classes, watch=True, shown=None if shown is X else shown, sample_weight=given)
 
     @one_thread_at_a_time
     def _pass(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool | Witness = False, shown: Any = None,
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool | Observer = False, shown: Any = None,
         names: dict[Any, int] | None = None, sample_weight: ArrayLike | None = None,
     ) -> Labelled:  # fmt: skip
-        X, y, weight = weights.present(self, X, y, sample_weight)
+        X, y, weight = weights.drop_zero_weights(self, X, y, sample_weight)
         if sample_weight is not None and len(weight) == 0:
-            weights.announce(self, classes)
+            weights.declare_classes(self, classes)
             return np.empty(0)
         core = self.__dict__.get("_core")
         if core is None:
-            classes = weights.labels_named_before(self, classes)
+            classes = weights.classes_declared_before(self, classes)
         if are_named(X):
             X, names = rows_of(X, {} if core is None else core.features)
-        with weights.numbered_among_all(sample_weight):
+        with weights.row_numbers_before_dropping(sample_weight):
             learner, source, labels, known, weight = self._examined(X, y, classes, weight, bool(watch))
         if core is not None:
             self._note_names(X, reset=False)
         predictions = np.empty(source.n, dtype=object) if watch else None
         seen = None if shown is None else RowSource(shown, learner.constant)
         if watch and shown is None and names and hasattr(learner, "kernel"):
-            seen = source.met(0 if core is None else core.width, named=True)
+            seen = source.without_unseen_features(0 if core is None else core.width, named=True)
             seen = None if seen is source else seen
-        first, learner.foreseen = before_it_grows(core, source, seen) if watch else (None, None)
+        first, learner.first_scores = before_it_grows(core, source, seen) if watch else (None, None)
         if learner.class_weight == "balanced":
             learner.counted = learner.counts, learner.rounds, labels.tolist()
         before, mark = self.__dict__.copy(), learner.mark()
@@ -234,7 +234,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
                 learner.add_label(label)
             learner.closed |= bool(known) or classes is not None
             learner.name(names)
-            learner.witness = watch if callable(watch) else None
+            learner.observer = watch if callable(watch) else None
             learner.learn(source, labels, predictions=predictions, shown=seen, weights=weight)
             self._install(learner)
             if predictions is not None and first is not None:
@@ -247,7 +247,7 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
             add_progress_note(error, learner.rounds - mark.rounds, source.n, learner.rounds)
             raise
         finally:
-            learner.witness = learner.foreseen = None
+            learner.observer = learner.first_scores = None
             learner.row_weights = NO_WEIGHTS
 
     def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Floats, watch: bool) -> tuple[Any, ...]:
@@ -260,8 +260,8 @@ class OnlineClassifier(Witnessed, Predictions, LearnedAttributes, OnlineParamete
         known = checks.new_labels(learner, labels, classes, watch)
         if labels.ndim == 1:
             self._check_growth(learner, known, labels)
-        weight = weights.with_classes(weight, labels, learner.class_weight, learner.counts)
-        weight = weights.settled(weight, self, learner)
+        weight = weights.times_class_weight(weight, labels, learner.class_weight, learner.counts)
+        weight = weights.weights_for_loop(weight, self, learner)
         if source.width > learner.width:
             # Weights, their average, and the old ones while they are copied.
             functions = learner.functions(max(1, len(learner.labels) + len(known)))

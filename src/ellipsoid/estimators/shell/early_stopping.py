@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 from ellipsoid.representation.table_protocol import Floats
 
 from ..inputs.rows import by_number
-from ..inputs.weights import numbered, settled
+from ..inputs.weights import original_row_numbers, weights_for_loop
 from ..parameters.validation import positive, whole
 
 
@@ -33,10 +33,10 @@ class HeldOut(NamedTuple):
     def known_to(self, model: Any, learner: Any) -> "HeldOut":
         """The same with rows as a learner reads them, which knows the names and words of those that it learns."""
         learned = len(self.order) - len(self.y)
-        with numbered(lambda: range(learned, len(self.order))):
+        with original_row_numbers(lambda: range(learned, len(self.order))):
             source = model._source(self.X, learner, learning=False)
             learner.check(source)
-            settled(self.weight, model, learner)
+            weights_for_loop(self.weight, model, learner)
         return self._replace(X=source)
 
     def score(self, learner: Any) -> float:

@@ -24,7 +24,7 @@ from ..parameters.validation import comparator_rows
 from ..state.expansion import ExpansionLearner
 from ..state.learner import NO_LABELS, Learner
 from ..state.one_row import filled_row
-from ..state.predict_then_learn import WatchedBlock, in_turn, shown_rows
+from ..state.predict_then_learn import WatchedBlock, in_turn, pending_scores
 from .base import OnlineClassifier
 from .predictions import Predictions
 
@@ -71,7 +71,7 @@ class NumberLearner(Learner):
     numbers = True
     tube: float = 0.0
     # How many numbers the loop notes of a row before it is learned: the prediction, and what else there is.
-    foretold = 1
+    score_columns = 1
 
     def functions(self, labels: int) -> int:
         """One, whatever is learned."""
@@ -109,7 +109,7 @@ class NumberLearner(Learner):
     ) -> None:  # fmt: skip
         """One pass in the given order over examples already checked."""
         self.open(source.width, by_class=self.by_class(source))
-        witness, self.witness = self.witness, self.witness or _nobody
+        observer, self.observer = self.observer, self.observer or _nobody
         try:
             for start, stop in source.blocks():
                 self.row_weights = weights[start:stop]
@@ -117,27 +117,27 @@ class NumberLearner(Learner):
                 if predictions is None:
                     self.run(source.rows(start, stop), values.view(np.int64)[np.newaxis], PLAIN, 0, stop - start)
                     continue
-                block, shows = self._watched(source, shown, start, stop, values), shown_rows(self.witness)
+                block, pending = self._watched(source, shown, start, stop, values), pending_scores(self.observer)
                 told = block.ledger.view(np.float64)[FORETOLD:, :: 2 if block.pairs else 1]
                 # Features that nobody met change no number, but what it is scaled by; of widths they are a part.
-                grows = block.grows_at(0) and self.foretold == 1
+                grows = block.grows_at(0) and self.score_columns == 1
                 for begin, end in [(0, 1), (1, stop - start)] if grows else [(0, stop - start)]:
-                    own = self.foreseen[:, np.newaxis] if grows and begin == 0 else told[:, begin:end]
-                    shows.expect(self, own, values[begin:end])
+                    own = self.first_scores[:, np.newaxis] if grows and begin == 0 else told[:, begin:end]
+                    pending.expect(self, own, values[begin:end])
                     try:
                         block.run(begin, end)
                     finally:
-                        shows.settle()
+                        pending.deliver()
                 predictions[start:stop] = told[0]
         finally:
-            self.witness = witness
+            self.observer = observer
 
     def _watched(
         self, source: RowSource, shown: RowSource | None, start: int, stop: int, values: Floats
     ) -> WatchedBlock:
         """Rows ready to be watched, see `predict_then_learn`."""
         rows, pairs = source.rows(start, stop), shown is not None and self.table.predicts_in_loop
-        ledger = np.zeros((FORETOLD + self.foretold, (2 if pairs else 1) * len(values)), dtype=np.int64)
+        ledger = np.zeros((FORETOLD + self.score_columns, (2 if pairs else 1) * len(values)), dtype=np.int64)
         ledger[CODES, int(pairs) :: 2 if pairs else 1] = values.view(np.int64)
         if pairs:
             assert shown is not None

@@ -26,7 +26,7 @@ from ..inputs.labels import Codes, Labels
 from ..inputs.rows import RowSource, flaw_message
 from .interruption import LearnerMark, without_interrupts
 from .one_row import NoOneRow, OneNamedRow, OneRow
-from .predict_then_learn import Witness, to_learn, watched_block
+from .predict_then_learn import Observer, rows_to_learn, watched_block
 
 Task = Binary | Multiclass | OneVsRest | MultiLabel
 
@@ -50,7 +50,7 @@ class Learner:
     loop = staticmethod(learn)
     numbers = False  # in place of labels
     single_rows_wait = False  # for other threads that learn
-    foreseen: Any = None  # the scores of a first row that brings features, as they were before
+    first_scores: Any = None  # the scores of a first row that brings features, as they were before
 
     def __init__(self, rule: Any, *, intercept: float, average: bool, one_vs_rest: bool = False, half: float = 1.0):
         self.rule = rule
@@ -78,7 +78,7 @@ class Learner:
         self._predictor: tuple[int, Any] | None = None
         self.mixed: Mixed | None = None  # what is known of shards that it was put together of
         # Is shown the scores of rows before they are learned, where somebody asks for them.
-        self.witness: Witness | None = None
+        self.observer: Observer | None = None
 
     # -- shape -------------------------------------------------------------------------------------------------
 
@@ -93,8 +93,8 @@ class Learner:
         return self.functions(len(self.labels))
 
     @property
-    def told(self) -> int:
-        """Number of scores of a row that ``decision`` and witnesses are told: one for two classes, in any case."""
+    def score_columns(self) -> int:
+        """Number of scores of a row that ``decision`` and observers are told: one for two classes, in any case."""
         return self.scores
 
     def functions(self, labels: int) -> int:
@@ -316,7 +316,7 @@ class Learner:
         """Predict the one known label for rows start..stop, and count those that are to be learned."""
         if mode in (WATCHED, PAIRED):
             ledger[ASIDE, start:stop] = 0
-        self.tally[tallies.ROUNDS] += to_learn(mode, start, stop)
+        self.tally[tallies.ROUNDS] += rows_to_learn(mode, start, stop)
 
     def learn_new_label(self, rows: Dense | CSR, ledger: Codes, mode: int, row: int) -> None:
         """Learn the row that brought a new label."""
@@ -394,7 +394,7 @@ class Learner:
         self.table.restore(arrays)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | dict.fromkeys(("fast", "named", "_predictor", "witness")) | {"row_weights": NO_WEIGHTS}
+        return self.__dict__ | dict.fromkeys(("fast", "named", "_predictor", "observer")) | {"row_weights": NO_WEIGHTS}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(owning(state))

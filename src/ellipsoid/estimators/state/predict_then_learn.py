@@ -3,7 +3,7 @@
 The compiled loop says so itself where predictions are made by the weights that learn, and where they are made by their
 average in a table with ``predicts_in_loop``. Other averages and votes are asked for row by row. With ``shown``, rows
 are predicted as they looked before they were taken into account, by a scaler say, and learned as they look after: the
-loop then gets both, in pairs. A learner's ``witness`` is shown the scores that were predicted by.
+loop then gets both, in pairs. A learner's ``observer`` receives the scores that were predicted from.
 """
 
 from collections.abc import Callable
@@ -20,44 +20,45 @@ from ..inputs.labels import Codes
 from ..inputs.rows import RowSource, writable
 from .interruption import without_interrupts
 
-# Is told which learner it is, the scores of some rows as they were before each was learned, and the indices of their
-# labels; none for a row that is about to bring a new label. One that has ``expect`` and ``settle``, as `ShownRows`, is
-# told before the rows are learned where their scores will stand, and can make up for a call that was broken off.
-Witness = Callable[[Any, NDArray[np.float64], Codes], Any]
+# A function of a learner, of the scores that some rows had before they were learned, and of the codes of their labels.
+# There are no codes where the row is about to bring a new label. An observer may also have the methods of
+# `PendingScores`: it then knows before the rows are learned where their scores will be written, and nothing of a call
+# that is broken off is lost.
+Observer = Callable[[Any, NDArray[np.float64], Codes], Any]
 
 
-def to_learn(mode: int, start: int, stop: int) -> int:
+def rows_to_learn(mode: int, start: int, stop: int) -> int:
     """How many of the rows start..stop are learned: of pairs the odd ones, else all."""
     return stop // 2 - start // 2 if mode == PAIRED else stop - start
 
 
-class ShownRows:
-    """Rows that are about to be learned, and shown thereafter: as many as were learned, and each of them once."""
+class PendingScores:
+    """Scores on their way to an observer: those of the rows that were learned, and each row's once."""
 
-    def __init__(self, witness: Witness) -> None:
-        self.witness = witness
+    def __init__(self, observer: Observer) -> None:
+        self.observer = observer
         self.waiting: tuple[Any, int, NDArray[np.float64], Any] | None = None
 
     def expect(self, learner: Any, scores: NDArray[np.float64], codes: Any) -> None:
-        """Their scores will stand in the columns, the indices of their labels do."""
+        """Rows are about to be learned: their scores will be written to these columns, a column for each row."""
         self.waiting = learner, learner.rounds, scores, codes
 
-    def settle(self) -> None:
-        """Show them, unless they were shown: whoever finds a call broken off may ask for it again."""
-        without_interrupts(self._show)
+    def deliver(self) -> None:
+        """Hand the scores over, unless that was done; a call that was broken off can be repeated."""
+        without_interrupts(self._deliver)
 
-    def _show(self) -> None:
+    def _deliver(self) -> None:
         if self.waiting is None:
             return
-        learner, seen, scores, codes = self.waiting
-        if count := learner.rounds - seen:
-            self.witness(learner, np.ascontiguousarray(scores[:, :count].T), codes[:count].copy())
+        learner, rounds_before, scores, codes = self.waiting
+        if count := learner.rounds - rounds_before:
+            self.observer(learner, np.ascontiguousarray(scores[:, :count].T), codes[:count].copy())
         self.waiting = None
 
 
-def shown_rows(witness: Any) -> Any:
-    """A witness that can be told before the rows are learned where their scores will stand."""
-    return witness if hasattr(witness, "expect") else ShownRows(witness)
+def pending_scores(observer: Any) -> Any:
+    """The observer itself if it has the methods of `PendingScores`, else a `PendingScores` for it."""
+    return observer if hasattr(observer, "expect") else PendingScores(observer)
 
 
 class WatchedBlock(NamedTuple):
@@ -76,7 +77,7 @@ class WatchedBlock(NamedTuple):
         begin, count, learner = 0, len(predictions), self.learner
         for row, label in [*fresh, (count, None)]:
             if row > begin:
-                self.run_witnessed(begin, row)
+                self.run_observed(begin, row)
             known = np.array([*learner.labels.values, None], dtype=object)
             predictions[begin:row] = known[self.predicted(begin, row)]
             begin = row + 1
@@ -92,7 +93,7 @@ class WatchedBlock(NamedTuple):
         if self.pairs:
             learner.run(self.rows, self.ledger, PAIRED, 2 * begin, 2 * end)
             return
-        in_loop = learner.predicts_in_loop if learner.witness is None else learner.scores_in_loop
+        in_loop = learner.predicts_in_loop if learner.observer is None else learner.scores_in_loop
         if self.shown is None and in_loop:
             learner.run(self.rows, self.ledger, WATCHED, begin, end)
         else:
@@ -105,36 +106,36 @@ class WatchedBlock(NamedTuple):
                     continue
                 scores = self.scores_before(i)
                 self.ledger[ASIDE, i] = learner.predicted_index(scores) if len(learner.labels) > 1 else 0
-                if learner.witness is not None:
+                if learner.observer is not None:
                     places[FORETOLD : FORETOLD + len(scores), i] = scores
                 learner.run(self.rows, self.ledger, PLAIN, i, i + 1)
 
-    def run_witnessed(self, begin: int, end: int) -> None:
-        """The same, before a witness if there is one."""
+    def run_observed(self, begin: int, end: int) -> None:
+        """The same, before an observer if there is one."""
         learner, step = self.learner, 2 if self.pairs else 1
-        if learner.witness is None:
+        if learner.observer is None:
             self.run(begin, end)
             return
-        witness = shown_rows(learner.witness)
-        scores = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.told, ::step]
+        observer = pending_scores(learner.observer)
+        scores = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.score_columns, ::step]
         codes = self.ledger[CODES, step - 1 :: step]
         for start, stop in [(0, 1), (1, end)] if self.grows_at(begin) else [(begin, end)]:
-            own = learner.foreseen[:, np.newaxis] if self.grows_at(start) else scores[:, start:stop]
-            witness.expect(learner, own, codes[start:stop])
+            own = learner.first_scores[:, np.newaxis] if self.grows_at(start) else scores[:, start:stop]
+            observer.expect(learner, own, codes[start:stop])
             try:
                 self.run(start, stop)
             finally:
-                witness.settle()
+                observer.deliver()
 
     def grows_at(self, i: int) -> bool:
         """Is row i the one that brings features? Its scores were made before."""
-        return self.first + i == 0 and self.learner.foreseen is not None
+        return self.first + i == 0 and self.learner.first_scores is not None
 
     def show_new_label(self, i: int) -> None:
         """Show the scores of row i, which is about to bring a new label."""
-        if self.learner.witness is not None:
-            scores = self.learner.foreseen if self.grows_at(i) else self.scores_before(i)
-            self.learner.witness(self.learner, np.ascontiguousarray(scores[np.newaxis]), np.zeros(0, dtype=np.int64))
+        if self.learner.observer is not None:
+            scores = self.learner.first_scores if self.grows_at(i) else self.scores_before(i)
+            self.learner.observer(self.learner, np.ascontiguousarray(scores[np.newaxis]), np.zeros(0, dtype=np.int64))
 
     def predict_before(self, i: int) -> Any:
         """The label that ``predict`` gives to row i of the block; None while no label is known."""
@@ -160,7 +161,7 @@ def watched_block(
 ) -> WatchedBlock:
     """Rows start..stop of a source, ready to be watched."""
     rows = source.rows(start, stop)
-    depth = FORETOLD + (0 if learner.witness is None else max(len(learner.labels), int(codes.max()) + 1))
+    depth = FORETOLD + (0 if learner.observer is None else max(len(learner.labels), int(codes.max()) + 1))
     if shown is not None and learner.table.predicts_in_loop:
         learner.row_weights = np.repeat(learner.row_weights, 2)
     if shown is None or not learner.table.predicts_in_loop:

@@ -14,7 +14,7 @@ from ellipsoid.streams.label_kinds import QUICK, label_array
 
 from ..inputs.labels import Codes
 from ..inputs.rows import flaw_message
-from ..inputs.weights import if_any, numbered_among_all, one_weight, present_some
+from ..inputs.weights import drop_zero_weights, one_weight, row_numbers_before_dropping, weight_argument
 from ..state.learner import NO_LABELS, Learner
 from ..state.one_row import filled_row
 from .calibration import MEAN_SPREAD, PARAMETERS, Calibration, calibrate, log_probabilities
@@ -67,16 +67,16 @@ class Calibrated(Watching):
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then make the learner's passes, and one more for the calibration."""
         learner, trial, calibration = self._fresh(), self._fresh(), Calibration(self.forget)
-        X, y, weight = present_some(learner, X, _single_labels(y), sample_weight)
+        X, y, weight = drop_zero_weights(learner, X, _single_labels(y), sample_weight, must_keep_some=True)
         labels = _single_labels(y)
-        with numbered_among_all(sample_weight):
-            learner.fit(X, labels, **if_any(weight))
+        with row_numbers_before_dropping(sample_weight):
+            learner.fit(X, labels, **weight_argument(weight))
         order = np.arange(len(labels))
         if getattr(getattr(learner, "learner", learner), "shuffle", True):
             order = check_random_state(seed_of(self)).permutation(len(labels))
-        trial._learn_watched(
+        trial._learn_observed(
             _safe_indexing(indexable(X), order), labels[order], learner.classes_, _Pupil(calibration),
-            **if_any(weight[order] if len(weight) else weight),
+            **weight_argument(weight[order] if len(weight) else weight),
         )  # fmt: skip
         calibration.rescale(score_table(learner.decision_function(X)), _core(learner).half)
         self._keep(learner, calibration)
@@ -85,10 +85,10 @@ class Calibrated(Watching):
     def _values(self, y: Any) -> NDArray[Any]:
         return _single_labels(y)
 
-    def _learn_predict_present(
+    def _learn_predict_positive(
         self, shown: Any, X: Any, y: NDArray[Any], classes: ArrayLike | None, weight: Floats
     ) -> NDArray[Any]:
-        return self._labels_of(np.concatenate(self._watch_rows(X, y, classes, weight).foretold))
+        return self._labels_of(np.concatenate(self._watch_rows(X, y, classes, weight).predicted))
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
         """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
@@ -100,7 +100,7 @@ class Calibrated(Watching):
             return self
         if isinstance(y, np.ndarray | list | tuple):
             raise ValueError(f"y must be one label, got {y!r}")
-        self._watch(lambda learner, pupil: learner._learn_one_watched(x, y, pupil, weight))
+        self._watch(lambda learner, pupil: learner._learn_one_observed(x, y, pupil, weight))
         return self
 
     def _watch(self, learn: Any) -> "_Pupil":
@@ -201,7 +201,7 @@ class Calibrated(Watching):
         if code < 0:
             raise ValueError(flaw_message(0, -1 - code))
         scores = fast.decide_args[-1][SCORES : SCORES + 1, : core.scores]
-        if core.told < core.scores:
+        if core.score_columns < core.scores:
             scores = scores[:, 1:] - scores[:, :1]
         return self.calibration_.logits(score_table(scores), core.half)
 
@@ -243,11 +243,11 @@ class Calibrated(Watching):
 
 
 class _Pupil:
-    """A calibration as a witness of what a learner scores, and what it would have said itself of every row."""
+    """The calibration as an observer of its learner's scores, with the labels that it predicts from them."""
 
     def __init__(self, calibration: Calibration) -> None:
         self.calibration = calibration
-        self.foretold: list[Codes] = []
+        self.predicted: list[Codes] = []
 
     def expect(self, learner: Learner, scores: NDArray[np.float64], codes: Codes) -> None:
         """With one label there is nothing to learn."""
@@ -256,21 +256,21 @@ class _Pupil:
         if known > 1:
             self.calibration.expect(learner, scores, codes)
         else:
-            self.foretold.append(np.full(len(codes), known - 1))
+            self.predicted.append(np.full(len(codes), known - 1))
 
-    def settle(self) -> None:
+    def deliver(self) -> None:
         """Learn the rows."""
         if self.calibration.expected is not None:
-            self.foretold.append(self.calibration.settle().argmax(axis=1))
+            self.predicted.append(self.calibration.settle().argmax(axis=1))
 
     def __call__(self, learner: Any, scores: NDArray[np.float64], codes: Codes) -> None:
-        """Learn rows that were learned; foretell one that is about to bring a label by those that are known."""
+        """Learn rows that were learned; one that is about to bring a new label is predicted without it."""
         known = len(learner.labels)
         self.calibration.reserve(known)
         if known < 2:
-            self.foretold.append(np.full(len(scores), known - 1))
+            self.predicted.append(np.full(len(scores), known - 1))
         else:
-            self.foretold.append(self.calibration.learn(scores, codes, learner.half).argmax(axis=1))
+            self.predicted.append(self.calibration.learn(scores, codes, learner.half).argmax(axis=1))
 
 
 class _WatchedRow(NamedTuple):
@@ -288,7 +288,7 @@ class _WatchedRow(NamedTuple):
     @classmethod
     def of(cls, core: Any, fast: Any, calibration: Calibration) -> "_WatchedRow":
         """Prepare both."""
-        ledger = np.zeros((FORETOLD + core.told, 1), dtype=np.int64)
+        ledger = np.zeros((FORETOLD + core.score_columns, 1), dtype=np.int64)
         rule, _, *others = fast.learn_args
         task = core.task(ledger, WATCHED, NO_LABELS)
         scores = ledger.view(np.float64)[FORETOLD:]

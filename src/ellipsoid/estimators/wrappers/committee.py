@@ -21,20 +21,27 @@ from ..inputs.checks import labels_of
 from ..inputs.examples import are_named, is_named, one_row, rows_of
 from ..inputs.labels import Classifier, tidy
 from ..inputs.rows import sound_csr
-from ..inputs.weights import announce, around_zeros, if_any, labels_named_before, one_weight, present, present_some
+from ..inputs.weights import (
+    classes_declared_before,
+    declare_classes,
+    drop_zero_weights,
+    learn_predict_any_weight,
+    one_weight,
+    weight_argument,
+)
 from ..parameters.validation import one_of, positive
 from ..shell.learned_attributes import missing
 from ..state.interruption import add_progress_note, without_interrupts
+from ..state.observable import Observable
 from ..state.one_row import FLOAT64
 from ..state.one_thread import one_thread_at_a_time
-from ..state.predict_then_learn import Witness
-from ..state.witnessed import Witnessed
+from ..state.predict_then_learn import Observer
 from .council import Council, default_family
 from .mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
 from .wrapper import score_table, seed_of
 
 
-class Committee(Witnessed, Classifier, MetaEstimatorMixin, BaseEstimator):
+class Committee(Observable, Classifier, MetaEstimatorMixin, BaseEstimator):
     """Several learners as one: their votes, weighed by how often each was right, and lately rather than ever.
 
     For streams that change, and in place of a search for the right rate: no rate is right twice. On any stream the
@@ -101,9 +108,9 @@ class Committee(Witnessed, Classifier, MetaEstimatorMixin, BaseEstimator):
         """Forget everything, let each member make its own passes, and weigh them by a pass of copies before."""
         trial, council, X = self._fresh(), self._fresh(), _indexable(X)
         for member in council.members:
-            X_, y_, weight = present_some(member, X, y, sample_weight)
-            with weights.numbered_among_all(sample_weight):
-                member.fit(X_, y_, **if_any(weight))
+            X_, y_, weight = drop_zero_weights(member, X, y, sample_weight, must_keep_some=True)
+            with weights.row_numbers_before_dropping(sample_weight):
+                member.fit(X_, y_, **weight_argument(weight))
         labels = labels_of(y_, len(weight) or _count(X_), sets=False)
         order = check_random_state(seed_of(self)).permutation(len(labels))
         own = weight[order] if len(weight) else weight
@@ -125,34 +132,34 @@ class Committee(Witnessed, Classifier, MetaEstimatorMixin, BaseEstimator):
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> NDArray[Any]:
         """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
-        return around_zeros(self, X, X, y, classes, sample_weight)
+        return learn_predict_any_weight(self, X, X, y, classes, sample_weight)
 
-    def _learn_predict_present(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> NDArray[Any]:
+    def _learn_predict_positive(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> NDArray[Any]:
         return self._pass(X, y, classes, watch=True, sample_weight=weight if len(weight) else None)
 
     @one_thread_at_a_time
     def _pass(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool | Witness = False, shown: Any = None,
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool | Observer = False, shown: Any = None,
         names: dict[Any, int] | None = None, sample_weight: Any = None,
     ) -> NDArray[Any]:  # fmt: skip
-        X, y, weight = present(self, _indexable(X), y, sample_weight)
+        X, y, weight = drop_zero_weights(self, _indexable(X), y, sample_weight)
         if sample_weight is not None and len(weight) == 0:
-            announce(self, classes)
+            declare_classes(self, classes)
             return np.empty(0)
         council = self.__dict__.get("_core")
         if council is None:
-            council, classes = self._fresh(), labels_named_before(self, classes)
+            council, classes = self._fresh(), classes_declared_before(self, classes)
         if are_named(X) and council.plain:
             X, names = rows_of(X, council.features)
         labels = labels_of(y, _count(X), sets=False)
-        witness = watch if callable(watch) else None
-        with weights.numbered_among_all(sample_weight):
-            told = self._learn_rows(council, X, labels, classes, weight, shown=shown, names=names, witness=witness)
+        observer = watch if callable(watch) else None
+        with weights.row_numbers_before_dropping(sample_weight):
+            told = self._learn_rows(council, X, labels, classes, weight, shown=shown, names=names, observer=observer)
         return tidy(told, self.classes_.dtype)
 
     def _learn_rows(
         self, council: Council, X: Any, y: NDArray[Any], classes: Any, weight: Floats, *, shown: Any = None,
-        names: Any = None, witness: Witness | None = None,
+        names: Any = None, observer: Observer | None = None,
     ) -> NDArray[Any]:  # fmt: skip
         """Learn rows block by block; what was learned is kept, also where it is broken off."""
         shown = None if shown is None else _indexable(shown)
@@ -164,7 +171,7 @@ class Committee(Witnessed, Classifier, MetaEstimatorMixin, BaseEstimator):
             rows, seen = _part(X, part), None if shown is None else _part(shown, part)
             own = weight[part] if len(weight) else NO_WEIGHTS
             told[part] = council.learn_block(
-                seen, rows, y[part], classes if part.start == 0 else None, names, own, witness
+                seen, rows, y[part], classes if part.start == 0 else None, names, own, observer
             )
             self._keep(council)
 
@@ -233,7 +240,7 @@ class Committee(Witnessed, Classifier, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(f"learners must be a list of online classifiers, one at least, got {given!r}")
         members = [clone(member) for member in given]
         for member in members:
-            if not hasattr(member, "_learn_watched") or isinstance(member, Committee):
+            if not hasattr(member, "_learn_observed") or isinstance(member, Committee):
                 raise ValueError(f"Committee takes online classifiers, which may be in Scaled; got {member!r}")
             learner = getattr(member, "learner", member)
             if self.grow_features:

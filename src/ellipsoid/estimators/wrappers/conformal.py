@@ -14,15 +14,15 @@ from ellipsoid.representation.table_protocol import Floats
 from ..inputs.frames import table_of
 from ..inputs.labels import tidy
 from ..inputs.weights import (
-    given_values,
-    if_any,
-    numbered_among_all,
+    drop_zero_weights,
+    learn_between_zero_weights,
     one_weight,
-    present_some,
-    told_around_zeros,
+    row_numbers_before_dropping,
+    target_array,
+    weight_argument,
 )
 from ..parameters.validation import positive, whole
-from ..state.predict_then_learn import ShownRows
+from ..state.predict_then_learn import PendingScores
 from .conformity import JUDGED, MISSES, Conformity, nonconformities
 from .wrapper import Watching, indexable, score_table, seed_of
 
@@ -82,18 +82,18 @@ class Conformal(Watching):
         """Forget everything, then make the learner's passes, and one more for the threshold."""
         learner, trial, conformity = self._fresh(), self._fresh(), self._new()
         _one_each(learner, y)
-        X, y, weight = present_some(learner, X, y, sample_weight)
-        with numbered_among_all(sample_weight):
-            learner.fit(X, y, **if_any(weight))
-        values = given_values(learner, y)
+        X, y, weight = drop_zero_weights(learner, X, y, sample_weight, must_keep_some=True)
+        with row_numbers_before_dropping(sample_weight):
+            learner.fit(X, y, **weight_argument(weight))
+        values = target_array(learner, y)
         order = check_random_state(seed_of(self)).permutation(len(values))
         classes = None if is_regressor(learner) else learner.classes_
-        own = if_any(weight[order] if len(weight) else weight)
-        trial._learn_watched(_safe_indexing(indexable(X), order), values[order], classes, _Judge(conformity), **own)
+        own = weight_argument(weight[order] if len(weight) else weight)
+        trial._learn_observed(_safe_indexing(indexable(X), order), values[order], classes, _Judge(conformity), **own)
         self._keep(learner, conformity)
         return self
 
-    def _learn_predict_present(self, shown: Any, X: Any, y: Any, classes: Any, weight: Floats) -> NDArray[Any]:
+    def _learn_predict_positive(self, shown: Any, X: Any, y: Any, classes: Any, weight: Floats) -> NDArray[Any]:
         told = np.concatenate(self._watch_rows(X, y, classes, weight).predicted)
         if is_regressor(self._current_learner):
             return told
@@ -143,7 +143,7 @@ class Conformal(Watching):
             return np.stack(told_of(model._watch_rows(*piece)), axis=1)
 
         X = table_of(rows[0])
-        return np.array(told_around_zeros(self, (X, X, *rows[1:]), learn, ask)).T.copy()
+        return np.array(learn_between_zero_weights(self, (X, X, *rows[1:]), learn, ask)).T.copy()
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
         """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
@@ -152,7 +152,7 @@ class Conformal(Watching):
             return self
         if isinstance(y, np.ndarray | list | tuple):
             raise ValueError(f"y must be one label or number, got {y!r}")
-        self._watch(lambda learner, judge: learner._learn_one_watched(x, y, judge, weight))
+        self._watch(lambda learner, judge: learner._learn_one_observed(x, y, judge, weight))
         return self
 
     def _watch_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> Any:
@@ -167,7 +167,7 @@ class Conformal(Watching):
         try:
             learn(learner, judge)
         finally:
-            judge.settle()
+            judge.deliver()
             if learner.__sklearn_is_fitted__():
                 self._keep(learner, judge.conformity)
         return judge
@@ -258,7 +258,7 @@ class Conformal(Watching):
         return [own, *super().certificates(comparator)]
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("decision_function", "_learn_watched", "_decision_of_one"):
+        if name in ("decision_function", "_learn_observed", "_decision_of_one"):
             raise AttributeError(f"Conformal has no {name}; see learner_")
         if "_proba" in name:
             kind = type(self._current_learner).__name__
@@ -275,12 +275,12 @@ class Conformal(Watching):
 
 def _one_each(learner: Any, y: Any) -> None:
     """Raise ``ValueError`` where rows have several labels."""
-    values = given_values(learner, y)
+    values = target_array(learner, y)
     if values.ndim == 2 and values.shape[1] != 1:
         raise ValueError("Conformal tells sets that hold one label, or number, a row: y must be 1-D, got a matrix")
 
 
-class _Judge(ShownRows):
+class _Judge(PendingScores):
     """A conformity that is shown what a learner scores, and notes what it made of each row."""
 
     def __init__(self, conformity: Conformity) -> None:

@@ -26,10 +26,10 @@ from ellipsoid.representation.table_protocol import Floats, owning
 
 from ..inputs.labels import Codes, Labels
 from ..inputs.rows import RowSource
-from ..inputs.weights import if_any
+from ..inputs.weights import weight_argument
 from ..shell.base import OnlineClassifier
 from ..state.interruption import put_note
-from ..state.predict_then_learn import Witness
+from ..state.predict_then_learn import Observer
 from .mixture import Mixture
 
 # Rows of a block, where they are short and labels are few, and numbers that it may hold.
@@ -195,7 +195,7 @@ class Council:
         return (slice(start, min(n, start + size)) for start in range(0, n, size))
 
     def learn_block(
-        self, shown: Any, X: Any, y: NDArray[Any], classes: Any, names: Any, weight: Floats, witness: Witness | None
+        self, shown: Any, X: Any, y: NDArray[Any], classes: Any, names: Any, weight: Floats, observer: Observer | None
     ) -> NDArray[Any]:
         """Let all members learn rows, then weigh them; returns the label that each row was given before."""
         announced = [] if classes is None or self.first is not None else np.asarray(classes).tolist()
@@ -205,7 +205,7 @@ class Council:
         ballots = [Ballot(self.votes) for _ in self.members]
         try:
             self._learn_members((shown, X, y, classes, names, weight), ballots)
-            return self._weigh(ballots, codes, fresh, before, weight, witness)
+            return self._weigh(ballots, codes, fresh, before, weight, observer)
         except BaseException as error:
             # Those before the one that failed have learned the block, which nobody shall have.
             try:
@@ -268,11 +268,11 @@ class Council:
             own = weight if len(weight) else None
             member._pass(X, y, classes, watch=ballot, shown=shown, names=names, sample_weight=own)
             return
-        member._learn_watched(X, y, classes, ballot, **if_any(weight))
+        member._learn_observed(X, y, classes, ballot, **weight_argument(weight))
 
     def _weigh(
         self, ballots: list[Ballot], codes: Codes, fresh: list[tuple[int, Any]], before: Labels, weight: Floats,
-        witness: Witness | None,
+        observer: Observer | None,
     ) -> NDArray[Any]:  # fmt: skip
         values: list[Any] = list(before.values)
         told = np.empty(len(codes), dtype=object)
@@ -284,13 +284,13 @@ class Council:
                 own = weight[start:stop] if len(weight) else NO_WEIGHTS
                 foretold, scores = self.mixture.learn(said, codes[start:stop], known, own, self.tally)
                 told[start:stop] = np.array([*values, None], dtype=object)[foretold]
-                if witness is not None:
-                    self._show(witness, scores, codes[start:stop], known)
+                if observer is not None:
+                    self._show(observer, scores, codes[start:stop], known)
             start = stop
             values.append(label)
         return told
 
-    def _show(self, witness: Witness, scores: Floats, codes: Codes, known: int) -> None:
+    def _show(self, observer: Observer, scores: Floats, codes: Codes, known: int) -> None:
         """Show scores to who asks for them; of a row that brings a label, without its label."""
         if known == 2:
             scores = np.ascontiguousarray(scores[:, 1:] - scores[:, :1])
@@ -298,9 +298,9 @@ class Council:
             scores = np.zeros((len(codes), 1))
         old = len(codes) - int(len(codes) > 0 and codes[-1] >= known)
         if old:
-            witness(_Seen(known), scores[:old], codes[:old].copy())
+            observer(_Seen(known), scores[:old], codes[:old].copy())
         if old < len(codes):
-            witness(_Seen(known), scores[old:], np.zeros(0, dtype=np.int64))
+            observer(_Seen(known), scores[old:], np.zeros(0, dtype=np.int64))
 
     # -- prediction --------------------------------------------------------------------------------------------
 

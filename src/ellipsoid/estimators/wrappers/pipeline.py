@@ -13,11 +13,18 @@ from ellipsoid.streams.label_kinds import QUICK
 
 from ..inputs.examples import Encoded, are_named, checked_name, encoded, is_named, one_row, row_of, rows_of
 from ..inputs.frames import refuse_columns
-from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, one_weight, present, present_some
+from ..inputs.weights import (
+    declare_classes,
+    drop_zero_weights,
+    learn_predict_any_weight,
+    one_weight,
+    row_numbers_before_dropping,
+    weight_argument,
+)
 from ..state.interruption import without_interrupts
 from ..state.one_row import of_this_thread
 from ..state.one_thread import one_thread_at_a_time
-from ..state.predict_then_learn import Witness
+from ..state.predict_then_learn import Observer
 from .scalers import SCALES, Scaler, StandardStream
 from .wrapper import Wrapper
 
@@ -65,11 +72,11 @@ class Scaled(Wrapper):
         Weights are the learner's: a row of any weight but 0 counts once for the scale.
         """
         learner, scaler = self._fresh()
-        X, y, weight = present_some(learner, X, y, sample_weight)
+        X, y, weight = drop_zero_weights(learner, X, y, sample_weight, must_keep_some=True)
         X, names = rows_of(X, {}) if are_named(X) else (X, None)
         # Labels and widths are the learner's to judge, before anything is forgotten.
-        with numbered_among_all(sample_weight):
-            learner.fit(scaler.fit(X).scaled(X), y, **if_any(weight))
+        with row_numbers_before_dropping(sample_weight):
+            learner.fit(scaler.fit(X).scaled(X), y, **weight_argument(weight))
         learner._core.name(names)
         self._keep(learner, scaler)
         return self
@@ -79,11 +86,11 @@ class Scaled(Wrapper):
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """One pass in the given order, as the learner has it; broken off, both know the same rows."""
-        X, y, weight = present(self._current_learner, X, y, sample_weight)
+        X, y, weight = drop_zero_weights(self._current_learner, X, y, sample_weight)
         if sample_weight is not None and len(weight) == 0:
-            announce(self, classes)
+            declare_classes(self, classes)
             return self
-        with numbered_among_all(sample_weight):
+        with row_numbers_before_dropping(sample_weight):
             self._learn_rows(X, y, classes, weight)
         return self
 
@@ -96,10 +103,14 @@ class Scaled(Wrapper):
 
             self._pass(X, learn, growing=names is not None, watch=True)
         elif names is None:
-            self._pass(X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes, **if_any(weight)))
+            self._pass(
+                X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes, **weight_argument(weight))
+            )
         else:
             self._pass(
-                X, lambda learner, rows: learner._pass(rows, y, classes, names=names, **if_any(weight)), growing=True
+                X,
+                lambda learner, rows: learner._pass(rows, y, classes, names=names, **weight_argument(weight)),
+                growing=True,
             )
 
     @one_thread_at_a_time
@@ -107,9 +118,9 @@ class Scaled(Wrapper):
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> NDArray[Any]:
         """``partial_fit`` that returns the label predicted for each row before scaler and learner had learned it."""
-        return around_zeros(self, X, X, y, classes, sample_weight)
+        return learn_predict_any_weight(self, X, X, y, classes, sample_weight)
 
-    def _learn_predict_present(
+    def _learn_predict_positive(
         self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None, weight: Floats
     ) -> NDArray[Any]:
         def learn(learner: Any, both: tuple[Any, Any]) -> Any:
@@ -152,24 +163,24 @@ class Scaled(Wrapper):
         return getattr(self._current_learner, "_weighs_what_was_said", False)
 
     @one_thread_at_a_time
-    def _learn_watched(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None, witness: Witness, sample_weight: Floats = NO_WEIGHTS
+    def _learn_observed(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None, observer: Observer, sample_weight: Floats = NO_WEIGHTS
     ) -> None:
-        """``partial_fit`` that shows to ``witness`` the scores of every row before it was learned."""
+        """``partial_fit`` that calls ``observer`` with the scores that every row had before it was learned."""
         X, names = self._unnamed(X)
 
         def learn(learner: Any, both: tuple[Any, Any]) -> None:
-            _show_and_learn(learner, both, y, classes, witness, names, sample_weight)
+            _show_and_learn(learner, both, y, classes, observer, names, sample_weight)
 
         self._pass(X, learn, growing=names is not None, watch=True)
 
-    def _learn_one_watched(self, x: Any, y: Any, witness: Witness, weight: float = 1.0) -> None:
+    def _learn_one_observed(self, x: Any, y: Any, observer: Observer, weight: float = 1.0) -> None:
         """``learn_one`` that does so."""
         own = NO_WEIGHTS if weight == 1.0 else np.array([weight])
         row, names = one_row(x, self._features, self)
 
         def learn(learner: Any, both: tuple[Any, Any]) -> None:
-            _show_and_learn(learner, both, [y], None, witness, names if is_named(x) else None, own)
+            _show_and_learn(learner, both, [y], None, observer, names if is_named(x) else None, own)
 
         self._pass(row, learn, growing=is_named(x), watch=True)
 
@@ -249,7 +260,7 @@ class Scaled(Wrapper):
         if isinstance(learner, Wrapper):
             kind, what = type(learner).__name__, "probabilities" if hasattr(learner, "predict_proba") else "sets"
             raise ValueError(f"Scaled comes before {what}: {kind}(Scaled(learner))")
-        if not hasattr(learner, "_learn_watched"):
+        if not hasattr(learner, "_learn_observed"):
             told = "Scaled takes an online learner of this library; others go behind a scaler by scikit-learn's"
             raise ValueError(f"{told} make_pipeline; got {learner!r}")
         if any(hasattr(member, "scaler") for member in getattr(learner, "learners", None) or ()):
@@ -353,14 +364,14 @@ def _show_and_learn(
     both: tuple[Any, Any],
     y: Any,
     classes: Any,
-    watch: bool | Witness,
+    watch: bool | Observer,
     names: dict[Any, int] | None = None,
     weight: Floats = NO_WEIGHTS,
 ) -> Any:
     """Learn rows that are shown as they looked before, if they looked otherwise."""
     early, rows = both
     shown = None if early is rows else early
-    return learner._pass(rows, y, classes, watch=watch, shown=shown, names=names, **if_any(weight))
+    return learner._pass(rows, y, classes, watch=watch, shown=shown, names=names, **weight_argument(weight))
 
 
 def _single(rows: Any) -> Any:

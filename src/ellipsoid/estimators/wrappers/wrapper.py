@@ -13,7 +13,13 @@ from ellipsoid.representation.table_protocol import Floats
 from ..files import saving
 from ..inputs.examples import are_named
 from ..inputs.labels import Classifier, tidy
-from ..inputs.weights import announce, around_zeros, if_any, numbered_among_all, present
+from ..inputs.weights import (
+    declare_classes,
+    drop_zero_weights,
+    learn_predict_any_weight,
+    row_numbers_before_dropping,
+    weight_argument,
+)
 from ..shell.learned_attributes import missing
 
 
@@ -52,8 +58,8 @@ class Wrapper(Classifier, MetaEstimatorMixin, BaseEstimator):
 
     def _told(self, learner: Any) -> Any:
         """The new learner, which knows the labels that were named before there was a row."""
-        if (named := self.__dict__.get("_announced")) is not None:
-            learner._announced = named
+        if (named := self.__dict__.get("_declared_classes")) is not None:
+            learner._declared_classes = named
         return learner
 
     def _learned(self) -> Any:
@@ -106,19 +112,19 @@ class Watching(Wrapper):
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """One pass in the given order; broken off, the learner and what learns beside it know the same rows."""
-        X, y, weight = present(self._current_learner, X, self._values(y), sample_weight)
+        X, y, weight = drop_zero_weights(self._current_learner, X, self._values(y), sample_weight)
         if sample_weight is None or len(weight):
-            with numbered_among_all(sample_weight):
+            with row_numbers_before_dropping(sample_weight):
                 self._watch_rows(X, y, classes, weight)
         else:
-            announce(self, classes)
+            declare_classes(self, classes)
         return self
 
     def learn_predict(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> NDArray[Any]:
         """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
-        return around_zeros(self, X, X, self._values(y), classes, sample_weight)
+        return learn_predict_any_weight(self, X, X, self._values(y), classes, sample_weight)
 
     def _values(self, y: Any) -> Any:
         """Labels or numbers of the kind that this wrapper takes."""
@@ -130,11 +136,13 @@ class Watching(Wrapper):
 
     def _watch_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> Any:
         """Let the learner learn rows; returns what has watched it."""
-        return self._watch(lambda learner, witness: learner._learn_watched(X, y, classes, witness, **if_any(weight)))
+        return self._watch(
+            lambda learner, observer: learner._learn_observed(X, y, classes, observer, **weight_argument(weight))
+        )
 
     def _fresh(self) -> Any:
         """A new learner, of a kind that can be watched."""
         learner = self._seeded()
-        if not hasattr(learner, "_learn_watched"):
+        if not hasattr(learner, "_learn_observed"):
             raise ValueError(f"{type(self).__name__} takes an online learner, or one in Scaled; got {learner!r}")
         return learner

@@ -1,4 +1,4 @@
-"""Learning with an observer, the *witness*, that is shown the scores each row had before it was learned."""
+"""Learning with an observer, a function that is called with the scores each row had before it was learned."""
 
 from typing import Any
 
@@ -6,33 +6,33 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..inputs.examples import is_named
-from .predict_then_learn import Witness
+from .predict_then_learn import Observer
 
 
-class Witnessed:
-    """What a wrapper asks of an online learner beside the calls that everybody has."""
+class Observable:
+    """The private methods of an online learner that wrappers call."""
 
     _pass: Any
     _one_row: Any
     _learned: Any
     decision_function: Any
 
-    def _learn_watched(
+    def _learn_observed(
         self,
         X: Any,
         y: ArrayLike,
         classes: ArrayLike | None,
-        witness: Witness,
+        observer: Observer,
         sample_weight: ArrayLike | None = None,
     ) -> None:
-        """``partial_fit`` that shows to ``witness`` the scores of every row before it was learned."""
-        self._pass(X, y, classes, watch=witness, sample_weight=sample_weight)
+        """``partial_fit`` that calls ``observer`` with the scores that every row had before it was learned."""
+        self._pass(X, y, classes, watch=observer, sample_weight=sample_weight)
 
-    def _learn_one_watched(self, x: Any, y: Any, witness: Witness, weight: float = 1.0) -> None:
+    def _learn_one_observed(self, x: Any, y: Any, observer: Observer, weight: float = 1.0) -> None:
         """``learn_one`` that does so."""
         X, fresh = self._one_row(x)
         own = None if weight == 1.0 else [weight]
-        self._pass(X, [y], None, watch=witness, names=fresh if is_named(x) else None, sample_weight=own)
+        self._pass(X, [y], None, watch=observer, names=fresh if is_named(x) else None, sample_weight=own)
 
     def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
         """The scores of one example."""
