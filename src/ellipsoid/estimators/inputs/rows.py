@@ -84,7 +84,7 @@ class RowSource:
         taken = self._whole[start:stop, self.width :].astype(np.float64)
         return np.asarray(abs(taken).sum(axis=1), dtype=np.float64).ravel()
 
-    def without_unseen_features(self, known: int, named: bool) -> "RowSource":
+    def without_new_features(self, known: int, named: bool) -> "RowSource":
         """The same examples without the features that nobody met before them, where ``known`` were met before all.
 
         Rows by name bring their names one after another; of others the first brings all columns.

@@ -219,7 +219,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         predictions = np.empty(source.n, dtype=object) if watch else None
         seen = None if shown is None else RowSource(shown, learner.constant)
         if watch and shown is None and names and hasattr(learner, "kernel"):
-            seen = source.without_unseen_features(0 if core is None else core.width, named=True)
+            seen = source.without_new_features(0 if core is None else core.width, named=True)
             seen = None if seen is source else seen
         first, learner.first_scores = before_it_grows(core, source, seen) if watch else (None, None)
         if learner.class_weight == "balanced":

@@ -64,9 +64,8 @@ class Scaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         known, rows = getattr(self, "n_features_in_", 0 if named else None), self.learn_transform(X)
         if known in (None, self.n_features_in_):  # rows without names begin, or nobody brings any
             return rows, rows
-        return self._run(
-            self._source(X, fresh=False).without_unseen_features(known, named), learn=False, write=True
-        ), rows
+        source = self._source(X, fresh=False).without_new_features(known, named)
+        return self._run(source, learn=False, write=True), rows
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_features_in_")
@@ -247,7 +246,7 @@ class StandardStream(Scaler):
             return early, rows
         seen = sp.csr_matrix((early, rows.indices, rows.indptr), shape=rows.shape)
         if known not in (None, self.n_features_in_):
-            met: Any = RowSource(seen, 0.0).without_unseen_features(known, named).rows(0, source.n)
+            met: Any = RowSource(seen, 0.0).without_new_features(known, named).rows(0, source.n)
             seen = sp.csr_matrix((met.data, met.indices, met.indptr), shape=rows.shape)
         return seen, rows
 
