@@ -198,6 +198,10 @@ def test_wrong_use(svm):
         assert f"'--{option}': it is empty; is the variable that holds it set?" in told
     for command in (("learn", data, *OPTIONS, "--shuffle"), ("compare", data)):
         assert "'--seed': -1 is not in the range" in run(*command, "--seed", -1, code=2).stderr
+    # Without an order to draw it would be ignored.
+    assert "give --shuffle too" in run("learn", data, *OPTIONS, "--seed", 3, code=2).stderr
+    assert "give --shuffle too" in run("learn", data, *OPTIONS, "--seed", 0, code=2).stderr
+    assert "--seed is not for a run" in run("learn", data, *OPTIONS, "--seed", 3, "--workers", 2, code=2).stderr
     run("learn", data, *OPTIONS, "--save", svm / "m", "--save-every", "0.0001s")
     assert "contradicts" in run("learn", data, "--resume", svm / "m", "--scale", "unit", code=2).stderr
     assert "gamma" in run("learn", data, "--model", "IELLIP", "--param", "kernel=rbf", code=1).stderr

@@ -20,13 +20,12 @@ COMMANDS = (
     *("serve", "replay", "send", "tokens"),
 )
 
-
-# Errors of absurd parameters and model files, whose own words say little.
-BARE = {MemoryError: "not enough memory: ", ArithmeticError: "a number is too large or too small: "}
+# Errors of absurd parameters and model files, whose messages say little by themselves: the words to put before them.
+PREFIXES = {MemoryError: "not enough memory: ", ArithmeticError: "a number is too large or too small: "}
 
 
 class Commands(click.Group):
-    """Finds a command in its file, and turns the errors of bad data into one line and exit code 1."""
+    """Imports a command when it is called, and turns the errors of bad data into one line and exit code 1."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -38,7 +37,7 @@ class Commands(click.Group):
         return command
 
     def main(self, *args: Any, **extra: Any) -> Any:
-        # What was closed by whoever started this program is None: there is nobody to tell.
+        # Python sets a stream that the caller has closed to None.
         sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
         return super().main(*args, **extra)
@@ -48,7 +47,7 @@ class Commands(click.Group):
             return super().parse_args(ctx, args)
         except BrokenPipeError:
             raise
-        except OSError as error:  # there is no room for what --help or --version say
+        except OSError as error:  # the output of --help or --version cannot be written, as on a full disk
             raise click.ClickException(str(error)) from error
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -58,18 +57,21 @@ class Commands(click.Group):
             with warnings_as_lines():
                 return super().invoke(ctx)
         except BrokenPipeError:
-            raise  # the reader of a pipe has seen enough: click ends quietly
+            raise  # the reader of the pipe has closed it: click ends quietly
         except KeyboardInterrupt:
-            ctx.exit(130)  # as of every program that Ctrl-C ends
-        except (ValueError, OSError, ImportError, *BARE) as error:
+            ctx.exit(130)  # the exit code of every program that Ctrl-C ends
+        except (ValueError, OSError, ImportError, *PREFIXES) as error:
             if ctx.params["debug"]:
                 raise
-            what = next((words for kind, words in BARE.items() if isinstance(error, kind)), "")
-            click.echo(f"Error: {what}{' '.join(str(error).split())}", err=True)
+            prefix = next((words for kind, words in PREFIXES.items() if isinstance(error, kind)), "")
+            click.echo(f"Error: {prefix}{' '.join(str(error).split())}", err=True)
             ctx.exit(1)
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "show_default": True},
+)
 @click.version_option(__version__, prog_name="ellipsoid")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def main(debug: bool) -> None:

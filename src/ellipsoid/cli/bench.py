@@ -1,7 +1,7 @@
-"""``ellipsoid bench``: this library beside its peers, as ratios.
+"""``ellipsoid bench``: run the benchmarks, which compare the speed of this library with that of its peers.
 
-The benchmarks live in the source checkout, not in the package: they need peers and data that a user of the library does
-not, and they write their results beside themselves. This command finds them and runs them.
+The benchmarks are part of the source checkout, not of the package, because they need peers and data that a user of the
+library does not. This command finds and runs them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where the source checkout is: benchmarks and reproductions live in it, not in the installed package."""
+"""Find the source checkout: benchmarks and reproductions are part of it, not of the installed package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``ellipsoid compare``: several learners on the same stream, as a table, a picture and a page."""
+"""``ellipsoid compare``: run several learners on the same stream; write a table, a picture and an HTML report."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from typing import Any
 
 import click
 
-from .device import device_option, place_some
-from .reading import SOME_TEXT, array_options, stream_options
+from .device import device_option, set_device_of_kernels
+from .reading import NONEMPTY_TEXT, array_options, stream_options
+from .terminal import progress_bar, show_table
 
 
 @click.command(name="compare", short_help="Run several learners over DATA, side by side.")
 @click.argument("data")
 @click.option(
-    "--models",
-    type=SOME_TEXT,
-    metavar="A,B,…",
+    "--models", type=NONEMPTY_TEXT, metavar="A,B,…",
     help="Learners, each as NAME or NAME:key=value:key=value [default: a line-up].",
-)
-@click.option("--passes", type=click.IntRange(min=1), default=1, show_default=True, help="Passes over the rows.")
+)  # fmt: skip
+@click.option("--passes", type=click.IntRange(min=1), default=1, help="Passes over the rows.")
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Shuffle the rows by this seed [default: the data's own order]."
 )
@@ -28,19 +27,18 @@ from .reading import SOME_TEXT, array_options, stream_options
     "--shuffles", type=click.IntRange(min=1), help="Run this many orders, by the seeds from --seed (or 0) on."
 )
 @click.option(
-    "--scale", type=click.Choice(["none", "unit", "standard"]), default="none", show_default=True,
+    "--scale", type=click.Choice(["none", "unit", "standard"]), default="none",
     help="Divide each row by its 2-norm, or standardise features by statistics of the whole training part.",
 )  # fmt: skip
 @click.option(
-    "--hold-out", type=click.FloatRange(0, 1, max_open=True), default=0.2, show_default=True,
+    "--hold-out", type=click.FloatRange(0, 1, max_open=True), default=0.2,
     help="Share of the rows, the last ones, kept for testing where the data has no test part.",
 )  # fmt: skip
 @array_options
 @device_option
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes to share the work.")
+@click.option("--jobs", type=int, default=1, help="Processes to share the work.")
 @click.option(
-    "--output", type=click.Path(file_okay=False, path_type=Path),
-    default="ellipsoid-report", show_default=True,
+    "--output", type=click.Path(file_okay=False, path_type=Path), default="ellipsoid-report",
     help="Folder for curves.png, report.html and results.json.",
 )  # fmt: skip
 @click.option("--quiet", is_flag=True, help="Write the files, print nothing.")
@@ -56,12 +54,10 @@ def command(data: str, output: Path, quiet: bool, **options: Any) -> None:
     from ellipsoid.streams.atomic import atomic_write
     from ellipsoid.streams.opening import open_stream
 
-    from .terminal import progress_bar, show_table
-
     need_matplotlib()
     source = open_stream(data, **stream_options(options)).in_memory()
     models = _models(options["models"], source.arrays()[1])
-    place_some(models, options["device"])
+    set_device_of_kernels(models, options["device"])
     protocol = Protocol(
         passes=options["passes"],
         seeds=_seeds(options["seed"], options["shuffles"]),

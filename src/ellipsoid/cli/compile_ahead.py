@@ -1,8 +1,8 @@
-"""A first run compiles on two cores at once: the reader of text in one process, the learner's loop in another.
+"""Compile the reader of text and the learner's loop at the same time, in two processes, at a first run.
 
-The loop waits for the rows, and by then it is too late to begin. So it is compiled for rows as the first lines of the
-file seem to hold, which a look at them tells without the reader. Where that is wrong, some seconds of another core are
-lost, and the right loop is compiled when the rows have come.
+The loop depends on the kind of the rows, which is known only when the reader has read some. So it is compiled for rows
+as the first lines of the file seem to hold, guessed without the reader. Where the guess is wrong, some seconds of
+another core are lost, and the right loop is compiled when the rows have come.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ compile_server.open = False  # this process compiles by itself
 
 
 def compile_ahead(model: Any, path: str, options: dict[str, Any], classes: int) -> None:
-    """Let the compile server run ahead, should anything have to be compiled for a learner and a file of text.
+    """Tell the compile server what to compile ahead, should a learner or a file of text need it.
 
-    ``classes`` is the number of labels that have been told, 0 where the rows will tell them.
+    ``classes`` is the number of labels that were announced, 0 where they appear with the rows.
     """
     if (os.cpu_count() or 1) < 2 or not os.path.isfile(path):
         return
     from ellipsoid.engine.native.compile_server import compile_server
 
     learner = getattr(model, "learner", model)
-    # The loop is the CPU's wherever kernel values are made.
+    # The loop runs on the CPU wherever kernel values are computed.
     parameters = {
-        key: value for key, value in learner.get_params(deep=False).items() if _plain(value) and key != "device"
+        key: value for key, value in learner.get_params(deep=False).items() if _has_literal(value) and key != "device"
     }
-    told = {key: value for key, value in options.items() if value is not None and _plain(value)}
+    options = {key: value for key, value in options.items() if value is not None and _has_literal(value)}
     path = os.path.abspath(path)
     compile_server.ahead_of = "ellipsoid.streams."
-    job = f"{type(learner).__name__!r}, {parameters!r}, {path!r}, {told!r}, {classes}"
+    job = f"{type(learner).__name__!r}, {parameters!r}, {path!r}, {options!r}, {classes}"
     compile_server.ahead = (
-        f"{BEGIN}compile_ahead.compile_reader({path!r}, {told!r})\ncompile_ahead.compile_second_form({job})",
+        f"{BEGIN}compile_ahead.compile_reader({path!r}, {options!r})\ncompile_ahead.compile_second_form({job})",
         f"{BEGIN}compile_ahead.compile_loop({job})",
     )
 
 
-def _plain(value: Any) -> bool:
-    """Can a program hold the value as it is shown?"""
+def _has_literal(value: Any) -> bool:
+    """Is the value's ``repr`` a literal of Python?"""
     return value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and abs(value) < 1e300)
 
 
@@ -56,7 +56,7 @@ def compile_reader(path: str, options: dict[str, Any]) -> None:
 
 
 def compile_loop(name: str, parameters: dict[str, Any], path: str, options: dict[str, Any], known: int) -> None:
-    """Compile a learner's loop for rows such as the first lines of the file seem to hold, and for known labels."""
+    """Compile a learner's loop for rows as the first lines of the file seem to hold, and ``known`` announced labels."""
     import numpy as np
     import scipy.sparse as sp
 
@@ -73,7 +73,7 @@ def compile_loop(name: str, parameters: dict[str, Any], path: str, options: dict
 
 
 def compile_second_form(name: str, parameters: dict[str, Any], path: str, options: dict[str, Any], known: int) -> None:
-    """Compile the loop of an ellipsoid that has become a full matrix, as CELLIP's does after some updates."""
+    """Compile the loop for an ellipsoid kept as a full matrix, which CELLIP's becomes after some updates."""
     from ellipsoid.ellipsoids.tables.table import LARGEST_FULL
 
     _, width, classes = _shape_of_file(path, options)
@@ -87,7 +87,7 @@ def _shape_of_file(path: str, options: dict[str, Any]) -> tuple[bool, int, int]:
 
 
 def shape_of(head: str, format: str | None = None, label: str | None = None, **_: object) -> tuple[bool, int, int]:
-    """Whether rows are sparse, how many features they have, and two classes or three for all that are more.
+    """Guess whether rows are sparse, their number of features, and the number of classes: 2, or 3 for all above.
 
     >>> shape_of("x,z,label\\n0.5,1,a\\n2,0,b\\n2,1,c\\n")
     (False, 2, 3)

@@ -1,8 +1,10 @@
-"""``ellipsoid datasets``: the names that DATA may be."""
+"""``ellipsoid datasets``: list the data sets that can be named as DATA."""
 
 from __future__ import annotations
 
 import click
+
+from .terminal import show_table
 
 
 @click.command(name="datasets", short_help="List the data sets that can be named.")
@@ -13,7 +15,5 @@ def command() -> None:
     for more.
     """
     from ellipsoid.streams.sets.datasets import names
-
-    from .terminal import show_table
 
     show_table(("name", "from"), list(names().items()), words=(0, 1))

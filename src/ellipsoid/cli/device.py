@@ -1,4 +1,4 @@
-"""``--device``: where the commands that learn compute kernel values, and the error for learners without a kernel."""
+"""``--device``: whether kernel values are computed on the CPU or a GPU, and the error for learners without a kernel."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ device_option: Callable[..., Any] = click.option(
 )  # fmt: skip
 
 
-def place(model: Any, device: str | None) -> None:
-    """Have a learner, new or read from a file, make its kernel values on a device."""
+def set_device(model: Any, device: str | None) -> None:
+    """Have a learner, new or read from a file, compute its kernel values on a device."""
     if device is None:
         return
     for learner in {id(part): part for part in _parts(model)}.values():
@@ -25,27 +25,27 @@ def place(model: Any, device: str | None) -> None:
         learner.set_params(device=device)
 
 
-def place_some(models: dict[str, Any], device: str | None) -> None:
-    """The same for those of several learners that have a kernel; the others are named."""
+def set_device_of_kernels(models: dict[str, Any], device: str | None) -> None:
+    """The same for those of several learners that have a kernel; a note names the others."""
     if device is None:
         return
-    left = [name for name, model in models.items() if not _has_values(model)]
-    if len(left) == len(models):
+    without = [name for name, model in models.items() if not _has_kernel_values(model)]
+    if len(without) == len(models):
         raise click.UsageError("--device is for learners with a kernel, such as MIRA:kernel=rbf; there is none here.")
     for name, model in models.items():
-        if name not in left:
-            place(model, device)
-    if left and device == "cuda":
-        click.echo(f"Note: on the CPU, having no kernel values to make on a device: {', '.join(left)}.", err=True)
+        if name not in without:
+            set_device(model, device)
+    if without and device == "cuda":
+        click.echo(f"Note: on the CPU, having no kernel values to make on a device: {', '.join(without)}.", err=True)
 
 
 def _parts(model: Any) -> list[Any]:
-    """The learner itself: of one inside another, or several, those to be copied and the copies that learn."""
+    """The learner itself, or those inside it: the prototypes and the fitted copies of them."""
     inner = [getattr(model, name) for name in ("learner", "learner_") if name in model.__dict__]
     inner += [member for name in ("learners", "learners_") for member in getattr(model, name, None) or ()]
     return [part for each in inner for part in _parts(each)] or [model]
 
 
-def _has_values(model: Any) -> bool:
+def _has_kernel_values(model: Any) -> bool:
     every = [part.get_params(deep=False) for part in _parts(model)]
-    return all("device" in of and of.get("kernel") in ("rbf", "poly") and not of.get("budget") for of in every)
+    return all("device" in each and each.get("kernel") in ("rbf", "poly") and not each.get("budget") for each in every)

@@ -1,29 +1,25 @@
-"""``ellipsoid inspect``: what a model file holds."""
+"""``ellipsoid inspect``: show what a model file holds."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
 from .startup import import_libraries
+from .terminal import show_certificates, show_table
 
 
 @click.command(name="inspect", short_help="Show what a model file holds.")
 @click.argument("model", type=click.Path(exists=True, dir_okay=False))
-@click.option(
-    "--top", type=click.IntRange(min=0), default=5, show_default=True, help="Features to show for each label."
-)
+@click.option("--top", type=click.IntRange(min=0), default=5, help="Features to show for each label.")
 def command(model: str, top: int) -> None:
     """Show what the file MODEL holds: the learner, its counts, its arrays, its certificates and its largest weights."""
-    import os
-
     import_libraries()
     from ellipsoid.estimators.loading import open_model
     from ellipsoid.evaluate.position import Position
     from ellipsoid.streams.several_files import some
-
-    from .terminal import show_certificates, show_table
 
     learner, content = open_model(model)
     header = content.header
@@ -49,11 +45,11 @@ def command(model: str, top: int) -> None:
     ]
     show_table(("array", "type", "shape", "bytes"), arrays, words=(0, 1))
     show_certificates(learner)
-    weights = _largest(learner, header["labels"], names, top) if top else []
+    weights = _largest_weights(learner, header["labels"], names, top) if top else []
     if weights:
         click.echo()
-        counted = "" if len(names) == learner.n_features_in_ else ", features counted from 0"
-        show_table(("label", f"largest {top} weights{counted}"), weights, words=(0, 1))
+        numbering = "" if len(names) == learner.n_features_in_ else ", features counted from 0"
+        show_table(("label", f"largest {top} weights{numbering}"), weights, words=(0, 1))
 
 
 def _mistakes(model: Any) -> str:
@@ -67,20 +63,20 @@ def _moments(scaler: Any) -> str:
     return "" if rows is None else f", moments of {rows:,} rows"
 
 
-def _largest(model: Any, labels: list[Any], names: list[str], top: int) -> list[tuple[str, str]]:
-    """For each label the features that speak most for it, and most against it."""
+def _largest_weights(model: Any, labels: list[Any], names: list[str], top: int) -> list[tuple[str, str]]:
+    """For each label its weights of largest size, with the names of their features."""
     import numpy as np
 
     try:
         weights = model.coef_
     except AttributeError:
-        return []  # a kernel model has none
-    if weights.ndim == 1:  # of a regressor
+        return []  # a kernel model has no weights of features
+    if weights.ndim == 1:  # a regressor
         labels, weights = ["number"], weights[None]
     rows = [(labels[1], weights[0])] if len(weights) == 1 and len(labels) == 2 else zip(labels, weights, strict=True)
     lines = []
     for label, row in rows:
         best = [j for j in np.argsort(-np.abs(row), kind="stable")[:top].tolist() if row[j]]
-        told = [f"{names[j] if j < len(names) else f'feature {j}'} {row[j]:+.4g}" for j in best]
-        lines.append((str(label), ", ".join(told)))
+        shown = [f"{names[j] if j < len(names) else f'feature {j}'} {row[j]:+.4g}" for j in best]
+        lines.append((str(label), ", ".join(shown)))
     return lines

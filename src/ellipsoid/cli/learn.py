@@ -1,66 +1,61 @@
-"""``ellipsoid learn``: one learner, one stream, one online pass, saved on the way and resumed where it stopped."""
+"""``ellipsoid learn``: learn a stream online, save the model on the way, and resume a run where it stopped."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from os.path import realpath
+from time import monotonic
 from typing import Any
 
 import click
 
 from .compile_ahead import compile_ahead
-from .device import device_option, place
+from .device import device_option, set_device
 from .reading import (
-    SOME_LABELS,
-    SOME_TEXT,
+    LABELS,
+    NONEMPTY_TEXT,
     Inputs,
     NewFile,
-    keeping_names,
-    named_set,
+    named_data_set,
     reading_options,
     refuse_missing,
     refuse_overwriting,
     refuse_reading_again,
-    with_kept,
+    stream_options_of_model,
 )
-from .shards import OVER_SHARDS, is_sharded, learn_shards, refuse_changed, shard_options
+from .shards import SHARD_DEFAULTS, is_sharded, learn_shards, refuse_changed, shard_options
 from .startup import import_libraries
-from .summary import parameter_of, show, support_patterns
+from .summary import parameter_of, show_summary, support_patterns, typical_entry
+from .terminal import stream_progress
 
 
 @click.command(name="learn")
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @click.option("--model", "name", metavar="NAME", help="The learner's class, such as MIRA; a wrong name lists all.")
 @click.option(
-    "--task", type=click.Choice(["classification", "regression"]), default=None,
+    "--task", type=click.Choice(["classification", "regression"]),
     help="Learn labels, or numbers [default: what the learner learns]; a regressor needs no --model.",
 )  # fmt: skip
 @click.option("--param", "settings", metavar="KEY=VALUE", multiple=True, help="A parameter of the learner.")
 @click.option(
-    "--scale", type=click.Choice(["none", "standard", "unit"]), default=None,
+    "--scale", type=click.Choice(["none", "standard", "unit"]),
     help="Standardise features by the rows so far, or divide each row by its 2-norm [default: none].",
 )  # fmt: skip
-@click.option("--epochs", type=click.IntRange(min=1), default=1, show_default=True, help="Passes over the data.")
+@click.option("--epochs", type=click.IntRange(min=1), default=1, help="Passes over the data.")
 @click.option("--shuffle", is_flag=True, help="A new random order in every pass; needs all rows in memory.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="What the random orders are drawn from."
-)
+@click.option("--seed", type=click.IntRange(min=0), help="What the random orders are drawn from [default: 0].")
 @reading_options
+@click.option("--weights", type=NONEMPTY_TEXT, metavar="COLUMN", help="The column of a table with the rows' weights.")
 @click.option(
-    "--weights", type=SOME_TEXT, metavar="COLUMN", help="The column of a table that says what each row counts."
-)
-@click.option(
-    "--classes",
-    type=SOME_LABELS,
-    metavar="A,B,…",
+    "--classes", type=LABELS, metavar="A,B,…",
     help="Announce the labels of a file beforehand; bounds may need it [default: none].",
-)
+)  # fmt: skip
 @click.option("--save", "target", type=NewFile(dir_okay=False), help="Write the model to this file.")
 @click.option("--save-every", metavar="N|Ns", help="Write it also after every N rows, or every N seconds.")
 @click.option("--plot", type=NewFile(dir_okay=False), help="Draw error, mistakes and their bounds to this PNG file.")
 @click.option("--resume", type=click.Path(exists=True, dir_okay=False), help="Go on with the model in this file.")
 @click.option("--test-then-train", "curve", is_flag=True, help="Show the error of the predictions on the way.")
-@click.option("--validate", type=SOME_TEXT, metavar="DATA", help="Show the error on these rows after learning.")
+@click.option("--validate", type=NONEMPTY_TEXT, metavar="DATA", help="Show the error on these rows after learning.")
 @device_option
 @click.option("--progress", is_flag=True, help="Say on stderr how far it is, also where that is no terminal.")
 @shard_options
@@ -80,7 +75,9 @@ def command(**options: Any) -> None:
         raise click.UsageError("--save-every needs --save, the file to write to.")
     every = _every(options["save_every"])
     if not is_sharded(options):
-        refuse_changed(options, OVER_SHARDS, "for a run over shards: give --workers or --scheduler too")
+        refuse_changed(options, SHARD_DEFAULTS, "for a run over shards: give --workers or --scheduler too")
+        if options["seed"] is not None and not options["shuffle"]:
+            raise click.UsageError("--seed draws the orders of --shuffle: give --shuffle too, or leave --seed out.")
     rows = (*options["data"], options["validate"])
     refuse_reading_again(options["data"], 1 if options["shuffle"] else options["epochs"])
     refuse_reading_again(rows)
@@ -97,14 +94,15 @@ def command(**options: Any) -> None:
 
         need_matplotlib()
     _check_folders(options)
-    refuse_missing(rows[-1:] if is_sharded(options) else rows)
     if is_sharded(options):
+        refuse_missing([options["validate"]])
         chosen = _new_model(options)
         _check_task(chosen, options["task"])
         learn_shards(options, chosen)
         return
+    refuse_missing(rows)
     model, record = _model(options)
-    place(model, options["device"])
+    set_device(model, options["device"])
     _check_task(model, options["task"])
     run = _Run(model, options, _position(options, record), every)
     compile_ahead(model, options["data"][0], run.inputs.options, len(options["classes"] or ()))
@@ -115,11 +113,11 @@ def command(**options: Any) -> None:
 
         title = f"{type(model).__name__} on {', '.join(run.inputs.names)}, first pass"
         write_run(run.results[0], options["plot"], title)
-    show(run, options)
+    show_summary(run, options)
 
 
 def _check_folders(options: dict[str, Any]) -> None:
-    """Refuse before hours of learning what could not be written after them."""
+    """Refuse, before anything is learned, a file that could not be written afterwards."""
     from ellipsoid.streams.atomic import check_folder
 
     for name in ("target", "plot", "checkpoint"):
@@ -128,7 +126,7 @@ def _check_folders(options: dict[str, Any]) -> None:
 
 
 def _every(text: str | None) -> tuple[int | None, float | None]:
-    """Rows and seconds between saves."""
+    """The number of rows or of seconds between saves; the other is None."""
     if text is None:
         return None, None
     try:
@@ -143,7 +141,7 @@ def _every(text: str | None) -> tuple[int | None, float | None]:
     return rows, seconds
 
 
-def _settings(options: dict[str, Any]) -> dict[str, Any]:
+def _parameters(options: dict[str, Any]) -> dict[str, Any]:
     from ellipsoid.evaluate.lineup import parameter
 
     try:
@@ -158,17 +156,17 @@ def _new_model(options: dict[str, Any]) -> Any:
 
     name = options["name"] or ("PassiveAggressiveRegressor" if options["task"] == "regression" else None)
     if name is None:
-        # Over shards even --resume needs to be told the learner.
+        # A run over shards needs --model even with --resume.
         instead = "" if is_sharded(options) else " (or '--resume', to go on with a saved model)"
         raise click.UsageError(f"Missing option '--model'{instead}.")
     try:
-        return learner(name, _settings(options))
+        return learner(name, _parameters(options))
     except ValueError as error:
         raise click.UsageError(str(error)) from error
 
 
 def _model(options: dict[str, Any]) -> tuple[Any, Any]:
-    """The learner, new or read from a file, and the file's record of its stream."""
+    """The learner, new or read from a file, and that file's record of the stream it learned."""
     from ellipsoid.estimators.loading import open_model
     from ellipsoid.estimators.wrappers.pipeline import scaled_as
     from ellipsoid.estimators.wrappers.scalers import SCALES
@@ -176,11 +174,11 @@ def _model(options: dict[str, Any]) -> tuple[Any, Any]:
     name, resume = options["name"], options["resume"]
     if resume is None:
         return scaled_as(_new_model(options), options["scale"]), None
-    settings = _settings(options)
+    parameters = _parameters(options)
     model, content = open_model(resume)
     inner = getattr(model, "learner_", model)
     params = inner.get_params()
-    if any(key not in params or params[key] != value for key, value in settings.items()):
+    if any(key not in params or params[key] != value for key, value in parameters.items()):
         raise click.UsageError(
             f"--param cannot change a saved model: it is {inner!r}. Leave --param out with --resume."
         )
@@ -194,7 +192,7 @@ def _model(options: dict[str, Any]) -> tuple[Any, Any]:
 
 
 def _check_task(model: Any, task: str | None) -> None:
-    """Refuse a learner of another kind than was asked for."""
+    """Refuse a classifier where a regressor was asked for, and the other way round."""
     from sklearn.base import is_regressor
 
     found = "regression" if is_regressor(model) else "classification"
@@ -203,17 +201,17 @@ def _check_task(model: Any, task: str | None) -> None:
 
 
 def _position(options: dict[str, Any], record: Any) -> Any:
-    """Where to begin: at the first row, or where a killed run over the same inputs stopped."""
+    """Where to begin: at the first row, or where an interrupted run over the same inputs stopped."""
     from ellipsoid.evaluate.position import KEPT, Position
 
-    start = Position.start(options["data"], options["epochs"], options["seed"] if options["shuffle"] else None)
+    start = Position.start(options["data"], options["epochs"], (options["seed"] or 0) if options["shuffle"] else None)
     if record is None:
         return start
     kept = Position.read(record)
-    for what in ("columns", *KEPT):
-        setattr(start, what, getattr(kept, what))
-    going_on = options["save_every"] or not kept.complete
-    if going_on and kept.order is not None and kept.same_run(start) and kept.has_grown(start):
+    for name in ("columns", *KEPT):
+        setattr(start, name, getattr(kept, name))
+    continues = options["save_every"] or not kept.complete
+    if continues and kept.order is not None and kept.same_run(start) and kept.has_grown(start):
         raise ValueError(
             f"DATA has grown since {options['resume']} was saved, and --shuffle draws one order of all rows: give the "
             "files as they were, and what was added, as files of its own, to a run of its own"
@@ -224,7 +222,7 @@ def _position(options: dict[str, Any], record: Any) -> Any:
         if not options["save_every"]:
             click.echo(f"Note: {options['resume']} has learned all of DATA before, and learns it once more.", err=True)
             return start
-        # A repeated command: the kill came after the last save.
+        # The command was repeated after the run had already been completed and saved.
         click.echo(
             f"Note: {options['resume']} had learned all of DATA; what has been added to it is learned.", err=True
         )
@@ -239,7 +237,7 @@ def _position(options: dict[str, Any], record: Any) -> Any:
 
 
 class _Run:
-    """A model on its way through its inputs."""
+    """One run: a model, its inputs, and the position reached in them."""
 
     def __init__(
         self, model: Any, options: dict[str, Any], position: Any, every: tuple[int | None, float | None]
@@ -247,50 +245,48 @@ class _Run:
         from ellipsoid.streams.labels import word_labels
 
         self.model, self.options, self.position, self.every = model, options, position, every
-        self.begun = position.rows
+        self.rows_before = position.rows
         self.results: list[Any] = []
         self.entry: float | None = None
-        self.dataset = named_set(options["data"])
+        self.dataset = named_data_set(options["data"])
         growing = not hasattr(model, "n_features_in_") or parameter_of(model, "grow_features")
         width = {} if growing else {"n_features": model.n_features_in_}
-        told = {**with_kept(keeping_names(options, model), position), "word_labels": word_labels(model)}
-        self.inputs = Inputs(options["data"], position.columns, **told, **width)
+        how = {**stream_options_of_model(options, model, position), "word_labels": word_labels(model)}
+        self.inputs = Inputs(options["data"], position.columns, **how, **width)
 
     def learn(self) -> None:
-        """All passes that are left, or what is left of them."""
+        """Learn what is left of all passes."""
         from ellipsoid.evaluate.position import in_steps, without_first
         from ellipsoid.evaluate.prequential import recorder_for
-
-        from .terminal import stream_progress
 
         position, classes = self.position, self._classes()
         with stream_progress(type(self.model).__name__, lines=self.options["progress"]) as tick:
             for rows in self._passes():
-                # Only the length of the window depends on the number of rows.
                 recorder = recorder_for(self.model, None, 1000, classes, bounds=bool(self.options["plot"]))
                 recorder.stops, recorder.met = recorder.bounds, position.row
-                before, saved = position.errors, self._now()
-                weighing = position.rows - position.weightless
+                errors_before, saved_at = position.errors, monotonic()
+                counted_before = position.rows - position.weightless
                 left = in_steps(without_first(rows, position.row), position.row, self.every[0])
-                for X, y, weight in self._counted(left):
-                    self._prepare(X)
+                for X, y, weight in self._cut_at_wider_rows(left):
+                    self._allow_growth(X)
                     recorder.feed(X, y, weight)
                     position.advance(len(y))
-                    position.errors = before + recorder.errors
-                    position.weightless = position.rows - weighing - recorder.rows
+                    position.errors = errors_before + recorder.errors
+                    position.weightless = position.rows - counted_before - recorder.rows
                     if tick is not None:
                         tick(
                             position.rows, position.error, self.inputs.done(position.row), support_patterns(self.model)
                         )
-                    if self._due(saved):
+                    if self._save_is_due(saved_at):
                         self.save()
-                        saved = self._now()
+                        saved_at = monotonic()
                 classes = None
                 if recorder.rows:
                     self.results.append(recorder.result())
                 position.next_epoch()
 
     def _passes(self) -> Iterator[Any]:
+        """For each pass its rows, labels and weights in their order."""
         position = self.position
         if position.order is None:
             while position.epoch < position.epochs:
@@ -325,11 +321,9 @@ class _Run:
         known = hasattr(self.model, "n_features_in_") or is_regressor(self.model)
         return None if known or self.dataset is None else self.dataset.classes
 
-    def _prepare(self, X: Any) -> None:
-        """Sparse text does not tell its width: a learner of it must be ready to grow."""
+    def _allow_growth(self, X: Any) -> None:
+        """Let a learner of sparse text grow, because later rows may have more features."""
         if self.entry is None:
-            from .advice import typical_entry
-
             self.entry = typical_entry(X, self.options["scale"])
         if (
             hasattr(self.model, "n_features_in_")
@@ -346,8 +340,8 @@ class _Run:
             )
         getattr(self.model, "learner", self.model).set_params(grow_features=True)
 
-    def _counted(self, chunks: Iterator[Any]) -> Iterator[Any]:
-        """Cut where a row is wider than all before it, for a learner to whom that matters."""
+    def _cut_at_wider_rows(self, chunks: Iterator[Any]) -> Iterator[Any]:
+        """Cut chunks where a row is wider than all before it, for a learner whose steps depend on the width."""
         import numpy as np
 
         from ellipsoid.streams.widening import as_they_widen
@@ -362,20 +356,14 @@ class _Run:
             else:
                 yield X, y, weight
 
-    def _due(self, saved: float) -> bool:
+    def _save_is_due(self, saved_at: float) -> bool:
         rows, seconds = self.every
         if rows is not None:
             return bool(self.position.row % rows == 0)
-        return seconds is not None and self._now() - saved >= seconds
-
-    @staticmethod
-    def _now() -> float:
-        from time import monotonic
-
-        return monotonic()
+        return seconds is not None and monotonic() - saved_at >= seconds
 
     def save(self, final: bool = False) -> None:
-        """Write the model and where it stands."""
+        """Write the model, and the position that a resumed run begins at."""
         from ellipsoid.estimators.files.saving import save
         from ellipsoid.evaluate.position import KEPT
 

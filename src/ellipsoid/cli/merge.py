@@ -1,4 +1,4 @@
-"""``ellipsoid merge``: one model file of several that were learned apart."""
+"""``ellipsoid merge``: merge the models of several files, which learned different rows, into one."""
 
 from __future__ import annotations
 
@@ -6,15 +6,17 @@ from typing import Any
 
 import click
 
-from .reading import NewFile, refuse_overwriting
+from .reading import Inputs, NewFile, refuse_overwriting
 from .startup import import_libraries
+from .summary import error_on
+from .terminal import show_certificates, show_table
 
 
 @click.command(name="merge", short_help="Put together models that were learned apart.")
 @click.argument("models", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False), metavar="MODEL...")
 @click.option("--save", "target", required=True, type=NewFile(dir_okay=False), help="Write the merged model here.")
 @click.option(
-    "--weights", type=click.Choice(["uniform", "mistakes", "updates"]), default="uniform", show_default=True,
+    "--weights", type=click.Choice(["uniform", "mistakes", "updates"]), default="uniform",
     help="What each model counts: the same, or in proportion to its mistakes or updates.",
 )  # fmt: skip
 @click.option("--validate", metavar="DATA", help="Show the errors on these rows.")
@@ -32,10 +34,6 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     from ellipsoid.merging import merge
     from ellipsoid.streams.atomic import check_folder
 
-    from .reading import Inputs
-    from .summary import error_on
-    from .terminal import show_certificates, show_table
-
     check_folder(target)
     opened = [open_model(name) for name in models]
     position = joined_position(models, [content.header["stream"] for _, content in opened])
@@ -46,12 +44,11 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
     save(model, target, stream=None if position is None else position.record())
     lines = [("learner", repr(model)), ("models", f"{len(models)}, of {model.t_:,} rows in all")]
     if validate:
-        told: dict[str, Any] = {"n_features": model.n_features_in_, "extra": "drop"}
-        if position is not None:
-            told |= {option: getattr(position, option) for option in KEPT}
+        columns = None if position is None else position.columns
+        how = {} if position is None else {option: getattr(position, option) for option in KEPT}
         for name, each in [*zip(models, (model for model, _ in opened), strict=True), ("merged", model)]:
-            own = {**told, "n_features": each.n_features_in_}
-            wrong, count = error_on(each, Inputs((validate,), None if position is None else position.columns, **own))
+            inputs = Inputs((validate,), columns, n_features=each.n_features_in_, extra="drop", **how)
+            wrong, count = error_on(each, inputs)
             lines.append((f"error of {name}", f"{100 * wrong / max(1, count):.2f} % (of {count:,} rows)"))
     lines.append(("saved in", target))
     show_table(("", ""), lines, words=(0, 1))
@@ -59,7 +56,7 @@ def command(models: tuple[str, ...], target: str, weights: str, validate: str | 
 
 
 def joined_position(names: tuple[str, ...], records: list[Any]) -> Any:
-    """What the streams of the files were, one after another; None where a file does not tell."""
+    """The streams of all files as one, one after another; None where a file has no record of its stream."""
     from ellipsoid.evaluate.position import KEPT, Position
 
     if any(record is None for record in records):
@@ -67,13 +64,14 @@ def joined_position(names: tuple[str, ...], records: list[Any]) -> Any:
     found = [Position.read(record) for record in records]
     first = found[0]
     for name, other in zip(names[1:], found[1:], strict=True):
-        for what in ("columns", "zero_based", "bits"):
-            if getattr(other, what) != getattr(first, what):
+        for option in ("columns", "zero_based", "bits"):
+            if getattr(other, option) != getattr(first, option):
                 raise ValueError(
-                    f"{names[0]} and {name} have learned features of different meaning: {what} is "
-                    f"{getattr(first, what)!r} in one and {getattr(other, what)!r} in the other"
+                    f"{names[0]} and {name} have learned features of different meaning: {option} is "
+                    f"{getattr(first, option)!r} in one and {getattr(other, option)!r} in the other"
                 )
-    joined = Position([], [], columns=first.columns, complete=True, **{what: getattr(first, what) for what in KEPT})
+    kept = {option: getattr(first, option) for option in KEPT}
+    joined = Position([], [], columns=first.columns, complete=True, **kept)
     for each in found:
         joined.inputs += each.inputs
         joined.heads += each.heads

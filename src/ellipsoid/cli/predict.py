@@ -1,4 +1,4 @@
-"""``ellipsoid predict``: the labels a saved model gives, for a stream of any length."""
+"""``ellipsoid predict``: label the rows of a stream of any length by a saved model."""
 
 from __future__ import annotations
 
@@ -9,18 +9,17 @@ from typing import IO, Any
 
 import click
 
-from .device import device_option, place
+from .device import device_option, set_device
 from .reading import (
-    SOME_TEXT,
+    NONEMPTY_TEXT,
     Inputs,
     NewFile,
-    keeping_names,
-    named_set,
+    named_data_set,
     reading_options,
     refuse_missing,
     refuse_overwriting,
     refuse_reading_again,
-    with_kept,
+    stream_options_of_model,
 )
 from .startup import import_libraries
 
@@ -30,7 +29,7 @@ from .startup import import_libraries
 @click.argument("data", nargs=-1, required=True, metavar="DATA...")
 @click.option("-o", "--output", type=NewFile(dir_okay=False), help="Write the labels to this file; - is stdout.")
 @reading_options
-@click.option("--weights", type=SOME_TEXT, metavar="COLUMN", help="A column of weights, which is no feature.")
+@click.option("--weights", type=NONEMPTY_TEXT, metavar="COLUMN", help="A column of weights, which is no feature.")
 @device_option
 @click.option("--no-label", is_flag=True, help="DATA has no labels: every column of a table is a feature.")
 def command(model: str, data: tuple[str, ...], output: str | None, no_label: bool, **options: Any) -> None:
@@ -52,13 +51,13 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
 
     refuse_missing(data)
     learner, content = open_model(model)
-    place(learner, options["device"])
+    set_device(learner, options["device"])
     record = content.header["stream"]
     kept = Position([], []) if record is None else Position.read(record)
-    dataset = named_set(data)
-    told = {**with_kept(keeping_names(options, learner), kept), "labelled": not no_label}
-    told["word_labels"] = word_labels(learner)
-    chunks: Iterable[Any] = Inputs(data, kept.columns, **told, n_features=learner.n_features_in_, extra="drop")
+    dataset = named_data_set(data)
+    how = {**stream_options_of_model(options, learner, kept), "labelled": not no_label}
+    how["word_labels"] = word_labels(learner)
+    chunks: Iterable[Any] = Inputs(data, kept.columns, **how, n_features=learner.n_features_in_, extra="drop")
     if dataset is not None and dataset.test is not None:
         chunks = [dataset.test]
     if output in (None, "-"):
@@ -70,14 +69,12 @@ def command(model: str, data: tuple[str, ...], output: str | None, no_label: boo
 
 def _write(learner: Any, chunks: Iterable[Any], file: IO[Any]) -> None:
     for X, _ in chunks:
-        labels = learner.predict(X)
-        lines = (
-            (" ".join(map(str, row)) for row in labels.tolist()) if labels.ndim == 2 else map(_line, labels.tolist())
-        )
-        file.writelines(f"{line}\n" for line in lines)
+        for label in learner.predict(X).tolist():
+            line = " ".join(map(str, label)) if isinstance(label, list) else _line(label)
+            file.write(f"{line}\n")
 
 
 def _line(label: Any) -> str:
-    """A label in one line; what begins with a quotation mark is JSON's."""
+    """A label in one line: as it is, or as JSON where that could not be read back."""
     text = str(label)
     return dumps(text) if text.startswith('"') or text.splitlines() not in ([], [text]) else text

@@ -1,4 +1,4 @@
-"""``ellipsoid replay``: a model of a store as it was, or what another learner would have made of its stream."""
+"""``ellipsoid replay``: rebuild a model of a service as it was, or let another learner learn the same examples."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from .reading import NewFile
 from .startup import import_libraries
+from .terminal import show_table
 
 
 @click.command(name="replay", short_help="Replay what a model of a service has learned.")
@@ -19,19 +20,14 @@ from .startup import import_libraries
 @click.option("--learner", metavar="NAME", help="Another learner than the champion, beside which it is shown.")
 @click.option("--param", "settings", metavar="KEY=VALUE", multiple=True, help="A parameter of that learner.")
 @click.option(
-    "--scale",
-    type=click.Choice(["none", "standard", "unit"]),
-    default="none",
-    show_default=True,
+    "--scale", type=click.Choice(["none", "standard", "unit"]), default="none",
     help="The scaler in front of that learner.",
-)
+)  # fmt: skip
 @click.option("--save", "target", type=NewFile(dir_okay=False), help="Write the model to this file.")
 @click.option(
-    "--rows",
-    "lines",
-    type=NewFile(dir_okay=False, allow_dash=True),
+    "--rows", "lines", type=NewFile(dir_okay=False, allow_dash=True),
     help="Write the examples to this file as JSON lines, - for stdout, and learn nothing.",
-)
+)  # fmt: skip
 def command(store: Path, name: str, until: int | None, lines: str | None, **options: Any) -> None:
     """Replay the journal of the model NAME in the folder STORE, which a service may be using.
 
@@ -45,10 +41,11 @@ def command(store: Path, name: str, until: int | None, lines: str | None, **opti
     if lines is not None and (options["learner"] or options["target"]):
         raise click.UsageError("--rows writes examples and learns nothing: leave --learner and --save out.")
     for option, target in (("--save", options["target"]), ("--rows", lines)):
-        # A store that its service has open loses its journal, or its lock, to any file that takes their names.
+        # A file with the name of the journal or of the lock would replace it under a running service.
         if target not in (None, "-") and Path(target).resolve().is_relative_to(store.resolve()):
             raise click.UsageError(f"{option} {target} is in the store itself: name a file elsewhere.")
     import_libraries()
+    from ellipsoid.report.table import table
     from ellipsoid.service.models.replaying import PastStream, Replay, comparison
     from ellipsoid.streams.atomic import atomic_write
 
@@ -63,7 +60,7 @@ def command(store: Path, name: str, until: int | None, lines: str | None, **opti
             return
         replays = {"champion": Replay(past, None)}
         if options["learner"]:
-            replays[options["learner"]] = Replay(past, _body(options))
+            replays[options["learner"]] = Replay(past, _new_learner(options))
         for replay in replays.values():
             replay.run()
     finally:
@@ -72,12 +69,19 @@ def command(store: Path, name: str, until: int | None, lines: str | None, **opti
     if options["target"]:
         with atomic_write(options["target"], "wb") as file:
             file.write(wanted.file())
-    # A champion whose snapshot holds everything has learned nothing here that could be counted.
+    click.echo(f"{past.name}: {past.until:,} examples of {past.end:,}")
+    # A champion that was read from a snapshot of all examples has learned nothing here that could be compared.
     learned = {label: replay for label, replay in replays.items() if replay.recorder.rows}
-    _show(comparison(learned) if learned else None, past, options["target"])
+    if learned:
+        titles, rows, best = table(comparison(learned))
+        show_table(titles, rows, bold=best)
+    else:
+        click.echo("a snapshot holds them all: nothing was left to replay")
+    if options["target"]:
+        click.echo(f"wrote {options['target']}")
 
 
-def _body(options: dict[str, Any]) -> Any:
+def _new_learner(options: dict[str, Any]) -> Any:
     from ellipsoid.evaluate.lineup import parameter
     from ellipsoid.service.messages import NewLearner
 
@@ -86,18 +90,3 @@ def _body(options: dict[str, Any]) -> Any:
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     return NewLearner(learner=options["learner"], params=params, scale=options["scale"])
-
-
-def _show(found: Any, past: Any, target: str | None) -> None:
-    from ellipsoid.report.table import table
-
-    from .terminal import show_table
-
-    click.echo(f"{past.name}: {past.until:,} examples of {past.end:,}")
-    if found is None:
-        click.echo("a snapshot holds them all: nothing was left to replay")
-    else:
-        titles, rows, best = table(found)
-        show_table(titles, rows, bold=best)
-    if target:
-        click.echo(f"wrote {target}")

@@ -1,6 +1,6 @@
-"""``ellipsoid reproduce``: a table or figure of a paper, the paper's numbers beside ours.
+"""``ellipsoid reproduce``: compute a table or figure of a paper again, and show the paper's numbers beside ours.
 
-The reproductions live in the source checkout, not in the package; this command finds and runs them.
+The reproductions are part of the source checkout, not of the package; this command finds and runs them.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from typing import Any
 import click
 
 from .checkout import checkout
+from .terminal import progress_bar, show_table
 
 
 @click.command(name="reproduce", short_help="Compute tables and figures of papers again.")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--list", "listing", is_flag=True, help="List the names.")
 @click.option("--quick", is_flag=True, help="On a few rows, in under a minute; the report says so.")
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes to share the work.")
+@click.option("--jobs", type=int, default=1, help="Processes to share the work.")
 @click.option(
     "--output", type=click.Path(file_okay=False, path_type=Path), default="ellipsoid-reproductions",
-    show_default=True, help="Folder with a folder of results for each NAME (NAME-quick of a quick run).",
+    help="Folder with a folder of results for each NAME (NAME-quick of a quick run).",
 )  # fmt: skip
 @click.option(
     "--page", type=click.Path(dir_okay=False, path_type=Path),
@@ -41,8 +42,6 @@ def command(names: tuple[str, ...], listing: bool, page: Path | None, output: Pa
     from reproductions import ENTRIES, named
 
     if listing:
-        from .terminal import show_table
-
         show_table(("name", "shows", "paper"), [(e.name, e.title, e.paper) for e in ENTRIES], words=(0, 1, 2))
         return
     if not names and page is None:
@@ -63,8 +62,6 @@ def command(names: tuple[str, ...], listing: bool, page: Path | None, output: Pa
 def _run(entry: Any, output: Path, quiet: bool, *, quick: bool, jobs: int) -> None:
     from reproductions.render import FILES, verdict_lines, warnings, write
     from reproductions.run import STORE, reproduce
-
-    from .terminal import progress_bar
 
     folder = output / (f"{entry.name}-quick" if quick else entry.name)
     try:

@@ -1,4 +1,4 @@
-"""``ellipsoid send``: a file of any format to a service, in batches, exactly once."""
+"""``ellipsoid send``: send a file of any format to a service, in batches, each row exactly once."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 
 from .reading import reading_options, stream_options
 from .startup import import_libraries
+from .terminal import progress_bar
 
 
 @click.command(name="send", short_help="Send the rows of a file to a service.")
@@ -19,11 +20,10 @@ from .startup import import_libraries
 @reading_options
 @click.option("--token", envvar="ELLIPSOID_TOKEN", help="The token [default: $ELLIPSOID_TOKEN].")
 @click.option(
-    "--cafile",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    "--cafile", type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Certificates that vouch for the service, in PEM form [default: the public ones].",
-)
-@click.option("--batch", type=click.IntRange(1, 100_000), default=1000, show_default=True, help="Rows of a batch.")
+)  # fmt: skip
+@click.option("--batch", type=click.IntRange(1, 100_000), default=1000, help="Rows of a batch.")
 def command(
     url: str, name: str, data: Path, token: str | None, cafile: Path | None, batch: int, **options: Any
 ) -> None:
@@ -44,12 +44,10 @@ def command(
     from ellipsoid.service.sending import file_digest, send
     from ellipsoid.streams.opening import open_stream
 
-    from .terminal import progress_bar
-
-    told = stream_options({**options, "weights": None})
-    if told.get("bits") is None:
-        told["dicts"] = "keep"
-    stream = open_stream(os.fspath(data), **told)
+    how = stream_options(options)
+    if "bits" not in how:
+        how["dicts"] = "keep"
+    stream = open_stream(os.fspath(data), **how)
     with Client(url, token, cafile=cafile) as client, progress_bar(f"sending {data.name}") as progress:
         tick = None if progress is None else lambda rows: progress(rows, None)
         total = send(client, name, stream, file_digest(data), rows=batch, tick=tick)

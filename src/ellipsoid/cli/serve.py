@@ -1,4 +1,4 @@
-"""``ellipsoid serve``: learning and predicting over HTTP."""
+"""``ellipsoid serve``: serve models over HTTP, to learn and predict."""
 
 from __future__ import annotations
 
@@ -21,56 +21,30 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 @click.command(name="serve", short_help="Serve the models of a folder over HTTP.")
 @click.argument("store", required=False, type=click.Path(file_okay=False, path_type=Path))
 @click.option("--demo", is_flag=True, help="A store in a temporary folder that learns an embedded stream.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one.")
+@click.option("--host", default="127.0.0.1", help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, help="0 takes a free one.")
 @click.option("--tokens", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="File of tokens.")
 @click.option("--insecure", is_flag=True, help="Listen on any --host without tokens.")
-@click.option("--max-body", type=click.IntRange(1024), default=1 << 26, show_default=True, help="Bytes of a body.")
+@click.option("--max-body", type=click.IntRange(1024), default=1 << 26, help="Bytes of a body.")
 @click.option(
-    "--slow-seconds",
-    type=click.FloatRange(0.1),
-    default=10.0,
-    show_default=True,
+    "--slow-seconds", type=click.FloatRange(0.1), default=10.0,
     help="How long a caller may send nothing in the middle of a request.",
-)
-@click.option("--queue", type=click.IntRange(1), default=1024, show_default=True, help="Requests that may wait.")
+)  # fmt: skip
+@click.option("--queue", type=click.IntRange(1), default=1024, help="Requests that may wait.")
+@click.option("--group-ms", type=click.FloatRange(0, 1000), default=0.0, help="How long a commit waits for company.")
 @click.option(
-    "--group-ms",
-    type=click.FloatRange(0, 1000),
-    default=0.0,
-    show_default=True,
-    help="How long a commit waits for company.",
-)
-@click.option(
-    "--workers-for-predict",
-    "workers",
-    type=click.IntRange(1, 64),
-    default=2,
-    show_default=True,
+    "--workers-for-predict", "workers", type=click.IntRange(1, 64), default=2,
     help="Threads that decode and predict batches.",
-)
+)  # fmt: skip
+@click.option("--snapshot-rows", type=click.IntRange(1), default=200_000, help="A snapshot after so many examples.")
 @click.option(
-    "--snapshot-rows",
-    type=click.IntRange(1),
-    default=200_000,
-    show_default=True,
-    help="A snapshot after so many examples.",
-)
-@click.option(
-    "--snapshot-seconds",
-    type=click.FloatRange(1),
-    default=60.0,
-    show_default=True,
+    "--snapshot-seconds", type=click.FloatRange(1), default=60.0,
     help="A snapshot after so long, if there is anything new.",
-)
+)  # fmt: skip
 @click.option("--keep-rows", type=click.IntRange(0), help="Examples that the journal keeps [default: all].")
 @click.option("--keep-days", type=click.FloatRange(0), help="Days that the journal keeps examples [default: for ever].")
 @click.option(
-    "--keep-unlabelled",
-    type=click.FloatRange(0),
-    default=30.0,
-    show_default=True,
-    help="Days that an example waits for its label.",
+    "--keep-unlabelled", type=click.FloatRange(0), default=30.0, help="Days that an example waits for its label."
 )
 @click.option("--accept-loss", is_flag=True, help="Go on where the disk has lost the end of the journal.")
 @click.option("--tls-key", type=click.Path(exists=True, dir_okay=False), help="Key of the certificate.")
@@ -102,7 +76,7 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
     from ellipsoid.service.server import run_service
     from ellipsoid.service.store import Store, StoreOptions
 
-    kept = StoreOptions(
+    store_options = StoreOptions(
         snapshot_rows=options["snapshot_rows"],
         snapshot_seconds=options["snapshot_seconds"],
         keep_rows=options["keep_rows"],
@@ -112,7 +86,7 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
         group_seconds=options["group_ms"] / 1000.0,
         accept_loss=options["accept_loss"],
     )
-    web = WebOptions(
+    web_options = WebOptions(
         max_body=options["max_body"],
         chunk_seconds=options["slow_seconds"],
         workers=options["workers"],
@@ -120,19 +94,19 @@ def command(store: Path | None, demo: bool, host: str, tokens: Path | None, inse
     )
     if demo:
         click.echo("getting the demo ready; the first time a learner is compiled, for some ten seconds", err=True)
-    opened = demo_store(kept) if store is None else Store(store, kept)
-    tls = {} if options["tls_key"] is None else {
-        "ssl_keyfile": options["tls_key"], "ssl_certfile": options["tls_certificate"],
+    opened = demo_store(store_options) if store is None else Store(store, store_options)
+    network = {
+        "host": host, "port": port, "ssl_keyfile": options["tls_key"], "ssl_certfile": options["tls_certificate"],
     }  # fmt: skip
 
     def listening(address: str) -> None:
         click.echo(f"serving {opened.folder} on {address}")
 
-    sys.exit(run_service(opened, tokens, web, listening, host=host, port=port, **tls))
+    sys.exit(run_service(opened, tokens, web_options, listening, **network))
 
 
 def _check_tls(key: str, certificate: str) -> None:
-    """Refuse a pair that could not be served, before anything is made; nobody is there to be asked for a word."""
+    """Refuse, before anything is made, a key and certificate that cannot be used; a key with a pass phrase is one."""
     try:
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key, password="")
     except (ssl.SSLError, OSError) as error:
@@ -143,13 +117,13 @@ def _check_tls(key: str, certificate: str) -> None:
 
 
 def _end_without_error() -> None:
-    """Let SIGTERM end the process in order also before the server is there to be told: what was begun is put away."""
+    """Let SIGTERM end the process in order, with exit code 0, before the server installs its own handler."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
 
 
 def free_port(host: str, port: int, another: bool) -> int:
-    """The port, if nobody listens there; else 0, any free one, if ``another`` will do. Told before anything is made."""
+    """The port, if it is free; else 0, which means any free one, where ``another`` will do, and an error where not."""
     try:
         kind, _, _, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
         with socket.socket(kind, socket.SOCK_STREAM) as trial:

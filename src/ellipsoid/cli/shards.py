@@ -1,4 +1,4 @@
-"""``ellipsoid learn`` over shards, in several processes or on a Dask cluster: its options, and the run."""
+"""``ellipsoid learn`` over shards of the data, in several processes or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -7,33 +7,29 @@ from typing import Any
 
 import click
 
-from .reading import NewFile
+from .reading import NewFile, stream_options
+from .terminal import show_certificates, show_table
 
-# Options of a run over one stream that say nothing of shards.
-ALONE = {
-    "epochs": 1,
-    "shuffle": False,
-    "save_every": None,
-    "plot": None,
-    "curve": False,
-    "weights": None,
+# The defaults of options that a run over shards does not take.
+SINGLE_STREAM_DEFAULTS = {
+    "epochs": 1, "shuffle": False, "seed": None, "save_every": None, "plot": None, "curve": False, "weights": None,
     "device": None,
-}
-# Options of a run over shards that say nothing of one stream.
-OVER_SHARDS = {"shards": 16, "rounds": None, "way": "auto", "checkpoint": None}
+}  # fmt: skip
+# The defaults of options that only a run over shards takes.
+SHARD_DEFAULTS = {"shards": 16, "rounds": None, "way": "auto", "checkpoint": None}
 
 
 def shard_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """What can be said of a run over shards."""
+    """Add the options of a run over shards."""
     for option in reversed(
         (
             click.option("--scheduler", metavar="ADDRESS", help="Learn in shards, on this Dask cluster."),
             click.option("--workers", type=click.IntRange(min=1), help="Learn in so many processes here, in shards."),
-            click.option("--shards", type=click.IntRange(min=1), default=16, show_default=True,
+            click.option("--shards", type=click.IntRange(min=1), default=16,
                          help="Parts that are learned apart: two to four for each worker."),
             click.option("--rounds", type=click.IntRange(min=1),
                          help="Passes over all shards [default: 5, or 1 where models add up]."),
-            click.option("--merge", "way", type=click.Choice(["auto", "dual"]), default="auto", show_default=True,
+            click.option("--merge", "way", type=click.Choice(["auto", "dual"]), default="auto",
                          help="How models are put together."),
             click.option("--checkpoint", type=NewFile(dir_okay=False),
                          help="Write the model of every round to this file; --resume with it goes on."),
@@ -48,38 +44,35 @@ def is_sharded(options: dict[str, Any]) -> bool:
     return bool(options["scheduler"] or options["workers"])
 
 
-def refuse_changed(options: dict[str, Any], usual: dict[str, Any], why: str) -> None:
+def refuse_changed(options: dict[str, Any], defaults: dict[str, Any], why: str) -> None:
     """Refuse options that would be ignored."""
-    for name, value in usual.items():
+    for name, value in defaults.items():
         if options[name] != value:
-            spoken = {"curve": "test-then-train", "way": "merge"}.get(name, name.replace("_", "-"))
-            raise click.UsageError(f"--{spoken} is {why}.")
+            shown = {"curve": "test-then-train", "way": "merge"}.get(name, name.replace("_", "-"))
+            raise click.UsageError(f"--{shown} is {why}.")
 
 
 def learn_shards(options: dict[str, Any], chosen: Any) -> None:
-    """Learn DATA in shards by the chosen learner, save the model, and show what it is."""
+    """Learn DATA in shards by the chosen learner, save the model, and show it."""
     from ellipsoid import distributed
     from ellipsoid.distributed.engines.engine import LostWorkers, NoWorkers
     from ellipsoid.estimators.files.saving import save
     from ellipsoid.streams.sets.datasets import plain_labels
 
-    from .reading import stream_options
-    from .terminal import show_certificates, show_table
-
-    refuse_changed(options, ALONE, "not for a run over shards")
+    refuse_changed(options, SINGLE_STREAM_DEFAULTS, "not for a run over shards")
     if options["scheduler"] and options["workers"]:
         raise click.UsageError("--scheduler and --workers are two ways to say who learns: give one.")
     if options["resume"] and options["checkpoint"] not in (None, options["resume"]):
         raise click.UsageError("--resume goes on with its own file: leave --checkpoint out, or give the same.")
-    told: dict[str, Any] = stream_options(options)
+    how = stream_options(options)
     if options["classes"]:
-        told["classes"] = plain_labels(options["classes"])
+        how["classes"] = plain_labels(options["classes"])
     try:
         model = distributed.fit(
             chosen, list(options["data"]), client=options["scheduler"], workers=options["workers"],
             shards=options["shards"], rounds=options["rounds"], merge=options["way"], scale=options["scale"],
             checkpoint=options["resume"] or options["checkpoint"], resume=bool(options["resume"]),
-            validate=options["validate"], progress=lambda line: click.echo(line, err=True), **told,
+            validate=options["validate"], progress=lambda line: click.echo(line, err=True), **how,
         )  # fmt: skip
     except (LostWorkers, NoWorkers) as error:
         raise ConnectionError("; ".join([str(error), *getattr(error, "__notes__", ())])) from error

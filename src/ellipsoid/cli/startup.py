@@ -1,15 +1,13 @@
-"""How a command starts quickly and small: it imports what it uses, and puts off what its libraries import in vain.
+"""Lazy imports, by which a command starts quickly and uses little memory.
 
 Where pandas is installed, scikit-learn 1.9 imports it with its first module, and pandas imports pyarrow: 90 MB and a
-third of a second, for one function that fills the gaps of a data frame. No data frame reaches a learner from the
-command line, so these commands import scikit-learn as if pandas were not installed. Whoever imports pandas afterwards
-gets it.
+third of a second, for one function that fills missing values of a data frame. No data frame reaches a learner from the
+command line, so commands import scikit-learn as if pandas were not installed. A later import of pandas works as usual.
 
-Most of the rest of its import are modules of which no learner calls anything, ``scipy.stats`` above all: they wait
-until somebody does. An import that is put off still looks for the file, so that a missing module raises its error where
-it always did; the module's code runs when a name in it is first used. ``importlib.util.LazyLoader`` does the same, but
-for two things: here a package may be put off together with modules in it, and a module in such a package runs once,
-after the package.
+Most of the rest of scikit-learn's import time goes into modules of which no learner calls anything, ``scipy.stats``
+above all. Their import is deferred: the file is still looked for at once, so that a missing module raises its error as
+always, but its code runs when a name in it is first used. ``importlib.util.LazyLoader`` does the same, with two
+differences: here a package may be deferred together with modules in it, and such a module runs once, after its package.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from threading import RLock
 from types import ModuleType
 from typing import Any
 
-# Imported by scikit-learn, SciPy, joblib and numba as whole modules, and looked at only inside of functions.
+# Imported by scikit-learn, SciPy, joblib and numba as whole modules, and used only inside functions.
 LATER_IMPORTS = (
     "asyncio",
     "narwhals",
@@ -39,12 +37,10 @@ LATER_IMPORTS = (
 
 
 def import_libraries() -> None:
-    """Import learners and readers with what they need; nothing happens where scikit-learn or pandas has been imported
-    already.
-    """
+    """Import learners and readers with what they need, unless scikit-learn or pandas has been imported already."""
     if "sklearn" in sys.modules or "pandas" in sys.modules:
         return
-    with _uncollected():
+    with _without_garbage_collection():
         _import_scikit_learn()
         import_module("ellipsoid.estimators.shell.base")
         import_module("ellipsoid.streams.opening")
@@ -62,9 +58,9 @@ def _import_scikit_learn() -> None:
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
-    """Make a hundred thousand objects without looking for garbage among them: modules hold theirs to the end. They are
-    left out of every later search too, the one at the end of the process included.
+def _without_garbage_collection() -> Iterator[None]:
+    """Never search the hundred thousand objects that imports make for garbage, neither now, nor later, nor at the end
+    of the process: modules keep them to the end.
     """
     before = gc.isenabled()
     gc.disable()
@@ -77,7 +73,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def defer_imports(names: Collection[str]) -> None:
-    """Let the modules of these names wait from now on; nothing happens to one that has been imported already.
+    """Defer the import of these modules from now on; one that has been imported already stays as it is.
 
     >>> defer_imports(["a_module_that_was_never_there"])
     >>> import a_module_that_was_never_there
@@ -88,17 +84,17 @@ def defer_imports(names: Collection[str]) -> None:
 
 
 class _Waiting(ModuleType):
-    """A module that has been found and not yet run."""
+    """A deferred module: it has been found, and its code has not yet run."""
 
     def __getattr__(self, name: str) -> Any:
-        # Only what has no value yet is asked for here.
+        # Python calls this only for names without a value.
         if not run(self):
             raise AttributeError(f"module {self.__name__!r} has no {name!r} yet: it is being imported")
         return getattr(self, name)
 
 
 def run(module: _Waiting) -> bool:
-    """Run a module that waits; False if that is under way in this thread."""
+    """Run the code of a deferred module; False if this thread is already running it."""
     loader: _Loader = module.__dict__["__waits__"]
     with loader.lock:
         if type(module) is _Waiting:
@@ -133,7 +129,7 @@ class _Loader:
 
 
 class _Found:
-    """Hands out a module that has come while it was looked for."""
+    """A loader for a module that its package has imported while it was looked for."""
 
     def __init__(self, module: ModuleType) -> None:
         self.module, self.spec = module, module.__spec__

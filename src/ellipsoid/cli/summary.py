@@ -1,4 +1,4 @@
-"""What ``ellipsoid learn`` says at its end: errors or distances, counts, speed, and the bounds that hold."""
+"""The summary that ``ellipsoid learn`` prints at its end: errors, counts, speed, and the bounds that hold."""
 
 from __future__ import annotations
 
@@ -7,6 +7,10 @@ from typing import Any
 import click
 
 from .reading import Inputs
+from .terminal import show_certificates, show_table
+
+# Beside entries smaller than this a constant feature of 1 is one of the largest, and its weight swings with every step.
+SMALL_ENTRY = 0.3
 
 
 def parameter_of(model: Any, name: str) -> Any:
@@ -31,12 +35,31 @@ def error_on(model: Any, chunks: Any) -> tuple[int, int]:
     return wrong, rows
 
 
-def show(run: Any, options: dict[str, Any]) -> None:
+def typical_entry(X: Any, scale: str | None) -> float:
+    """The root mean square of the entries of sparse rows as they are learned; 1 for all other rows."""
+    if not hasattr(X, "tocsr") or X.nnz == 0 or scale == "standard":
+        return 1.0
+    import numpy as np
+
+    return float(np.sqrt(X.shape[0] / X.nnz if scale == "unit" else np.mean(np.square(X.data))))
+
+
+def intercept_hint(entry: float | None, constant: Any) -> list[tuple[str, str]]:
+    """A line that advises a smaller constant feature, where it is 1 and far larger than a typical entry of the rows.
+
+    >>> intercept_hint(0.1, 1.0)
+    [('hint', 'the constant feature is 10 times an entry: try --param intercept_scaling=0.1')]
+    >>> intercept_hint(0.1, 0.1), intercept_hint(0.8, 1.0), intercept_hint(0.1, False)
+    ([], [], [])
+    """
+    if entry is None or not 0.0 < entry < SMALL_ENTRY or constant is False or constant != 1.0:
+        return []
+    return [("hint", f"the constant feature is {1.0 / entry:.0f} times an entry: try --param intercept_scaling=0.1")]
+
+
+def show_summary(run: Any, options: dict[str, Any]) -> None:
     """Print what was learned, and how well."""
     from ellipsoid.report.table import significant
-
-    from .advice import advice
-    from .terminal import show_certificates, show_table
 
     model, results, position = run.model, run.results, run.position
     rows, seconds = sum(result.rows for result in results), sum(result.seconds for result in results)
@@ -44,15 +67,15 @@ def show(run: Any, options: dict[str, Any]) -> None:
     lines = [("learner", repr(model)), ("data", f"{name}, {position.pass_rows:,} rows")]
     if run.dataset is None:
         lines += [("", description) for description in run.inputs.descriptions]
-    if run.begun:
-        lines.append(("resumed", f"after {run.begun:,} rows"))
-    if run.begun and not (results and hasattr(results[0], "mae")):
-        lines.append(("online error", f"{100 * position.error:.2f} % ({position.errors:,} rows)"))
-    numbers = bool(results) and hasattr(results[0], "mae")
-    for i, result in enumerate(results if not run.begun or numbers else [], start=1):
+    regression = bool(results) and hasattr(results[0], "mae")
+    if run.rows_before:
+        lines.append(("resumed", f"after {run.rows_before:,} rows"))
+        if not regression:
+            lines.append(("online error", f"{100 * position.error:.2f} % ({position.errors:,} rows)"))
+    for i, result in enumerate(results if not run.rows_before or regression else [], start=1):
         which = f", pass {i}" if len(results) > 1 else ""
-        if numbers:
-            lines += _distances(result, which)
+        if regression:
+            lines += _regression_errors(result, which)
             continue
         lines.append((f"online error{which}", f"{100 * result.error:.2f} % ({result.errors:,} rows)"))
         if result.total_weight is not None:
@@ -63,23 +86,25 @@ def show(run: Any, options: dict[str, Any]) -> None:
             )
             lines.append(("", f"repeating the last label {repeat:.2f} %, the commonest so far {commonest:.2f} %"))
             lines.append(("balanced error", f"{100 * result.balanced_error:.2f} %, F1 {result.f1:.3f}"))
-    lines += advice(run.entry, parameter_of(model, "fit_intercept") and parameter_of(model, "intercept_scaling"))
-    held: dict[str, Any] = (
-        {"test": [run.dataset.test]} if run.dataset is not None and run.dataset.test is not None else {}
-    )
+    constant = parameter_of(model, "fit_intercept") and parameter_of(model, "intercept_scaling")
+    lines += intercept_hint(run.entry, constant)
+    held_out: dict[str, Any] = {}
+    if run.dataset is not None and run.dataset.test is not None:
+        held_out["test"] = [run.dataset.test]
     if options["validate"]:
-        told = {**run.inputs.options, "n_features": model.n_features_in_, "extra": "drop", "word_labels": None}
-        held["validation"] = Inputs((options["validate"],), run.inputs.learned, **told)
-    for kind, chunks in held.items():
-        if numbers:
-            lines.append((f"{kind} error", _mean_distance(model, chunks)))
+        how = {**run.inputs.options, "n_features": model.n_features_in_, "extra": "drop", "word_labels": None}
+        held_out["validation"] = Inputs((options["validate"],), run.inputs.learned, **how)
+    for kind, chunks in held_out.items():
+        if regression:
+            lines.append((f"{kind} error", _mean_absolute_error(model, chunks)))
             continue
         wrong, count = error_on(model, chunks)
         lines.append((f"{kind} error", f"{100 * wrong / max(1, count):.2f} % (of {count:,} rows)"))
-    # Of a run that was resumed every count is of all its rows, as its error is.
-    mistakes = model.mistakes_ if run.begun or numbers else sum(result.mistakes for result in results)
-    updates = model.updates_ if run.begun else sum(result.updates for result in results)
-    lines += [] if numbers else [("mistakes", f"{mistakes:,} (ties included)")]
+    # After a resumed run all counts, as its error, are of all rows, those before included.
+    updates = model.updates_ if run.rows_before else sum(result.updates for result in results)
+    if not regression:
+        mistakes = model.mistakes_ if run.rows_before else sum(result.mistakes for result in results)
+        lines.append(("mistakes", f"{mistakes:,} (ties included)"))
     lines += [
         ("updates", f"{updates:,}"),
         ("speed", f"{significant(rows / max(seconds, 1e-9))} rows/s ({seconds:.3f} s)"),
@@ -88,12 +113,11 @@ def show(run: Any, options: dict[str, Any]) -> None:
         lines.append(("saved in", options["target"]))
     show_table(("", ""), lines, words=(0, 1))
     if options["curve"]:
-        _show_curve(results, numbers)
+        _show_curve(results, regression)
     show_certificates(model)
 
 
-def _distances(result: Any, which: str) -> list[tuple[str, str]]:
-    """How far a regressor was off."""
+def _regression_errors(result: Any, which: str) -> list[tuple[str, str]]:
     lines = [
         (f"mean absolute error{which}", f"{result.mae:.6g}, repeating the last number {result.repeat_mae:.6g}"),
         (f"root mean squared error{which}", f"{result.rmse:.6g}"),
@@ -104,7 +128,7 @@ def _distances(result: Any, which: str) -> list[tuple[str, str]]:
     return lines
 
 
-def _mean_distance(model: Any, chunks: Any) -> str:
+def _mean_absolute_error(model: Any, chunks: Any) -> str:
     import numpy as np
 
     total, rows = 0.0, 0
@@ -114,18 +138,15 @@ def _mean_distance(model: Any, chunks: Any) -> str:
     return f"{total / max(1, rows):.6g}, the mean absolute one of {rows:,} rows"
 
 
-def _show_curve(results: list[Any], numbers: bool) -> None:
-    """Error so far, and over the last rows, where the number of rows is a power of two and at the end."""
-    from .terminal import show_table
-
+def _show_curve(results: list[Any], regression: bool) -> None:
+    """Show the error so far, and over the last rows, after every power of two of rows and at the end."""
+    suffix = "mae" if regression else "error"
+    shown = "{:.6g}".format if regression else lambda error: f"{100 * error:.2f} %"
     for i, result in enumerate(results, start=1):
-        curves = ("cumulative_mae", "windowed_mae") if numbers else ("cumulative_error", "windowed_error")
-        told = "{:.6g}".format if numbers else lambda error: f"{100 * error:.2f} %"
+        so_far, windowed = getattr(result, f"cumulative_{suffix}"), getattr(result, f"windowed_{suffix}")
         lines = [
-            (f"{row:,}", told(error), told(windowed))
-            for row, error, windowed in zip(
-                result.checkpoints.tolist(), *(getattr(result, curve) for curve in curves), strict=True
-            )
+            (f"{row:,}", shown(error), shown(last))
+            for row, error, last in zip(result.checkpoints.tolist(), so_far, windowed, strict=True)
             if row & (row - 1) == 0 or row == result.rows
         ]
         click.echo()

@@ -1,4 +1,4 @@
-"""What the commands show: tables on stdout, a progress bar on stderr, plain text in pipes."""
+"""The output of commands: tables on stdout, progress bars and warnings on stderr, plain text in pipes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,11 @@ from typing import Any
 COMPILING = "compiling, once on this machine"
 
 
-def _tell_of_compiling(tell: Callable[[], object]) -> None:
-    """Have the moving bar say why it moves without counting, when a learner meets a kind of rows for the first time."""
-    from ellipsoid.engine.native.compile_server import compile_server
-
-    compile_server.tell = tell
-
-
 @contextmanager
 def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Callable[[int, int | None], None] | None]:
-    """A bar on stderr, moved by calling what the block is given with rows done and rows in all.
+    """A progress bar on stderr; the block gets a function that takes rows done and rows in all.
 
-    Nothing is shown, and None given, where stderr is no terminal.
+    Where stderr is no terminal nothing is shown, and the block gets None.
     """
     if quiet or not sys.stderr.isatty():
         yield None
@@ -31,25 +24,27 @@ def progress_bar(description: str, *, quiet: bool = False) -> Iterator[Callable[
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+    from ellipsoid.engine.native.compile_server import compile_server
+
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=None)
-        _tell_of_compiling(lambda: bar.update(task, description=f"{description}, {COMPILING}"))
+        compile_server.tell = lambda: bar.update(task, description=f"{description}, {COMPILING}")
         yield lambda done, total: bar.update(task, description=description, completed=done, total=total)
 
 
 @contextmanager
 def warnings_as_lines() -> Iterator[None]:
-    """Warnings on stderr as a sentence, each once, without the line of code that Python shows."""
+    """Show each warning once, as a sentence on stderr, without the line of code that Python shows."""
     import warnings
 
     import click
 
-    told: set[str] = set()
+    shown: set[str] = set()
 
     def show(message: Warning | str, *_: object, **__: object) -> None:
-        if str(message) not in told:
-            told.add(str(message))
+        if str(message) not in shown:
+            shown.add(str(message))
             click.echo(f"Warning: {message}", err=True)
 
     with warnings.catch_warnings():
@@ -62,59 +57,62 @@ Tick = Callable[[int, float, tuple[int, int | None], int | None], None]
 
 @contextmanager
 def stream_progress(description: str, *, lines: bool = False) -> Iterator[Tick | None]:
-    """Progress over a stream, on stderr: given rows, the error so far, what is done and what there is in all (None:
-    unknown), and the support patterns of a kernel learner. It tells rows a second, of those after the first ones.
+    """Progress over a stream on stderr; the block gets a function that takes the number of rows, the error so far, what
+    is done with what there is in all (None: unknown), and the number of support patterns of a kernel learner.
 
-    A bar on a terminal; elsewhere nothing, or a line each time that the rows have doubled if ``lines``.
+    On a terminal it is a bar. Elsewhere it is a line each time that the rows have doubled if ``lines``, else nothing,
+    and the block gets None.
     """
     if not sys.stderr.isatty():
-        yield _doubling(description) if lines else None
+        yield _lines_when_doubled(description) if lines else None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[told]}"), TimeRemainingColumn())
+    from ellipsoid.engine.native.compile_server import compile_server
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(description, total=None, told="")
-        _tell_of_compiling(lambda: bar.update(task, told=COMPILING))
+        task = bar.add_task(description, total=None, note="")
+        compile_server.tell = lambda: bar.update(task, note=COMPILING)
         speed = _Speed()
 
         def tick(rows: int, error: float, done: tuple[int, int | None], patterns: int | None = None) -> None:
-            bar.update(task, completed=done[0], total=done[1], told=_told(rows, error, speed.at(rows), patterns))
+            bar.update(task, completed=done[0], total=done[1], note=_note(rows, error, speed.at(rows), patterns))
 
         yield tick
 
 
 class _Speed:
-    """Rows a second since the first call, which comes when everything is compiled."""
+    """Rows a second since the first call, at which everything is compiled."""
 
-    begun: tuple[int, float] | None = None
+    start: tuple[int, float] | None = None
 
     def at(self, rows: int) -> float | None:
         now = monotonic()
-        if self.begun is None:
-            self.begun = rows, now
-        return (rows - self.begun[0]) / (now - self.begun[1]) if rows > self.begun[0] and now > self.begun[1] else None
+        if self.start is None:
+            self.start = rows, now
+        return (rows - self.start[0]) / (now - self.start[1]) if rows > self.start[0] and now > self.start[1] else None
 
 
-def _doubling(description: str) -> Tick:
+def _lines_when_doubled(description: str) -> Tick:
     due, speed = 1024, _Speed()
 
     def tick(rows: int, error: float, done: tuple[int, int | None], patterns: int | None = None) -> None:
         nonlocal due
         rate = speed.at(rows)
         if rows >= due:
-            print(f"{description}: {_told(rows, error, rate, patterns)}", file=sys.stderr, flush=True)
+            print(f"{description}: {_note(rows, error, rate, patterns)}", file=sys.stderr, flush=True)
             while due <= rows:
                 due *= 2
 
     return tick
 
 
-def _told(rows: int, error: float, rate: float | None, patterns: int | None) -> str:
-    told = f"{rows:,} rows, {100 * error:.2f} % wrong"
-    told += "" if patterns is None else f", {patterns:,} support patterns"
-    return told + ("" if rate is None else f", {rate:,.0f} rows/s")
+def _note(rows: int, error: float, rate: float | None, patterns: int | None) -> str:
+    note = f"{rows:,} rows, {100 * error:.2f} % wrong"
+    note += "" if patterns is None else f", {patterns:,} support patterns"
+    return note + ("" if rate is None else f", {rate:,.0f} rows/s")
 
 
 def show_table(
@@ -124,18 +122,18 @@ def show_table(
     words: Sequence[int] = (0,),
     bold: Collection[tuple[int, int]] = (),
 ) -> None:
-    """A table on stdout; the columns ``words`` hold text, which may wrap on a terminal, the rest numbers."""
+    """Print a table; the columns ``words`` hold text, which may wrap on a terminal, the others numbers."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
     if isinstance(sys.stdout, TextIOWrapper):
-        # A letter that cannot be written where stdout goes is no reason to show nothing.
+        # A character that the encoding of stdout lacks is no reason to show nothing.
         sys.stdout.reconfigure(errors="backslashreplace")
     terminal = sys.stdout.isatty()
-    # In a pipe nobody scrolls sideways: a line of the table stays one line.
-    wide = sum(4 + max(map(len, column)) for column in zip(titles, *lines, strict=True))
-    console = Console() if terminal else Console(width=wide)
+    # In a pipe or file a row of the table stays on one line, however long it is.
+    width = sum(4 + max(map(len, column)) for column in zip(titles, *lines, strict=True))
+    console = Console() if terminal else Console(width=width)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=any(titles))
     for i, title in enumerate(titles):
         heading = title.replace(" ", "\n", 1) if terminal and i not in words else title
@@ -146,7 +144,7 @@ def show_table(
 
 
 def show_certificates(model: Any) -> None:
-    """The bounds that hold for a model, as a table behind the others; nothing where there are none."""
+    """Print the bounds that hold for a model as a table; nothing where there are none."""
     import click
 
     from ellipsoid.report.table import bound_in_words, number

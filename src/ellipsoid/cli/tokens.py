@@ -1,4 +1,4 @@
-"""``ellipsoid tokens``: who may call a service, and what for."""
+"""``ellipsoid tokens``: make, list and remove the tokens by which people and programs may call a service."""
 
 from __future__ import annotations
 

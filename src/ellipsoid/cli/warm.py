@@ -1,4 +1,4 @@
-"""``ellipsoid warm``: compile ahead what the first run of a learner would otherwise compile."""
+"""``ellipsoid warm``: compile ahead of time what the first run of a learner would otherwise compile."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import click
+
+from .terminal import progress_bar
 
 # The learners that people begin with.
 COMMON = ("Perceptron", "PassiveAggressive", "MIRA", "AROW", "EllipsoidClassifier")
@@ -18,7 +20,7 @@ TEXT_READERS = "readers of text"
 @click.argument("learners", nargs=-1, metavar="[LEARNER]...")
 @click.option("--all", "every", is_flag=True, help="Every learner there is.")
 @click.option(
-    "--jobs", type=click.IntRange(min=1), default=min(4, os.cpu_count() or 1), show_default=True,
+    "--jobs", type=click.IntRange(min=1), default=min(4, os.cpu_count() or 1),
     help="Processes side by side.",
 )  # fmt: skip
 def command(learners: tuple[str, ...], every: bool, jobs: int) -> None:
@@ -31,8 +33,6 @@ def command(learners: tuple[str, ...], every: bool, jobs: int) -> None:
     from time import perf_counter
 
     from ellipsoid.estimators import LEARNERS, learner_named
-
-    from .terminal import progress_bar
 
     if learners and every:
         raise click.UsageError("--all and names of LEARNERs contradict each other.")
@@ -62,7 +62,7 @@ def warm(task: str) -> float:
 
 
 def _samples() -> Iterator[tuple[Any, Any]]:
-    """Streams of a few rows: dense and narrow, sparse and wide; two classes, and three."""
+    """Streams of a few rows: dense and narrow, sparse and narrow, sparse and wide; each with two classes and three."""
     import numpy as np
     import scipy.sparse as sp
 
@@ -74,21 +74,18 @@ def _samples() -> Iterator[tuple[Any, Any]]:
 
 
 def _learn_samples(name: str) -> None:
-    """All calls that people begin with, on every kind of stream."""
+    """Make the usual calls of a learner on every kind of stream."""
     from sklearn.base import is_regressor
 
     from ellipsoid.estimators import learner_named
-    from ellipsoid.evaluate.prequential import Recorder
-    from ellipsoid.evaluate.regression import NumberRecorder
+    from ellipsoid.evaluate.prequential import recorder_for
 
     for X, y in _samples():
         model = learner_named(name)(grow_features=True)
-        numbers = is_regressor(model)
-        recorder = NumberRecorder(model, None, 1000) if numbers else Recorder(model, None, 1000, range(max(y) + 1))
-        recorder.feed(X, y)
+        recorder_for(model, None, 1000, None if is_regressor(model) else range(max(y) + 1)).feed(X, y)
         model.partial_fit(X, y)
         model.predict(X)
-        if not numbers:
+        if not is_regressor(model):
             model.decision_function(X)
         row = X[:1] if hasattr(X, "tocsr") else X[0]
         model.learn_one(row, y[0])
@@ -96,7 +93,7 @@ def _learn_samples(name: str) -> None:
 
 
 def _read_samples() -> None:
-    """Text in the formats that people begin with."""
+    """Read text of every format that has a compiled reader."""
     from pathlib import Path
     from tempfile import TemporaryDirectory
 
