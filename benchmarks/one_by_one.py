@@ -14,7 +14,7 @@ import numpy as np
 
 from ellipsoid.engine import NO_WEIGHTS, Dense, Multiclass, entry, learn
 from ellipsoid.engine.generic import SUM, generic
-from ellipsoid.engine.protocol import TAU, WHO, WORK_ROWS, absorb, norm2, room, score
+from ellipsoid.engine.protocol import TAU, WHO, WORK_ROWS, absorb, norm2, score
 from ellipsoid.engine.tally import SIZE
 from ellipsoid.representation.kernel.functions import RBF, Poly
 
@@ -62,12 +62,6 @@ def _(rep, kernel, a, b):
     for j in range(a.shape[0]):
         total += (a[j] - b[j]) * (a[j] - b[j])
     return exp(-kernel.gamma * total)
-
-
-@room.register(Regrouped)
-@room.register(Direct)
-def _(rep, rows, t):
-    return True
 
 
 @score.register(Regrouped, Dense)

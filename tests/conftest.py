@@ -89,7 +89,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip("ELLIPSOID_DATA is not set: point it to the folder of data sets")
 
 
-def interpreted(function: Any, *_args: object) -> Callable[..., Any]:
+def interpreted(function: Any, *_args: object, unlocked: bool = False) -> Callable[..., Any]:
     """In place of machine code the Python that it was made of, which like machine code says nothing of overflow."""
 
     def run(*args: object) -> Any:
@@ -118,9 +118,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     with pytest.MonkeyPatch.context() as patch:
         if is_interpreted(item):
             for name, module in list(sys.modules.items()):
-                for door in ("entry", "unlocked_entry"):
-                    if name.startswith("ellipsoid.") and hasattr(module, door):
-                        patch.setattr(module, door, interpreted)
+                if name.startswith("ellipsoid.") and hasattr(module, "entry"):
+                    patch.setattr(module, "entry", interpreted)
         return (yield)
 
 

@@ -184,7 +184,7 @@ def test_what_else_is_imported_is_no_part_of_the_code(python, learner):
 FOREIGN = """
 import numpy as np
 from typing import NamedTuple
-from ellipsoid.engine import Binary, Dense, entry, learn
+from ellipsoid.engine import Binary, Dense, call, entry, learn
 from ellipsoid.engine.protocol import WORK_ROWS, step
 from ellipsoid.engine.tally import SIZE
 from ellipsoid.representation.linear import ClassMajor
@@ -200,7 +200,7 @@ def _(rule, margin, energy):
 table = np.zeros((1, 3))
 parts = Perceptron(1, 0.0), Binary(np.array([[1]]), 0), ClassMajor(table, np.zeros((0, 0))), Dense(np.ones((1, 2)), 0.0)
 args = (*parts, np.zeros(SIZE), np.zeros((WORK_ROWS, 1)), 0, 1, np.zeros(0))
-entry(learn, *args)(*args)
+call(learn, *args)
 print(table.tolist())
 """
 
@@ -248,7 +248,7 @@ def test_where_nothing_can_be_kept_everything_works_and_that_is_said(monkeypatch
     caching.say_that_nothing_is_kept.cache_clear()
     with pytest.warns(RuntimeWarning, match="set NUMBA_CACHE_DIR"):
         successor = keeping.compiled(lambda x: x + 1)
-    assert keeping.entry(successor, 2)(2) == 3
+    assert keeping.call(successor, 2) == 3
 
 
 def test_on_a_full_disk_everything_works_and_that_is_said(monkeypatch, tmp_path):

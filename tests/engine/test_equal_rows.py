@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, Multiclass, decide, entry, learn, scores_of
+from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, Multiclass, call, decide, learn, scores_of
 from ellipsoid.engine.protocol import SCORES, WORK_ROWS
 from ellipsoid.engine.tally import SIZE, UPDATES
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor
@@ -45,7 +45,7 @@ def learned_scores(rep, rows, classes):
         1,
         NO_WEIGHTS,
     )
-    entry(learn, *args)(*args)
+    call(learn, *args)
     return work[SCORES, :classes].copy(), tally[UPDATES]
 
 

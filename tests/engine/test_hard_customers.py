@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from ellipsoid.engine import CSR, NO_WEIGHTS, Binary, Dense, Multiclass, entry, generic, learn
-from ellipsoid.engine.protocol import SCORES, TAU, WHO, WORK_ROWS, absorb, norm2, room, score, step
+from ellipsoid.engine import CSR, NO_WEIGHTS, Binary, Dense, Multiclass, call, generic, learn
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, WORK_ROWS, absorb, has_room, norm2, score, step
 from ellipsoid.engine.tally import MISTAKES, SIZE, UPDATES
 from ellipsoid.engine.tasks import ASIDE, WATCHED
 from ellipsoid.rules.mira import MIRARule
@@ -29,7 +29,7 @@ class Expansion(NamedTuple):
     gamma: float
 
 
-@room.register(Expansion)
+@has_room.register(Expansion)
 def _(rep, rows, t):
     return rep.used[0] < rep.S.shape[0]
 
@@ -112,7 +112,7 @@ def kernel_run(rows, y, classes, chunk):
         stop = min(len(y), start + chunk)
         while start < stop:
             args = (MIRARule(0.05), task, rep, rows, tally, work, start, stop, NO_WEIGHTS)
-            start = entry(learn, *args)(*args)
+            start = call(learn, *args)
             if start < stop:
                 rep, stops = grown(rep, 2 * len(rep.S)), stops + 1
     used = rep.used[0]
@@ -190,11 +190,6 @@ def _(rule, margin, energy):
     return rule.C if margin <= 0.0 else 0.0
 
 
-@room.register(Balanced)
-def _(rep, rows, t):
-    return True
-
-
 @score.register(Balanced, Dense)
 def _(rep, rows, t, n, scores):
     total = 0.0
@@ -242,7 +237,7 @@ def test_balanced_winnow_meets_its_golden_vector(sparse, chunk):
     for start in range(0, 6, chunk):
         stop = min(6, start + chunk)
         args = (FixedStep(0.4), Binary(ledger, WATCHED), rep, rows, tally, work, start, stop, NO_WEIGHTS)
-        assert entry(learn, *args)(*args) == stop
+        assert call(learn, *args) == stop
         mistakes.append(tally[MISTAKES])
     if chunk == 1:
         assert np.diff([0, *mistakes]).tolist() == [1, 1, 0, 0, 1, 1]
@@ -258,7 +253,7 @@ def test_a_linked_representation_takes_any_rule():
     rep, tally, work = Balanced(np.zeros(2), np.zeros(2)), np.zeros(SIZE), np.zeros((WORK_ROWS, 1))
     task = Binary(GOLDEN_Y[None].copy(), 0)
     args = (PassiveAggressiveRule(0.5, 0.4, 0.0), task, rep, rows_of(GOLDEN_X, False), tally, work, 0, 6, NO_WEIGHTS)
-    assert entry(learn, *args)(*args) == 6
+    assert call(learn, *args) == 6
     # |x| <= 1 bounds the curvature, so that every passive-aggressive step raises the dual: theta moves on every loss.
     assert tally[UPDATES] >= 4
     assert np.abs(rep.u).sum() < 1.0

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytest
 
-from ellipsoid.engine.native.nogil import unlocked
+from ellipsoid.engine.native.nogil import without_gil
 
 
 class Part(NamedTuple):
@@ -32,7 +32,7 @@ def work(part, out, start, stop):
 def prepared(function, *args):
     kinds = tuple(numba.typeof(arg) for arg in args)
     function.compile(kinds)
-    return unlocked(function.overloads[kinds], kinds)
+    return without_gil(function.overloads[kinds], kinds)
 
 
 def arguments(times=1, divisor=2.0):

@@ -18,7 +18,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from numba.core import event
-from ellipsoid.engine import Dense, entry, inspect
+from ellipsoid.engine import Dense, call, inspect
 from ellipsoid.engine.native import cache, shipped
 
 cache.FOLDER = shipped.FOLDER = Path(sys.argv[1])
@@ -26,7 +26,7 @@ if sys.argv[2:] == ["lesser"]:
     shipped.LEVELS["x86-64-v3"] |= {"a feature that no processor has"}
 rows = Dense(np.array([[1.0, 2.0], [np.nan, 0.0]]), 1.0)
 with event.install_recorder("numba:compile") as compiling:
-    found = entry(inspect, rows)(rows)
+    found = call(inspect, rows)
 print(*found, len(compiling.buffer) > 0)
 """
 

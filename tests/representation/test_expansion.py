@@ -123,7 +123,7 @@ def test_a_pattern_given_up_leaves_its_place_to_another(sparse):
     table = table_of(X[:3], 1, sparse=sparse)
     new = np.array([[5.0, 6.0, 7.0, 0.0]])
     block = table.block(Dense(new, 1.0), slice(0, 1))
-    mark = Mark(table.pieces(), table.small())
+    mark = Mark(table.mutable_parts(), table.step_arrays())
     table.patterns.replace(1, block, 0, mark)
     kept = table.support()
     kept = kept.toarray() if sparse else kept
@@ -132,7 +132,7 @@ def test_a_pattern_given_up_leaves_its_place_to_another(sparse):
     assert table.patterns.find(table.block(Dense(X, 1.0), slice(1, 2)), 0) is None
     # And gets it back, where the step is broken off.
     mark.restore()
-    table.returned()
+    table.after_rollback()
     kept = table.support()
     assert (kept.toarray() if sparse else kept).tolist() == X[:3].tolist()
     assert table.patterns.find(block, 0) is None

@@ -19,7 +19,7 @@ from scipy import sparse
 
 from ellipsoid.certificates.mixed import DUAL, Mixed
 from ellipsoid.certificates.rounding import Span
-from ellipsoid.engine import entry
+from ellipsoid.engine import call
 from ellipsoid.engine import tally as tallies
 from ellipsoid.merging.parts import Part, add_two, in_pairs
 from ellipsoid.representation.table_protocol import Floats
@@ -74,7 +74,7 @@ def climb_shard(start: Any, job: DualJob) -> Climbed:
             sigma = job.sigma if job.sigma > 0.0 else np.inf
             args = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), 2.0 * codes - 1.0, core.constant,
                     caps, alpha, begun, view, change, np.array([job.goal, sigma]), sums)  # fmt: skip
-            entry(ascent.climb_rows, *args)(*args)
+            call(ascent.climb_rows, *args)
             kept.append(alpha)
             done += count
     alphas = np.concatenate(kept) if kept else np.zeros(0)

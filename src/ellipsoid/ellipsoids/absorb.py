@@ -8,7 +8,7 @@ The step and kappa come from the rule's cut; B is touched on updates only, never
 from math import sqrt
 
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2, room, score
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, has_room, norm2, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS
 
@@ -73,29 +73,29 @@ def open_for(rep, stored, capacity, accurate):
     return fits and state[HALT] == 0.0 and state[CUTS] < rep.rounds.shape[0]
 
 
-@room.register(Column)
+@has_room.register(Column)
 def _(rep, rows, t):
     if stays(rep.state, rep.H.shape[1], rep.H.shape[2]) and rep.across.shape[0] == 0:
         return False
     return open_for(rep, rep.state[STORED], rep.H.shape[0], rep.state[LOG_KEPT] > LOG_LEAST_KEPT)
 
 
-@room.register(Gram)
+@has_room.register(Gram)
 def _(rep, rows, t):
     return open_for(rep, rep.state[STORED], rep.S.shape[0], rep.state[LOG_KEPT] > LOG_LEAST_KEPT)
 
 
-@room.register(Product)
+@has_room.register(Product)
 def _(rep, rows, t):
     return open_for(rep, rep.state[STORED], rep.H.shape[0], True)
 
 
-@room.register(SparseGram)
+@has_room.register(SparseGram)
 def _(rep, rows, t):
     fits = rep.state[FEATURES_USED] + row_length(rows, t) < rep.Z.shape[0]
     return open_for(rep, rep.state[STORED], rep.S.shape[0], fits)
 
 
-@room.register(Full)
+@has_room.register(Full)
 def _(rep, rows, t):
     return open_for(rep, 0, 1, rep.state[LOG_KEPT] > rep.state[LIFT_AT])

@@ -1,6 +1,6 @@
 """The compiled loop and the only place that knows numba's machinery."""
 
-from .compile import clear_cache, compiled, entry, without_lock
+from .compile import call, clear_cache, compiled, entry, without_lock
 from .generic import generic
 from .loop import NO_WEIGHTS, decide, inspect, learn, scores_of
 from .rows import CSR, Dense
@@ -15,6 +15,7 @@ __all__ = [
     "Multiclass",
     "OneVsRest",
     "Regression",
+    "call",
     "clear_cache",
     "compiled",
     "decide",

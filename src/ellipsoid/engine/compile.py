@@ -1,7 +1,7 @@
-"""Compiled functions that are kept on disk and called without type dispatch.
+"""Compiled functions that are kept on disk and called without numba's type dispatch.
 
-A call through numba's dispatcher looks at the type of each argument anew (about 0.9 us a part); ``entry`` does so once
-and returns the compiled function itself. Its caller must pass arguments of the very same types ever after.
+numba's dispatcher looks at the type of each argument at every call (about 0.9 us an argument); ``entry`` does so once
+and returns the compiled function itself. Its caller must always pass arguments of the very same types.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,10 +18,9 @@ from numba.core import config
 from .generic import NoBody
 from .native import KEEP_ON_DISK
 from .native.digest import SOURCES, Source
-from .native.nogil import unlocked
+from .native.nogil import without_gil
 
 _entries: dict[Any, Callable[..., Any]] = {}
-_unlocked_entries: dict[Any, Callable[..., Any]] = {}
 _compiling = RLock()
 _here = local()
 _dispatchers: list[Any] = []
@@ -41,39 +40,37 @@ def compiled(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     return dispatcher
 
 
-def entry(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
-    """The machine code of a compiled function for arguments of these types, compiled or loaded if need be."""
+def entry(function: Callable[..., Any], *args: Any, unlocked: bool = False) -> Callable[..., Any]:
+    """The machine code of a compiled function for arguments of these types, compiled or loaded if need be.
+
+    With ``unlocked`` other threads run during a call; the function must return an integer.
+    """
     if config.DISABLE_JIT:
         return function
-    key = (function, *map(_likeness, args))
+    key = (function, unlocked, *map(_likeness, args))
     found = _entries.get(key)
     if found is None:
-        found = _entries[key] = _compiled_for(function, args)[0].entry_point
-    return found
-
-
-def gives_lock() -> bool:
-    """Is this within ``without_lock``?"""
-    return getattr(_here, "unlocked", False)
-
-
-def unlocked_entry(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
-    """The same for a call over many rows that returns an integer, during which other threads run."""
-    if config.DISABLE_JIT:
-        return function
-    key = (function, *map(_likeness, args))
-    found = _unlocked_entries.get(key)
-    if found is None:
         machine_code, kinds = _compiled_for(function, args)
-        found = _unlocked_entries[key] = unlocked(machine_code, kinds) or machine_code.entry_point
+        found = without_gil(machine_code, kinds) if unlocked else None
+        found = _entries[key] = found or machine_code.entry_point
     return found
+
+
+def call(function: Callable[..., Any], *args: Any, unlocked: bool = False) -> Any:
+    """Call a compiled function by its ``entry``."""
+    return entry(function, *args, unlocked=unlocked)(*args)
+
+
+def lock_is_released() -> bool:
+    """Is this thread within ``without_lock``?"""
+    return getattr(_here, "unlocked", False)
 
 
 @contextmanager
 def without_lock() -> Iterator[None]:
-    """Within it blocks are learned without Python's lock, by this thread: nobody else may use their models meanwhile.
+    """This thread releases Python's lock while it learns blocks of rows: no other may use their models meanwhile.
 
-    Where ``native.nogil`` knows no way, the lock is held.
+    Where ``native.nogil`` cannot release it, the lock is held.
     """
     _here.unlocked = True
     try:

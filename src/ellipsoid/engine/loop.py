@@ -10,15 +10,15 @@ from .native.memory import borrowed
 from .protocol import (
     SCORES,
     absorb,
-    averages,
     begin,
-    lift,
-    lower,
+    has_room,
+    keeps_average,
     margin_of,
     request_step,
-    room,
     score,
     score_next,
+    swap_in_average,
+    swap_out_average,
     wants_label,
     weighted,
     width,
@@ -65,12 +65,12 @@ def learn(rule, task, rep, rows, tally, work, start, stop, weights):  # noqa: PL
     )
     n = width(task)
     scores = work[SCORES]
-    averaging = averages(rep)
+    averaging = keeps_average(rep)
     kept = work
     begin(rep)
     for i in range(start, stop):
         t = task.ledger[ASIDE, i] if task.mode == ORDERED else i
-        if not room(rep, rows, t):
+        if not has_room(rep, rows, t):
             return i
         only = task.mode == PAIRED and t % 2 == 0
         asked = task.mode == WATCHED or only
@@ -78,13 +78,13 @@ def learn(rule, task, rep, rows, tally, work, start, stop, weights):  # noqa: PL
         lifted = asked and averaging and tally[ROUNDS] > 0.0
         while True:
             if lifted:
-                kept = lift(rep, rows, t, n, tally[ROUNDS])
+                kept = swap_in_average(rep, rows, t, n, tally[ROUNDS])
             score_next(rep, rows, t, n, scores)
             if asked:
                 task.ledger[ASIDE, t] = winner(task, scores)
                 note_scores(task.ledger, t, n, scores, 0)
             if lifted:
-                lower(rep, rows, t, n, kept)
+                swap_out_average(rep, rows, t, n, kept)
             if only or not lifted:
                 break
             lifted = asked = False

@@ -26,41 +26,42 @@ def score(rep: Any, rows: Any, t: int, n: int, scores: Any) -> None:
 
 @generic(1, default=True)
 def begin(rep: Any) -> None:
-    """Representation: other rows are coming than those it may have looked ahead at; by default it never does."""
+    """Representation: a new run of the loop begins: forget what was computed ahead; by default nothing ever is."""
 
 
 @generic(2, default=True)
 def score_next(rep: Any, rows: Any, t: int, n: int, scores: Any) -> None:
-    """Representation: score row t, which is learned next, and may be followed by its neighbours; by default `score`."""
+    """Representation: score row t, which is learned next; its successors may be scored ahead. By default `score`."""
     score(rep, rows, t, n, scores)
 
 
 @generic(1, default=True)
-def averages(rep: Any) -> bool:
-    """Representation: are predictions made by an average that ``lift`` can show to the scores? By default not."""
+def keeps_average(rep: Any) -> bool:
+    """Representation: does it predict with an average, which ``swap_in_average`` makes available? By default not."""
     return False
 
 
 @generic(1, default=True)
-def lift(rep: Any, rows: Any, t: int, n: int, rounds: float) -> Any:
-    """Representation: let the averaged hypothesis score row t, after ``rounds`` > 0; returns what ``lower`` needs."""
+def swap_in_average(rep: Any, rows: Any, t: int, n: int, rounds: float) -> Any:
+    """Representation: let the average after ``rounds`` > 0 score row t; returns what ``swap_out_average`` needs."""
     return np.empty((0, 0))
 
 
 @generic(1, default=True)
-def lower(rep: Any, rows: Any, t: int, n: int, kept: Any) -> None:
-    """Representation: undo ``lift``."""
+def swap_out_average(rep: Any, rows: Any, t: int, n: int, kept: Any) -> None:
+    """Representation: undo ``swap_in_average``, which returned ``kept``."""
 
 
 @generic(2, default=True)
 def norm2(rep: Any, rows: Any, t: int) -> float:
-    """Representation: the squared norm of row t where the hypothesis lives: K(x, x) of a kernel; by default its own."""
+    """Representation: the squared norm of row t, with a kernel K(x, x); by default that of the row itself."""
     return energy(rows, t)
 
 
-@generic(1)
-def room(rep: Any, rows: Any, t: int) -> bool:
-    """Representation: is there memory left to absorb row t? The loop stops where there is none, and Python grows it."""
+@generic(1, default=True)
+def has_room(rep: Any, rows: Any, t: int) -> bool:
+    """Representation: is there memory to absorb row t? If not the loop stops and Python grows it; by default always."""
+    return True
 
 
 @generic(1)
@@ -76,18 +77,18 @@ def wants_label(rule: Any, task: Any, rep: Any, rows: Any, t: int, work: Any, ta
 
 @generic(1, default=True)
 def weighted(rule: Any, weight: float) -> Any:
-    """Rule: the same for an example of this weight > 0, of 1 exactly the same; by default it knows of no other."""
+    """Rule: the rule for an example of this weight > 0; for weight 1 the rule itself. By default weights do nothing."""
     return rule
 
 
 @generic(1, default=True)
 def on_zero_row(rule: Any, rep: Any, tally: Any) -> None:
-    """Rule: what a zero row means, which asks for a step that nobody can make; by default nothing."""
+    """Rule: record a zero row that asks for a step, which is impossible; by default nothing is recorded."""
 
 
 @generic(1, default=True)
 def record_step(rule: Any, margin: float, tau: float, energy: float, tally: Any) -> None:
-    """Rule: keep the sums of its own for a step of size ``tau`` that is about to be made; by default none."""
+    """Rule: update its own sums for a step of size ``tau`` that is about to be made; by default it has none."""
 
 
 @generic(1)

@@ -14,7 +14,7 @@ from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.disagreement import mark_disagreements
 from ellipsoid.ellipsoids.forms.rounding import U
 from ellipsoid.ellipsoids.tables.slab import SlabTable
-from ellipsoid.engine import entry
+from ellipsoid.engine import call
 from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import cellip
 from ellipsoid.rules.slab import SlabRule
@@ -236,8 +236,7 @@ class CELLIP(EllipsoidalClassifier):
             return out
         for start, stop in source.blocks():
             rows, radius = source.rows(start, stop), core.rule.radius
-            args = (core.task(NO_CODES), core.table.rep, rows, core.work, radius, out[start:stop])
-            entry(mark_disagreements, *args)(*args)
+            call(mark_disagreements, core.task(NO_CODES), core.table.rep, rows, core.work, radius, out[start:stop])
             # Classifiers may differ in what they think of a feature that no row had yet.
             out[start:stop] |= source.dropped_sizes(start, stop) > 0.0
         return out

@@ -12,7 +12,7 @@ from ellipsoid.certificates.rounding import Span
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.tables.kernel import KernelTable
 from ellipsoid.ellipsoids.tables.table import EllipsoidTable
-from ellipsoid.engine import CSR, Dense, entry
+from ellipsoid.engine import CSR, Dense, call
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import ASIDE, ORDERED
 from ellipsoid.representation.kernel.expansion import KernelSpec
@@ -149,7 +149,7 @@ class KernelLearner(DeviceLearner, EllipsoidLearner):
 
         def loop(begin: int, end: int) -> int:
             args = (rule, task, self.table.rep, rows, self.tally, self.work, begin, end, self.row_weights)
-            reached = int(entry(self.loop, *args)(*args))
+            reached = int(call(self.loop, *args))
             if reached < 0:
                 raise ValueError(flaw_message(0, -1 - reached))
             return reached

@@ -9,7 +9,7 @@ from ellipsoid.certificates import Certificate, drift, dual
 from ellipsoid.certificates.certificate import unproved
 from ellipsoid.certificates.mixed import DUAL, counted, roundings, sums_of_all
 from ellipsoid.certificates.rounding import Span, length, lost
-from ellipsoid.engine import Dense, entry, learn
+from ellipsoid.engine import Dense, call, learn
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import PLAIN
 from ellipsoid.links.functions import Link
@@ -157,7 +157,8 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
         longer[:, m:] = ledger
         sets = np.zeros((count, Y.shape[1]), dtype=np.uint8)
         sets[m:] = Y if self.multilabel else 0
-        args = (
+        call(
+            learn,
             self.rule,
             self.task(longer, mode, sets),
             ahead,
@@ -168,7 +169,6 @@ class KernelWindowLearner(Windowed, ExpansionLearner):
             count,
             np.concatenate([np.ones(m), weights]) if len(weights) else weights,
         )
-        entry(learn, *args)(*args)
         table.keep(ahead, rows, mark)
         ledger[:] = longer[:, m:]
 

@@ -17,7 +17,7 @@ from ellipsoid.ellipsoids.tables.diagonal import DiagonalTable
 from ellipsoid.ellipsoids.tables.drift import DriftDiagonalTable, DriftTable
 from ellipsoid.ellipsoids.tables.gaussian import GaussianTable, SketchTable
 from ellipsoid.ellipsoids.tables.kernel import KernelTable
-from ellipsoid.engine import entry
+from ellipsoid.engine import call
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.tables import LinearTable
 
@@ -232,8 +232,7 @@ class SecondOrderClassifier(InterceptParameters, EllipsoidalClassifier):
         core.table.prepare()
         out, table = np.zeros((source.n, 2)), self._table_now("confidence")
         for start, stop in source.blocks():
-            args = (core.task(NO_CODES), table.rep, source.rows(start, stop), core.work, out[start:stop])
-            entry(measure_leads, *args)(*args)
+            call(measure_leads, core.task(NO_CODES), table.rep, source.rows(start, stop), core.work, out[start:stop])
         return out[:, 0], out[:, 1]
 
     # -- certificates ------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ellipsoid.engine import compiled, entry
+from ellipsoid.engine import call, compiled
 from ellipsoid.representation.table_protocol import Floats, StoredArrays, Table
 
 from . import steps as _steps  # noqa: F401  (the bodies that make links learn)
@@ -54,7 +54,7 @@ class LinkTable(Table):
             self.numbers[:, SHIFT] = 1.0
         self._bind()
 
-    def small(self) -> list[Floats]:
+    def step_arrays(self) -> list[Floats]:
         """The sums."""
         return [self.numbers]
 
@@ -108,7 +108,7 @@ class LinkTable(Table):
     def renew(self) -> None:
         """Make V and all sums from theta."""
         groups = 1 if self.link.joint else self.functions
-        entry(renew_all, self.rep, groups)(self.rep, groups)
+        call(renew_all, self.rep, groups)
 
     def theta(self, scores: int) -> Floats:
         """The dual vectors of the first ``scores`` functions as rows (constant first)."""

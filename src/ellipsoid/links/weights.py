@@ -24,7 +24,7 @@ import numpy as np
 
 from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.native.memory import prefetch
-from ellipsoid.engine.protocol import norm2, room, score
+from ellipsoid.engine.protocol import norm2, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.linear import AHEAD, CACHE_LINE
 
@@ -53,11 +53,6 @@ class Linked(NamedTuple):
     columns: int
     functions: int
     first: int
-
-
-@room.register(Linked)
-def _(rep, rows, t):
-    return True
 
 
 @score.register(Linked, Dense, fast=FUSE)

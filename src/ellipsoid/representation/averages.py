@@ -14,26 +14,26 @@ from typing import Any
 import numpy as np
 
 from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.protocol import averages, lift, lower
+from ellipsoid.engine.protocol import keeps_average, swap_in_average, swap_out_average
 from ellipsoid.engine.rows import CSR, Dense
 
 from .linear import ClassMajor, FeatureMajor
 
 
-@averages.register(ClassMajor)
-@averages.register(FeatureMajor)
+@keeps_average.register(ClassMajor)
+@keeps_average.register(FeatureMajor)
 def _(rep):
     return rep.U.shape[0] > 0
 
 
-@lift.register(ClassMajor)
-@lift.register(FeatureMajor)
+@swap_in_average.register(ClassMajor)
+@swap_in_average.register(FeatureMajor)
 def _(rep, rows, t, n, rounds):
     return exchange(rep, rows, t, n, rounds, -1.0)
 
 
-@lower.register(ClassMajor)
-@lower.register(FeatureMajor)
+@swap_out_average.register(ClassMajor)
+@swap_out_average.register(FeatureMajor)
 def _(rep, rows, t, n, kept):
     put_back(rep, rows, t, n, kept)
 

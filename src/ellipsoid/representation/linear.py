@@ -13,7 +13,7 @@ import numpy as np
 from ellipsoid.engine.generic import FUSE, SUM, generic, helper
 from ellipsoid.engine.native.memory import prefetch
 from ellipsoid.engine.native.vector_sums import LANES, add_products, store_sums, zero_sums
-from ellipsoid.engine.protocol import TAU, WHO, absorb, room, score
+from ellipsoid.engine.protocol import TAU, WHO, absorb, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS
 
@@ -33,12 +33,6 @@ class FeatureMajor(NamedTuple):
 
     W: np.ndarray
     U: np.ndarray
-
-
-@room.register(ClassMajor)
-@room.register(FeatureMajor)
-def _(rep, rows, t):
-    return True
 
 
 # fmt: off

@@ -47,20 +47,20 @@ class Mark:
 class Marked(Protocol):
     """What is asked of something that can be marked; a part of every table."""
 
-    def pieces(self) -> list[Any]:
+    def mutable_parts(self) -> list[Any]:
         """The objects whose attributes a step may give new values."""
         return [self]
 
-    def small(self) -> list[NDArray[Any]]:
-        """The arrays that a step may write to without a note."""
+    def step_arrays(self) -> list[NDArray[Any]]:
+        """The arrays that a step may write to without saving them first."""
         return []
 
-    def written(self) -> list[NDArray[Any]]:
-        """The same for the loop over a block that may have to be taken back."""
-        return self.small()
+    def block_arrays(self) -> list[NDArray[Any]]:
+        """The arrays that the loop over a whole block may write to without saving them first."""
+        return self.step_arrays()
 
-    def returned(self) -> None:
-        """It was put back: make anew what is only derived from the rest."""
+    def after_rollback(self) -> None:
+        """Make anew what is only derived from the state that was restored."""
         return
 
     def finish(self) -> None:

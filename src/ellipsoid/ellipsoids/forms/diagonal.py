@@ -16,7 +16,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import SUM, generic, helper
-from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, averages, lift, lower, room, score
+from ellipsoid.engine.protocol import (
+    SCORES,
+    TAU,
+    WHO,
+    absorb,
+    keeps_average,
+    score,
+    swap_in_average,
+    swap_out_average,
+)
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS
 from ellipsoid.representation.linear import ClassMajor, FeatureMajor
@@ -52,24 +61,19 @@ def _(rep, rows, t, n, scores):
     score(rep.base, rows, t, n, scores)
 
 
-@averages.register(Diagonal)
+@keeps_average.register(Diagonal)
 def _(rep):
-    return averages(rep.base)
+    return keeps_average(rep.base)
 
 
-@lift.register(Diagonal)
+@swap_in_average.register(Diagonal)
 def _(rep, rows, t, n, rounds):
-    return lift(rep.base, rows, t, n, rounds)
+    return swap_in_average(rep.base, rows, t, n, rounds)
 
 
-@lower.register(Diagonal)
+@swap_out_average.register(Diagonal)
 def _(rep, rows, t, n, kept):
-    lower(rep.base, rows, t, n, kept)
-
-
-@room.register(Diagonal)
-def _(rep, rows, t):
-    return True
+    swap_out_average(rep.base, rows, t, n, kept)
 
 
 @probe.register(Diagonal, Dense)

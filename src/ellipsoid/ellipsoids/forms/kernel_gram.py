@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import helper
-from ellipsoid.engine.protocol import TAU, WHO, norm2, room, score
+from ellipsoid.engine.protocol import TAU, WHO, has_room, norm2, score
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.kernel.functions import kernel_value
 from ellipsoid.representation.signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
@@ -126,9 +126,9 @@ def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a st
     shrink(rep.base, rows, t, moves, work, kappa, left, quadratic)
 
 
-@room.register(AheadGram)
+@has_room.register(AheadGram)
 def _(rep, rows, t):
-    return room(rep.base, rows, t)
+    return has_room(rep.base, rows, t)
 
 
 # The numbers of a row that waits: whether one does, and whether it was answered; z'z, z'Bz and what rounding may have
@@ -150,7 +150,7 @@ class WaitingGram(NamedTuple):
     sums_before: np.ndarray
 
 
-@room.register(WaitingGram)
+@has_room.register(WaitingGram)
 def _(rep, rows, t):
     if rep.wait[WAITS] != 0.0:
         return False
@@ -262,7 +262,7 @@ def _(rep, rows, t, moves, work, kappa, left, quadratic):  # noqa: PLR0913 (a st
     extend(rep, moves, work, kappa, left, quadratic)
 
 
-@room.register(KernelGram)
+@has_room.register(KernelGram)
 def _(rep, rows, t):
     state = rep.state
     stored = state[COMPLETE] != 0.0 or state[STORED] < rep.S.shape[0]

@@ -13,11 +13,11 @@ class AroundWeights(Table):
     numbers: Floats
     constant: bool
 
-    def pieces(self) -> list[Any]:
+    def mutable_parts(self) -> list[Any]:
         """The weights too."""
         return [self, self.linear]
 
-    def small(self) -> list[Floats]:
+    def step_arrays(self) -> list[Floats]:
         """The numbers."""
         return [self.numbers]
 

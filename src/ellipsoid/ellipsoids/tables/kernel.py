@@ -99,7 +99,7 @@ class KernelTable(Table):
             rep = WaitingGram(rep, self.numbers, arrays["rounds"], *self.waiting)
         return rep
 
-    def small(self) -> list[Floats]:
+    def step_arrays(self) -> list[Floats]:
         """The numbers."""
         return [self.numbers]
 
@@ -327,7 +327,7 @@ class KernelTable(Table):
         self.ahead = self.waiting = None
         self._bind()
 
-    def returned(self) -> None:
+    def after_rollback(self) -> None:
         """A device may know patterns that were taken back."""
         if self.device is not None:
             self.device.shrink(self.used)

@@ -24,7 +24,7 @@ _POINTER, _WHOLE, _REAL = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 _SPELLED: dict[str, Any] = {"double": _REAL, "i64": _WHOLE}
 
 
-def unlocked(compiled: Any, kinds: tuple[Any, ...]) -> Callable[..., int] | None:
+def without_gil(compiled: Any, kinds: tuple[Any, ...]) -> Callable[..., int] | None:
     """A call of what numba compiled for arguments of these types, which returns an integer; None where that is not so.
 
     ``compiled`` is what a dispatcher's ``overloads`` hold. The arguments must stay alive, and nobody else may write to

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ellipsoid.engine import CSR, Dense, entry, inspect
+from ellipsoid.engine import CSR, Dense, call, inspect
 from ellipsoid.engine.rows import BAD_INDEX, HUGE, NOT_FINITE
 from ellipsoid.streams.label_kinds import is_absent, refuse_masked
 
@@ -172,7 +172,7 @@ class RowSource:
         """Raise ``ValueError`` naming the first bad row."""
         for start, stop in self.blocks():
             rows = self.rows(start, stop)
-            row, flaw = entry(inspect, rows)(rows)
+            row, flaw = call(inspect, rows)
             if row >= 0:
                 raise ValueError(flaw_message(start + row, flaw))
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, entry, learn
+from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, call, learn
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
 from ellipsoid.representation.kernel.budget import BudgetTable
 from ellipsoid.representation.kernel.expansion import ExpansionTable, KernelSpec
@@ -195,8 +195,7 @@ class ExpansionLearner(DeviceLearner):
         reached, stop = 0, len(ahead.when)
         rows = Dense(np.empty((stop, 0)), 0.0)
         while reached < stop:
-            args = (self.rule, task, ahead, rows, self.tally, self.work, reached, stop, weights)
-            reached = entry(learn, *args)(*args)
+            reached = call(learn, self.rule, task, ahead, rows, self.tally, self.work, reached, stop, weights)
         self.table.commit(block, ahead, mark)
 
     def run_block_within_budget(self, task: Any, block: Block, ahead: Lookahead, weights: Floats) -> None:
@@ -211,8 +210,7 @@ class ExpansionLearner(DeviceLearner):
                 end = min(stop, reached + step)
                 table.rescore(ahead, values, reached, end)
                 step *= 2
-                args = (self.rule, task, ahead, rows, self.tally, self.work, reached, end, weights)
-                reached = entry(learn, *args)(*args)
+                reached = call(learn, self.rule, task, ahead, rows, self.tally, self.work, reached, end, weights)
                 if table.numbers[PENDING]:
                     table.settle_update(block, ahead, reached - 1, values, mark)
                     step = 1

@@ -20,8 +20,8 @@ class LearnerMark(Mark):
         table = learner.table
         pieces, arrays = [learner], [learner.tally]
         if table is not None:
-            pieces += table.pieces()
-            arrays += table.written() if block else table.small()
+            pieces += table.mutable_parts()
+            arrays += table.block_arrays() if block else table.step_arrays()
         super().__init__(pieces, arrays)
         self.rounds, self.labels = learner.rounds, len(learner.labels)
 
@@ -31,7 +31,7 @@ class LearnerMark(Mark):
         learner.labels.forget(self.labels)
         learner.fast = learner.named = learner._predictor = None
         if learner.table is not None:
-            learner.table.returned()
+            learner.table.after_rollback()
 
 
 def without_interrupts(work: Callable[[], Any]) -> None:

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates.drift import UNKNOWN_WAY
 from ellipsoid.certificates.mixed import Mixed
-from ellipsoid.engine import CSR, NO_WEIGHTS, Binary, Dense, Multiclass, MultiLabel, OneVsRest, entry, learn, scores_of
+from ellipsoid.engine import CSR, NO_WEIGHTS, Binary, Dense, Multiclass, MultiLabel, OneVsRest, call, learn, scores_of
 from ellipsoid.engine import tally as tallies
-from ellipsoid.engine.compile import gives_lock, unlocked_entry
+from ellipsoid.engine.compile import lock_is_released
 from ellipsoid.engine.protocol import WORK_ROWS
 from ellipsoid.engine.tasks import ASIDE, ORDERED, PAIRED, PLAIN, WATCHED
 from ellipsoid.representation.table_protocol import Table, owning
@@ -294,7 +294,7 @@ class Learner:
         waited = 0
         while start < stop:
             args = (rule, task, self.table.rep, rows, self.tally, self.work, start, stop, self.row_weights)
-            reached = (unlocked_entry if gives_lock() else entry)(self.loop, *args)(*args)
+            reached = call(self.loop, *args, unlocked=lock_is_released())
             if reached < 0:
                 raise ValueError(flaw_message(0, -1 - reached))
             self.table.settle()
@@ -348,8 +348,7 @@ class Learner:
         """Scores of every row by some representation of the hypothesis."""
         out = np.empty((source.n, self.scores))
         for start, stop in source.blocks():
-            args = (rep, source.rows(start, stop), self.scores, out[start:stop])
-            entry(scores_of, *args)(*args)
+            call(scores_of, rep, source.rows(start, stop), self.scores, out[start:stop])
         return out
 
     def predictor(self) -> Any:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ellipsoid.engine import Dense, entry, inspect
+from ellipsoid.engine import Dense, call, inspect
 from ellipsoid.engine.tasks import PLAIN
 from ellipsoid.representation.kernel.functions import Function, Poly
 
@@ -30,7 +30,7 @@ class OneKernelRow(OfOneThread):
         """What is wrong with the row in the buffer."""
         if isinstance(self.kernel, Poly):
             check_powers(self.kernel, np.array([self.row @ self.row]), 0)
-        return int(entry(inspect, self.rows)(self.rows)[1])
+        return int(call(inspect, self.rows)[1])
 
     def learn(self) -> int:
         """Learn the row in the buffer; returns 1, or ``-1 - flaw`` for a bad row."""

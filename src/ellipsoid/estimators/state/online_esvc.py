@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ellipsoid.batch.online import MOVES, Machine, Terms
 from ellipsoid.batch.problem import Matrix, Vector
 from ellipsoid.certificates.rounding import Span, lost
-from ellipsoid.engine import CSR, Dense, entry, scores_of
+from ellipsoid.engine import CSR, Dense, call, scores_of
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, WATCHED
 from ellipsoid.representation.linear import ClassMajor
@@ -42,7 +42,7 @@ class _Machines(Marked):
     def prepare(self) -> None:
         """Nothing is left to choose before the first row."""
 
-    def pieces(self) -> list[Any]:
+    def mutable_parts(self) -> list[Any]:
         """The binary learners too."""
         return [self, *self.machines]
 
@@ -242,7 +242,7 @@ class EllipsoidalSVMLearner(Learner):
         """Row by row, as every linear learner: a product of matrices may round a row by those around it."""
         count = len(rows.X) if isinstance(rows, Dense) else len(rows.indptr) - 1
         args = (ClassMajor(table, NO_AVERAGES), rows, len(table), np.empty((count, len(table))))
-        entry(scores_of, *args)(*args)
+        call(scores_of, *args)
         return args[-1]
 
     # -- certificates -----------------------------------------------------------------------------------------

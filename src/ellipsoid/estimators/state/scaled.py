@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ellipsoid.engine import Dense, entry, learn
+from ellipsoid.engine import Dense, call, learn
 from ellipsoid.representation.kernel.history import History
 from ellipsoid.representation.kernel.lookahead import PENDING, Lookahead
 from ellipsoid.representation.kernel.patterns import Block
@@ -48,8 +48,7 @@ class ScaledExpansionLearner(ExpansionLearner):
         reached, stop = 0, len(ahead.when)
         rows, rep = Dense(np.empty((stop, 0)), 0.0), ScaledAhead(ahead, ahead.state)
         while reached < stop:
-            args = (self.rule, task, rep, rows, self.tally, self.work, reached, stop, weights)
-            reached = entry(learn, *args)(*args)
+            reached = call(learn, self.rule, task, rep, rows, self.tally, self.work, reached, stop, weights)
             if self.table.numbers[PENDING]:
                 factor = self.table.settle_update(block, ahead, reached - 1, self.rounds, mark)
                 if self.cache is not None:

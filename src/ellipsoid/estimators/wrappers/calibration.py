@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine import compiled, entry
+from ellipsoid.engine import call, compiled
 
 _Matrix = NDArray[np.float64]
 
@@ -159,7 +159,7 @@ class Calibration:
     def learn(self, scores: _Matrix, codes: NDArray[np.int64], half: float) -> _Matrix:
         """Learn the rows one after the other; returns the logits that each had before."""
         args = self.arguments(scores, codes, half)
-        entry(calibrate, *args)(*args)
+        call(calibrate, *args)
         logits: _Matrix = args[-1]
         return logits
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine import compiled, entry
+from ellipsoid.engine import call, compiled
 from ellipsoid.engine.generic import helper
 from ellipsoid.representation.table_protocol import Floats, owning
 
@@ -92,7 +92,7 @@ class Conformity:
         """Judge rows of these nonconformities; returns the thresholds that they were held against."""
         thresholds = np.empty(len(odd))
         args = (odd, told, truth, self.miscoverage, self.rate, self.recent, self.ordered, self.numbers, thresholds)
-        entry(conform, *args)(*args)
+        call(conform, *args)
         return thresholds
 
     def learn_numbers(self, told: Floats, truth: Floats) -> Floats:

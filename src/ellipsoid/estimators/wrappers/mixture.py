@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.certificates.rounding import lost
-from ellipsoid.engine import compiled, entry
+from ellipsoid.engine import call, compiled
 from ellipsoid.engine.generic import MAXIMUM
 from ellipsoid.engine.tally import EXCESS, MISTAKES, ROUNDS, WEIGHED
 from ellipsoid.representation.table_protocol import Floats
@@ -211,15 +211,14 @@ class Mixture:
         foretold, scores = np.empty(len(codes), dtype=np.int64), np.empty((len(codes), known))
         args = (said, codes, known, weights, self.share, self.rate, self.weights, self.sums, self.best, self.numbers,
                 tally, foretold, scores)  # fmt: skip
-        entry(mix, *args)(*args)
+        call(mix, *args)
         return foretold, scores
 
     def scores(self, said: Floats) -> Floats:
         """What rows are given, of which learner i has said ``said[i]``."""
         _, rows, known = said.shape
         out = np.empty((rows, known))
-        args = (said, self.weights, known, out)
-        entry(shares, *args)(*args)
+        call(shares, said, self.weights, known, out)
         return out
 
     def switching_losses(self) -> Floats:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import validate_data
 
-from ellipsoid.engine import entry
+from ellipsoid.engine import call, entry
 
 from ..inputs.frames import frame_rows, table_of
 from ..inputs.rows import RowSource, check_memory, writable
@@ -259,7 +259,7 @@ class StandardStream(Scaler):
             data = np.ascontiguousarray(rows.data, dtype=np.float64)
             out = np.empty(len(data)) if write else NOTHING[0]
             args = (data, rows.indices, rows.indptr, table, seen, learn, out, NOTHING[0] if early is None else early)
-            seen = entry(running.scale_sparse_rows, *args)(*args)
+            seen = call(running.scale_sparse_rows, *args)
             parts = (out, rows.indices, rows.indptr)
             answer: Any = sp.csr_matrix(parts, shape=(source.n, source.width)) if write else None
         else:
@@ -270,7 +270,7 @@ class StandardStream(Scaler):
                 X = np.ascontiguousarray(rows.X, dtype=np.float64)
                 ahead = NOTHING[1] if early is None else early[start:stop]
                 dense = (X, table, seen, learn, self._centre, place, ahead)
-                seen = entry(running.scale_dense_rows, *dense)(*dense)
+                seen = call(running.scale_dense_rows, *dense)
         self.n_samples_seen_ = int(seen)
         return answer
 
@@ -371,15 +371,13 @@ class UnitNorm(Scaler):
             rows: Any = source.rows(0, source.n)
             data = np.ascontiguousarray(rows.data, dtype=np.float64)
             out = np.zeros(len(data))
-            args = (data, rows.indptr.astype(np.int64), out)
-            entry(running.unit_rows, *args)(*args)
+            call(running.unit_rows, data, rows.indptr.astype(np.int64), out)
             return sp.csr_matrix((out, rows.indices, rows.indptr), shape=(source.n, source.width))
         answer = np.empty((source.n, source.width))
         for start, stop in source.blocks():
             rows = source.rows(start, stop)
             values = np.ascontiguousarray(rows.X, dtype=np.float64).reshape(-1)
-            dense = (values, np.arange(stop - start + 1) * source.width, answer[start:stop].reshape(-1))
-            entry(running.unit_rows, *dense)(*dense)
+            call(running.unit_rows, values, np.arange(stop - start + 1) * source.width, answer[start:stop].reshape(-1))
         return answer
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine.compile import compiled, entry
+from ellipsoid.engine.compile import call, compiled
 from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.generic import SUM as REGROUPED
 
@@ -59,8 +59,7 @@ class BudgetTable(ExpansionTable):
 
     def rescore(self, ahead: Lookahead, values: Floats, begin: int, end: int) -> None:
         """Scores of some rows by the hypothesis as it is now: few values make them, and no cutting changes them."""
-        args = (values, self.coef, self.used, ahead.scores, begin, end)
-        entry(_score, *args)(*args)
+        call(_score, values, self.coef, self.used, ahead.scores, begin, end)
 
     def settle_update(self, block: Block, ahead: Lookahead, t: int, values: Floats, mark: Mark) -> None:
         """Store the loop's last update, of row t, within the budget."""
@@ -146,8 +145,7 @@ class BudgetTable(ExpansionTable):
 
     def _times_inverse(self, x: Floats) -> Floats:
         out = np.zeros(self.used)
-        args = (self.inverse, x, out)
-        entry(_times, *args)(*args)
+        call(_times, self.inverse, x, out)
         return out
 
     def _column(self, p: int) -> Floats:
@@ -169,8 +167,7 @@ class BudgetTable(ExpansionTable):
     def _exchanged(self, z: Floats, up: float, g: Floats, down: float) -> None:
         """``Q + up z z' - down g g'``, the old Q becoming the spare one."""
         new = self.spare if self.spare.shape == self.inverse.shape else np.zeros(self.inverse.shape)
-        args = (self.inverse, z, up, g, down, new)
-        entry(_exchange, *args)(*args)
+        call(_exchange, self.inverse, z, up, g, down, new)
         self.inverse, self.spare = new, self.inverse
 
     def _meet(self, slot: int, values: Floats, own: float, mark: Mark) -> None:

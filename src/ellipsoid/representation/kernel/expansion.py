@@ -77,19 +77,17 @@ class ExpansionTable(Table):
 
     # -- marks -------------------------------------------------------------------------------------------------
 
-    def pieces(self) -> list[Any]:
-        """The patterns and the logs too."""
+    def mutable_parts(self) -> list[Any]:
         logs = [self.delayed, self.delayed.log, *([] if self.history is None else [self.history])]
         return [self, self.patterns, self.patterns.pattern_index, *logs]
 
-    def small(self) -> list[Floats]:
-        """The numbers."""
+    def step_arrays(self) -> list[Floats]:
         return [self.numbers]
 
-    def returned(self) -> None:
+    def after_rollback(self) -> None:
         """Coefficients that were taken back may have been picked."""
         self.picker = Picker()
-        self.patterns.returned()
+        self.patterns.after_rollback()
         if self.device is not None:
             self.device.shrink(self.used)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellipsoid.engine.compile import compiled, entry
+from ellipsoid.engine.compile import call, compiled
 from ellipsoid.engine.generic import SUM, generic
 from ellipsoid.engine.native.vector_math import WIDE, exponential
 from ellipsoid.engine.native.vector_sums import add_products, store_sums, zero_sums
@@ -103,11 +103,9 @@ def _(kernel, a, b):
 def from_products(kernel: Any, products: Floats, left: Floats, right: Floats) -> None:
     """Turn inner products of rows, of squared norms ``left`` and ``right``, into kernel values, in place."""
     if isinstance(kernel, RBF):
-        args: tuple[Any, ...] = (products, left, right, kernel.gamma, np.zeros((1, WIDE)))
-        entry(_exponentials, *args)(*args)
+        call(_exponentials, products, left, right, kernel.gamma, np.zeros((1, WIDE)))
     elif isinstance(kernel, Poly) and kernel.degree == int(kernel.degree):
-        args = (products, kernel.gamma, kernel.coef0, int(kernel.degree))
-        entry(_powers, *args)(*args)
+        call(_powers, products, kernel.gamma, kernel.coef0, int(kernel.degree))
     elif isinstance(kernel, Poly):
         products *= kernel.gamma
         products += kernel.coef0

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ellipsoid.engine.compile import compiled, entry
+from ellipsoid.engine.compile import call, compiled
 from ellipsoid.engine.generic import FUSE, helper
 
 from .expansion import ExpansionTable
@@ -50,8 +50,7 @@ class Hindsight(NamedTuple):
         for begin in range(0, len(out), HINDSIGHT_ROWS):
             picks = slice(begin, min(len(out), begin + HINDSIGHT_ROWS))
             values = self.table.values_with_all(block.part(picks))
-            args = (values, coef, late, *log, done, float(self.rounds + begin), out[picks])
-            done = entry(_averaged, *args)(*args)
+            done = call(_averaged, values, coef, late, *log, done, float(self.rounds + begin), out[picks])
         return out
 
     def votes(self, block: Block, labels: int, scores: int) -> Floats:

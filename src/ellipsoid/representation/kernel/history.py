@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ellipsoid.engine.compile import compiled, entry
+from ellipsoid.engine.compile import call, compiled
 
 from ..table_protocol import Floats
 from ..tables import doubled
@@ -17,7 +17,7 @@ from .pattern_index import Places
 
 def add_to(target: Floats, slots: Places, moved: Floats) -> None:
     """Add row after row of ``moved`` to the rows of the target with these numbers, of which one may come twice."""
-    entry(_add_rows, target, slots, moved)(target, slots, moved)
+    call(_add_rows, target, slots, moved)
 
 
 @compiled
@@ -90,8 +90,7 @@ class History:
         out = np.zeros((len(values), labels))
         moved = np.ascontiguousarray(self.moved[: self.count, :scores])
         each = np.full(len(values), rounds, dtype=np.float64)
-        args = (values, self.slots[: self.count], self.when[: self.count], moved, each, out)
-        entry(_vote, *args)(*args)
+        call(_vote, values, self.slots[: self.count], self.when[: self.count], moved, each, out)
         return out
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import FUSE, helper
-from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2, room, score
+from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, has_room, norm2, score
 from ellipsoid.engine.rows import Dense
 from ellipsoid.engine.tally import ROUNDS
 
@@ -45,7 +45,7 @@ class Lookahead(NamedTuple):
     state: np.ndarray
 
 
-@room.register(Lookahead)
+@has_room.register(Lookahead)
 def _(rep, rows, t):
     return rep.state[PENDING] == 0.0
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ellipsoid.engine.compile import compiled, entry
+from ellipsoid.engine.compile import call, compiled
 from ellipsoid.engine.rows import CSR, energy
 
 from ..table_protocol import Floats
@@ -20,10 +20,10 @@ def squared_row_norms(matrix: Any) -> Floats:
     out = np.empty(matrix.shape[0])
     if sp.issparse(matrix):
         rows = CSR(*parts(matrix), 0.0, matrix.shape[1])
-        entry(_energies, rows, out)(rows, out)
+        call(_energies, rows, out)
     else:
         lanes = np.empty(NORM_LANES)
-        entry(_dense_norms, matrix, lanes, out)(matrix, lanes, out)
+        call(_dense_norms, matrix, lanes, out)
     return out
 
 

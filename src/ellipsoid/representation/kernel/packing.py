@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from ellipsoid.engine.compile import entry
+from ellipsoid.engine.compile import call
 
 from ..table_protocol import Floats
 from ..tables import doubled, zeros
@@ -55,10 +55,9 @@ def laid_out(matrix: Any, norms: Floats, far: NDArray[np.bool_] | None = None) -
     X, halves = zeros((tiles, width, lanes)), zeros((tiles, lanes))
     halves.ravel()[:n] = -0.5 * norms
     if sp.issparse(matrix):
-        args: tuple[Any, ...] = (*parts(matrix), X)
-        entry(spread_compressed, *args)(*args)
+        call(spread_compressed, *parts(matrix), X)
     else:
-        entry(fill_lanes, matrix, X)(matrix, X)
+        call(fill_lanes, matrix, X)
     if far is None or not far.any():
         return (Few if lanes == FEW_ROWS else Many)(X, halves)
     marks = zeros((tiles, lanes))
@@ -103,8 +102,7 @@ class Nonzeros:
         if self.worthwhile:
             self.data, self.indices = doubled(self.data, room + 1), doubled(self.indices, room + 1)
             self.indptr = doubled(self.indptr, used + 1)
-            args = (fresh, self.data, self.indices, self.indptr[begin:])
-            entry(squeeze, *args)(*args)
+            call(squeeze, fresh, self.data, self.indices, self.indptr[begin:])
             self.count = used
         else:
             self.forget(0)
@@ -120,9 +118,9 @@ def picked_once(coef: Floats) -> Picked:
     """Coefficients that are not zero, for one use."""
     tiles, classes, room = -(-len(coef) // PATTERNS_OF_TILE), coef.shape[1], coef.size + 1
     ends = np.empty((tiles, classes + 1), dtype=np.int64)
-    args = (coef, np.arange(tiles), 0, Picked(np.empty(room, dtype=np.uint8), np.empty(room), ends))
-    entry(pick, *args)(*args)
-    return args[-1]
+    picked = Picked(np.empty(room, dtype=np.uint8), np.empty(room), ends)
+    call(pick, coef, np.arange(tiles), 0, picked)
+    return picked
 
 
 class Picker:
@@ -168,8 +166,7 @@ class Picker:
         for tile in tiles:
             rows = slice(tile * PATTERNS_OF_TILE, min(count, (tile + 1) * PATTERNS_OF_TILE))
             self.copy[rows] = coef[rows]
-        args = (coef, tiles, self.end, self.picked)
-        self.end = entry(pick, *args)(*args)
+        self.end = call(pick, coef, tiles, self.end, self.picked)
         self.known = count
 
     def _stale(self, coef: Floats, changed: Places | None) -> Places:
@@ -178,8 +175,7 @@ class Picker:
         # Of what has come or gone since, all is new.
         whole = len(differ) if len(coef) == self.known else min(len(coef), self.known) // PATTERNS_OF_TILE
         if changed is None:
-            args = (coef, self.copy, whole, differ)
-            entry(mark_changes, *args)(*args)
+            call(mark_changes, coef, self.copy, whole, differ)
         else:
             differ[:whole] = False
             differ[changed // PATTERNS_OF_TILE] = True
@@ -204,8 +200,7 @@ class PatternSums:
 
     def work(self) -> None:
         """Do what nobody has claimed yet."""
-        args = (*self.args, zeros((PATTERNS_OF_TILE, 2 * self.lanes)), self.sums)
-        entry(add_sums, *args)(*args)
+        call(add_sums, *self.args, zeros((PATTERNS_OF_TILE, 2 * self.lanes)), self.sums)
 
 
 class GivenSums:
@@ -228,8 +223,7 @@ class GivenSums:
         if new > len(self._values):
             self._values = zeros((new, self._sums.shape[1]))
         np.add(values.T, self.constant2, out=self._values[:new, : self.n])
-        args = (self.picked, self.count // PATTERNS_OF_TILE, self._values[:new], self._sums)
-        entry(add_given, *args)(*args)
+        call(add_given, self.picked, self.count // PATTERNS_OF_TILE, self._values[:new], self._sums)
         self.count += new
 
 
@@ -248,5 +242,4 @@ class Values:
 
     def work(self) -> None:
         """Do what nobody has claimed yet."""
-        args = (*self.args, zeros((4, self.lanes)), self.out)
-        entry(fill_values, *args)(*args)
+        call(fill_values, *self.args, zeros((4, self.lanes)), self.out)

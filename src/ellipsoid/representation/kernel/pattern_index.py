@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine.compile import compiled, entry
+from ellipsoid.engine.compile import call, compiled
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.rows import CSR, Dense
 
@@ -42,31 +42,27 @@ class PatternIndex:
         """The slots of some rows, and those of them that come for the first time, whose slots follow the used ones."""
         self._reserve(used, used + len(picks))
         slots, fresh = np.empty(len(picks), dtype=np.int64), np.empty(len(picks), dtype=np.int64)
-        args = (kept, used, rows, picks, self.chains, slots, fresh)
-        return slots, fresh[: entry(_place, *args)(*args)]
+        return slots, fresh[: call(_place, kept, used, rows, picks, self.chains, slots, fresh)]
 
     def find(self, kept: Dense | CSR, rows: Dense | CSR, t: int) -> int | None:
         """The slot of row t, or None."""
-        args = (kept, rows, t, self.chains)
-        found = int(entry(_find, *args)(*args))
+        found = int(call(_find, kept, rows, t, self.chains))
         return None if found == END else found
 
     def find_all(self, kept: Dense | CSR, rows: Dense | CSR, picks: Places) -> Places:
         """The slots of some rows, ``END`` for those that are not kept."""
-        args = (kept, rows, picks, self.chains, np.empty(len(picks), dtype=np.int64))
-        entry(_find_all, *args)(*args)
-        return args[-1]
+        slots = np.empty(len(picks), dtype=np.int64)
+        call(_find_all, kept, rows, picks, self.chains, slots)
+        return slots
 
     def replace(self, slot: int, rows: Dense | CSR, t: int) -> None:
         """Row t is kept in this slot now, and not the row that was."""
-        args = (slot, rows, t, self.chains)
-        entry(_replace, *args)(*args)
+        call(_replace, slot, rows, t, self.chains)
 
     def link(self, used: int) -> None:
         """Make the chains of the used slots anew, from their hashes."""
         self.chains.heads[:] = END
-        args = (used, self.chains)
-        entry(_link_all, *args)(*args)
+        call(_link_all, used, self.chains)
 
     def _reserve(self, used: int, count: int) -> None:
         """Make room; chains stay short while there are twice as many as rows."""

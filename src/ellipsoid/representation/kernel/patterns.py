@@ -143,7 +143,7 @@ class Patterns:
         self.put(slot, block, t, mark)
         self.norms[slot] = block.norms[t]
 
-    def returned(self) -> None:
+    def after_rollback(self) -> None:
         """They were put back to a mark: make anew what is only derived from the rest."""
         self.pattern_index.link(self.used)
 
@@ -232,9 +232,9 @@ class DensePatterns(Patterns):
         self.table[slot] = block.matrix[t]
         self.nonzeros.forget(slot)
 
-    def returned(self) -> None:
+    def after_rollback(self) -> None:
         """Rows that were given up again may have left their nonzeros."""
-        super().returned()
+        super().after_rollback()
         self.nonzeros = Nonzeros()
 
     def stored(self) -> Whole | Compressed:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ellipsoid.engine.protocol import TAU, absorb, norm2, room, score
+from ellipsoid.engine.protocol import TAU, absorb, has_room, norm2, score
 from ellipsoid.engine.rows import Dense
 from ellipsoid.engine.tally import ROUNDS
 
@@ -38,9 +38,9 @@ class ScaledAhead(NamedTuple):
     state: np.ndarray
 
 
-@room.register(ScaledAhead)
+@has_room.register(ScaledAhead)
 def _(rep, rows, t):
-    return room(rep.ahead, rows, t)
+    return has_room(rep.ahead, rows, t)
 
 
 @score.register(ScaledAhead, Dense)

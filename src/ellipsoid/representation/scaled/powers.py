@@ -15,7 +15,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.protocol import TAU, WHO, absorb, averages, lift, lower, norm2, room, score
+from ellipsoid.engine.protocol import (
+    TAU,
+    WHO,
+    absorb,
+    keeps_average,
+    norm2,
+    score,
+    swap_in_average,
+    swap_out_average,
+)
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS, UPDATES
 
@@ -53,11 +62,6 @@ def stride(rule: Any, reach: float, tally: Any) -> float:
     """Rule: how far theta moves along an example of p-norm one and score ``reach``; 0: not at all."""
 
 
-@room.register(Powers)
-def _(rep, rows, t):
-    return True
-
-
 @score.register(Powers, Dense)
 @score.register(Powers, CSR)
 def _(rep, rows, t, n, scores):
@@ -66,17 +70,17 @@ def _(rep, rows, t, n, scores):
         scores[r] *= rep.state[SCALE]
 
 
-@averages.register(Powers)
+@keeps_average.register(Powers)
 def _(rep):
-    return averages(rep.table)
+    return keeps_average(rep.table)
 
 
-@lift.register(Powers)
+@swap_in_average.register(Powers)
 def _(rep, rows, t, n, rounds):
     return lift_scaled(rep, rows, t, n, rounds)
 
 
-@lower.register(Powers)
+@swap_out_average.register(Powers)
 def _(rep, rows, t, n, kept):
     lower_scaled(rep, rows, t, n, kept)
 

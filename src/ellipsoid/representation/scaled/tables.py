@@ -31,8 +31,7 @@ class ScaledTable(LinearTable):
         super()._bind()
         self.rep = ScaledWeights(self.rep, self.numbers)
 
-    def small(self) -> list[Floats]:
-        """The numbers."""
+    def step_arrays(self) -> list[Floats]:
         return [self.numbers]
 
     def reserve(self, scores: int, width: int) -> bool:

@@ -19,7 +19,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, averages, lift, lower, norm2, room, score
+from ellipsoid.engine.protocol import (
+    SCORES,
+    TAU,
+    WHO,
+    absorb,
+    keeps_average,
+    norm2,
+    score,
+    swap_in_average,
+    swap_out_average,
+)
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.engine.tally import ROUNDS, UPDATES
 
@@ -61,11 +71,6 @@ def blend(rule: Any, state: Any, reach: float, energy: float, tally: Any) -> tup
     """
 
 
-@room.register(ScaledWeights)
-def _(rep, rows, t):
-    return True
-
-
 @score.register(ScaledWeights, Dense)
 @score.register(ScaledWeights, CSR)
 def _(rep, rows, t, n, scores):
@@ -74,17 +79,17 @@ def _(rep, rows, t, n, scores):
         scores[r] *= rep.state[SCALE]
 
 
-@averages.register(ScaledWeights)
+@keeps_average.register(ScaledWeights)
 def _(rep):
-    return averages(rep.table)
+    return keeps_average(rep.table)
 
 
-@lift.register(ScaledWeights)
+@swap_in_average.register(ScaledWeights)
 def _(rep, rows, t, n, rounds):
     return lift_scaled(rep, rows, t, n, rounds)
 
 
-@lower.register(ScaledWeights)
+@swap_out_average.register(ScaledWeights)
 def _(rep, rows, t, n, kept):
     lower_scaled(rep, rows, t, n, kept)
 

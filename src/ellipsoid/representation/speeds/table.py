@@ -1,9 +1,7 @@
 """The Python side of copies that learn side by side: room for their tables, and the choice of the form of the shape."""
 
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..linear import CACHE_LINE
 from ..table_protocol import Floats, StoredArrays, Table
@@ -104,10 +102,6 @@ class CopiesTable(Table):
             # Energies are measured anew: those of the full form mean something else.
             self.shared = self.shared.copy()
             self.shared[[ENERGY, SHAPED]] = 0.0
-
-    def small(self) -> list[NDArray[Any]]:
-        """The arrays that a step may write to without a note: none, the loop learns a row as a whole."""
-        return []
 
     def head(self) -> tuple[int, int]:
         """Which copy predicts, and whether by its last weights (0) or their average (1)."""

@@ -46,13 +46,11 @@ class WindowExpansion(ExpansionTable):
         self.recent_gram: Floats = np.zeros((0, 0))
         self._note()
 
-    def pieces(self) -> list[Any]:
-        """The slots too."""
-        return [*super().pieces(), self.slots]
+    def mutable_parts(self) -> list[Any]:
+        return [*super().mutable_parts(), self.slots]
 
-    def written(self) -> list[Floats]:
-        """The numbers, and all that is known of the window."""
-        return [*super().written(), self.slots.numbers, *self.slots.arrays.values()]
+    def block_arrays(self) -> list[Floats]:
+        return [*super().block_arrays(), self.slots.numbers, *self.slots.arrays.values()]
 
     def _no_rows(self, count: int) -> Any:
         width = 0 if isinstance(self.patterns, ColumnPatterns) else self.width

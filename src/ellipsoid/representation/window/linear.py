@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine.generic import SUM, generic, helper
-from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, absorb, norm2, room, score
+from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, absorb, has_room, norm2, score
 from ellipsoid.engine.rows import CSR, TINY, Dense
 from ellipsoid.engine.tally import FARTHEST, GAIN, HELD, LARGEST, PATH, ROUNDS, WEIGHT
 
@@ -314,7 +314,7 @@ def _(rep, rule, rows, t, moves, work, tally):
     return moved
 
 
-@room.register(Window)
+@has_room.register(Window)
 def _(rep, rows, t):
     slots = rep.dual.alpha.shape[0]
     return (rep.numbers[SEEN] < slots or slots == rep.window) and fits(rep.ring, rows, t, rep.numbers)

@@ -38,8 +38,7 @@ class WindowTable(Table):
     def width(self) -> int:  # type: ignore[override]
         return self.linear.width
 
-    def pieces(self) -> list[Any]:
-        """The weights and the slots too."""
+    def mutable_parts(self) -> list[Any]:
         return [self, self.linear, self.slots]
 
     def _bind(self) -> None:

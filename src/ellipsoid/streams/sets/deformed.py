@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ellipsoid.engine import compiled, entry
+from ellipsoid.engine import call, compiled
 
 SIDE, PIXELS = 28, 28 * 28
 LARGEST_ROTATION, LARGEST_STRETCH, LARGEST_SHIFT = np.deg2rad(12.0), 0.125, 2.0
@@ -191,8 +191,7 @@ class DeformedDigits:
         affine[plain] = arrays.asarray([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
         if arrays is np:
             out: Any = np.empty((len(numbers), PIXELS))
-            args = (self.images, picks, affine, self.waves, amplitudes, out)
-            entry(_bend, *args)(*args)
+            call(_bend, self.images, picks, affine, self.waves, amplitudes, out)
         else:
             out = bend_on(arrays, self.images, arrays.asarray(picks), affine, self.waves, amplitudes)
         out = self._scaled(arrays, out)
