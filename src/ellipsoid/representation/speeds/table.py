@@ -1,6 +1,5 @@
 """The Python side of copies that learn side by side: room for their tables, and the choice of the form of the shape."""
 
-
 import numpy as np
 
 from ..linear import CACHE_LINE
