@@ -16,7 +16,8 @@ from scipy import sparse
 
 from ellipsoid import MIRA, prequential
 from ellipsoid.streams.opening import open_stream, sniff
-from ellipsoid.streams.stream import Stream, read_ahead
+from ellipsoid.streams.stream import Stream
+from ellipsoid.streams.threads import read_ahead
 
 from .conftest import gather
 

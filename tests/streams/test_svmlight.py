@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from ellipsoid.streams.opening import open_stream
-from ellipsoid.streams.readers import blocks, sparse_text
+from ellipsoid.streams.readers import blocks, scanned_text
 from ellipsoid.streams.scan.hashing import hash_name
 
 from .conftest import gather, read
@@ -123,7 +123,7 @@ def test_hashed_features_are_those_of_their_names_and_collisions_add_up():
 
 
 def test_many_hard_numerals_in_one_line_find_room(monkeypatch):
-    monkeypatch.setattr(sparse_text, "HARD_ROOM", 1)
+    monkeypatch.setattr(scanned_text, "HARD_ROOM", 1)
     line = b"1 " + b" ".join(b"%d:5e-324" % i for i in range(1, 30))
     X, _, _ = read(b"2 1:1\n" + line + b"\n5e-324 3:1\n")
     assert X.shape == (3, 29)

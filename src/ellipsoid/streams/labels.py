@@ -1,4 +1,4 @@
-"""Labels as a stream meets them: their kind must not depend on how the stream is cut.
+"""Labels as they are read from a stream: their type must not depend on how the stream is cut into pieces.
 
 Whole numbers are integers, up to the first number that is not whole; from there on they are floats. The row where that
 happens begins a new piece, so that every cut of the stream gives every row the same label.
@@ -12,36 +12,38 @@ from typing import Any
 
 import numpy as np
 
-from .label_kinds import is_kept, label_array, several_forms
-
-# Beyond this, neighbouring integers are the same float.
-_EXACT = 2.0**53
+from .label_kinds import WHOLE, is_kept, label_array, several_forms
 
 
-class Numbers:
+class NumericLabels:
     """Gives labels read as float64 the type they keep.
 
-    >>> numbers = Numbers()
-    >>> [y.tolist() for part, y in numbers.pieces(np.array([1.0, 2.0, 2.5, 3.0]))]
+    >>> labels = NumericLabels()
+    >>> [y.tolist() for X, y, weights in labels.pieces("abcd", np.array([1.0, 2.0, 2.5, 3.0]))]
     [[1, 2], [2.5, 3.0]]
-    >>> [y.tolist() for part, y in numbers.pieces(np.array([4.0]))]
+    >>> [y.tolist() for X, y, weights in labels.pieces("e", np.array([4.0]))]
     [[4.0]]
     """
 
     def __init__(self) -> None:
         self._whole = True
 
-    def pieces(self, y: Any) -> Iterator[tuple[slice, Any]]:
-        """Consecutive pieces of the labels, of one type each."""
+    def pieces(self, X: Any, y: Any, weights: Any = None) -> Iterator[tuple[Any, Any, Any]]:
+        """The rows in consecutive pieces with labels of one type each; labels other than float64 stay as they are."""
+        if y is None or y.dtype != np.float64:
+            yield X, y, weights
+            return
         start = 0
         if self._whole:
-            fits = (y == np.rint(y)) & (np.abs(y) < _EXACT)
+            fits = (y == np.rint(y)) & (np.abs(y) < WHOLE)
             start = len(y) if fits.all() else int(fits.argmin())
-            if start:
-                yield slice(0, start), y[:start].astype(np.int64)
             self._whole = start == len(y)
-        if start < len(y):
-            yield slice(start, len(y)), np.array(y[start:])
+        for part, kind in ((slice(0, start), np.int64), (slice(start, len(y)), np.float64)):
+            count = part.stop - part.start
+            if count == len(y):
+                yield X, y.astype(kind), weights
+            elif count:
+                yield X[part], y[part].astype(kind), None if weights is None else weights[part]
 
 
 def as_they_are(y: Any) -> Any:

@@ -19,18 +19,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from .format import Format
 from .options import FORMATS, Options
-from .readers import arrays
-from .readers.arrays import ArrayRows
+from .readers.arrays import ArrayRows, npy, npz
 from .readers.blocks import BINARY, SUFFIXES, Origin, stem
 from .readers.errors import NoRows
 from .readers.examples import Examples
 from .sets.datasets import DEFORMED, Dataset, load, names, parts_of_name, stream
 from .sets.synthetic import RECIPES
-from .stream import Format, Stream
+from .stream import Stream
 
 SUFFIX = {
     ".svm": "svmlight",
@@ -49,6 +50,15 @@ SUFFIX = {
     ".ipc": "arrow",
     ".npy": "npy",
     ".npz": "npz",
+}
+# Where the reader of a format is; it is imported when it is needed.
+READERS = {
+    "svmlight": ("svmlight", "Svmlight"),
+    "csv": ("table", "Csv"),
+    "vw": ("vw", "VowpalWabbit"),
+    "jsonl": ("jsonl", "JsonLines"),
+    "parquet": ("arrow", "ArrowTable"),
+    "arrow": ("arrow", "ArrowTable"),
 }
 # Several labels between commas belong to this format too, for its reader to refuse: a table has commas also later.
 _SVMLIGHT = re.compile(rb"\s*[-+]?[\d.]+(e[-+]?\d+)?(\s+|(,[-+]?[\d.]+)+ +(?=[^,;\t]*$))(qid:|\d+:)", re.IGNORECASE)
@@ -163,28 +173,14 @@ def _bytes(origin: Origin, options: Options, format: str | None) -> Stream:
 
 
 def _format(origin: Origin, options: Options, format: str) -> Format:
-    if format == "svmlight":
-        from .readers.svmlight import Svmlight
-
-        return Svmlight(origin, options)
-    if format == "csv":
-        from .readers.table import Csv
-
-        return Csv(origin, options)
-    if format == "vw":
-        from .readers.vw import VowpalWabbit
-
-        return VowpalWabbit(origin, options)
-    if format == "jsonl":
-        from .readers.jsonl import JsonLines
-
-        return JsonLines(origin, options)
-    if format in ("parquet", "arrow"):
-        from .readers.arrow import ArrowTable
-
-        return ArrowTable(origin, options, format)
-    assert origin.path is not None
-    return arrays.npy(origin.path, options) if format == "npy" else arrays.npz(origin.path, options)
+    if format in ("npy", "npz"):
+        assert origin.path is not None
+        return npy(origin.path, options) if format == "npy" else npz(origin.path, options)
+    module, name = READERS[format]
+    reader = getattr(import_module(f".readers.{module}", __package__), name)
+    arrow = (format,) if name == "ArrowTable" else ()
+    found: Format = reader(origin, options, *arrow)
+    return found
 
 
 def sniff(head: bytes, name: str = "the stream") -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .scan_threads import ABREAST, default_threads
+from .threads import IN_FLIGHT, default_threads
 
 FORMATS = ("svmlight", "csv", "vw", "jsonl", "parquet", "arrow", "npy", "npz")
 CELL_KINDS = OF_NUMBERS, OF_WORDS = "numbers", "words"
@@ -119,4 +119,4 @@ class Options:
 
     def scan_threads(self, blocks: int | None) -> int:
         """How many threads scan text of so many blocks (None: nobody knows)."""
-        return default_threads(blocks) if self.threads is None else min(self.threads, ABREAST)
+        return default_threads(blocks) if self.threads is None else min(self.threads, IN_FLIGHT)

@@ -6,21 +6,19 @@ is read. How a stream is cut into chunks changes no result.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from functools import cached_property
-from queue import Full, Queue
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 
+from .format import Format
 from .options import Options
 from .readers.arrays import ArrayRows
 from .readers.errors import NoRows
 from .sets.datasets import Pair
-
-Pairs = Iterator[tuple[Any, ...]]
+from .threads import read_ahead
 
 
 class _Rows(NamedTuple):
@@ -42,25 +40,6 @@ class Chunk(_Rows):
     """
 
     weights: Any = None
-
-
-class Format(Protocol):
-    """How the bytes of an origin become rows and labels.
-
-    What only some formats know is looked for: ``header``, ``columns``, ``kinds``, ``zero_based``, ``bits``, ``piece``,
-    ``whole``.
-    """
-
-    n_features: int | None
-
-    @property
-    def description(self) -> str:
-        """The format in words."""
-
-    def pairs(self) -> Pairs:
-        """Rows and labels from the beginning, and weights where rows have such, in pieces of bounded size (``piece``
-        says where to cut those that lie in memory anyway).
-        """
 
 
 class Stream:
@@ -90,7 +69,7 @@ class Stream:
     @property
     def description(self) -> str:
         """The stream in words, with what was detected: ``train.svm.gz: svmlight text, features count from 1``."""
-        return f"{self.name}: {self._format.description}"
+        return f"{self.name}: {self._format.describe()}"
 
     @property
     def n_features(self) -> int | None:
@@ -103,8 +82,8 @@ class Stream:
         if self._whole is not None:
             rows: int = self._whole[0].shape[0]
             return rows
-        made: int | None = getattr(self._format, "n_rows", None)
-        return None if made is None else max(0, made - self.options.skip)
+        rows_made = self._format.n_rows
+        return None if rows_made is None else max(0, rows_made - self.options.skip)
 
     @property
     def lies_in_memory(self) -> bool:
@@ -115,41 +94,36 @@ class Stream:
     def classes(self) -> Any:
         """The labels of arrays and data sets, None where only reading tells, and of several labels a row."""
         if self._whole is None:
-            return getattr(self._format, "classes", None)
+            return self._format.classes
         y = self._whole[1]
         return None if y is None or y.ndim > 1 else np.unique(y)
 
     @property
     def header(self) -> list[str] | None:
         """The names in the first line of CSV text; None while they are unknown, and where it has none."""
-        header: list[str] | None = getattr(self._format, "header", None)
-        return header
+        return self._format.header
 
     @property
     def columns(self) -> list[str] | None:
         """The names of a table's columns of numbers in the order of the features, None while they are unknown."""
-        columns: list[str] | None = getattr(self._format, "columns", None)
-        return columns
+        return self._format.columns
 
     @property
     def kinds(self) -> dict[str, str | None] | None:
         """What a table's columns of features hold, as `Options` has it, None where nothing tells that of a column;
         None while it is unknown, and of other formats.
         """
-        kinds: dict[str, str | None] | None = getattr(self._format, "kinds", None)
-        return kinds
+        return self._format.kinds
 
     @property
     def zero_based(self) -> bool | None:
         """Whether the features of svmlight text count from 0; None while that is unknown, and of other formats."""
-        zero: bool | None = getattr(self._format, "zero_based", None)
-        return zero
+        return self._format.zero_based
 
     @property
     def bits(self) -> int | None:
         """The bits that features are hashed to; None while that is unknown, and where they are not."""
-        bits: int | None = getattr(self._format, "bits", None)
-        return bits
+        return self._format.bits
 
     @property
     def bytes_total(self) -> int | None:
@@ -167,8 +141,9 @@ class Stream:
     def chunks(self, most: int | None) -> Iterator[Chunk]:
         """The chunks, of at most so many rows (None: as many as lie together)."""
         offset, skip = 0, self.options.skip
-        most = most or getattr(self._format, "piece", None)
-        for X, y, *more in read_ahead(self._format.pairs()) if self._ahead else self._format.pairs():
+        most = most or self._format.rows_at_once
+        pieces = self._format.pieces()
+        for X, y, weights in read_ahead(pieces) if self._ahead else pieces:
             n = len(X) if isinstance(X, list) else X.shape[0]
             start = min(max(0, skip - offset), n)
             step = most or n
@@ -177,8 +152,8 @@ class Stream:
                 whole = stop - start == n
                 labels = None if y is None or not self.options.labelled else y if whole else y[start:stop]
                 chunk = Chunk(X if whole else X[start:stop], labels, offset + start)
-                if more and more[0] is not None:
-                    chunk.weights = more[0][start:stop]
+                if weights is not None:
+                    chunk.weights = weights[start:stop]
                 yield chunk
                 start = stop
             offset += n
@@ -212,57 +187,12 @@ class Stream:
 
     @cached_property
     def _whole(self) -> Pair | None:
-        whole: Pair | None = getattr(self._format, "whole", None)
-        if whole is None:
+        if self._format.whole is None:
             return None
-        X, y = whole
+        X, y = self._format.whole
         skip = self.options.skip
         return X[skip:] if skip else X, y[skip:] if y is not None and self.options.labelled else None
 
 
 def _widened(X: Any, width: int) -> Any:
     return sparse.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], width))
-
-
-def read_ahead(pairs: Pairs, depth: int = 2) -> Pairs:
-    """The same pairs, up to ``depth`` of them read before they are asked for, from the second one on.
-
-    >>> list(read_ahead(iter([("a", 1), ("b", 2), ("c", 3)])))
-    [('a', 1), ('b', 2), ('c', 3)]
-    """
-    first = next(pairs, None)
-    if first is None:
-        return
-    yield first
-    waiting: Queue[Any] = Queue(depth)
-    left = threading.Event()
-
-    def hand_over(item: Any) -> bool:
-        while not left.is_set():
-            try:
-                waiting.put(item, timeout=0.1)
-            except Full:
-                continue
-            return True
-        return False
-
-    def work() -> None:
-        try:
-            for pair in pairs:
-                if not hand_over(pair):
-                    return
-            hand_over(None)
-        except BaseException as error:
-            hand_over(error)
-
-    thread = threading.Thread(target=work, name="ellipsoid reader", daemon=True)
-    thread.start()
-    try:
-        for item in iter(waiting.get, None):
-            if isinstance(item, BaseException):
-                raise item
-            yield item
-    finally:
-        left.set()
-        # It may be waiting for a pipe that gives nothing any more.
-        thread.join(timeout=1.0)

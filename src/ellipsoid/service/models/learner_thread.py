@@ -18,7 +18,7 @@ from itertools import pairwise
 from math import inf
 from typing import Any, cast
 
-from ellipsoid.streams.stream import read_ahead
+from ellipsoid.streams.threads import read_ahead
 
 from ..journal.database import JournalBlock, blocks_after, opened
 from ..journal.rows import Rows, joined

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -17,8 +16,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..format import Format, Pieces
 from ..label_kinds import refuse_masked
-from ..labels import Numbers, as_they_are
+from ..labels import NumericLabels, as_they_are
 from ..options import Options
 from .blocks import DAMAGE
 
@@ -28,8 +28,10 @@ PIECE = 1 << 19
 _DAMAGED = (ValueError, TypeError, OverflowError, RuntimeError, SyntaxError, TokenError, zipfile.BadZipFile, *DAMAGE)
 
 
-class ArrayRows:
-    """A matrix and its labels (None: there are none), to be cut into slices of ``piece`` rows."""
+class ArrayRows(Format):
+    """A matrix and its labels (None: there are none)."""
+
+    whole: tuple[Any, Any]
 
     def __init__(self, X: Any, y: Any, description: str = "arrays") -> None:
         refuse_masked(X, "X")
@@ -40,31 +42,37 @@ class ArrayRows:
         if y is not None and len(y) != X.shape[0]:
             raise ValueError(f"X and y must have as many rows as each other, got {X.shape[0]} and {len(y)}")
         self.whole = X, None if y is None else as_they_are(y)
-        self.piece = max(1, PIECE * X.shape[0] // max(1, X.nnz if sparse.issparse(X) else X.size))
-        self.n_features: int | None = X.shape[1]
-        self.description = description
+        self.rows_at_once = max(1, PIECE * X.shape[0] // max(1, X.nnz if sparse.issparse(X) else X.size))
+        self.n_features = X.shape[1]
+        self._description = description
 
-    def pairs(self) -> Iterator[tuple[Any, Any]]:
+    def describe(self) -> str:
+        """What the arrays are."""
+        return self._description
+
+    def pieces(self) -> Pieces:
         """All rows and labels, which lie in memory or are mapped."""
-        yield self.whole
+        yield *self.whole, None
 
 
-class LastColumn:
+class LastColumn(Format):
     """A matrix in a file whose last column is the label."""
 
-    def __init__(self, Z: Any, description: str) -> None:
+    def __init__(self, Z: Any) -> None:
         self._Z = Z
-        self.n_features: int | None = Z.shape[1] - 1
-        self.description = description
+        self.n_features = Z.shape[1] - 1
 
-    def pairs(self) -> Iterator[tuple[Any, Any]]:
+    def describe(self) -> str:
+        """What the array is."""
+        return "NumPy array, mapped, the label in its last column"
+
+    def pieces(self) -> Pieces:
         """Rows and labels, slice by slice."""
-        numbers = Numbers()
+        numbers = NumericLabels()
         step = max(1, PIECE // self._Z.shape[1])
         for start in range(0, len(self._Z), step):
             Z = self._Z[start : start + step]
-            for part, y in numbers.pieces(np.asarray(Z[:, -1], dtype=np.float64)):
-                yield np.ascontiguousarray(Z[part, :-1]), y
+            yield from numbers.pieces(np.ascontiguousarray(Z[:, :-1]), np.asarray(Z[:, -1], dtype=np.float64))
 
 
 def npy(path: Path, options: Options) -> ArrayRows | LastColumn:
@@ -86,7 +94,7 @@ def npy(path: Path, options: Options) -> ArrayRows | LastColumn:
         return ArrayRows(Z, y, f"NumPy array, mapped, labels from {other.name}")
     if Z.shape[1] < 2:
         raise ValueError(f"{path} has one column only; name the file of the labels by label, or give labelled=False")
-    return LastColumn(Z, "NumPy array, mapped, the label in its last column")
+    return LastColumn(Z)
 
 
 def npz(path: Path, options: Options) -> ArrayRows:

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from ..format import Format, Pieces
 from ..label_kinds import refuse_nul
-from ..labels import Numbers
+from ..labels import NumericLabels
 from ..options import OF_NUMBERS, OF_WORDS, Options
 from ..scan.hashing import hash_name, hash_strings
 from ..scan.table import NO_HASH
@@ -25,7 +26,7 @@ PARQUET = "parquet"
 FILE_MAGIC = b"ARROW1"
 
 
-class ArrowTable:
+class ArrowTable(Format):
     """A Parquet file, or Arrow record batches in a file or a pipe."""
 
     def __init__(self, origin: Origin, options: Options, kind: str) -> None:
@@ -34,22 +35,10 @@ class ArrowTable:
         if kind == PARQUET and origin.path is None:
             raise ValueError(f"{origin.name}: a Parquet file is read from its end; give a file, not a pipe")
         self.origin, self.options, self.kind = origin, options, kind
-        self.n_features: int | None = None
         self.columns: list[str] = []
         self._words: list[str] = []
 
-    @property
-    def bits(self) -> int | None:
-        """The bits that words are hashed to, None if there are none."""
-        return self.options.hash_bits if self._words else None
-
-    @property
-    def kinds(self) -> dict[str, str | None]:
-        """What the columns hold, as their types tell."""
-        return {**dict.fromkeys(self.columns, OF_NUMBERS), **dict.fromkeys(self._words, OF_WORDS)}
-
-    @property
-    def description(self) -> str:
+    def describe(self) -> str:
         """What is read, with what the columns are."""
         name = "Parquet" if self.kind == PARQUET else "Arrow IPC"
         if self.n_features is None:
@@ -57,31 +46,23 @@ class ArrowTable:
         hashed = f" and {len(self._words)} of words, hashed to {self.options.hash_bits} bits" if self._words else ""
         return f"{name}, {len(self.columns)} columns of numbers{hashed}"
 
-    def pairs(self) -> Iterator[tuple[Any, Any, Any]]:
+    def pieces(self) -> Pieces:
         """Rows, labels and weights, batch by batch."""
         import pyarrow
 
-        numbers, row = Numbers(), 0
-        label = None
+        numbers, row, label = NumericLabels(), 0, None
         try:
             for batch in self._batches():
                 if self.kind != PARQUET:
-                    # Damaged bytes may name places outside the batch, and whoever follows them is not asked.
+                    # Damaged bytes may name places outside the batch, which nobody else checks.
                     batch.validate(full=True)
                 if self.n_features is None or row == 0:
                     label = self._arrange(batch.schema)
                 for start in range(0, batch.num_rows, BATCH_ROWS):
                     part = batch.slice(start, BATCH_ROWS)
-                    X = self._features(part, row)
-                    weights = self._weights(part, row)
-                    if label is None:
-                        yield X, None, weights
-                        row += part.num_rows
-                        continue
-                    done = 0
-                    for rows, y in self._labelled(X, part.column(label), row, numbers):
-                        yield rows, y, None if weights is None else weights[done : done + len(y)]
-                        done += len(y)
+                    X, weights = self._features(part, row), self._weights(part, row)
+                    y = None if label is None else self._labels(part.column(label), row)
+                    yield from numbers.pieces(X, y, weights)
                     row += part.num_rows
         except (pyarrow.ArrowException, OSError) as error:
             raise ValueError(f"{self.origin.name}: not a readable {self.kind} file: {error}") from error
@@ -112,8 +93,6 @@ class ArrowTable:
 
     def _arrange(self, schema: Any) -> str | None:
         """Give each column its purpose; returns the label's."""
-        from pyarrow import types
-
         options, names = self.options, schema.names
         if len(set(names)) < len(names):
             raise ValueError(f"{self.origin.name} has two columns of one name: {', '.join(names)}")
@@ -125,12 +104,10 @@ class ArrowTable:
         options.refuse_labels_as_weights(self.origin.name, label is not None and options.weights == label)
         self.columns, self._words = [], []
         for name in options.columns or names:
-            kind = schema.field(name).type
-            if types.is_dictionary(kind):
-                kind = kind.value_type
+            kind = _value_type(schema.field(name))
             if name in (label, options.weights):
                 continue
-            if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind):
+            if _is_number(kind):
                 self.columns.append(name)
             elif _is_text(kind):
                 self._words.append(name)
@@ -141,6 +118,8 @@ class ArrowTable:
                 )
         if not self.columns and not self._words:
             raise ValueError(f"{self.origin.name} has no column of features beside the label")
+        self.kinds = {**dict.fromkeys(self.columns, OF_NUMBERS), **dict.fromkeys(self._words, OF_WORDS)}
+        self.bits = options.hash_bits if self._words else None
         self.n_features = len(self.columns) + (1 << options.hash_bits if self._words else 0)
         return label if options.labelled else None
 
@@ -162,10 +141,7 @@ class ArrowTable:
         name = self.options.weights
         if name is None:
             return None
-        from pyarrow import types
-
-        kind = batch.column(name).type
-        if not (types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)):
+        if not _is_number(batch.column(name).type):
             raise ValueError(f"{self.origin.name}: the column {name!r} holds no numbers to weigh rows by")
         return self._checked(_floats(batch.column(name)), name, row)
 
@@ -183,22 +159,32 @@ class ArrowTable:
                 "give missing='zero' to read that as zero"
             )
 
-    def _labelled(self, X: Any, column: Any, row: int, numbers: Numbers) -> Iterator[tuple[Any, Any]]:
-        if column.null_count:
-            at = row + int(np.asarray(column.is_null()).argmax())
-            raise ValueError(f"{self.origin.name}, row {at}: the label is missing")
-        from pyarrow import types
+    def _labels(self, column: Any, row: int) -> Any:
+        name, kind = self.origin.name, _value_type(column)
+        missing = np.asarray(column.is_null())
+        if not missing.any():
+            if _is_text(kind):
+                return np.array([refuse_nul(word, f"{name}: ") for word in column.to_pylist()])
+            if not _is_number(kind):
+                raise ValueError(f"{name}: a label must be a number or a string, got a column of type {kind}")
+            y = _floats(column)
+            missing = np.isnan(y)
+        if missing.any():
+            raise ValueError(f"{name}, row {row + int(missing.argmax())}: the label is missing")
+        return y
 
-        kind = column.type.value_type if types.is_dictionary(column.type) else column.type
-        if _is_text(kind):
-            yield X, np.array([refuse_nul(word, f"{self.origin.name}: ") for word in column.to_pylist()])
-            return
-        if not (types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind)):
-            raise ValueError(f"{self.origin.name}: a label must be a number or a string, got a column of type {kind}")
-        y = _floats(column)
-        if np.isnan(y).any():
-            raise ValueError(f"{self.origin.name}, row {row + int(np.isnan(y).argmax())}: the label is missing")
-        yield from ((X[part], labels) for part, labels in numbers.pieces(y))
+
+def _value_type(column: Any) -> Any:
+    """The type of the values of a column or a field, also where they are dictionary-coded."""
+    from pyarrow import types
+
+    return column.type.value_type if types.is_dictionary(column.type) else column.type
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind))
 
 
 def _is_text(kind: Any) -> bool:

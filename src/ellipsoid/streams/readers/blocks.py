@@ -123,12 +123,12 @@ class Origin:
         self._packed = bytes_ is not plain
         return plain if bytes_ is plain else io.BufferedReader(_Beginning(bytes_), buffer_size=PEEK)
 
-    def blocks(self, abreast: int = 1) -> Iterator[TextBlock]:
+    def blocks(self, at_once: int = 1) -> Iterator[TextBlock]:
         """The bytes as blocks of whole lines; the last line need not end with a line feed.
 
-        A block is overwritten by the one that comes ``abreast`` after it.
+        A block is overwritten by the one that comes ``at_once`` after it.
         """
-        buffers = [bytearray()] * abreast
+        buffers = [bytearray()] * at_once
         turn, have, past = 0, 0, 0
         with closing(self.open()) as file:
             buffer = buffers[0] = bytearray(self._room(0) + SLACK)
@@ -148,7 +148,7 @@ class Origin:
                     yield TextBlock(buffer, stop)
                     past += stop
                     rest = buffer[stop:have]
-                    turn, have = (turn + 1) % abreast, len(rest)
+                    turn, have = (turn + 1) % at_once, len(rest)
                     size = max(self._room(past), 2 * have) + SLACK
                     # What a long line has taken is given back behind it.
                     if not size <= len(buffers[turn]) <= 2 * size:
@@ -250,72 +250,34 @@ def _tells(head: bytes) -> bool:
     )
 
 
-class _Streams(io.RawIOBase):
-    """Streams of bzip2 or xz, one after another; unlike Python's own readers it takes what is damaged behind the first
-    for damage, and not for the end.
+class _Frames(io.RawIOBase):
+    """Compressed streams, or frames, one after another, which may be followed by ``padding``. Unlike the readers of the
+    libraries it takes what is damaged behind the first for damage, and not for the end, and notices a last one cut off.
     """
 
-    def __init__(self, file: Any, start: Callable[[], Any]) -> None:
-        self._file, self._start, self._stream = file, start, start()
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        found = b""
-        while not found:
-            data = b""
-            if self._stream.eof:
-                # Streams may be padded by zeros.
-                data = self._stream.unused_data.lstrip(b"\0")
-                while not data:
-                    read = self._file.read1(PEEK)
-                    if not read:
-                        return 0
-                    data = read.lstrip(b"\0")
-                self._stream = self._start()
-            elif self._stream.needs_input:
-                data = self._file.read1(PEEK)
-                if not data:
-                    raise EOFError("it ends in the middle of a compressed stream")
-            found = self._stream.decompress(data, len(buffer))
-        buffer[: len(found)] = found
-        return len(found)
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
-
-
-class _Zstandard(io.RawIOBase):
-    """Frames of Zstandard, one after another; unlike the package's own reader it notices that the last one is cut
-    off.
-    """
-
-    def __init__(self, file: Any) -> None:
-        import zstandard
-
-        self._file, self._start = file, zstandard.ZstdDecompressor().decompressobj
-        self._frame, self._ready, self._damage = self._start(), b"", zstandard.ZstdError
-        self._begun = False
+    def __init__(self, file: Any, start: Callable[[], Any], padding: bytes = b"") -> None:
+        self._file, self._start, self._frame, self._padding = file, start, start(), padding
+        self._ready = b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
-            data = self._frame.unused_data if self._frame.eof else b""
-            data = data or self._file.read1(PEEK)
-            if not data:
-                if self._begun and not self._frame.eof:
-                    raise EOFError("the last frame is cut off")
-                return 0
+            data = b""
             if self._frame.eof:
+                data = self._frame.unused_data.lstrip(self._padding)
+                while not data:
+                    read = self._file.read1(PEEK)
+                    if not read:
+                        return 0
+                    data = read.lstrip(self._padding)
                 self._frame = self._start()
-            try:
-                self._ready, self._begun = self._frame.decompress(data), True
-            except self._damage as error:
-                raise OSError(str(error)) from error
+            elif self._frame.needs_input:
+                data = self._file.read1(PEEK)
+                if not data:
+                    raise EOFError("it ends in the middle of a compressed stream")
+            self._ready = self._frame.decompress(data, len(buffer))
         got = min(len(buffer), len(self._ready))
         buffer[:got], self._ready = self._ready[:got], self._ready[got:]
         return got
@@ -323,6 +285,26 @@ class _Zstandard(io.RawIOBase):
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+class _ZstandardFrame:
+    """A frame of Zstandard with the interface of the decompressors of Python."""
+
+    needs_input = True
+
+    def __init__(self) -> None:
+        import zstandard
+
+        self._frame, self._damage = zstandard.ZstdDecompressor().decompressobj(), zstandard.ZstdError
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._frame, name)
+
+    def decompress(self, data: bytes, most: int) -> bytes:
+        try:
+            return bytes(self._frame.decompress(data))
+        except self._damage as error:
+            raise OSError(str(error)) from error
 
 
 def _standard_input() -> Any:
@@ -346,13 +328,13 @@ def _decompressed(file: io.BufferedReader[Any], name: str) -> Any:
     if head[:3] == BZIP2 and head[4:10] == b"1AY&SY":
         import bz2
 
-        return _Streams(file, bz2.BZ2Decompressor)
+        return _Frames(file, bz2.BZ2Decompressor, padding=b"\0")
     if head.startswith(MAGIC["xz"]):
-        return _Streams(file, lzma.LZMADecompressor)
+        return _Frames(file, lzma.LZMADecompressor, padding=b"\0")
     if head.startswith(MAGIC["zstd"]):
         if not find_spec("zstandard"):
             raise ImportError(f"{name} is compressed by Zstandard; install the package zstandard to read it")
-        return _Zstandard(file)
+        return _Frames(file, _ZstandardFrame)
     return file
 
 

@@ -7,7 +7,7 @@ word, seeded with the hash of the name, as a column of words in a table does.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from itertools import islice
 from math import isfinite
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..format import Format, Pieces
 from ..labels import as_they_are
 from ..options import Options
 from ..scan.hashing import hash_name, hash_strings
@@ -24,16 +25,19 @@ from .arrays import ArrayRows
 EXAMPLES = 1024
 
 
-class Examples:
+class Examples(Format):
     """An iterable of pairs."""
 
     def __init__(self, items: Iterable[Any], options: Options) -> None:
         self._items, self.options = items, options
-        self.n_features: int | None = None
-        self.description = "an iterable"
-        self._begun = False
+        self._begun = self._named = False
 
-    def pairs(self) -> Iterator[tuple[Any, Any]]:
+    def describe(self) -> str:
+        """What is given, as far as the first examples show."""
+        hashed = "" if self.n_features is None else f", hashed to {self.options.hash_bits} bits"
+        return f"an iterable of named features{hashed}" if self._named else "an iterable"
+
+    def pieces(self) -> Pieces:
         """Rows and labels; single examples are gathered."""
         iterator = iter(self._items)
         if iterator is self._items:
@@ -47,23 +51,22 @@ class Examples:
                 others = enumerate(islice(iterator, (self.options.chunk_rows or EXAMPLES) - 1), start=row + 1)
                 several = [(x, y), *(_pair(other, i) for i, other in others)]
                 xs, ys = [list(part) for part in zip(*several, strict=True)]
-                yield self._rows(xs, row), as_they_are(ys)
+                yield self._rows(xs, row), as_they_are(ys), None
                 row += len(ys)
             else:
                 X, labels = ArrayRows(x, y).whole
                 row += X.shape[0]
-                yield X, labels
+                yield X, labels, None
 
     def _rows(self, xs: list[Any], row: int) -> Any:
         if isinstance(xs[0], Mapping):
             for i, x in enumerate(xs, start=row):
                 if not isinstance(x, Mapping):
                     raise ValueError(f"row {i}: every example must be a dict of features, as the first is, got {x!r}")
+            self._named = True
             if self.options.dicts == "keep":
-                self.description = "an iterable of named features"
                 return xs
             self.n_features = 1 << self.options.hash_bits
-            self.description = f"an iterable of named features, hashed to {self.options.hash_bits} bits"
             return hashed([self._known(x, i) for i, x in enumerate(xs, start=row)], self.options.hash_bits, row)
         if sparse.issparse(xs[0]):
             return sparse.vstack(xs, format="csr")

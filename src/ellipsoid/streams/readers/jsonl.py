@@ -12,14 +12,14 @@ other member (a key, say) is passed over. A list of numbers is a row of an array
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
+from ..format import Format, Pieces
 from ..label_kinds import refuse_nul
-from ..labels import Numbers
+from ..labels import NumericLabels
 from ..options import Options
 from .blocks import Origin
 from .errors import LineError
@@ -28,7 +28,7 @@ from .examples import hashed
 _LONGEST = 40
 
 
-class JsonLines:
+class JsonLines(Format):
     """One example per line, one feature per member."""
 
     def __init__(self, origin: Origin, options: Options) -> None:
@@ -40,15 +40,14 @@ class JsonLines:
         # Whether lines are examples with their features in x: not known before the first one.
         self._wrapped: bool | None = None
 
-    @property
-    def description(self) -> str:
+    def describe(self) -> str:
         """What is read, with what was detected."""
         named = f", label {self._label!r}" if self._label is not None and self.options.labelled else ""
         return f"JSON lines{named}" + ("" if self.bits is None else f", features hashed to {self.bits} bits")
 
-    def pairs(self) -> Iterator[tuple[Any, Any]]:
+    def pieces(self) -> Pieces:
         """Rows and labels, block by block."""
-        numbers, line = Numbers(), 0
+        numbers, line = NumericLabels(), 0
         self._words = self._wrapped = None
         for block in self.origin.blocks():
             examples: list[Any] = []
@@ -64,13 +63,8 @@ class JsonLines:
                     flaw = LineError(self.origin.name, line, str(error))
                     break
             if examples:
-                X = self._rows(examples)
-                if not self.options.labelled:
-                    yield X, None
-                elif self._words:
-                    yield X, np.array(labels)
-                else:
-                    yield from ((X[part], y) for part, y in numbers.pieces(np.array(labels, dtype=np.float64)))
+                y = np.array(labels, dtype=None if self._words else np.float64) if self.options.labelled else None
+                yield from numbers.pieces(self._rows(examples), y)
             if flaw is not None:
                 raise flaw
 

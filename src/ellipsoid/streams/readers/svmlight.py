@@ -38,46 +38,42 @@ class Svmlight(SparseText):
         self.bits = options.bits
         self._base: int | None = None
 
-    @property
-    def description(self) -> str:
+    def describe(self) -> str:
         """What is read, with what was detected."""
-        if self.options.bits is not None:
-            return f"svmlight text, features hashed to {self.options.bits} bits"
+        if self.bits is not None:
+            return f"svmlight text, features hashed to {self.bits} bits"
         if self._base is None:
             return "svmlight text"
         how = "" if self.options.zero_based is not None else " (detected)"
         return f"svmlight text, features count from {self._base}{how}"
 
-    @property
-    def zero_based(self) -> bool | None:
-        """Whether features count from 0; None while nobody knows, or where their numbers are hashed."""
-        return None if self._base is None or self.options.bits is not None else self._base == 0
-
-    def begin(self, block: TextBlock) -> None:
+    def begin(self, block: TextBlock) -> int:
         """Find out where features count from."""
         zero = self.options.zero_based
-        self._base = self._detected(block) if zero is None else int(not zero)
+        self._base = self._detected_base(block) if zero is None else int(not zero)
+        if self.bits is None:
+            self.zero_based = self._base == 0
+        return 0
 
-    def pieces(self, out: scan.SparseRows, found: Any) -> tuple[Any, Any]:
+    def piece(self, block: TextBlock, out: scan.SparseRows, found: Any, rows: int) -> tuple[Any, Any, None]:
         """Rows, as wide as they need be, and labels of a scan."""
-        hashed = self.options.bits is not None
         width = self.n_features or max(1, found.largest - (self._base or 0) + 1)
-        return matrix(out, found, width, hashed), out.labels[: found.rows]
+        return matrix(out, rows, width, hashed=self.bits is not None), out.labels[:rows], None
 
-    def _detected(self, block: TextBlock) -> int:
-        if self.options.bits is not None or not scan.looks_zero_based(block.text, block.stop):
+    def _detected_base(self, block: TextBlock) -> int:
+        if self.bits is not None or not scan.looks_zero_based(block.text, block.stop):
             return 1
         # It may stand in a comment: look closer, at every line up to the first flaw.
-        rows, values = block.stop // 2 + 1, block.stop // self.shortest + 1
-        out = self.rows(rows, values, rows)
+        rows, values = block.stop // self.shortest_row + 1, block.stop // self.shortest_value + 1
+        out = self.buffers(rows, values, rows)
         rules = scan.SvmlightRules(base=0, width=2**31 - 1, drop=True, mask=-1)
         return int(scan.SvmlightStop(*scan.scan_svmlight(block.text, 0, block.stop, rules, out)).smallest > 0)
 
-    def run(self, text: Any, position: int, stop: int, out: scan.SparseRows) -> Any:
+    def scan_lines(self, text: Any, position: int, stop: int, out: scan.SparseRows) -> Any:
         """Scan lines from a position on."""
         base = self._base or 0
-        if self.options.bits is not None:
-            rules = scan.SvmlightRules(base, 1 << 62, False, (1 << self.options.bits) - 1)
+        if self.bits is not None:
+            rules = scan.SvmlightRules(base, 1 << 62, False, (1 << self.bits) - 1)
         else:
             width = MOST_UNASKED if self.n_features is None else self.n_features
             rules = scan.SvmlightRules(base, width, self.options.extra == "drop", -1)

@@ -9,22 +9,19 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from ..label_kinds import refuse_nul
-from ..labels import Numbers
 from ..options import OF_NUMBERS, OF_WORDS, Options
 from ..scan import reasons
 from ..scan import table as scan
 from ..scan.hashing import hash_name
-from ..scan_threads import ABREAST, Scanned, side_by_side
 from .blocks import SLACK, Origin, TextBlock
-from .errors import LineError, finite, token
+from .errors import LineError, token
 from .onehot import beside
-from .sparse_text import HARD_ROOM, room_for
+from .scanned_text import ScannedText
 
 # A column with more words than this holds no labels: to remember them would not be constant memory.
 _MOST_LABELS = 1 << 20
@@ -32,25 +29,15 @@ _KINDS = {scan.IGNORED: None, scan.NUMBER: OF_NUMBERS, scan.INFINITE: OF_NUMBERS
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
 
 
-class Csv:
+class Csv(ScannedText):
     """One example per line, one feature per column."""
 
     def __init__(self, origin: Origin, options: Options) -> None:
-        self.origin, self.options = origin, options
-        self.n_features: int | None = None
-        self.columns: list[str] | None = None
-        self.kinds: dict[str, str | None] | None = None
+        super().__init__(origin, options)
         self._delimiter, self._numbers, self._hashes = ",", 0, 0
-        self.header: list[str] | None = None
         self._cells: list[str] | None = None
 
-    @property
-    def bits(self) -> int | None:
-        """The bits that words are hashed to, None if there are none."""
-        return self.options.hash_bits if self._hashes else None
-
-    @property
-    def description(self) -> str:
+    def describe(self) -> str:
         """What is read, with what was detected."""
         if self.n_features is None:
             return "CSV text"
@@ -58,52 +45,21 @@ class Csv:
         header = f"{'no' if self.header is None else 'a'} header{' (detected)' if self.options.header is None else ''}"
         return f"CSV text between {_DELIMITERS[self._delimiter]}, {header}, {self._numbers} columns of numbers{hashed}"
 
-    def pairs(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Rows, labels and weights, block by block."""
-        self.n_features = self.columns = self.kinds = self.header = self._cells = None
-        numbers, lines = Numbers(), 0
-        for done in self._blocks():
-            for X, labels, weights in done.pieces:
-                if labels is None or labels.dtype != np.float64:
-                    yield X, labels, weights
-                else:
-                    for part, y in numbers.pieces(labels):
-                        yield X[part], y, None if weights is None else weights[part]
-            if done.flaw is not None:
-                raise LineError(self.origin.name, lines + done.flaw[0], done.flaw[1])
-            lines += done.lines
+    def restart(self) -> None:
+        """Forget what the columns are."""
+        self.n_features = self.columns = self.kinds = self.header = self.bits = self._cells = None
 
-    def _blocks(self) -> Iterator[Scanned]:
-        blocks, density, lines = self.origin.blocks(ABREAST), 1.0, 0
-        for block in blocks:
-            try:
-                position = self._decide(block)
-            except LineError as error:
-                raise LineError(error.name, lines + error.line, error.what) from None
-            done = self.scanned(block, density, position)
-            lines += done.lines
-            yield done
-            if self.n_features is not None:
-                density = done.density
-                break
-        yield from side_by_side(
-            blocks,
-            lambda block, earlier: self.scanned(block, density if earlier is None else earlier),
-            self.options.scan_threads(self.origin.blocks_left),
-            note=lambda done: done.density,
-        )
-
-    def _piece(self, block: TextBlock, out: scan.Cells, n: int) -> tuple[Any, Any, Any]:
+    def piece(self, block: TextBlock, out: scan.Cells, found: Any, rows: int) -> tuple[Any, Any, Any]:
         """Rows, labels (numbers, words, or None) and weights of a scan."""
-        X, weights = out.numbers[:n], None
+        X, weights = out.numbers[:rows], None
         if self.options.weights is not None:
             X, weights = np.ascontiguousarray(X[:, :-1]), X[:, -1].copy()
         if self._hashes:
-            X = beside(X, out.hashes[:n], self.options.hash_bits)
+            X = beside(X, out.hashes[:rows], self.options.hash_bits)
         purposes = self._columns.purpose
         if scan.NUMBER_LABEL in purposes:
-            return X, out.labels[:n], weights
-        return X, self._words(block, out.spans[:n]) if scan.TEXT_LABEL in purposes else None, weights
+            return X, out.labels[:rows], weights
+        return X, self._words(block, out.spans[:rows]) if scan.TEXT_LABEL in purposes else None, weights
 
     def _words(self, block: TextBlock, spans: Any) -> Any:
         raw, known = bytes(block.raw), self._known
@@ -123,8 +79,8 @@ class Csv:
 
     # -- what the first block tells ----------------------------------------------------------------------------
 
-    def _decide(self, block: TextBlock) -> int:
-        """Make out the header, then the columns, as far as this block tells; returns where its rows begin."""
+    def begin(self, block: TextBlock) -> int:
+        """Find out the header, then the columns, as far as this block tells; returns where its rows begin."""
         position = 0
         while position < block.stop:
             end = block.raw.index(b"\n", position)
@@ -201,7 +157,10 @@ class Csv:
                 self.columns = [names[j] for j in of_kind]
         seed = np.array([hash_name(names[j] if names else str(j)) for j in range(width)], dtype=np.int64)
         self._columns = scan.TableColumns(purpose, place, seed)
+        # An empty cell, and the delimiter or the line feed behind it.
+        self.shortest_row = width
         self._hashes = int((purpose == scan.TEXT).sum())
+        self.bits = options.hash_bits if self._hashes else None
         self._numbers = int((purpose == scan.NUMBER).sum())
         if heavy is not None:
             options.refuse_labels_as_weights(self.origin.name, heavy == label)
@@ -227,50 +186,30 @@ class Csv:
 
     # -- lines -------------------------------------------------------------------------------------------------
 
-    def scanned(self, block: TextBlock, density: float, position: int = 0) -> Scanned:
-        """All rows of a block from a position on, or those before its first flaw; ``density``: how many rows a byte to
-        expect.
-        """
-        room, lines, rows_seen, pieces = HARD_ROOM, block.raw.count(b"\n", 0, position), 0, []
+    def buffers(self, rows: int, values: int, hard: int) -> scan.Cells:
+        """Arrays for so many rows and numerals left to Python."""
+        words = rows if scan.TEXT_LABEL in self._columns.purpose else 0
+        columns = self._numbers + (self.options.weights is not None)
+        return scan.Cells(
+            np.empty((rows, columns)),
+            np.empty((rows, self._hashes), dtype=np.int64),
+            np.empty(rows),
+            np.empty((words, 2), dtype=np.int64),
+            np.empty((hard, 4), dtype=np.int64),
+        )
+
+    def scan_lines(self, text: Any, position: int, stop: int, out: scan.Cells) -> scan.TableStop:
+        """Scan lines from a position on."""
         rules = scan.TableRules(ord(self._delimiter), (1 << self.options.hash_bits) - 1, self.options.missing == "zero")
-        flaw = None
-        while position < block.stop and flaw is None:
-            size = block.stop - position
-            n = room_for(size, len(self._columns.purpose), density)
-            text = scan.TEXT_LABEL in self._columns.purpose
-            columns = self._numbers + (self.options.weights is not None)
-            out = scan.Cells(
-                np.empty((n, columns)), np.empty((n, self._hashes), dtype=np.int64), np.empty(n),
-                np.empty((n if text else 0, 2), dtype=np.int64), np.empty((room, 4), dtype=np.int64),
-            )  # fmt: skip
-            found = scan.TableStop(*scan.scan_table(block.text, position, block.stop, self._columns, rules, out))
-            rows, flaw = self._hard(block, out, found)
-            if rows:
-                pieces.append(self._piece(block, out, rows))
-            lines, rows_seen = lines + found.lines, rows_seen + found.rows
-            if flaw is None and found.reason > reasons.FULL:
-                flaw = lines + 1, self._flaw(block, found)
-            if found.rows == 0:
-                room, density = 4 * room, 1.0
-            position = found.position
-        return Scanned(pieces, lines, flaw, rows_seen / block.stop)
+        return scan.TableStop(*scan.scan_table(text, position, stop, self._columns, rules, out))
 
-    def _hard(self, block: TextBlock, out: scan.Cells, found: scan.TableStop) -> tuple[int, tuple[int, str] | None]:
-        """Read the numerals that were left to Python; returns how many rows are good, and what is wrong with the
-        next.
-        """
-        for row, place, begin, end in out.hard[: found.hard].tolist():
-            try:
-                value = finite(block, (begin, end))
-            except LineError as error:
-                return row, (error.line, error.what)
-            if place < 0:
-                out.labels[row] = value
-            else:
-                out.numbers[row, place] = value
-        return found.rows, None
+    def place(self, out: scan.Cells, found: Any, where: list[int]) -> tuple[int, Any, Any, float]:
+        """Where a numeral left to Python belongs, see `Cells`."""
+        row, column = where
+        return (row, out.labels, row, 1.0) if column < 0 else (row, out.numbers, (row, column), 1.0)
 
-    def _flaw(self, block: TextBlock, found: scan.TableStop) -> str:
+    def flaw(self, block: TextBlock, found: scan.TableStop) -> str:
+        """The sentence for the flaw at which a scan stopped."""
         width = len(self._columns.purpose)
         if found.reason == reasons.TOO_FEW:
             return f"{found.column} columns where the first line has {width}"

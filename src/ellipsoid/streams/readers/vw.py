@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..format import Pieces
 from ..options import Options
 from ..scan import reasons
 from ..scan import vw as scan
@@ -25,26 +26,34 @@ _SENTENCES = {
 class VowpalWabbit(SparseText):
     """``label |namespace feature:value …``, one example per line, hashed to ``2**bits`` columns."""
 
-    shortest, mark = 2, b" "
+    shortest_value, mark = 2, b" "
 
     def __init__(self, origin: Origin, options: Options) -> None:
         super().__init__(origin, options)
         self.bits = options.hash_bits
         self.n_features = 1 << self.bits
+        self._weighted_rows = 0
 
-    @property
-    def description(self) -> str:
+    def describe(self) -> str:
         """What is read, with the number of importances other than 1."""
-        weights = f"; {self.important} importance weights" if self.important else ""
-        return f"Vowpal Wabbit text, features hashed to {self.options.hash_bits} bits{weights}"
+        weights = f"; {self._weighted_rows} importance weights" if self._weighted_rows else ""
+        return f"Vowpal Wabbit text, features hashed to {self.bits} bits{weights}"
 
-    def pieces(self, out: SparseRows, found: Any) -> tuple[Any, ...]:
+    def pieces(self) -> Pieces:
+        """Rows, labels and importances, which are counted where they are not 1."""
+        self._weighted_rows = 0
+        for X, y, weights in super().pieces():
+            if weights is not None:
+                self._weighted_rows += int((weights != 1.0).sum())
+            yield X, y, weights
+
+    def piece(self, block: TextBlock, out: SparseRows, found: Any, rows: int) -> tuple[Any, Any, Any]:
         """Rows, labels and importances of a scan; none where all are 1."""
-        X, n = matrix(out, found, 1 << self.options.hash_bits, hashed=True), found.rows
-        weights = out.weights[:n]
-        return (X, out.labels[:n], weights) if (weights != 1.0).any() else (X, out.labels[:n])
+        weights = out.weights[:rows]
+        X = matrix(out, rows, 1 << self.options.hash_bits, hashed=True)
+        return X, out.labels[:rows], weights if (weights != 1.0).any() else None
 
-    def run(self, text: Any, position: int, stop: int, out: SparseRows) -> Any:
+    def scan_lines(self, text: Any, position: int, stop: int, out: SparseRows) -> Any:
         """Scan lines from a position on."""
         rules = scan.VwRules((1 << self.options.hash_bits) - 1, self.options.labelled)
         return scan.VwStop(*scan.scan_vw(text, position, stop, rules, out))

@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import call, compiled
 
+from ..format import Format, Pieces
+
 SIDE, PIXELS = 28, 28 * 28
 LARGEST_ROTATION, LARGEST_STRETCH, LARGEST_SHIFT = np.deg2rad(12.0), 0.125, 2.0
 SMOOTHNESS, DISPLACEMENT = 4.5, 0.6  # standard deviations of the smoothing and of the displacement, in pixels
@@ -133,15 +135,15 @@ def bend_on(arrays: Any, images: Any, picks: Any, affine: Any, waves: Any, ampli
     return total.reshape(-1, PIXELS)
 
 
-class DeformedDigits:
+class DeformedDigits(Format):
     """The stream: an iterable of pairs ``X, y`` of whole-number labels and pixels from 0 to 255.
 
     ``arrays`` is NumPy or CuPy: where the rows are made. They are handed out as NumPy's in either case. ``unit`` makes
     rows of length one, as kernels like them. ``test`` are other digits, not deformed, to test on.
     """
 
-    n_features: int | None = PIXELS
-    description = "digits, deformed from the second 60,000 on"
+    n_features = PIXELS
+    n_rows: int
 
     def __init__(
         self, images: Any, labels: Any, *, rows: int, seed: int = 0, unit: bool = False, arrays: Any = np,
@@ -152,19 +154,19 @@ class DeformedDigits:
         if not isinstance(seed, int | np.integer) or seed < 0:
             raise ValueError(f"seed must be a whole number, 0 or more, got {seed!r}")
         self.labels, self.n_rows, self.seed = np.asarray(labels), int(rows), int(seed)
+        self.classes = np.unique(self.labels)
         self.unit, self.arrays = unit, arrays
         self.test = None if test is None else (self._scaled(np, np.asarray(test[0], dtype=np.float64)), test[1])
         self.images = arrays.asarray(images, dtype=np.float64)
         self.waves = arrays.asarray(smoothing_waves())
 
-    @property
-    def classes(self) -> NDArray[Any]:
-        """The labels."""
-        return np.unique(self.labels)
+    def describe(self) -> str:
+        """What the rows are."""
+        return "digits, deformed from the second 60,000 on"
 
-    def pairs(self) -> Iterator[tuple[Any, ...]]:
+    def pieces(self) -> Pieces:
         """Rows and labels, as every format of a stream gives them."""
-        return iter(self)
+        return ((X, y, None) for X, y in self)
 
     def __iter__(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
         """Blocks of rows in turn; the next ones are made while one is learned."""

@@ -9,10 +9,10 @@ import weakref
 import numpy as np
 import pytest
 
-from ellipsoid.streams import scan_threads
+from ellipsoid.streams import threads as stream_threads
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.readers.blocks import Origin
-from ellipsoid.streams.scan_threads import ABREAST, default_threads, side_by_side
+from ellipsoid.streams.threads import IN_FLIGHT, default_threads, map_in_threads
 
 from .conftest import read
 
@@ -23,10 +23,10 @@ def slow(job, earlier):
     return job, None if earlier is None else earlier[0]
 
 
-@pytest.mark.parametrize("threads", [0, 1, 2, ABREAST])
+@pytest.mark.parametrize("threads", [0, 1, 2, IN_FLIGHT])
 def test_results_come_in_the_order_of_the_jobs(threads):
-    found = list(side_by_side(iter(range(30)), slow, threads))
-    assert found == [(job, job - ABREAST if job >= ABREAST else None) for job in range(30)]
+    found = list(map_in_threads(iter(range(30)), slow, threads))
+    assert found == [(job, job - IN_FLIGHT if job >= IN_FLIGHT else None) for job in range(30)]
 
 
 @pytest.mark.parametrize("threads", [0, 1])
@@ -44,18 +44,18 @@ def test_only_notes_of_results_are_kept(threads):
         weakref.finalize(result, gone.append, job)
         return result
 
-    for result in side_by_side(iter(range(20)), work, threads, note=lambda result: result.job):
+    for result in map_in_threads(iter(range(20)), work, threads, note=lambda result: result.job):
         # The one before it may be held where this one is fetched, another where it was made.
         assert gone[: result.job - 1 - threads] == list(range(result.job - 1 - threads))
 
 
-@pytest.mark.parametrize("threads", [0, 1, 2, ABREAST])
+@pytest.mark.parametrize("threads", [0, 1, 2, IN_FLIGHT])
 def test_no_job_is_asked_for_before_the_one_whose_buffer_it_takes_is_done(threads):
     done = set()
 
     def jobs():
         for job in range(40):
-            assert job < ABREAST or job - ABREAST in done
+            assert job < IN_FLIGHT or job - IN_FLIGHT in done
             yield job
 
     def work(job, earlier):
@@ -63,10 +63,10 @@ def test_no_job_is_asked_for_before_the_one_whose_buffer_it_takes_is_done(thread
         done.add(job)
         return job
 
-    assert list(side_by_side(jobs(), work, threads)) == list(range(40))
+    assert list(map_in_threads(jobs(), work, threads)) == list(range(40))
 
 
-@pytest.mark.parametrize("threads", [0, 1, 2, ABREAST])
+@pytest.mark.parametrize("threads", [0, 1, 2, IN_FLIGHT])
 @pytest.mark.parametrize("broken", ["jobs", "work"])
 def test_an_error_comes_after_what_was_before_it(threads, broken):
     def jobs():
@@ -82,7 +82,7 @@ def test_an_error_comes_after_what_was_before_it(threads, broken):
 
     found = []
     with pytest.raises(ValueError, match="seven"):
-        drain(side_by_side(jobs(), work, threads), found)
+        drain(map_in_threads(jobs(), work, threads), found)
     assert found == list(range(7))
 
 
@@ -93,7 +93,7 @@ def drain(results, found):
 
 def test_threads_end_when_nobody_reads_on():
     before = threading.active_count()
-    results = side_by_side(iter(range(10**9)), lambda job, earlier: job, 3)
+    results = map_in_threads(iter(range(10**9)), lambda job, earlier: job, 3)
     assert next(results) == 0
     assert threading.active_count() == before + 3
     results.close()
@@ -137,7 +137,7 @@ def test_chunks_and_errors_are_the_same_for_any_number_of_threads(block_size, ki
         parts.insert(311, "0 no 1:x,a,b,c")
     text = "\n".join(parts).encode()
     options = {"bits": 5} if kind != "svmlight" else {}
-    one, *more = (chunks(text, format=kind, threads=threads, **options) for threads in (1, 2, ABREAST))
+    one, *more = (chunks(text, format=kind, threads=threads, **options) for threads in (1, 2, IN_FLIGHT))
     assert more == [one, one]
     assert len(one) > 10
     assert not flaw or "line 312: " in one[-1]
@@ -154,7 +154,7 @@ def test_chunks_of_a_file_are_the_same_however_many_threads_its_size_calls_for(b
             (X.toarray() if hasattr(X, "toarray") else X, y)
             for X, y, _ in open_stream(path, format=kind, bits=5, **threads)
         ]
-        for threads in ({}, {"threads": 1}, {"threads": ABREAST})
+        for threads in ({}, {"threads": 1}, {"threads": IN_FLIGHT})
     ]
     assert len({len(chunks) for chunks in found}) == 1
     for chunks in zip(*found, strict=True):
@@ -164,7 +164,7 @@ def test_chunks_of_a_file_are_the_same_however_many_threads_its_size_calls_for(b
 
 
 def test_threads_are_as_many_as_a_file_has_blocks_for(block_size, tmp_path, monkeypatch):
-    monkeypatch.setattr(scan_threads.os, "sched_getaffinity", lambda _: set(range(3)), raising=False)
+    monkeypatch.setattr(stream_threads.os, "sched_getaffinity", lambda _: set(range(3)), raising=False)
     assert [default_threads(blocks) for blocks in (None, 0, 1, 2, 3, 100)] == [3, 0, 0, 2, 3, 3]
     block_size(1000)
     text = b"1 1:0.5 2:1.5\n" * 250
