@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-Pieces = Iterator[tuple[Any, Any, Any]]
+RowPieces = Iterator[tuple[Any, Any, Any]]
 
 
 class Format:
@@ -30,6 +30,6 @@ class Format:
         """The format in words, with what was detected."""
         raise NotImplementedError
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> RowPieces:
         """Rows, labels and weights (None: there are none) from the beginning, in pieces of bounded size."""
         raise NotImplementedError

@@ -52,7 +52,7 @@ SUFFIX = {
     ".npz": "npz",
 }
 # Where the reader of a format is; it is imported when it is needed.
-READERS = {
+_READERS = {
     "svmlight": ("svmlight", "Svmlight"),
     "csv": ("table", "Csv"),
     "vw": ("vw", "VowpalWabbit"),
@@ -176,7 +176,7 @@ def _format(origin: Origin, options: Options, format: str) -> Format:
     if format in ("npy", "npz"):
         assert origin.path is not None
         return npy(origin.path, options) if format == "npy" else npz(origin.path, options)
-    module, name = READERS[format]
+    module, name = _READERS[format]
     reader = getattr(import_module(f".readers.{module}", __package__), name)
     arrow = (format,) if name == "ArrowTable" else ()
     found: Format = reader(origin, options, *arrow)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..format import Format, Pieces
+from ..format import Format, RowPieces
 from ..label_kinds import refuse_masked
 from ..labels import NumericLabels, as_they_are
 from ..options import Options
@@ -50,7 +50,7 @@ class ArrayRows(Format):
         """What the arrays are."""
         return self._description
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> RowPieces:
         """All rows and labels, which lie in memory or are mapped."""
         yield *self.whole, None
 
@@ -66,7 +66,7 @@ class LastColumn(Format):
         """What the array is."""
         return "NumPy array, mapped, the label in its last column"
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> RowPieces:
         """Rows and labels, slice by slice."""
         numbers = NumericLabels()
         step = max(1, PIECE // self._Z.shape[1])

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..format import Format, Pieces
+from ..format import Format, RowPieces
 from ..label_kinds import refuse_nul
 from ..labels import NumericLabels
 from ..options import OF_NUMBERS, OF_WORDS, Options
@@ -46,7 +46,7 @@ class ArrowTable(Format):
         hashed = f" and {len(self._words)} of words, hashed to {self.options.hash_bits} bits" if self._words else ""
         return f"{name}, {len(self.columns)} columns of numbers{hashed}"
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> RowPieces:
         """Rows, labels and weights, batch by batch."""
         import pyarrow
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..format import Format, Pieces
+from ..format import Format, RowPieces
 from ..labels import as_they_are
 from ..options import Options
 from ..scan.hashing import hash_name, hash_strings
@@ -37,7 +37,7 @@ class Examples(Format):
         hashed = "" if self.n_features is None else f", hashed to {self.options.hash_bits} bits"
         return f"an iterable of named features{hashed}" if self._named else "an iterable"
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> RowPieces:
         """Rows and labels; single examples are gathered."""
         iterator = iter(self._items)
         if iterator is self._items:

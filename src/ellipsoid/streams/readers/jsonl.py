@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..format import Format, Pieces
+from ..format import Format, RowPieces
 from ..label_kinds import refuse_nul
 from ..labels import NumericLabels
 from ..options import Options
@@ -45,7 +45,7 @@ class JsonLines(Format):
         named = f", label {self._label!r}" if self._label is not None and self.options.labelled else ""
         return f"JSON lines{named}" + ("" if self.bits is None else f", features hashed to {self.bits} bits")
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> RowPieces:
         """Rows and labels, block by block."""
         numbers, line = NumericLabels(), 0
         self._words = self._wrapped = None

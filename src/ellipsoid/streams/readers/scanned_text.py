@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from ..format import Format, Pieces
+from ..format import Format, RowPieces
 from ..labels import NumericLabels
 from ..options import Options
 from ..scan.reasons import FULL
@@ -72,7 +72,7 @@ class ScannedText(Format):
         """The sentence for the flaw at which a scan stopped."""
         raise NotImplementedError
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> RowPieces:
         """Rows, labels and weights, block by block."""
         self.restart()
         numbers, lines = NumericLabels(), 0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..format import Pieces
+from ..format import RowPieces
 from ..scan.svmlight import IMPORTANCE, SparseRows
 from .blocks import TextBlock
 from .scanned_text import Density, ScannedText
@@ -21,7 +21,7 @@ class SparseText(ScannedText):
 
     shortest_value, mark = 4, b":"
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> RowPieces:
         """Rows, each piece at least as wide as those before it, labels and weights."""
         width = self.n_features or 1
         for X, y, weights in super().pieces():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..format import Pieces
+from ..format import RowPieces
 from ..options import Options
 from ..scan import reasons
 from ..scan import vw as scan
@@ -39,7 +39,7 @@ class VowpalWabbit(SparseText):
         weights = f"; {self._weighted_rows} importance weights" if self._weighted_rows else ""
         return f"Vowpal Wabbit text, features hashed to {self.bits} bits{weights}"
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> RowPieces:
         """Rows, labels and importances, which are counted where they are not 1."""
         self._weighted_rows = 0
         for X, y, weights in super().pieces():

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import call, compiled
 
-from ..format import Format, Pieces
+from ..format import Format, RowPieces
 
 SIDE, PIXELS = 28, 28 * 28
 LARGEST_ROTATION, LARGEST_STRETCH, LARGEST_SHIFT = np.deg2rad(12.0), 0.125, 2.0
@@ -164,7 +164,7 @@ class DeformedDigits(Format):
         """What the rows are."""
         return "digits, deformed from the second 60,000 on"
 
-    def pieces(self) -> Pieces:
+    def pieces(self) -> RowPieces:
         """Rows and labels, as every format of a stream gives them."""
         return ((X, y, None) for X, y in self)
 
