@@ -51,24 +51,24 @@ class Mixed(NamedTuple):
     apart: NDArray[np.float64]
     primal: float = inf
 
-    def tell(self, found: list[Certificate], tally: NDArray[np.float64]) -> list[Certificate]:
-        """The certificates in words that say what was counted; for mistakes and updates also on all shards."""
+    def restate(self, found: list[Certificate], tally: NDArray[np.float64]) -> list[Certificate]:
+        """The certificates with conditions that say what was counted; for mistakes and updates also on all shards."""
         if self.kind != MIX:
             return [each._replace(holds_if=f"{each.holds_if}; sums over {self.shards} shards") for each in found]
-        told = []
+        restated = []
         for each in found:
             condition = f"{each.holds_if}; sums weighted over {self.shards} shards"
-            told.append(each._replace(holds_if=condition))
+            restated.append(each._replace(holds_if=condition))
             for name, slot, factor in (
                 ("mistakes", tallies.MISTAKES, self.factor),
                 ("updates", tallies.UPDATES, self.update_factor),
             ):
                 if each.name == name:
-                    told[-1] = each._replace(name=f"{name}, weighted over the shards", holds_if=condition)
+                    restated[-1] = each._replace(name=f"{name}, weighted over the shards", holds_if=condition)
                     bound = (Span.exactly(each.bound) * factor).high if each.bound < inf and factor < inf else inf
                     # No shard's rows count less than one in so many.
-                    told.append(Certificate(f"{name} on all shards", float(tally[slot]), bound, condition))
-        return told
+                    restated.append(Certificate(f"{name} on all shards", float(tally[slot]), bound, condition))
+        return restated
 
 
 def counted(learner: Any, slot: int = tallies.MISTAKES) -> float:

@@ -29,7 +29,7 @@ def announced(learner: Any, classes: list[Any], rows: Any, width: int) -> Any:
     """A clone of the learner that knows the labels, and features of the kind of ``rows``; numbers are no labels."""
     model = clone(learner)
     classes = [] if is_regressor(model) else classes
-    core = model._begin()
+    core = model._new_learner()
     source = RowSource(rows, core.constant)
     model._note_names(rows, reset=True)
     core.open(width, by_class=core.by_class(source, len(classes)), classes=len(classes))
@@ -42,7 +42,7 @@ def announced(learner: Any, classes: list[Any], rows: Any, width: int) -> Any:
 
 def check_alone(learner: Any) -> None:
     """Refuse what is no single learner, to be learned side by side with others."""
-    if not hasattr(learner, "_begin"):
+    if not hasattr(learner, "_new_learner"):
         raise ValueError(
             f"compare learns single learners, and {type(learner).__name__} is none: give the learners inside, on rows "
             "that are scaled already, or learn this one over one stream, by partial_fit"
@@ -67,7 +67,7 @@ def check_names(options: dict[str, Any]) -> None:
 def way_to_merge(learner: Any, asked: str) -> str:
     """How the shards of a learner are put together; a sentence where they cannot be."""
     name, params = type(learner).__name__, learner.get_params(deep=False)
-    if name in UNPROVED or not hasattr(learner, "_begin"):
+    if name in UNPROVED or not hasattr(learner, "_new_learner"):
         why = UNPROVED.get(name) or OF_ONE_STREAM.get(name, "it is no online learner of this library")
         raise ValueError(f"{name} is not learned in shards: {why}")
     if params.get("drift"):

@@ -142,7 +142,9 @@ class IntervalRegressor(OnlineRegressor):
             def note(_learner: Any, told: Floats, _values: Any) -> None:
                 halves.append(told[:, 1].copy())
 
-            told = model._tidied(model._pass(X, y, None, watch=note, sample_weight=weight if len(weight) else None))
+            told = model._cast_predictions(
+                model._pass(X, y, None, watch=note, sample_weight=weight if len(weight) else None)
+            )
             return np.stack([told, *interval(told, np.concatenate(halves), model._core.rule.reach)], axis=1)
 
         def ask(model: IntervalRegressor, row: Any, _number: Any) -> Any:

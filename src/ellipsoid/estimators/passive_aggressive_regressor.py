@@ -71,12 +71,6 @@ class PassiveAggressiveRegressor(SlackParameters, OnlineRegressor, BudgetClassif
             tally, length2 = core.tally, float((np.asarray(core.table.weights(1, 0)) ** 2).sum())
         return float(tally[tallies.GAIN]) - core.tube * float(tally[tallies.PUSH]) - length2 / 2.0
 
-    def certificates(self, comparator: Any = None) -> list[Certificate]:
-        """The bounds that hold for this run so far; a kernel model is its own comparator."""
-        return (
-            [] if self._learned().__dict__.get("budget") is not None else OnlineRegressor.certificates(self, comparator)
-        )
-
     def _bounds(self, learner: Any, comparator: NDArray[np.float64]) -> list[Certificate]:
         expansion = isinstance(learner, ExpansionLearner)
         terms = 1 + learner.width + (int(learner.tally[tallies.UPDATES]) if expansion else 0)

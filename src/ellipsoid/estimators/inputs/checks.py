@@ -17,10 +17,10 @@ from .rows import RowSource
 if TYPE_CHECKING:
     from ..state.learner import Learner
 
-Labelled = NDArray[Any]
+LabelArray = NDArray[Any]
 
 
-def labels_of(y: Any, rows: int, *, sets: bool) -> Labelled:
+def labels_of(y: Any, rows: int, *, sets: bool) -> LabelArray:
     """Labels of so many rows, or a 0/1 matrix of label sets where such are taken."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
@@ -37,7 +37,7 @@ def labels_of(y: Any, rows: int, *, sets: bool) -> Labelled:
     return labels
 
 
-def all_labels(learner: "Learner", labels: Labelled) -> list[Any]:
+def all_labels(learner: "Learner", labels: LabelArray) -> list[Any]:
     """The labels that ``fit`` makes known, two at least; none where numbers are learned."""
     if learner.numbers:
         return []
@@ -47,7 +47,7 @@ def all_labels(learner: "Learner", labels: Labelled) -> list[Any]:
     return known
 
 
-def new_labels(learner: "Learner", labels: Labelled, classes: Any, watch: bool) -> list[Any]:
+def new_labels(learner: "Learner", labels: LabelArray, classes: Any, watch: bool) -> list[Any]:
     """The labels that a call makes known before its rows are learned; an error where one may not be learned."""
     if learner.numbers:
         if classes is not None:
@@ -60,7 +60,7 @@ def new_labels(learner: "Learner", labels: Labelled, classes: Any, watch: bool) 
     return known
 
 
-def new_columns(learner: "Learner", sets: Labelled, classes: Any, watch: bool) -> list[Any]:
+def new_columns(learner: "Learner", sets: LabelArray, classes: Any, watch: bool) -> list[Any]:
     """Columns of label sets to make known now; an error where they contradict what is known."""
     if watch:
         raise ValueError(
@@ -99,7 +99,7 @@ def new_classes(known: list[Any], classes: Any) -> list[Any]:
     return []
 
 
-def refuse_unknown(learner: "Learner", known: list[Any], labels: Labelled, closed: bool) -> None:
+def refuse_unknown(learner: "Learner", known: list[Any], labels: LabelArray, closed: bool) -> None:
     """Refuse labels outside a closed set, or of another kind than those known."""
     table = Labels(known) if known else learner.labels
     for row, label in unseen(table, labels) if len(table) else ():

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ellipsoid.streams.label_kinds import refuse_masked
 
 from .frames import refuse_columns, row_by_name
-from .rows import InvalidInput, sound_csr
+from .rows import InvalidInput, checked_csr
 
 # Bits of an integer that is a name: Python writes out none beyond 4300 digits, and a model file holds what is written.
 LONGEST_NAME = 14_000
@@ -51,18 +51,13 @@ def checked_name(name: Any) -> Any:
     return int(name) if isinstance(name, np.integer) else name
 
 
-def row_of(example: dict[Any, Any], columns: dict[Any, int]) -> tuple[Any, dict[Any, int]]:
-    """A sparse row for an example, and the columns of the names it brings.
+def rows_of(examples: Any, columns: dict[Any, int] | None) -> tuple[Any, dict[Any, int]]:
+    """Sparse rows for examples, and the columns of the names they bring; ``columns`` is None without names.
 
-    >>> row, fresh = row_of({"wind": 3, "rain": 0.5}, {"rain": 0})
-    >>> row.toarray(), fresh
+    >>> rows, fresh = rows_of([{"wind": 3, "rain": 0.5}], {"rain": 0})
+    >>> rows.toarray(), fresh
     (array([[0.5, 3. ]]), {'wind': 1})
     """
-    return rows_of([example], columns)
-
-
-def rows_of(examples: Any, columns: dict[Any, int] | None) -> tuple[Any, dict[Any, int]]:
-    """Sparse rows for examples, and the columns of the names they bring; ``columns`` is None without names."""
     if columns is None:
         raise ValueError("this learner was started on arrays; give x as an array, or start a new one on dicts")
     fresh: dict[Any, int] = {}
@@ -114,7 +109,7 @@ def one_row(x: Any, columns: dict[Any, int] | None, model: Any = None) -> tuple[
         if not started or hasattr(model, "feature_names_in_"):
             return row_by_name(x, getattr(model, "feature_names_in_", None)), {}
     if hasattr(x, "tocsr") and (x.ndim == 1 or x.shape[0] == 1):
-        return sound_csr(x.reshape(1, -1) if x.ndim == 1 else x), {}
+        return checked_csr(x.reshape(1, -1) if x.ndim == 1 else x), {}
     refuse_masked(x, "x")
     array = x if hasattr(x, "tocsr") else np.asarray(x)
     if array.ndim != 1:

@@ -135,6 +135,6 @@ def unseen(known: Labels, labels: NDArray[Any]) -> Iterator[tuple[int, Any]]:
             yield start + row, label
 
 
-def tidy(predictions: NDArray[Any], kind: Any) -> NDArray[Any]:
+def cast_labels(predictions: NDArray[Any], kind: Any) -> NDArray[Any]:
     """Predictions in the type of ``classes_`` where every row has one: the first row of all has none."""
     return predictions if predictions[0] is None else predictions.astype(kind)

@@ -212,7 +212,7 @@ def numeric(X: Any) -> NDArray[np.float64]:
         raise InvalidInput(f"X cannot be read as an array of numbers: {error}") from error
 
 
-def sound_csr(X: Any) -> Any:
+def checked_csr(X: Any) -> Any:
     """A sparse matrix as CSR, whose rows can be taken by number; ``ValueError`` where its indices are damaged.
 
     scipy looks at no index: where one is wrong it would read and write beyond its arrays.
@@ -238,14 +238,14 @@ def sound_csr(X: Any) -> Any:
     return X.tocsr()
 
 
-def by_number(X: Any) -> Any:
+def row_indexable(X: Any) -> Any:
     """The same rows, in a form of which some can be taken by their numbers."""
-    return sound_csr(X) if sp.issparse(X) else X
+    return checked_csr(X) if sp.issparse(X) else X
 
 
 def _canonical(X: Any) -> Any:
     """CSR of real numbers with one type of indices and a sane row pointer."""
-    X = sound_csr(X)
+    X = checked_csr(X)
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers")
     data = X.data if X.dtype in (np.float64, np.float32) else X.data.astype(np.float64)

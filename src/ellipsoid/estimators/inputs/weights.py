@@ -21,8 +21,8 @@ from ellipsoid.streams.label_kinds import label_array, plain, refuse_masked
 
 from .checks import new_classes
 from .frames import table_of
-from .labels import tidy
-from .rows import InvalidInput, by_number
+from .labels import cast_labels
+from .rows import InvalidInput, row_indexable
 
 if TYPE_CHECKING:
     from ..state.learner import Learner
@@ -56,7 +56,7 @@ def weights_of(given: Any, rows: int, name: str = "sample_weight") -> Floats:
         raise ValueError(f"{name} must be 1-D, one weight per row, got shape {weights.shape}")
     if len(weights) != rows:
         raise ValueError(f"{name} has {len(weights)} weights for the {rows} rows of X")
-    return checked(weights, name)
+    return checked_weights(weights, name)
 
 
 def one_weight(given: Any) -> float:
@@ -73,7 +73,7 @@ def one_weight(given: Any) -> float:
     return float(weights_of([given], 1)[0])
 
 
-def checked(weights: Floats, name: str) -> Floats:
+def checked_weights(weights: Floats, name: str) -> Floats:
     """The same weights; ``ValueError`` names the first row whose weight is none."""
     wrong = np.flatnonzero(~((weights >= 0.0) & (weights < LARGEST_WEIGHT)))
     if len(wrong):
@@ -107,14 +107,14 @@ def drop_zero_weights(model: Any, X: Any, y: Any, given: Any, must_keep_some: bo
         labels, kept = target_array(model, y), np.flatnonzero(weights)
         if len(labels) != rows:
             raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
-        _refuse_gaps(model, weights)
-        X, y, weights = _safe_indexing(by_number(X), kept), labels[kept], weights[kept]
+        _refuse_precomputed_kernel(model, weights)
+        X, y, weights = _safe_indexing(row_indexable(X), kept), labels[kept], weights[kept]
     if must_keep_some and len(weights) == 0:
         raise ValueError("all weights are zero: there is nothing to learn")
     return X, y, weights
 
 
-def _refuse_gaps(model: Any, weights: Floats) -> None:
+def _refuse_precomputed_kernel(model: Any, weights: Floats) -> None:
     """Raise ``ValueError`` where a row without weight would leave its column in a kernel that was computed before."""
     inside = [model]
     for each in inside:
@@ -178,14 +178,14 @@ def times_class_weight(
     elif counts is None:
         own = len(labels) / (len(values) * np.bincount(code))[code]
     else:
-        own = balance(code, np.array([counts.get(value, 0) for value in values.tolist()]), counts)
-    return checked(own if len(weights) == 0 else own * weights, "sample_weight times class_weight")
+        own = balanced_weights(code, np.array([counts.get(value, 0) for value in values.tolist()]), counts)
+    return checked_weights(own if len(weights) == 0 else own * weights, "sample_weight times class_weight")
 
 
-def balance(code: NDArray[np.int64], before: NDArray[np.int64], counts: dict[Any, int]) -> Floats:
+def balanced_weights(code: NDArray[np.int64], before: NDArray[np.int64], counts: dict[Any, int]) -> Floats:
     """n / (K n_y) by what is known when a row comes, itself included: n rows, of K labels, n_y of this one.
 
-    >>> balance(np.array([0, 0, 1]), np.array([0, 0]), {}).tolist()
+    >>> balanced_weights(np.array([0, 0, 1]), np.array([0, 0]), {}).tolist()
     [1.0, 1.0, 1.5]
     """
     order = np.argsort(code, kind="stable")
@@ -269,7 +269,7 @@ def learn_predict_any_weight(model: Any, shown: Any, X: Any, y: Any, classes: An
     if is_regressor(model):
         found[[value is None for value in told]] = 0.0  # a row of weight 0 may come before all others
         return found.astype(np.float64)
-    return tidy(found, model.classes_.dtype) if hasattr(model, "classes_") else found
+    return cast_labels(found, model.classes_.dtype) if hasattr(model, "classes_") else found
 
 
 def learn_between_zero_weights(model: Any, rows: tuple[Any, ...], learn: Any, ask: Any) -> Any:
@@ -280,11 +280,11 @@ def learn_between_zero_weights(model: Any, rows: tuple[Any, ...], learn: Any, as
     shown, X, y, classes, given = rows
     if given is None or (weights := weights_of(given, _num_samples(X))).all():
         return learn(model, shown, X, y, classes, NO_WEIGHTS if given is None else weights)
-    shown, X = (by_number(X),) * 2 if shown is X else (by_number(shown), by_number(X))
+    shown, X = (row_indexable(X),) * 2 if shown is X else (row_indexable(shown), row_indexable(X))
     labels = target_array(model, y)
     if len(labels) != len(weights):
         raise ValueError(f"y has {len(labels)} labels for the {len(weights)} rows of X")
-    _refuse_gaps(model, weights)
+    _refuse_precomputed_kernel(model, weights)
     if not weights.any():
         declare_classes(model, classes)
     trial = deepcopy(model)

@@ -1,1 +1,1 @@
-"""The scikit-learn shells that every estimator is a subclass of."""
+"""The scikit-learn classes that every estimator is a subclass of: ``fit``, ``partial_fit``, ``predict`` and so on."""

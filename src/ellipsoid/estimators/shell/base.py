@@ -1,4 +1,4 @@
-"""One scikit-learn shell for every online learner; a subclass names parameters and gives the rule they stand for."""
+"""The scikit-learn estimator that every online learner is a subclass of; a subclass adds parameters and a rule."""
 
 from collections.abc import Callable
 from dataclasses import field
@@ -20,10 +20,10 @@ from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refus
 
 from ..files import saving
 from ..inputs import checks, weights
-from ..inputs.checks import Labelled
+from ..inputs.checks import LabelArray
 from ..inputs.examples import are_named, is_named, one_row, rows_of
 from ..inputs.frames import frame_rows, refuse_columns, table_of, word_columns
-from ..inputs.labels import Classifier, Codes, tidy
+from ..inputs.labels import Classifier, Codes, cast_labels
 from ..inputs.rows import RowSource, check_memory, flaw_message
 from ..parameters.declaration import declared
 from ..parameters.shared import OnlineParameters
@@ -33,7 +33,7 @@ from ..state.learner import NO_LABELS, Learner
 from ..state.observable import Observable
 from ..state.one_row import FLOAT64, of_this_thread
 from ..state.one_thread import learn_row_alone, one_thread_at_a_time
-from ..state.predict_then_learn import Observer, before_it_grows
+from ..state.predict_then_learn import Observer, predict_without_new_features
 from .early_stopping import HeldOut, Patience, hold_out
 from .learned_attributes import LearnedAttributes
 from .predictions import Predictions
@@ -45,7 +45,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
 
     _core: Learner = field(init=False)
     _multilabel: ClassVar[bool] = False
-    # Does it matter how many features there are, counting those that no row has had yet? Or whether more than so many?
+    # Does the number of features matter, counting those that no row has had yet? A number: only if there are more.
     _counts_features: ClassVar[bool | int] = False
 
     # -- what a subclass gives ---------------------------------------------------------------------------------
@@ -59,11 +59,11 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         raise NotImplementedError
 
     def _weighs(self, learner: Learner) -> bool:
-        """Has a row of another weight than 1 a step of its own? Not where the step is geometry."""
+        """Does the step of a row depend on its weight? If not, only the weights 0 and 1 are taken."""
         return False
 
-    def _begin(self) -> Learner:
-        """A new learner for parameters that are of a kind that can be written to a file, and good ones."""
+    def _new_learner(self) -> Learner:
+        """A new learner, after a check that the parameters are valid and can be written to a file."""
         parameters = self.get_params(deep=False)
         check_kinds(parameters)
         check_flags(self)
@@ -80,8 +80,8 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, then make ``n_epochs`` passes, each in a new random order if ``shuffle``.
 
-        ``sample_weight``: what each row counts, 1 by default; a row of weight 0 was never there. Where it raises, or is
-        interrupted, the model is what it was before.
+        ``sample_weight``: the weight of each row, 1 by default; rows of weight 0 are left out. If ``fit`` raises or is
+        interrupted, the model stays as it was before.
         """
         before = self.__dict__.copy()
         try:
@@ -90,16 +90,16 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
                 learned, held = hold_out(self, *rows)
                 with weights.original_row_numbers(lambda: held and held.order):
                     self._fit(*learned, held)
-            self.__dict__.pop("stream_", None)  # of what is forgotten
+            self.__dict__.pop("stream_", None)  # it belonged to what is forgotten
         except BaseException:
-            without_interrupts(lambda: self._take_attributes(before))
+            without_interrupts(lambda: self._restore_attributes(before))
             raise
         return self
 
     def _fit(self, X: Any, y: ArrayLike, weight: Floats, held: HeldOut | None) -> None:
         if not isinstance(self.n_epochs, int | np.integer) or self.n_epochs < 1:
             raise ValueError(f"n_epochs must be a positive integer, got {self.n_epochs!r}")
-        learner = self._begin()
+        learner = self._new_learner()
         random = check_random_state(self.random_state)
         X, names = rows_of(X, {}) if are_named(X) else (X, None)
         source = self._source(X, None)
@@ -117,7 +117,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         held = held and held.known_to(self, learner)
         ledger = np.empty((2 if self.shuffle else 1, source.n), dtype=np.int64)
         if not learner.multilabel:
-            ledger[CODES] = labels.view(np.int64) if learner.numbers else learner.labels.encode(labels)[0]
+            ledger[CODES] = learner.encode(labels)[0]
         sets = labels if learner.multilabel else NO_LABELS
         rows, mode = source.rows(0, source.n), ORDERED if self.shuffle else PLAIN
 
@@ -134,14 +134,14 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         learner.row_weights = NO_WEIGHTS
         self._install(learner)
 
-    def _targets(self, y: Any, rows: int) -> Labelled:
-        """What is to be learned of so many rows: a label each, or a set of labels."""
+    def _targets(self, y: Any, rows: int) -> LabelArray:
+        """The targets of the rows, checked: a label each, or a set of labels."""
         return checks.labels_of(y, rows, sets=self._takes_sets)
 
     def _make_passes(
         self, learner: Any, rows: Any, codes: Codes, make_pass: Callable[[], None], held: HeldOut | None
     ) -> None:
-        """Go over the rows of ``fit`` as often as is due."""
+        """Make the passes of ``fit``: ``n_epochs``, or fewer with early stopping."""
         patience = Patience(self.tol, self.n_iter_no_change)
         for epoch in range(self.n_epochs):
             make_pass()
@@ -149,8 +149,8 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
             if held is not None and patience.is_over(held.score(learner)):
                 break
 
-    def _take_attributes(self, before: dict[str, Any]) -> None:
-        """Have the attributes of before."""
+    def _restore_attributes(self, before: dict[str, Any]) -> None:
+        """Go back to attributes that were saved."""
         self.__dict__ = before.copy()
 
     def _install(self, learner: Learner) -> None:
@@ -164,11 +164,11 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """One pass in the given order. Labels never seen before add a class, unless ``classes`` were fixed.
+        """One pass in the given order. A new label adds a class, unless ``classes`` were fixed.
 
-        ``classes``, on the first call, fixes the labels and their order; later it must hold those that are known, in
-        any order, and from then on no other is learned. ``sample_weight``: what each row counts. After an interrupt, or
-        an error in the middle, the model is that of its first ``t_`` rows.
+        ``classes``, on the first call, fixes the labels and their order; on a later call it must hold the known labels,
+        in any order, and from then on no other label is learned. ``sample_weight``: the weight of each row. After an
+        interrupt, or an error in the middle, the model is that of its first ``t_`` rows.
         """
         plain = classes is None and sample_weight is None and "_core" in self.__dict__
         if plain and type(X) is np.ndarray and X.ndim == 2 and len(X) == 1:
@@ -180,8 +180,8 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
 
     def learn_predict(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Labelled:
-        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned.
+    ) -> LabelArray:
+        """``partial_fit`` that returns for each row what ``predict`` would have returned before the row was learned.
 
         Averages and votes predict as averages and votes. None where no label was known yet.
         """
@@ -189,12 +189,12 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
 
     def _learn_predict(
         self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None, sample_weight: ArrayLike | None = None
-    ) -> Labelled:
-        """Learn the rows of X, but predict each from the same row of ``shown``, of the same width and kind."""
+    ) -> LabelArray:
+        """Learn the rows of X, and predict each from the same row of ``shown``, which has the same shape and type."""
         return weights.learn_predict_any_weight(self, shown, X, y, classes, sample_weight)
 
-    def _learn_predict_positive(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> Labelled:
-        """The same where no weight is 0."""
+    def _learn_predict_positive(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> LabelArray:
+        """The same where no weight is 0; an empty ``weight`` means that each is 1."""
         given = weight if len(weight) else None
         return self._pass(X, y, classes, watch=True, shown=None if shown is X else shown, sample_weight=given)
 
@@ -202,7 +202,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
     def _pass(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool | Observer = False, shown: Any = None,
         names: dict[Any, int] | None = None, sample_weight: ArrayLike | None = None,
-    ) -> Labelled:  # fmt: skip
+    ) -> LabelArray:  # fmt: skip
         X, y, weight = weights.drop_zero_weights(self, X, y, sample_weight)
         if sample_weight is not None and len(weight) == 0:
             weights.declare_classes(self, classes)
@@ -213,7 +213,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         if are_named(X):
             X, names = rows_of(X, {} if core is None else core.features)
         with weights.row_numbers_before_dropping(sample_weight):
-            learner, source, labels, known, weight = self._examined(X, y, classes, weight, bool(watch))
+            learner, source, labels, known, weight = self._check_call(X, y, classes, weight, bool(watch))
         if core is not None:
             self._note_names(X, reset=False)
         predictions = np.empty(source.n, dtype=object) if watch else None
@@ -221,7 +221,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         if watch and shown is None and names and hasattr(learner, "kernel"):
             seen = source.without_new_features(0 if core is None else core.width, named=True)
             seen = None if seen is source else seen
-        first, learner.first_scores = before_it_grows(core, source, seen) if watch else (None, None)
+        first, learner.first_scores = predict_without_new_features(core, source, seen) if watch else (None, None)
         if learner.class_weight == "balanced":
             learner.counted = learner.counts, learner.rounds, labels.tolist()
         before, mark = self.__dict__.copy(), learner.mark()
@@ -241,7 +241,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
                 predictions[0] = first
             if predictions is None:
                 return labels
-            return predictions if callable(watch) else self._tidied(predictions)
+            return predictions if callable(watch) else self._cast_predictions(predictions)
         except BaseException as error:
             without_interrupts(lambda: self._keep_learned(learner, before, mark, names))
             add_progress_note(error, learner.rounds - mark.rounds, source.n, learner.rounds)
@@ -250,10 +250,10 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
             learner.observer = learner.first_scores = None
             learner.row_weights = NO_WEIGHTS
 
-    def _examined(self, X: Any, y: ArrayLike, classes: Any, weight: Floats, watch: bool) -> tuple[Any, ...]:
-        """The learner, rows, labels, labels to make known, and weights of a call; nothing has changed if it raises."""
+    def _check_call(self, X: Any, y: ArrayLike, classes: Any, weight: Floats, watch: bool) -> tuple[Any, ...]:
+        """The learner, rows, labels, new labels and weights of a call; if a check raises, nothing has changed."""
         core = self.__dict__.get("_core")
-        learner = core if core is not None else self._begin()
+        learner = core if core is not None else self._new_learner()
         source = self._source(X, core)
         labels = self._targets(y, source.n)
         learner.check_learning(source)
@@ -263,27 +263,27 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         weight = weights.times_class_weight(weight, labels, learner.class_weight, learner.counts)
         weight = weights.weights_for_loop(weight, self, learner)
         if source.width > learner.width:
-            # Weights, their average, and the old ones while they are copied.
+            # Three times: the weights, their average, and the old weights while they are copied.
             functions = learner.functions(max(1, len(learner.labels) + len(known)))
             check_memory(3 * functions * (1 + source.width), f"the weights of {source.width} features")
         return learner, source, labels, known, weight
 
-    def _tidied(self, predictions: Labelled) -> Labelled:
-        """What was predicted of rows, in the type of what is learned."""
-        return tidy(predictions, self.classes_.dtype)
+    def _cast_predictions(self, predictions: LabelArray) -> LabelArray:
+        """Predictions in the type of the labels, or of the numbers, that are learned."""
+        return cast_labels(predictions, self.classes_.dtype)
 
     def _keep_learned(self, learner: Learner, before: dict[str, Any], mark: LearnerMark, names: Any) -> None:
-        """After an exception: the rows that were learned, and no trace of the others."""
+        """After an exception: keep the rows that were learned, and no trace of the others."""
         if learner.rounds > mark.rounds:
             self._install(learner)
             return
         for name in names or ():
             (learner.features or {}).pop(name, None)
         mark.bring_back(learner)
-        self._take_attributes(before)
+        self._restore_attributes(before)
 
     def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
-        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        """Learn one example of this weight: a 1-D array, a dict of feature name to value, or a sparse row."""
         weight = weight if type(weight) is float else weights.one_weight(weight)
         if weight == 1.0 and hasattr(self, "_core") and self._learn_row(x, y):
             return self
@@ -296,7 +296,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         return self
 
     def _learn_row(self, x: Any, y: Any, alone: bool = False) -> bool:
-        """Learn a dense row of float64, or a dict, of known width, names and label; False if this is not one."""
+        """Learn a dense row of float64, or a dict, if width, names and label are known; returns whether it did."""
         core = self._core
         if core.single_rows_wait and not alone:
             return learn_row_alone(self, x, y)
@@ -321,7 +321,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
     # -- what was learned --------------------------------------------------------------------------------------
 
     def _learned(self) -> Any:
-        """The learner, of the kind that this estimator starts."""
+        """The learner; ``NotFittedError`` before it has learned something."""
         try:
             return self._core
         except AttributeError:
@@ -329,7 +329,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
             raise NotFittedError(missing) from None
 
     def _started_with(self, name: str) -> Any:
-        """A parameter as it was when learning started; what is set later is for the next start."""
+        """A parameter as it was when learning started: a value that is set later holds for the next start."""
         return (self._core.started if "_core" in self.__dict__ else {}).get(name, getattr(self, name))
 
     @property
@@ -343,27 +343,28 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
     def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
         """The bounds that hold for this run so far.
 
-        ``comparator`` is a weight vector (or a matrix, one row per class), with one more column in front for the
-        intercept or without one; by default the learner's own current weights.
+        ``comparator`` is a weight vector (or a matrix, one row per class), with or without a first column for the
+        intercept; by default the learner's own current weights.
         """
         core = self._learned()
         if comparator is None:
-            held = np.array(core.table.weights(core.scores, 0))
+            own = np.array(core.table.weights(core.scores, 0))
         else:
-            held = comparator_rows(comparator, Learner.functions(core, len(core.labels)), core.width)
-        found = self._bounds(core, held)
-        return found if core.mixed is None else core.mixed.tell(found, core.tally)
+            rows = 1 if core.numbers else Learner.functions(core, len(core.labels))
+            own = comparator_rows(comparator, rows, core.width)
+        found = self._bounds(core, own)
+        return found if core.mixed is None else core.mixed.restate(found, core.tally)
 
     # -- files -------------------------------------------------------------------------------------------------
 
     def save(self, path: Any) -> None:
-        """Write the model to a file that ``ellipsoid.load`` reads; no pickle, loading never runs code."""
+        """Write the model to a file that ``ellipsoid.load`` reads: no pickle, so loading never runs code."""
         saving.save(self, path)
 
     # -- input -------------------------------------------------------------------------------------------------
 
     def _source(self, X: Any, core: Learner | None, learning: bool = True) -> RowSource:
-        """X as rows of the width this learner knows."""
+        """X as rows of the width that the learner knows."""
         if are_named(X):
             X = rows_of(X, {} if core is None else core.features)[0]
         elif hasattr(X, "columns"):
@@ -373,11 +374,11 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         growing = core is not None and (core.features is not None or self._started_with("grow_features"))
         return checks.rows_that_fit(source, core, type(self).__name__, growing=growing, learning=learning)
 
-    def _check_growth(self, learner: Learner, known: list[Any], labels: Labelled) -> None:
-        """Refuse labels that this learner could not add in mid-stream; most can."""
+    def _check_growth(self, learner: Learner, known: list[Any], labels: LabelArray) -> None:
+        """Raise ``ValueError`` for labels that this learner cannot add in mid-stream; most learners can add any."""
 
     def _note_names(self, X: Any, reset: bool) -> None:
-        """Keep or compare column names, as scikit-learn does."""
+        """Keep (``reset``) or compare column names, as scikit-learn does."""
         X = table_of(X)
         if reset:
             self.__dict__.pop("word_columns_", None)
@@ -389,7 +390,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
             validate_data(self, X, reset=reset, skip_check_array=True)
 
     def _one_row(self, x: Any) -> tuple[Any, dict[Any, int]]:
-        """One example as a 1-row matrix, and the feature names it brings."""
+        """One example as a matrix of one row, and the columns of its new feature names."""
         return one_row(x, self._core.features if "_core" in self.__dict__ else {}, self)
 
     def __sklearn_tags__(self) -> Any:

@@ -1,7 +1,7 @@
-"""When ``fit`` ends early: when rows that are held out are predicted no better, as in ``SGDClassifier``.
+"""Early stopping: ``fit`` ends when held-out rows are no longer predicted better, as in ``SGDClassifier``.
 
-The held-out rows are scored after each pass. The last pass is the one after which the share of right ones has not risen
-by ``tol`` above the best so far for ``n_iter_no_change`` passes in a row. Its weights are kept.
+The held-out rows are scored after each pass. ``fit`` stops when the score has not risen above the best so far by more
+than ``tol`` for ``n_iter_no_change`` passes in a row. The weights of the last pass are kept.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples
 
 from ellipsoid.representation.table_protocol import Floats
 
-from ..inputs.rows import by_number
+from ..inputs.rows import row_indexable
 from ..inputs.weights import original_row_numbers, weights_for_loop
 from ..parameters.validation import positive, whole
 
@@ -22,7 +22,7 @@ from ..parameters.validation import positive, whole
 class HeldOut(NamedTuple):
     """Rows that are not learned, with their labels and weights.
 
-    ``order`` has the numbers of the rows that are learned, and behind them theirs: so sentences about a row count it.
+    ``order`` has the row numbers of those that are learned, then of these: error messages name rows by them.
     """
 
     X: Any
@@ -31,7 +31,7 @@ class HeldOut(NamedTuple):
     order: NDArray[np.int64]
 
     def known_to(self, model: Any, learner: Any) -> "HeldOut":
-        """The same with rows as a learner reads them, which knows the names and words of those that it learns."""
+        """The same with its rows checked, and encoded by the names and words of the rows that are learned."""
         learned = len(self.order) - len(self.y)
         with original_row_numbers(lambda: range(learned, len(self.order))):
             source = model._source(self.X, learner, learning=False)
@@ -40,9 +40,7 @@ class HeldOut(NamedTuple):
         return self._replace(X=source)
 
     def score(self, learner: Any) -> float:
-        """The share of the rows, by weight, whose label is predicted; of label sets, all of whose labels are; of
-        numbers the coefficient of determination.
-        """
+        """The weighted accuracy; for label sets all labels must be right, for numbers it is R squared."""
         scores = learner.decision(self.X)
         if learner.numbers:
             from sklearn.metrics import r2_score
@@ -51,8 +49,8 @@ class HeldOut(NamedTuple):
         if learner.multilabel:
             right = ((scores > 0.0) == (self.y != 0)).all(axis=1)
         else:
-            told = scores[:, 0] > 0.0 if len(learner.labels) == 2 else scores.argmax(axis=1)
-            right = told == learner.labels.encode(self.y)[0]
+            predicted = scores[:, 0] > 0.0 if len(learner.labels) == 2 else scores.argmax(axis=1)
+            right = predicted == learner.labels.encode(self.y)[0]
         return float(np.average(right, weights=self.weight if len(self.weight) else None))
 
 
@@ -69,14 +67,14 @@ class Patience:
         self.best, self.waited = -np.inf, 0
 
     def is_over(self, score: float) -> bool:
-        """Was this the last pass to wait for?"""
+        """Has there been no progress for too long?"""
         self.waited = 0 if score > self.best + self.tol else self.waited + 1
         self.best = max(self.best, score)
         return self.waited >= self.passes
 
 
 def hold_out(model: Any, X: Any, y: Any, weight: Floats) -> tuple[tuple[Any, Any, Floats], HeldOut | None]:
-    """What is to be learned, and what is held out; nothing without early stopping."""
+    """The rows to learn, and the rows that are held out; None without early stopping."""
     fraction = positive("validation_fraction", model.validation_fraction)
     whole("n_iter_no_change", model.n_iter_no_change)
     positive("tol", model.tol, zero=True, infinite=True)
@@ -96,7 +94,7 @@ def hold_out(model: Any, X: Any, y: Any, weight: Floats) -> tuple[tuple[Any, Any
     split = kind(n_splits=1, test_size=fraction, random_state=model.random_state)
     learned, held = next(split.split(np.zeros((len(labels), 1)), labels))
     parts = [
-        (_safe_indexing(by_number(X), rows), labels[rows], weight[rows] if len(weight) else weight)
+        (_safe_indexing(row_indexable(X), rows), labels[rows], weight[rows] if len(weight) else weight)
         for rows in (learned, held)
     ]
     return parts[0], HeldOut(*parts[1], np.concatenate([learned, held]))

@@ -1,4 +1,4 @@
-"""Shells of learners that are linear in some feature space: of the inputs themselves, or of a kernel."""
+"""Estimators that are linear in the space of the inputs, or in the feature space of a kernel."""
 
 from typing import Any, ClassVar
 
@@ -24,8 +24,8 @@ class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, 
     Parameters
     ----------
     average : bool or "vote"
-        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, one vote for each round
-        that a hypothesis survived.
+        Predict with the average of all hypotheses so far; "vote" (kernels only) lets them vote, with one vote for each
+        round that a hypothesis survived.
     """
 
     average: Any = False
@@ -35,14 +35,14 @@ class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, 
 
     @property
     def _counts_features(self) -> bool | int:  # type: ignore[override]
-        """Kernel values of wider rows are made in another way, and rounded differently."""
+        """The kernel values of wide rows are computed in another way, and rounded differently."""
         kernel = self._started_with("kernel")
         return False if isinstance(kernel, str) and kernel == "linear" else WIDEST_LAYOUT
 
     def _learner(
         self, rule: Any, *, budget: int | None = None, one_vs_rest: bool = False, half: float = 1.0
     ) -> Learner:
-        """A learner for the rule, in the space that the parameters name."""
+        """A learner for the rule, in the space that the parameters choose."""
         kernel, vote = self._kernel_spec(), isinstance(self.average, str)
         if budget is not None and (not isinstance(budget, int | np.integer) or budget < 1):
             raise ValueError(f"budget must be a positive integer or None, got {budget!r}")
@@ -72,7 +72,7 @@ class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, 
 
     @property
     def support_vectors_(self) -> Any:
-        """Kernel models: the examples that carry the hypothesis, by first update (``OnlineSVM``: by arrival)."""
+        """Kernel models: the support patterns, in the order of their first update (``OnlineSVM``: of arrival)."""
         core = self._expansion("support_vectors_")
         if core.kernel[0] == "precomputed":
             raise AttributeError("a model of a precomputed kernel knows its support patterns by column: see support_")
@@ -103,14 +103,12 @@ class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, 
     def certificates(self, comparator: Any = None) -> list[Certificate]:
         """The bounds that hold for this run so far, see the base class; a kernel model is its own comparator."""
         core = self._learned()
-        if not isinstance(core, ExpansionLearner):
-            return super().certificates(comparator)
-        if comparator is not None:
-            raise ValueError("a kernel model has no coordinates to compare with; comparator must be None")
-        if core.budget is not None:
-            return []  # each pattern that is given up changes the hypothesis in a way that no bound counts
-        found = self._bounds(core, core.table.weights(core.scores, 0))
-        return found if core.mixed is None else core.mixed.tell(found, core.tally)
+        if isinstance(core, ExpansionLearner):
+            if comparator is not None:
+                raise ValueError("a kernel model has no coordinates to compare with; comparator must be None")
+            if core.budget is not None:
+                return []  # no bound accounts for the patterns that were given up
+        return super().certificates(comparator)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -120,12 +118,12 @@ class KernelClassifier(DeviceParameters, KernelParameters, InterceptParameters, 
 
 @declared
 class BudgetClassifier(KernelClassifier):
-    """A kernel learner whose updates stand by themselves, so that a support pattern can be given up.
+    """A kernel learner that can limit the number of its support patterns.
 
     Parameters
     ----------
     budget : int or None
-        The most support patterns to keep: beyond it the one that is missed least is projected onto the others.
+        The most support patterns to keep: if there are more, the one that is missed least is projected onto the others.
     """
 
     budget: int | None = None

@@ -1,4 +1,4 @@
-"""What an online learner has learned so far, as the attributes that scikit-learn's users look for."""
+"""The attributes of an online learner that end in an underscore: what it has learned so far."""
 
 from typing import Any
 
@@ -7,20 +7,20 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import tally as tallies
 
-from ..inputs.checks import Labelled
+from ..inputs.checks import LabelArray
 
 
 def missing(model: Any, name: str) -> str:
-    """What to say of an attribute that a model does not have."""
+    """The message for an attribute that a model does not have."""
     kind = type(model).__name__
-    told = f"{kind!r} object has no attribute {name!r}"
+    message = f"{kind!r} object has no attribute {name!r}"
     if "_proba" in name:
-        return f"{told}: scores are no probabilities; Calibrated({kind}(...)) learns them from scores"
-    return told
+        return f"{message}: scores are no probabilities; Calibrated({kind}(...)) learns them from scores"
+    return message
 
 
 class NoProbabilities:
-    """Stands where a classifier may have a method: it has none, and the error says which wrapper has."""
+    """In place of ``predict_proba``: these classifiers have none, and the error names the wrapper that has."""
 
     def __set_name__(self, owner: Any, name: str) -> None:
         self.name = name
@@ -30,7 +30,7 @@ class NoProbabilities:
 
 
 class LearnedAttributes:
-    """Labels, weights and counts; none of them is there before something was learned."""
+    """Labels, weights and counts; each raises ``AttributeError`` before something was learned."""
 
     _core: Any
 
@@ -44,7 +44,7 @@ class LearnedAttributes:
         return self._core
 
     @property
-    def classes_(self) -> Labelled:
+    def classes_(self) -> LabelArray:
         """Known labels, in the order of their indices."""
         return self._fitted("classes_").labels.array()
 
@@ -55,7 +55,7 @@ class LearnedAttributes:
 
     @property
     def intercept_(self) -> NDArray[np.float64]:
-        """What is added to the scores: the weights of the constant feature times its value (zero without one)."""
+        """What is added to the scores: the weight of the constant feature times its value (zero without one)."""
         core = self._fitted("intercept_")
         return np.array(core.weights()[:, 0]) * (core.constant or 1.0)
 
@@ -68,8 +68,8 @@ class LearnedAttributes:
     def mistakes_(self) -> int:
         """Examples with margin <= 0 when they were seen: ties count.
 
-        They are those of the hypothesis that learns, which the bounds speak of, also where an average or votes predict:
-        the errors of predictions are what ``learn_predict`` and ``prequential`` tell.
+        They are mistakes of the hypothesis that learns, to which the bounds apply, also where an average or votes
+        predict; for the errors of predictions see ``learn_predict`` and ``prequential``.
         """
         return int(self._fitted("mistakes_").tally[tallies.MISTAKES])
 
@@ -80,12 +80,12 @@ class LearnedAttributes:
 
     @property
     def shards_(self) -> int:
-        """How many streams were learned apart and put together: 1 where nothing was."""
+        """How many streams were learned separately and merged: 1 if nothing was merged."""
         mixed = self._fitted("shards_").mixed
         return 1 if mixed is None else int(mixed.shards)
 
     @property
     def rounds_(self) -> int:
-        """How many times they were put together."""
+        """How many times they were merged."""
         mixed = self._fitted("rounds_").mixed
         return 0 if mixed is None else int(mixed.rounds)

@@ -1,4 +1,4 @@
-"""What an online learner predicts: labels and scores, of one example and of many."""
+"""The prediction methods of an online learner: labels and scores, of one example and of many."""
 
 from threading import get_ident
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..inputs.checks import Labelled
+from ..inputs.checks import LabelArray
 from ..inputs.rows import flaw_message
 from ..state.one_row import FLOAT64, of_this_thread
 
 
 class Predictions:
-    """Predictions of the learner ``_core``, for a shell that knows how to read rows."""
+    """Predictions of the learner ``_core``, for an estimator that knows how to read rows."""
 
     _core: Any
     classes_: Any
@@ -23,7 +23,7 @@ class Predictions:
 
     def predict_one(self, x: Any) -> Any:
         """The label predicted for one example."""
-        # A prepared call has no device to look for, which ``_learned`` would do.
+        # Not ``_learned``, which looks for a device: a prepared call needs none.
         core = self._core if hasattr(self, "_core") else self._learned()
         fast = None
         if type(x) is dict:
@@ -51,17 +51,17 @@ class Predictions:
         scores = core.decision(source)
         return scores[:, 0] if len(core.labels) == 2 and not core.multilabel else scores
 
-    def predict(self, X: Any) -> Labelled:
+    def predict(self, X: Any) -> LabelArray:
         """Predicted labels; a tie goes to the label of the smallest index.
 
-        Label sets: 1 where the score is positive. Scores of a row sum to zero over the labels, so that 0 lies between
-        those pushed up and those pushed down; for rankings use ``decision_function``.
+        Label sets: 1 where the score is positive. The scores of a row sum to zero over the labels, so 0 separates
+        those that were pushed up from those that were pushed down; for rankings use ``decision_function``.
         """
         scores = self.decision_function(X)
         if self._core.multilabel:
             return (scores > 0.0).astype(np.int64)
         return self._labels_of(scores)
 
-    def _labels_of(self, scores: NDArray[np.float64]) -> Labelled:
+    def _labels_of(self, scores: NDArray[np.float64]) -> LabelArray:
         two = len(self._core.labels) == 2
         return self.classes_[(scores.ravel() > 0.0).astype(np.int64) if two else scores.argmax(axis=1)]

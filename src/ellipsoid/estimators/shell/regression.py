@@ -1,4 +1,4 @@
-"""One scikit-learn shell for learners of numbers: that of the classifiers, with numbers in the place of labels."""
+"""The scikit-learn estimator for online regression: that of the classifiers, with numbers in place of labels."""
 
 from typing import Any
 
@@ -8,23 +8,20 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import RegressorTags
 from sklearn.utils.validation import column_or_1d
 
-from ellipsoid.certificates import Certificate
-from ellipsoid.engine import NO_WEIGHTS, Regression
+from ellipsoid.engine import Regression
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.protocol import SCORES
 from ellipsoid.engine.rows import HUGE
-from ellipsoid.engine.tasks import CODES, FORETOLD, PLAIN
+from ellipsoid.engine.tasks import PLAIN
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import refuse_masked, refuse_sparse
 
-from ..inputs.checks import Labelled
+from ..inputs.checks import LabelArray
 from ..inputs.rows import RowSource, flaw_message
 from ..parameters.declaration import declared
-from ..parameters.validation import comparator_rows
 from ..state.expansion import ExpansionLearner
 from ..state.learner import NO_LABELS, Learner
 from ..state.one_row import filled_row
-from ..state.predict_then_learn import WatchedBlock, in_turn, pending_scores
 from .base import OnlineClassifier
 from .predictions import Predictions
 
@@ -33,7 +30,7 @@ LARGEST_NUMBER = HUGE**0.25
 
 
 def numbers_of(y: Any, rows: int) -> Floats:
-    """A finite number for each of so many rows, or the sentence that says what is wrong with one.
+    """A finite number for each row of ``y``, or ``ValueError``.
 
     >>> numbers_of([1, 2.5], 2)
     array([1. , 2.5])
@@ -60,21 +57,23 @@ def numbers_of(y: Any, rows: int) -> Floats:
         raise ValueError(f"y has {len(values)} numbers for the {rows} rows of X")
     wrong = np.flatnonzero(~(np.abs(values) < LARGEST_NUMBER))
     if len(wrong):
-        told = f"a number to learn must be finite, and below {LARGEST_NUMBER:.4g} in size"
-        raise ValueError(f"row {wrong[0]} of y holds {values[wrong[0]]}: {told}")
+        raise ValueError(
+            f"row {wrong[0]} of y holds {values[wrong[0]]}: a number to learn must be finite, and below "
+            f"{LARGEST_NUMBER:.4g} in size"
+        )
     return values
 
 
 class NumberLearner(Learner):
-    """A learner of one function, which meets numbers to within ``tube``."""
+    """A learner of one function, without loss where a prediction is off by ``tube`` or less."""
 
     numbers = True
     tube: float = 0.0
-    # How many numbers the loop notes of a row before it is learned: the prediction, and what else there is.
+    # How many numbers the loop notes for a row before it is learned: the prediction, and for intervals the width.
     score_columns = 1
 
     def functions(self, labels: int) -> int:
-        """One, whatever is learned."""
+        """Always one."""
         return 1
 
     @property
@@ -83,7 +82,7 @@ class NumberLearner(Learner):
         return True
 
     def task(self, ledger: Any, mode: int = PLAIN, Y: Any = NO_LABELS) -> Any:
-        """How the numbers of a ledger meet the scores."""
+        """The loss of the numbers in a ledger."""
         return Regression(ledger, mode, self.tube)
 
     def predicted_index(self, scores: Floats) -> int:
@@ -91,77 +90,30 @@ class NumberLearner(Learner):
         return 0
 
     def answer(self, code: int, row: Any) -> float:
-        """What the prepared call of a row has predicted."""
+        """What the prepared call of a row predicted."""
         return float(row.decide_args[-1][SCORES, 0])
 
     def scores_before(self, source: RowSource, row: int) -> Floats:
-        """What is predicted of one row."""
+        """What is predicted for one row, as an array."""
         found: Floats = self.decision(source.only(row))[0]
         return found
 
     def predict_before(self, source: RowSource, row: int) -> Any:
-        """What is predicted of one row."""
+        """What is predicted for one row."""
         return float(self.scores_before(source, row)[0])
 
-    def learn(
-        self, source: RowSource, y: NDArray[Any], *, predictions: NDArray[Any] | None = None,
-        shown: RowSource | None = None, weights: Floats = NO_WEIGHTS,
-    ) -> None:  # fmt: skip
-        """One pass in the given order over examples already checked."""
-        self.open(source.width, by_class=self.by_class(source))
-        observer, self.observer = self.observer, self.observer or _nobody
-        try:
-            for start, stop in source.blocks():
-                self.row_weights = weights[start:stop]
-                values = np.ascontiguousarray(y[start:stop])
-                if predictions is None:
-                    self.run(source.rows(start, stop), values.view(np.int64)[np.newaxis], PLAIN, 0, stop - start)
-                    continue
-                block, pending = self._watched(source, shown, start, stop, values), pending_scores(self.observer)
-                told = block.ledger.view(np.float64)[FORETOLD:, :: 2 if block.pairs else 1]
-                # Features that nobody met change no number, but what it is scaled by; of widths they are a part.
-                grows = block.grows_at(0) and self.score_columns == 1
-                for begin, end in [(0, 1), (1, stop - start)] if grows else [(0, stop - start)]:
-                    own = self.first_scores[:, np.newaxis] if grows and begin == 0 else told[:, begin:end]
-                    pending.expect(self, own, values[begin:end])
-                    try:
-                        block.run(begin, end)
-                    finally:
-                        pending.deliver()
-                predictions[start:stop] = told[0]
-        finally:
-            self.observer = observer
-
-    def _watched(
-        self, source: RowSource, shown: RowSource | None, start: int, stop: int, values: Floats
-    ) -> WatchedBlock:
-        """Rows ready to be watched, see `predict_then_learn`."""
-        rows, pairs = source.rows(start, stop), shown is not None and self.table.predicts_in_loop
-        ledger = np.zeros((FORETOLD + self.score_columns, (2 if pairs else 1) * len(values)), dtype=np.int64)
-        ledger[CODES, int(pairs) :: 2 if pairs else 1] = values.view(np.int64)
-        if pairs:
-            assert shown is not None
-            self.row_weights = np.repeat(self.row_weights, 2)
-            rows = in_turn(shown.rows(start, stop), rows)
-        return WatchedBlock(self, source, shown, pairs, start, rows, ledger)
+    def encode(self, y: NDArray[Any]) -> tuple[NDArray[np.int64], list[tuple[int, Any]]]:
+        """The numbers as int64 of the same bits, which the loop views as float64 again."""
+        return np.ascontiguousarray(y).view(np.int64), []
 
 
 class NumberExpansionLearner(NumberLearner, ExpansionLearner):
     """The same in the feature space of a kernel."""
 
-    def learn(self, *args: Any, **options: Any) -> None:
-        """One pass over a stream: nothing of it is expected to come again."""
-        self.passes = 1
-        NumberLearner.learn(self, *args, **options)
-
-
-def _nobody(*_args: Any) -> None:
-    """Sees scores, and does nothing with them."""
-
 
 @declared
 class OnlineRegressor(OnlineClassifier):
-    """What every online learner of numbers can do.
+    """What every online regressor can do.
 
     Parameters
     ----------
@@ -171,13 +123,13 @@ class OnlineRegressor(OnlineClassifier):
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def _targets(self, y: Any, rows: int) -> Labelled:
+    def _targets(self, y: Any, rows: int) -> LabelArray:
         return numbers_of(y, rows)
 
     def partial_fit(  # type: ignore[override]
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None, classes: None = None
     ) -> Any:
-        """One pass in the given order; ``sample_weight``: what each row counts. There are no ``classes``.
+        """One pass in the given order; ``sample_weight``: the weight of each row. ``classes`` must be None.
 
         After an interrupt, or an error in the middle, the model is that of its first ``t_`` rows.
         """
@@ -186,18 +138,18 @@ class OnlineRegressor(OnlineClassifier):
 
     def learn_predict(  # type: ignore[override]
         self, X: Any, y: ArrayLike, classes: None = None, sample_weight: ArrayLike | None = None
-    ) -> Labelled:
-        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned.
+    ) -> LabelArray:
+        """``partial_fit`` that returns for each row what ``predict`` would have returned before the row was learned.
 
-        0 for the first row of all. There are no ``classes``.
+        The first row of all is predicted as 0. ``classes`` must be None.
         """
         return self._learn_predict(X, X, y, classes, sample_weight)
 
-    def _tidied(self, predictions: Labelled) -> Labelled:
+    def _cast_predictions(self, predictions: LabelArray) -> LabelArray:
         return predictions.astype(np.float64)
 
     def _learn_row(self, x: Any, y: Any, alone: bool = False) -> bool:
-        """Learn a dense row of float64, or a dict, of known width and names; False if this is not one."""
+        """Learn a dense row of float64, or a dict, if width and names are known; returns whether it did."""
         core = self._core
         quick = type(y) in (float, int, np.float64) and type(core).fast_row is Learner.fast_row
         fast = filled_row(core, x) if quick and abs(y) < LARGEST_NUMBER else None
@@ -213,7 +165,7 @@ class OnlineRegressor(OnlineClassifier):
 
     @property
     def decision_function(self) -> Any:
-        """A regressor has none: ``predict`` gives its numbers."""
+        """A regressor has none: see ``predict``."""
         raise AttributeError(f"{type(self).__name__!r} object has no attribute 'decision_function'; see predict")
 
     @property
@@ -253,17 +205,8 @@ class OnlineRegressor(OnlineClassifier):
 
     @property
     def mistakes_(self) -> int:
-        """Examples that were off by the tube at least when they were seen."""
+        """Examples whose prediction, when they were seen, was off by the tube or more."""
         return int(self._fitted("mistakes_").tally[tallies.MISTAKES])
-
-    def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
-        """The bounds that hold for this run so far, against a weight vector (by default the learner's own)."""
-        core = self._learned()
-        own = np.array(core.table.weights(1, 0))
-        if comparator is not None and isinstance(core, ExpansionLearner):
-            raise ValueError("a kernel model has no coordinates to compare with; comparator must be None")
-        found = self._bounds(core, own if comparator is None else comparator_rows(comparator, 1, core.width))
-        return found if core.mixed is None else core.mixed.tell(found, core.tally)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -52,8 +52,8 @@ class DeviceParameters:
     device: str = "cpu"
     precision: str = "double"
 
-    def _begin(self) -> Learner:
-        learner: Learner = super()._begin()  # type: ignore[misc]
+    def _new_learner(self) -> Learner:
+        learner: Learner = super()._new_learner()  # type: ignore[misc]
         if not isinstance(learner, DeviceLearner):
             self._place(("linear", None, 1.0, 0.0), None)
         self._placed(learner)
@@ -87,7 +87,7 @@ class DeviceParameters:
     def _learned(self) -> Any:
         return self._placed(super()._learned())  # type: ignore[misc]
 
-    def _examined(self, *args: Any) -> tuple[Any, ...]:
+    def _check_call(self, *args: Any) -> tuple[Any, ...]:
         self._placed(self.__dict__.get("_core"))
-        found: tuple[Any, ...] = super()._examined(*args)  # type: ignore[misc]
+        found: tuple[Any, ...] = super()._check_call(*args)  # type: ignore[misc]
         return found

@@ -171,7 +171,7 @@ class ExpansionLearner(DeviceLearner):
     def take_back(self, mark: LearnerMark) -> None:
         """Take back what was done of a block; within a budget each update was settled as it came."""
         if self.budget is None:
-            self.go_back(mark)
+            mark.bring_back(self)
         else:
             self.undo(mark)
 
@@ -215,7 +215,7 @@ class ExpansionLearner(DeviceLearner):
                     table.settle_update(block, ahead, reached - 1, values, mark)
                     step = 1
             except BaseException:
-                self.go_back(mark)
+                mark.bring_back(self)
                 raise
 
     def learn(self, *args: Any, **options: Any) -> None:

@@ -26,7 +26,10 @@ class LearnerMark(Mark):
         self.rounds, self.labels = learner.rounds, len(learner.labels)
 
     def bring_back(self, learner: Any) -> None:
-        """Make the learner that again."""
+        """Make the learner that again; an interrupt waits until this is done."""
+        without_interrupts(lambda: self._bring_back(learner))
+
+    def _bring_back(self, learner: Any) -> None:
         self.restore()
         learner.labels.forget(self.labels)
         learner.fast = learner.named = learner._predictor = None

@@ -50,7 +50,8 @@ class Learner:
     loop = staticmethod(learn)
     numbers = False  # in place of labels
     single_rows_wait = False  # for other threads that learn
-    first_scores: Any = None  # the scores of a first row that brings features, as they were before
+    first_scores: Any = None  # the scores, before the call, of a first row that brings new features
+    observer: Observer | None = None  # called with the scores that rows had before they were learned
 
     def __init__(self, rule: Any, *, intercept: float, average: bool, one_vs_rest: bool = False, half: float = 1.0):
         self.rule = rule
@@ -77,8 +78,6 @@ class Learner:
         self.named: Any = None
         self._predictor: tuple[int, Any] | None = None
         self.mixed: Mixed | None = None  # what is known of shards that it was put together of
-        # Is shown the scores of rows before they are learned, where somebody asks for them.
-        self.observer: Observer | None = None
 
     # -- shape -------------------------------------------------------------------------------------------------
 
@@ -94,7 +93,7 @@ class Learner:
 
     @property
     def score_columns(self) -> int:
-        """Number of scores of a row that ``decision`` and observers are told: one for two classes, in any case."""
+        """Number of scores that ``decision`` and observers get of a row: one for two classes, in any case."""
         return self.scores
 
     def functions(self, labels: int) -> int:
@@ -192,11 +191,7 @@ class Learner:
         if self.rounds > mark.rounds:
             without_interrupts(self.finish)
         else:
-            self.go_back(mark)
-
-    def go_back(self, mark: LearnerMark) -> None:
-        """Be what the mark says."""
-        without_interrupts(lambda: mark.bring_back(self))
+            mark.bring_back(self)
 
     def finish(self) -> None:
         """Do what may be left to do behind a row that was learned."""
@@ -220,7 +215,7 @@ class Learner:
                 ledger = np.empty((1, stop - start), dtype=np.int64)
                 self.run(source.rows(start, stop), ledger, PLAIN, 0, stop - start, y[start:stop])
                 continue
-            codes, fresh = self.labels.encode(y[start:stop])
+            codes, fresh = self.encode(y[start:stop])
             if predictions is not None:
                 block = watched_block(self, source, shown, start, stop, codes)
                 block.learn(fresh, predictions[start:stop])
@@ -232,6 +227,10 @@ class Learner:
                 begin = row + 1
                 if row < stop - start:
                     self.learn_first_of_label(label, partial(self.learn_new_label, rows, ledger, PLAIN, row))
+
+    def encode(self, y: NDArray[Any]) -> tuple[Codes, list[tuple[int, Any]]]:
+        """The codes of labels, and the labels not known yet with the rows at which they first appear."""
+        return self.labels.encode(y)
 
     def learn_first_of_label(self, label: Any, learn_row: Callable[[], None]) -> None:
         """Learn the first row of a new label; without the row the label is not known either."""

@@ -209,7 +209,7 @@ class EllipsoidalSVMLearner(Learner):
                 if piece is not None and piece.begun:
                     without_interrupts(piece.learn)
                 else:
-                    self.go_back(mark)
+                    mark.bring_back(self)
                 raise
             if mode == WATCHED:
                 ledger[ASIDE, start + reached : start + reached + len(piece.order)] = piece.predicted

@@ -78,8 +78,7 @@ class WatchedBlock(NamedTuple):
         for row, label in [*fresh, (count, None)]:
             if row > begin:
                 self.run_observed(begin, row)
-            known = np.array([*learner.labels.values, None], dtype=object)
-            predictions[begin:row] = known[self.predicted(begin, row)]
+            predictions[begin:row] = self.predicted(begin, row)
             begin = row + 1
             if row < count:
                 # The row that brings a new label is predicted without it and learned with it.
@@ -93,7 +92,7 @@ class WatchedBlock(NamedTuple):
         if self.pairs:
             learner.run(self.rows, self.ledger, PAIRED, 2 * begin, 2 * end)
             return
-        in_loop = learner.predicts_in_loop if learner.observer is None else learner.scores_in_loop
+        in_loop = learner.scores_in_loop if self.notes_scores else learner.predicts_in_loop
         if self.shown is None and in_loop:
             learner.run(self.rows, self.ledger, WATCHED, begin, end)
         else:
@@ -106,19 +105,18 @@ class WatchedBlock(NamedTuple):
                     continue
                 scores = self.scores_before(i)
                 self.ledger[ASIDE, i] = learner.predicted_index(scores) if len(learner.labels) > 1 else 0
-                if learner.observer is not None:
+                if self.notes_scores:
                     places[FORETOLD : FORETOLD + len(scores), i] = scores
                 learner.run(self.rows, self.ledger, PLAIN, i, i + 1)
 
     def run_observed(self, begin: int, end: int) -> None:
-        """The same, before an observer if there is one."""
-        learner, step = self.learner, 2 if self.pairs else 1
+        """The same, and the scores go to the observer if there is one."""
+        learner = self.learner
         if learner.observer is None:
             self.run(begin, end)
             return
-        observer = pending_scores(learner.observer)
-        scores = self.ledger.view(np.float64)[FORETOLD : FORETOLD + learner.score_columns, ::step]
-        codes = self.ledger[CODES, step - 1 :: step]
+        observer, scores = pending_scores(learner.observer), self.scores()
+        codes = (self.ledger.view(np.float64) if learner.numbers else self.ledger)[CODES, self.step - 1 :: self.step]
         for start, stop in [(0, 1), (1, end)] if self.grows_at(begin) else [(begin, end)]:
             own = learner.first_scores[:, np.newaxis] if self.grows_at(start) else scores[:, start:stop]
             observer.expect(learner, own, codes[start:stop])
@@ -126,6 +124,20 @@ class WatchedBlock(NamedTuple):
                 self.run(start, stop)
             finally:
                 observer.deliver()
+
+    @property
+    def notes_scores(self) -> bool:
+        """Are scores kept? An observer wants them, and numbers are predicted by them."""
+        return self.learner.numbers or self.learner.observer is not None
+
+    @property
+    def step(self) -> int:
+        """How many columns of the ledger a row has."""
+        return 2 if self.pairs else 1
+
+    def scores(self) -> NDArray[np.float64]:
+        """The place for the scores that rows have before they are learned, a column for each row."""
+        return self.ledger.view(np.float64)[FORETOLD : FORETOLD + self.learner.score_columns, :: self.step]
 
     def grows_at(self, i: int) -> bool:
         """Is row i the one that brings features? Its scores were made before."""
@@ -150,10 +162,12 @@ class WatchedBlock(NamedTuple):
         at = 2 * i + 1 if self.pairs else i
         self.learner.learn_new_label(self.rows, self.ledger, PAIRED if self.pairs else PLAIN, at)
 
-    def predicted(self, begin: int, end: int) -> Codes:
-        """Indices of the labels predicted for rows begin..end."""
-        found: Codes = self.ledger[ASIDE, :: 2 if self.pairs else 1][begin:end]
-        return found
+    def predicted(self, begin: int, end: int) -> NDArray[Any]:
+        """The labels predicted for rows begin..end, or the numbers."""
+        if self.learner.numbers:
+            return self.scores()[0, begin:end]
+        known = np.array([*self.learner.labels.values, None], dtype=object)
+        return np.asarray(known[self.ledger[ASIDE, :: self.step][begin:end]])
 
 
 def watched_block(
@@ -161,31 +175,38 @@ def watched_block(
 ) -> WatchedBlock:
     """Rows start..stop of a source, ready to be watched."""
     rows = source.rows(start, stop)
-    depth = FORETOLD + (0 if learner.observer is None else max(len(learner.labels), int(codes.max()) + 1))
+    depth, pairs = FORETOLD, False
+    if learner.numbers:
+        depth += learner.score_columns
+    elif learner.observer is not None:
+        depth += max(len(learner.labels), int(codes.max()) + 1)
     if shown is not None and learner.table.predicts_in_loop:
+        pairs = True
         learner.row_weights = np.repeat(learner.row_weights, 2)
-    if shown is None or not learner.table.predicts_in_loop:
-        ledger = np.zeros((depth, len(codes)), dtype=np.int64)
-        ledger[CODES] = codes
-        return WatchedBlock(learner, source, shown, False, start, rows, ledger)
-    ledger = np.zeros((depth, 2 * len(codes)), dtype=np.int64)
-    ledger[CODES, 1::2] = codes
-    return WatchedBlock(learner, source, shown, True, start, in_turn(shown.rows(start, stop), rows), ledger)
+        rows = interleave(shown.rows(start, stop), rows)
+    block = WatchedBlock(
+        learner, source, shown, pairs, start, rows, np.zeros((depth, (1 + pairs) * len(codes)), dtype=np.int64)
+    )
+    block.ledger[CODES, block.step - 1 :: block.step] = codes
+    return block
 
 
-def before_it_grows(learner: Any, source: RowSource, shown: RowSource | None) -> tuple[Any, Any]:
+def predict_without_new_features(learner: Any, source: RowSource, shown: RowSource | None) -> tuple[Any, Any]:
     """What is predicted of a first row that brings features, and its scores: without them, as they were never met."""
     if learner is None or source.width <= learner.width:
         return None, None
     row = (shown or source).only(0)
     row = row.narrowed(learner.width) if row.width > learner.width else row
+    if learner.numbers and learner.score_columns > 1:
+        # The loop itself notes the width of an interval, of which new features are a part.
+        return learner.predict_before(row, 0), None
     return learner.predict_before(row, 0), learner.scores_before(row, 0)
 
 
-def in_turn(shown: Any, rows: Any) -> Any:
+def interleave(shown: Any, rows: Any) -> Any:
     """A row of one, the row of the other, and so on.
 
-    >>> pairs = in_turn(Dense(np.array([[1.0], [2.0]]), 1.0), Dense(np.array([[10.0], [20.0]]), 1.0))
+    >>> pairs = interleave(Dense(np.array([[1.0], [2.0]]), 1.0), Dense(np.array([[10.0], [20.0]]), 1.0))
     >>> pairs.X.ravel()
     array([ 1., 10.,  2., 20.])
     """

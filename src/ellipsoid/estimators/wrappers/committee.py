@@ -19,8 +19,8 @@ from ..files import saving
 from ..inputs import weights
 from ..inputs.checks import labels_of
 from ..inputs.examples import are_named, is_named, one_row, rows_of
-from ..inputs.labels import Classifier, tidy
-from ..inputs.rows import sound_csr
+from ..inputs.labels import Classifier, cast_labels
+from ..inputs.rows import checked_csr
 from ..inputs.weights import (
     classes_declared_before,
     declare_classes,
@@ -155,7 +155,7 @@ class Committee(Observable, Classifier, MetaEstimatorMixin, BaseEstimator):
         observer = watch if callable(watch) else None
         with weights.row_numbers_before_dropping(sample_weight):
             told = self._learn_rows(council, X, labels, classes, weight, shown=shown, names=names, observer=observer)
-        return tidy(told, self.classes_.dtype)
+        return cast_labels(told, self.classes_.dtype)
 
     def _learn_rows(
         self, council: Council, X: Any, y: NDArray[Any], classes: Any, weight: Floats, *, shown: Any = None,
@@ -375,7 +375,7 @@ def _count(X: Any) -> int:
 def _indexable(X: Any) -> Any:
     """Rows of which a range can be taken."""
     if hasattr(X, "tocsr"):
-        return sound_csr(X)
+        return checked_csr(X)
     return X if isinstance(X, np.ndarray | list | tuple) or hasattr(X, "columns") else np.asarray(X)
 
 

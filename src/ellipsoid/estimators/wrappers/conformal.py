@@ -12,7 +12,7 @@ from ellipsoid.certificates import Certificate
 from ellipsoid.representation.table_protocol import Floats
 
 from ..inputs.frames import table_of
-from ..inputs.labels import tidy
+from ..inputs.labels import cast_labels
 from ..inputs.weights import (
     drop_zero_weights,
     learn_between_zero_weights,
@@ -134,7 +134,11 @@ class Conformal(Watching):
 
         codes, sizes, held = self._judged((X, y, classes, sample_weight), told_of, ask).astype(np.int64)
         known = getattr(self, "classes_", np.zeros(0, dtype=object))
-        return tidy(np.array([*known.tolist(), None], dtype=object)[codes], known.dtype), sizes, held.astype(np.bool_)
+        return (
+            cast_labels(np.array([*known.tolist(), None], dtype=object)[codes], known.dtype),
+            sizes,
+            held.astype(np.bool_),
+        )
 
     def _judged(self, rows: tuple[Any, ...], told_of: Any, ask: Any) -> NDArray[Any]:
         """Learn rows; what was told of them before, one thing a line. Those of weight 0 are not shown to a judge."""

@@ -186,7 +186,7 @@ class Council:
             kind = (type(member), *((name, repr(value)) for name, value in parts if not isinstance(value, float)))
             if kind not in asked:
                 asked.add(kind)
-                member._examined(X, y, classes, weight, True)
+                member._check_call(X, y, classes, weight, True)
 
     def blocks(self, X: Any, n: int) -> Iterator[slice]:
         """Ranges of rows that are learned together."""

@@ -11,7 +11,7 @@ from ellipsoid.engine.rows import HUGE
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import QUICK
 
-from ..inputs.examples import Encoded, are_named, checked_name, encoded, is_named, one_row, row_of, rows_of
+from ..inputs.examples import Encoded, are_named, checked_name, encoded, is_named, one_row, rows_of
 from ..inputs.frames import refuse_columns
 from ..inputs.weights import (
     declare_classes,
@@ -338,7 +338,7 @@ class Scaled(Wrapper):
         known = self._features
         if known is None:
             raise ValueError("this learner was started on arrays; give x as an array, or start a new one on dicts")
-        row, fresh = row_of(x, known)
+        row, fresh = rows_of([x], known)
         return row, {name: known[name] if name in known else fresh[name] for name in x}
 
     # -- what was learned --------------------------------------------------------------------------------------

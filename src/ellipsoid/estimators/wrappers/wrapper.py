@@ -12,7 +12,7 @@ from ellipsoid.representation.table_protocol import Floats
 
 from ..files import saving
 from ..inputs.examples import are_named
-from ..inputs.labels import Classifier, tidy
+from ..inputs.labels import Classifier, cast_labels
 from ..inputs.weights import (
     declare_classes,
     drop_zero_weights,
@@ -132,7 +132,7 @@ class Watching(Wrapper):
 
     def _labels_of(self, codes: NDArray[np.int64]) -> NDArray[Any]:
         """The labels of indices, None for -1."""
-        return tidy(np.array([*self.classes_.tolist(), None], dtype=object)[codes], self.classes_.dtype)
+        return cast_labels(np.array([*self.classes_.tolist(), None], dtype=object)[codes], self.classes_.dtype)
 
     def _watch_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> Any:
         """Let the learner learn rows; returns what has watched it."""

@@ -35,7 +35,7 @@ def new_model(body: NewLearner) -> Any:
     params = {name: inf if value == "inf" else value for name, value in body.params.items()}
     made = learner_of(body.learner, params)
     # Bad parameters are refused now, not with the first example.
-    made._fresh() if isinstance(made, Committee) else made._begin()
+    made._fresh() if isinstance(made, Committee) else made._new_learner()
     return scaled_as(made, body.scale)
 
 
