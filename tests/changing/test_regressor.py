@@ -336,3 +336,11 @@ def test_approval_polls_without_a_setting():
     for C in (0.01, 0.1, 1.0):
         told = PassiveAggressiveRegressor(C=C, tube=0.0).learn_predict(X, y)
         assert np.abs(told - y).mean() <= 0.21
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("budget", [None, 2])
+def test_a_kernel_model_compares_with_no_weight_vector(budget):
+    model = PassiveAggressiveRegressor(kernel="rbf", gamma=1.0, budget=budget).partial_fit(X, Y)
+    with pytest.raises(ValueError, match="comparator must be None"):
+        model.certificates([0.0, 0.0])

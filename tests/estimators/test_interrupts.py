@@ -148,7 +148,7 @@ def test_a_full_memory_in_a_middle_block_leaves_the_blocks_before_it():
 
 
 def test_a_second_interrupt_waits_until_the_first_has_been_dealt_with(monkeypatch):
-    trial, bring_back = SOME["kernel"], LearnerMark.bring_back
+    trial, bring_back = SOME["kernel"], LearnerMark._bring_back
     base, twin, again = trial.started(), trial.started(), []
 
     def struck(mark, learner):
@@ -156,7 +156,7 @@ def test_a_second_interrupt_waits_until_the_first_has_been_dealt_with(monkeypatc
         again.append(mark)
         bring_back(mark, learner)
 
-    monkeypatch.setattr(LearnerMark, "bring_back", struck)
+    monkeypatch.setattr(LearnerMark, "_bring_back", struck)
     monkeypatch.setattr(type(base._core.table), "commit", lambda *_: signal.raise_signal(signal.SIGINT))
     with pytest.raises(KeyboardInterrupt):
         trial.learn(base, 20, 22)
