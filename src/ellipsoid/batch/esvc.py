@@ -17,32 +17,24 @@ from ellipsoid.representation.kernel.device import cuda_arrays, cuda_present
 from .classifier import BatchClassifier, scores, two_classes_left
 from .device import device_scores
 from .features import FeatureRows
-from .fitting import (
-    BinaryModel,
-    Prepared,
-    Settings,
-    choose_solver,
-    feature_width,
-    fit_binary,
-    kernel_width,
-    prepare,
-)
+from .fitting import Prepared, Settings, choose_solver, feature_width, fit_binary, kernel_width, prepare
 from .kernels import KernelFunction, make_kernel, refuse_huge
-from .problem import HARD_MARGIN_R, SOFT_MARGIN_R, Matrix, Vector, check_constants
+from .problem import HARD_MARGIN_R, SOFT_MARGIN_R, Matrix, Solution, Vector, check_constants
 from .progress import GapBar
 
 
 @declared
 class EllipsoidalSVC(BatchClassifier):
-    """The centre of a large ellipsoid in the version space, where the SVM takes the centre of a ball.
+    """A large-margin classifier at the centre of a large ellipsoid in the version space; an SVM's is that of a ball.
 
     Parameters
     ----------
     nu : float or "auto"
-        The price of a slack is 1/nu. It is no fraction: search ``nu * rank / N`` on a grid from 1e-4 to 0.3, where
-        rank is the number of features (N for a full-rank kernel). "auto" sets that product to 0.02.
+        The price of slack is 1/nu. Unlike the nu of ``sklearn.svm.NuSVC`` it is not a fraction: search
+        ``nu * rank / N`` on a grid from 1e-4 to 0.3, where rank is the number of features (N for a full-rank kernel).
+        "auto" sets that product to 0.02.
     r : float in (0, 1), optional
-        The weight of the ellipsoid's volume against its size. By default 0.9, and 1 - 1e-6 for a hard margin.
+        The weight of the ellipsoid's volume against its trace. By default 0.9, and 1 - 1e-6 for a hard margin.
     kernel : "linear", "rbf", "poly", "precomputed" or a function of two matrices
     gamma, degree, coef0
         The kernel's parameters, as in ``sklearn.svm.SVC``. ``gamma="scale"`` divides by the variance of X, which a
@@ -61,10 +53,10 @@ class EllipsoidalSVC(BatchClassifier):
     features : "cholesky" or "nystroem"
         How they are made: pivoted incomplete Cholesky factorisation, or random landmarks.
     tol : float
-        The fit stops when the duality gap is at most ``tol * max(1, |dual objective|)``. Up to 200 points
-        every solver goes on for a moment, to the limit of rounding where it can.
+        The fit stops when the duality gap is at most ``tol * max(1, |dual objective|)``. With up to 200 points every
+        solver continues for a short while, to the limit of rounding where it can.
     max_iter : int
-        Passes over the data (N pair steps are a pass); a ``ConvergenceWarning`` tells when they did not suffice.
+        Passes over the data (N pair steps are a pass); a ``ConvergenceWarning`` is issued when they do not suffice.
     warm_start : bool
         Begin at the multipliers of the last fit; more points may have been appended to X meanwhile.
     verbose : bool
@@ -72,8 +64,8 @@ class EllipsoidalSVC(BatchClassifier):
     random_state : int, RandomState instance or None
         Order of the passes and choice of landmarks.
     device : {"cpu", "cuda", "auto"}
-        Where the kernel matrix lies: "cuda" is a GPU of NVIDIA's, for up to 50,000 points and the solver "block";
-        "auto" takes it if there is one and the problem is of that kind. The duality gap certifies the same.
+        Where the kernel matrix is kept: "cuda" is an NVIDIA GPU, for up to 50,000 points and the solver "block";
+        "auto" uses one if there is one and the problem allows it. The duality gap is certified in the same way.
 
     Attributes
     ----------
@@ -150,7 +142,7 @@ class EllipsoidalSVC(BatchClassifier):
         return self
 
     def _on_device(self, exact: bool = False) -> bool:
-        """Is the kernel matrix to lie on a GPU? Or the sentence that says why it cannot."""
+        """Whether the kernel matrix is kept on a GPU; raises where a GPU was asked for and cannot be used."""
         one_of("device", self.device, {"cpu": None, "cuda": None, "auto": None})
         fits = self.kernel_.name in ("rbf", "poly") and self.solver in ("auto", "block") and not exact
         if self.device == "cpu" or (self.device == "auto" and not (fits and cuda_present())):
@@ -178,7 +170,7 @@ class EllipsoidalSVC(BatchClassifier):
         return Settings(self.nu, r, self.hard_margin, self.margin_scaling, exact, self.tol, self.max_iter, seed)
 
     def _informative(self, X: Any, weights: Vector | None) -> NDArray[np.int64]:
-        """Rows to learn from: a point at the origin says nothing about w, a point of weight zero nothing at all."""
+        """The rows to learn from: points at the origin of the feature space and points of weight zero are dropped."""
         with np.errstate(over="ignore"):
             diagonal = np.diag(X) if self.kernel == "precomputed" else self.kernel_.diagonal(X)
         refuse_huge(diagonal, "kernel value with itself")
@@ -193,7 +185,7 @@ class EllipsoidalSVC(BatchClassifier):
             )
         return np.flatnonzero(~empty if weights is None else ~empty & (weights > 0))
 
-    def _previous(self, classes: NDArray[Any]) -> list[BinaryModel] | None:
+    def _previous(self, classes: NDArray[Any]) -> list[Solution] | None:
         same = self.warm_start and hasattr(self, "_models") and np.array_equal(classes, self.classes_)
         return self._models if same else None
 
@@ -203,8 +195,8 @@ class EllipsoidalSVC(BatchClassifier):
         codes: NDArray[np.int64],
         settings: Settings,
         weights: Vector | None,
-        previous: list[BinaryModel] | None,
-    ) -> list[BinaryModel]:
+        previous: list[Solution] | None,
+    ) -> list[Solution]:
         positives = [1] if len(self.classes_) == 2 else list(range(len(self.classes_)))
         models = []
         with GapBar(self.verbose) as bar:
@@ -216,7 +208,7 @@ class EllipsoidalSVC(BatchClassifier):
                 models.append(model)
         return models
 
-    def _warn(self, model: BinaryModel, y: Vector, positive: int) -> None:
+    def _warn(self, model: Solution, y: Vector, positive: int) -> None:
         if not model.converged:
             if model.shape is not None:
                 worker, remedy = "the conic solver", "rescale X, or raise tol"
@@ -241,7 +233,7 @@ class EllipsoidalSVC(BatchClassifier):
             )
 
     def _publish(self) -> None:
-        """Public attributes from the binary models."""
+        """Set the public attributes from the binary models."""
         models = self._models
         X, prepared, kept = self._training
 
@@ -257,14 +249,14 @@ class EllipsoidalSVC(BatchClassifier):
             if hasattr(self, name):
                 delattr(self, name)
         if self.kernel_.name == "linear" and prepared.feature_map is None:
-            self.coef_ = np.vstack([model.weights for model in models])
+            self.coef_ = np.vstack([model.w for model in models])
             return
         if prepared.feature_map is not None:
             # w = sum_l (T w)_l phi(landmark_l): the features' model is a kernel expansion on the landmarks.
-            expansion = np.vstack([prepared.feature_map.transform @ model.weights for model in models])
+            expansion = np.vstack([prepared.feature_map.transform @ model.w for model in models])
             points = prepared.feature_map.landmarks
         else:
-            expansion = np.vstack([model.expansion for model in models])
+            expansion = np.vstack([model.coef for model in models])
             points = np.flatnonzero((expansion != 0).any(axis=0))
             expansion = expansion[:, points]
         self.dual_coef_ = expansion
@@ -299,7 +291,7 @@ class EllipsoidalSVC(BatchClassifier):
         return self._widths(X, self._features(X))
 
     def _features(self, X: Any) -> FeatureRows | None:
-        """New rows in the features in which the problem was solved; None where it has the kernel alone."""
+        """New rows in the features in which the problem was solved; None where only the kernel is known."""
         landmarks = self._training[1].feature_map
         if landmarks is not None:
             return FeatureRows(landmarks(self._cross(X, landmarks.landmarks)))
@@ -323,10 +315,10 @@ class EllipsoidalSVC(BatchClassifier):
         return widths[0] if len(widths) == 1 else np.column_stack(widths)
 
     def margin_ratio(self, X: Any) -> NDArray[np.float64]:
-        """``|f(x)|`` over the margin that is asked of a training point at x: above one it has that margin.
+        """``|f(x)|`` over the margin that a training point at x would need: a ratio above one means it has that margin.
 
-        With ``formulation="exact"`` that margin is how far the ellipsoid reaches, ``|E phi(x)|``: above one, the whole
-        ellipsoid agrees. The relaxed margin is smaller, and promises no such thing.
+        With ``formulation="exact"`` that margin is how far the ellipsoid reaches, ``|E phi(x)|``: above one, all
+        classifiers of the ellipsoid agree on x. The relaxed margin is smaller and does not imply this.
         """
         X = self._new_rows(X)
         values, rows = np.abs(self.decision_function(X)), self._features(X)
@@ -338,7 +330,7 @@ class EllipsoidalSVC(BatchClassifier):
         else:
             asked = self._widths(X, rows)
             if self._unit_margins:
-                # Features of a kernel have lengths of their own.
+                # Approximate features of a kernel have other lengths than the kernel.
                 lengths = np.sqrt(self.kernel_.diagonal(X) if rows is None else rows.squared_norms())
                 lengths = np.where(lengths > 0, lengths, 1.0)
                 asked = asked / (lengths if values.ndim == 1 else lengths[:, None])

@@ -1,34 +1,88 @@
-"""Explicit features: rows phi_i of a matrix, dense or sparse, and low-rank features of a kernel.
+"""Explicit features: the rows phi_i of a matrix, dense or sparse, and low-rank features of a kernel.
 
-The solver in features (``ascent``) needs five products with Phi and never the N x N kernel. For a kernel other than the
-linear one, Phi comes from a pivoted incomplete Cholesky factorisation (Fine and Scheinberg, JMLR 2001: greedy on the
-largest residual) or from Nystroem's method on random landmarks (Williams and Seeger, NIPS 2000); both give
+The solver in features (``scalable``) needs a few products with Phi and never the N x N kernel. For other kernels than
+the linear one, Phi comes from a pivoted incomplete Cholesky factorisation (Fine and Scheinberg, JMLR 2001: greedy on
+the largest residual) or from Nystroem's method on random landmarks (Williams and Seeger, NIPS 2000); both give
 Phi Phi' ~ K.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import cholesky, eigh, solve_triangular
 
-from .problem import Matrix, Vector
-from .sparse_rows import SparseParts, filled_rows, gram_of_rows, nonzeros_of_rows, quadratic_of_rows
+from ellipsoid.engine.compile import compiled
 
-# Rows handled at once, so that a product with a large dense Phi stays in the cache and needs little memory.
+from .problem import Matrix, Vector
+
+# Rows per chunk, so that a product with a large dense Phi stays in the cache and needs little memory.
 CHUNK = 4096
-# Below this share of nonzeros a loop over them beats BLAS on the whole row; small matrices are not worth the look.
+# With a smaller share of nonzeros than this a loop over them is faster than BLAS on whole rows. Nonzeros are counted
+# only in matrices of at least so many entries.
 SPARSE, LARGE = 0.25, 100_000
 
 
-class FeatureRows:
-    """The products with Phi that the solver in features asks for.
+class SparseParts(NamedTuple):
+    """The arrays of compressed sparse rows, for compiled code."""
 
-    Sums over single rows (``quadratic``, ``weighted_gram``) go through the nonzeros alone where there are few, however
-    the rows came: s of them need O(s^2) of the O(m^2) operations of a full row. Blocks of rows are dense, for BLAS.
+    data: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+
+
+@compiled(error_model="numpy")
+def quadratic_of_rows(rows, form):
+    """phi_i' form phi_i for every row; ``form`` is symmetric, so the pairs above the diagonal count twice."""
+    data, indices, indptr = rows
+    out = np.empty(len(indptr) - 1)
+    for i in range(out.shape[0]):
+        total = 0.0
+        for a in range(indptr[i], indptr[i + 1]):
+            line = form[indices[a]]
+            inner = 0.5 * data[a] * line[indices[a]]
+            for b in range(a + 1, indptr[i + 1]):
+                inner += data[b] * line[indices[b]]
+            total += data[a] * inner
+        out[i] = 2.0 * total
+    return out
+
+
+@compiled(error_model="numpy")
+def gram_of_rows(rows, weights, width):
+    """sum_i weights_i phi_i phi_i'."""
+    data, indices, indptr = rows
+    total = np.zeros((width, width))
+    for i in range(weights.shape[0]):
+        if weights[i] == 0.0:
+            continue
+        for a in range(indptr[i], indptr[i + 1]):
+            line = total[indices[a]]
+            value = weights[i] * data[a]
+            for b in range(indptr[i], indptr[i + 1]):
+                line[indices[b]] += value * data[b]
+    return total
+
+
+@compiled(error_model="numpy")
+def filled_rows(rows, which, width):
+    """The rows ``which``, zeros filled in."""
+    data, indices, indptr = rows
+    out = np.zeros((which.shape[0], width))
+    for i in range(which.shape[0]):
+        for a in range(indptr[which[i]], indptr[which[i] + 1]):
+            out[i, indices[a]] += data[a]
+    return out
+
+
+class FeatureRows:
+    """The rows phi_i, and the products with them that the solver in features needs.
+
+    Sums over single rows (``quadratic``, ``weighted_gram``) use the nonzeros alone where there are few, even of a dense
+    matrix: s of them need O(s^2) of the O(m^2) operations of a full row. Blocks of rows are dense, for BLAS.
     """
 
     def __init__(self, phi: Any) -> None:
@@ -40,7 +94,8 @@ class FeatureRows:
         else:
             self.phi = np.ascontiguousarray(phi, dtype=np.float64)
             if self.phi.size >= LARGE and np.count_nonzero(self.phi) <= SPARSE * self.phi.size:
-                self.parts = nonzeros_of_rows(self.phi)
+                rows = sparse.csr_array(self.phi)
+                self.parts = SparseParts(rows.data, rows.indices, rows.indptr)
         self.shape: tuple[int, int] = self.phi.shape
 
     def block(self, which: NDArray[np.int64]) -> Matrix:
@@ -62,18 +117,18 @@ class FeatureRows:
         return self.phi @ w
 
     def absolute_times(self, w: Vector) -> Vector:
-        """sum_j |phi_ij| |w_j|: what rounding is a share of in a product with w."""
+        """sum_j |phi_ij| |w_j|, of which the rounding error of a product with w is a share."""
         parts = [abs(self.phi[rows]) @ np.abs(w) for rows in self._chunks()]
         return np.concatenate(parts)
 
     def absolute_sum(self, weights: Vector) -> Vector:
-        """sum_i |phi_i| weights_i, the same for ``combine``."""
+        """sum_i |phi_i| weights_i, of which the rounding error of ``combine`` is a share."""
         total: Vector = sum(abs(self.phi[rows]).T @ weights[rows] for rows in self._chunks())
         return total
 
     @property
     def depth(self) -> int:
-        """Additions that a term of ``weighted_gram`` goes through at most."""
+        """The most additions that a term of ``weighted_gram`` takes part in."""
         n = self.shape[0]
         return n if self.parts is not None else min(n, CHUNK) + n // CHUNK + 1
 

@@ -1,4 +1,4 @@
-"""From data to a solved ellipsoidal SVM: which solver works on what, and the binary models they leave behind.
+"""Fits one binary ellipsoidal SVM: chooses the solver, prepares kernel matrix or features, and calls the solver.
 
 | data | solver |
 |---|---|
@@ -20,28 +20,28 @@ from .exact import solve_exact
 from .features import FeatureRows, LandmarkMap, incomplete_cholesky, nystroem
 from .kernels import Kernel, check_kernel
 from .posterior import cholesky_of_kernel
-from .problem import Matrix, NotSeparable, Problem, Vector, balanced, make_problem
+from .problem import Matrix, NotSeparable, Problem, Solution, Vector, balanced, make_problem
 from .proof import WIDEST_PROOF, contradiction, proves_inseparable, reach_in_features
 from .proximal import PLAIN_LIMIT, Report, SolverOptions, solve_kernel
 from .scalable import solve_features
 
-# The exact kernel solver keeps two N x N matrices; beyond this many points features of the kernel take over.
+# The solvers on the kernel matrix keep two N x N matrices; with more points than this, features of the kernel are used.
 EXACT_LIMIT = 6000
-# Below this many points the kernel solver beats coordinate ascent even for few features.
+# Up to this many points the solvers on the kernel matrix are faster than coordinate ascent even for few features.
 KERNEL_FIRST = 500
 # P = M^{-1} is a dense m x m matrix.
 WIDEST_INVERSE = 2000
 # nu = "auto": the margin at which every multiplier is at its bound, r nu rank/N, becomes a fiftieth of r.
 SATURATION = 0.02
-# Passes that a small problem is polished for by the kernel's solvers, and in features, whose passes gain less, the
-# operations that may be spent on it.
+# Small problems are polished after the tolerance is met: for this many passes on the kernel matrix, and for this many
+# operations in features, where a pass gains less.
 POLISH, POLISH_WORK = 50, 2e7
 SOLVERS = ("auto", "smo", "block", "features")
 
 
 @dataclass
 class Prepared:
-    """The training points as the chosen solver wants them, shared by all binary problems of a multiclass one."""
+    """The training points in the form the chosen solver needs, shared by all binary problems of a multiclass one."""
 
     solver: str
     points: Any
@@ -54,7 +54,7 @@ class Prepared:
 
 @dataclass(frozen=True)
 class Settings:
-    """The numbers of the problem and of the search, as the user gave them."""
+    """The parameters of the problem and of the solver, as the user gave them."""
 
     nu: float | str
     r: float
@@ -64,37 +64,6 @@ class Settings:
     tol: float
     max_iter: int
     seed: int
-
-
-@dataclass
-class BinaryModel:
-    """One solved binary problem; w and ``inverse`` in features, or ``coef`` on the training points."""
-
-    alpha: Vector
-    bias: float
-    gap: float
-    dual: float
-    scale: float
-    iterations: int
-    converged: bool
-    problem: Problem
-    w: Vector | None = None
-    coef: Vector | None = None
-    inverse: Matrix | None = None
-    shape: Matrix | None = None
-    norm_w: float = 1.0
-
-    @property
-    def weights(self) -> Vector:
-        """w, where it is known in features."""
-        assert self.w is not None
-        return self.w
-
-    @property
-    def expansion(self) -> Vector:
-        """w as a combination of the training points."""
-        assert self.coef is not None
-        return self.coef
 
 
 def choose_solver(asked: str, kernel: Kernel, n: int, width: int, device: bool = False) -> str:
@@ -124,16 +93,15 @@ def prepare(
     """Kernel matrix or features of the training points; the matrix on a GPU with ``device``."""
     n, width = X.shape
     linear = kernel.name == "linear"
-    if exact:
-        rows = FeatureRows(X) if linear else _kernel_features(X, kernel, n, "cholesky", seed)[0]
-        feature_map = None if linear else _kernel_features(X, kernel, n, "cholesky", seed)[1]
-        return Prepared("exact", X, rows.squared_norms(), rows.shape[1], rows=rows, feature_map=feature_map)
-    if solver == "features":
-        if linear and width <= WIDEST_INVERSE:
+    if exact or solver == "features":
+        solver = "exact" if exact else solver
+        if linear and (exact or width <= WIDEST_INVERSE):
             rows = FeatureRows(X)
-            return Prepared("features", X, rows.squared_norms(), min(n, width), rows=rows)
-        rows, feature_map = _kernel_features(X, kernel, n_components, features, seed)
-        return Prepared("features", X, rows.squared_norms(), rows.shape[1], rows=rows, feature_map=feature_map)
+            rank = width if exact else min(n, width)
+            return Prepared(solver, X, rows.squared_norms(), rank, rows=rows)
+        count, method = (n, "cholesky") if exact else (n_components, features)
+        rows, feature_map = _kernel_features(X, kernel, count, method, seed)
+        return Prepared(solver, X, rows.squared_norms(), rows.shape[1], rows=rows, feature_map=feature_map)
     if device:
         matrix = DeviceKernel(X, kernel)
         return Prepared(solver, X, matrix.diagonal(), n, kernel_matrix=matrix)
@@ -165,10 +133,10 @@ def fit_binary(
     y: Vector,
     settings: Settings,
     weights: Vector | None = None,
-    previous: BinaryModel | None = None,
+    previous: Solution | None = None,
     report: Report | None = None,
-) -> BinaryModel:
-    """Solve one binary problem, from the previous model where there is one of the same size."""
+) -> Solution:
+    """Solve one binary problem, starting from the previous solution where there is one of the same size."""
     n = len(y)
     nu = SATURATION * n / prepared.rank if settings.nu == "auto" else float(settings.nu)
     problem = make_problem(
@@ -184,39 +152,43 @@ def fit_binary(
     fit = _fit_features if prepared.solver == "features" else _fit_kernel
     try:
         if settings.exact:
-            return _fit_exact(prepared, problem, nu, settings.tol, weights)
-        model = fit(prepared, problem, settings, previous, report)
-        if problem.hard and np.isinf(model.gap):
+            assert prepared.rows is not None
+            found = solve_exact(prepared.rows.dense(), problem, nu, weights)
+            found.converged = found.gap <= settings.tol * max(1.0, abs(found.dual))
+            found.dual -= problem.constant
+            return found
+        found = fit(prepared, problem, settings, previous, report)
+        if problem.hard and np.isinf(found.gap):
             detail = f"max_iter={settings.max_iter} passes found no separating hyperplane; raise max_iter"
-            raise NotSeparable(detail, alpha=model.alpha)
+            raise NotSeparable(detail, alpha=found.alpha)
     except NotSeparable as error:
-        reason = _proof(prepared, y, error.alpha)
+        reason = _why_inseparable(prepared, y, error.alpha)
         raise NotSeparable(reason, proven=True, alpha=error.alpha) if reason else error from None
-    return model
+    return found
 
 
-def _proof(prepared: Prepared, y: Vector, alpha: Vector | None) -> str | None:
+def _why_inseparable(prepared: Prepared, y: Vector, alpha: Vector | None) -> str | None:
     """Why no hyperplane separates the classes, where that can be proven."""
     if contradiction(prepared.points, y):
         return "a row of X has both labels"
     rows = prepared.rows
-    # Features of a kernel are another, smaller model than the kernel's.
+    # Features of a kernel are an approximation: a proof for them says nothing about the kernel itself.
     if rows is None or alpha is None or prepared.feature_map is not None or not rows.shape[1] <= WIDEST_PROOF:
         return None
-    found = proves_inseparable(rows.dense(), y, alpha)
-    return "a mixture of one class is one of the other" if found else None
+    proven = proves_inseparable(rows.dense(), y, alpha)
+    return "a mixture of one class is one of the other" if proven else None
 
 
-def _warm_alpha(previous: BinaryModel, problem: Problem) -> Vector:
-    """The old multipliers made feasible for the new problem; new points start at zero."""
+def _warm_alpha(previous: Solution, problem: Problem) -> Vector:
+    """The previous multipliers made feasible for the new problem; new points start at zero."""
     old = np.zeros(len(problem.y))
     old[: len(previous.alpha)] = previous.alpha
     return balanced(np.minimum(old, problem.C), problem.y)
 
 
 def _fit_kernel(
-    prepared: Prepared, problem: Problem, settings: Settings, previous: BinaryModel | None, report: Report | None
-) -> BinaryModel:
+    prepared: Prepared, problem: Problem, settings: Settings, previous: Solution | None, report: Report | None
+) -> Solution:
     K, n = prepared.kernel_matrix, len(problem.y)
     assert K is not None
     start = None
@@ -229,31 +201,21 @@ def _fit_kernel(
     if prepared.solver == "smo":
         options.block = 0
     found = solve_kernel(K, problem, options, start, report, prepared.rows)
-    model = BinaryModel(
-        found.alpha,
-        found.bias,
-        found.gap,
-        found.dual - problem.constant,
-        found.scale,
-        -(-found.iterations // n),
-        found.converged,
-        problem,
-        coef=found.coef,
-        norm_w=found.norm_w,
-    )
+    found.dual -= problem.constant
+    found.iterations = -(-found.iterations // n)
     if prepared.rows is not None:
-        model.w = prepared.rows.combine(found.coef)
+        found.w = prepared.rows.combine(found.coef)
         if prepared.rows.shape[1] <= WIDEST_INVERSE:
-            # The features' small determinant is exact where the kernel's large one loses digits (r near 1).
+            # The small determinant in features keeps digits that the large one of the kernel loses (r near 1).
             reach = reach_in_features(prepared.rows, problem, found.alpha)
             norm = float(np.linalg.norm(prepared.rows.combine(problem.y * found.alpha)))
-            model.inverse, model.dual = reach.inverse, problem.r * reach.log_determinant - norm
-    return model
+            found.inverse, found.dual = reach.inverse, problem.r * reach.log_determinant - norm
+    return found
 
 
 def _fit_features(
-    prepared: Prepared, problem: Problem, settings: Settings, previous: BinaryModel | None, report: Report | None
-) -> BinaryModel:
+    prepared: Prepared, problem: Problem, settings: Settings, previous: Solution | None, report: Report | None
+) -> Solution:
     rows = prepared.rows
     assert rows is not None
     start = None
@@ -264,41 +226,11 @@ def _fit_features(
     polish = int(POLISH_WORK / (n * m * (m + 30))) if n <= PLAIN_LIMIT else 0
     options = SolverOptions(settings.tol, settings.max_iter, -1, settings.seed, polish)
     found = solve_features(rows, problem, options, start, report)
-    return BinaryModel(
-        found.alpha,
-        found.bias,
-        found.gap,
-        found.dual,
-        found.scale,
-        found.iterations,
-        found.converged,
-        problem,
-        w=found.w,
-        inverse=found.inverse,
-        norm_w=float(np.linalg.norm(found.w)),
-    )
+    found.norm_w = float(np.linalg.norm(found.w))
+    return found
 
 
-def _fit_exact(prepared: Prepared, problem: Problem, nu: float, tol: float, weights: Vector | None) -> BinaryModel:
-    rows = prepared.rows
-    assert rows is not None
-    found = solve_exact(rows.dense(), problem.y, nu, problem.r, hard=problem.hard, weights=weights)
-    return BinaryModel(
-        found.alpha,
-        found.bias,
-        found.gap,
-        found.dual - problem.constant,
-        1.0,
-        0,
-        found.gap <= tol * max(1.0, abs(found.dual)),
-        problem,
-        w=found.w,
-        shape=found.shape,
-        norm_w=float(np.linalg.norm(found.w)),
-    )
-
-
-def feature_width(model: BinaryModel, rows: FeatureRows) -> Vector:
+def feature_width(model: Solution, rows: FeatureRows) -> Vector:
     """phi'B phi of the rows, from B in features."""
     if model.shape is not None:
         return rows.quadratic(model.shape)
@@ -306,7 +238,7 @@ def feature_width(model: BinaryModel, rows: FeatureRows) -> Vector:
     return model.scale * model.problem.r * rows.quadratic(model.inverse)
 
 
-def kernel_width(model: BinaryModel, K: Matrix | DeviceKernel, cross: Matrix, diagonal: Vector) -> Vector:
+def kernel_width(model: Solution, K: Matrix | DeviceKernel, cross: Matrix, diagonal: Vector) -> Vector:
     """phi'B phi = r/(1-r) (k(x,x) - v'((1-r)I + S K S)^{-1} v), S = diag(sqrt(alpha c)), v = S k(X, x)."""
     r = model.problem.r
     support = np.flatnonzero(model.alpha > 0)

@@ -1,4 +1,4 @@
-"""The ellipsoidal SVM's problem: one convex programme, its constants, its certificate.
+"""The optimisation problem of the ellipsoidal SVM: constants, solutions, and the duality gap that certifies them.
 
     (P)  min  -r log|B| + (1-r) tr B + sum_i C_i xi_i
          s.t. y_i (phi_i.w + b) + xi_i >= c_i phi_i'B phi_i,   |w| <= 1,   xi >= 0
@@ -7,11 +7,11 @@
          with M = (1-r) I + sum_i alpha_i c_i phi_i phi_i'  and  B = r M^{-1}
 
 Momma, Hatano, Nakayama, "Ellipsoidal Support Vector Machines", Problem 6 and its dual, with the corrections of
-the errata page. Everything a solver reports is bounded by the duality gap computed here; no solver judges itself.
+the errata page. Every solver's result is certified by the duality gap computed here.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,17 +23,17 @@ Matrix = NDArray[np.float64]
 
 HARD_MARGIN_R = 1.0 - 1e-6
 SOFT_MARGIN_R = 0.9
-# (D) is unbounded when a hard margin cannot be had; alpha then grows without limit. A margin of a share g of the
-# points' lengths bounds alpha_i |phi_i| by about the rank over g.
+# (D) is unbounded where no hyperplane separates the classes with a hard margin, and alpha then grows without limit. A
+# margin of a share g of the points' lengths bounds alpha_i |phi_i| by about the rank over g.
 DIVERGED = 1e12
-# The relative error of one rounding, and a little more for products of errors.
+# The relative error of one rounding, with a little to spare for products of errors.
 ROUNDING = 1.2e-16
 
 
 class NotSeparable(ValueError):
     """A hard margin was asked for, and no hyperplane separates the classes (``proven``), or none was found.
 
-    ``alpha`` are the multipliers that a solver stopped at; whether they prove anything is for others to say.
+    ``alpha`` are the multipliers at which the solver stopped; they may serve for a proof.
     """
 
     def __init__(self, detail: str, *, proven: bool = False, alpha: Vector | None = None) -> None:
@@ -60,7 +60,7 @@ class Problem:
 
     @property
     def constant(self) -> float:
-        """What the kernel form of the dual leaves out: ``r d (1 + log((1-r)/r))``."""
+        """The constant that the kernel form of the dual leaves out: ``r d (1 + log((1-r)/r))``."""
         return self.r * self.rank * (1.0 + np.log((1.0 - self.r) / self.r))
 
 
@@ -70,6 +70,29 @@ class Gap(NamedTuple):
     value: float
     bias: float
     scale: float = 1.0
+
+
+@dataclass
+class Solution:
+    """A solved binary problem: dual-feasible multipliers, a classifier, and the duality gap between the two.
+
+    The weights are known in features (``w``), as a combination of the training points (``coef``), or both. The
+    ellipsoid is given by M^{-1} in features (``inverse``), by E (``shape``, exact formulation), or by the multipliers.
+    """
+
+    problem: Problem
+    alpha: Vector
+    bias: float
+    gap: float
+    dual: float
+    scale: float = 1.0
+    norm_w: float = 1.0
+    iterations: int = 0
+    converged: bool = False
+    w: Any = None
+    coef: Any = None
+    inverse: Matrix | None = None
+    shape: Matrix | None = None
 
 
 def check_constants(nu: float, r: float) -> None:
@@ -160,11 +183,11 @@ def duality_gap(
 
     ``omega_i = c_i phi_i'B phi_i``, ``scores_i = phi_i.w`` and ``norm = |sum_i alpha_i y_i phi_i|``. The terms in
     log|B| and tr B cancel, so neither is needed. With the ``errors`` of omega and of the scores it is the largest gap
-    that these allow; without them it guides a solver and certifies nothing. Classes that lie no further than a share
-    ``apart`` of the scores from each other are not separated.
+    that these allow; without them it guides a solver and certifies nothing. Classes whose distance is at most a share
+    ``apart`` of the scores count as not separated.
     """
     if not (omega > 0).all():
-        # B is positive: these are the remains of cancellation.
+        # B is positive definite: values that are not positive are left over from cancellation.
         return Gap(np.inf, 0.0, 0.0)
     blur = np.zeros_like(scores) if errors is None else errors[1]
     lost = np.zeros_like(omega) if errors is None else errors[0]
@@ -173,32 +196,32 @@ def duality_gap(
     if not problem.hard:
         bias = best_bias(problem, scores, omega)
         slack = np.maximum(omega + blur - problem.y * (scores + bias), 0.0)
-        return _known(float(problem.C @ slack) - spent + norm, bias, 1.0)
+        return _finite_gap(float(problem.C @ slack) - spent + norm, bias, 1.0)
     bias, scale = widest_bias(problem, scores - problem.y * blur, omega, apart * float(np.abs(scores).max()))
     if scale <= 0:
         return Gap(np.inf, bias, 0.0)
     excess = scale - 1.0 - np.log(scale)
-    return _known(problem.r * problem.rank * excess + norm - scale * spent, bias, scale)
+    return _finite_gap(problem.r * problem.rank * excess + norm - scale * spent, bias, scale)
 
 
-def _known(value: float, bias: float, scale: float) -> Gap:
+def _finite_gap(value: float, bias: float, scale: float) -> Gap:
     return Gap(value if np.isfinite(value) else np.inf, bias, scale)
 
 
 def check_diverged(problem: Problem, alpha: Vector, squared_norms: Vector) -> None:
-    """A hard margin's multipliers grow without limit exactly when the classes cannot be separated."""
+    """Raise `NotSeparable` where the multipliers of a hard margin grow without limit."""
     if problem.hard and not np.max(alpha * np.sqrt(squared_norms)) <= DIVERGED:
         raise unseparated(alpha)
 
 
 def unseparated(alpha: Vector) -> NotSeparable:
-    """The error of multipliers beyond what can be computed with."""
+    """The error for multipliers that have grown beyond what can be computed with."""
     detail = "if a hyperplane separates these, it does so by less than rounding lets one see; centre or rescale X"
     return NotSeparable(detail, alpha=alpha)
 
 
 def balanced(alpha: Vector, y: Vector) -> Vector:
-    """The heavier class scaled down until y'alpha = 0."""
+    """The multipliers of the heavier class scaled down until y'alpha = 0."""
     plus, minus = float(alpha[y > 0].sum()), float(alpha[y < 0].sum())
     light = min(plus, minus)
     factor = np.where(y > 0, light / plus if plus > 0 else 0.0, light / minus if minus > 0 else 0.0)

@@ -24,6 +24,7 @@ from .problem import (
     Matrix,
     NotSeparable,
     Problem,
+    Solution,
     Vector,
     balanced,
     check_diverged,
@@ -33,9 +34,9 @@ from .problem import (
 from .proof import Reach, gap_in_features, gap_in_kernel, reach_in_features, reach_in_kernel
 from .smo import Box, Curvature, PairState, pair_steps
 
-# Steps of the proximal weight: 0.03 to 0.3 all serve.
+# The proximal weight as a share of the reach that is spent; anything from 0.03 to 0.3 works.
 PULL = 0.1
-# Above this many points a step on all of Omega is bound by memory, and blocks win.
+# With more points than this a step on all of Omega is limited by memory bandwidth, and blocks are faster.
 PLAIN_LIMIT = 200
 # The largest change of mu from one proximal step to the next.
 GROW = 4.0
@@ -45,32 +46,17 @@ INNER_STEPS = 0.5
 CHECK_DRIFT_EVERY = 50
 # Gaps below this share of the dual are noise.
 ROUNDED_GAP = 1e-13
-# So often a gap far below its target may prove larger than that: then rounding is in the way, not the solver.
+# How often a gap far below its target may fail to be certified before rounding is held responsible, not the solver.
 MOST_FAILS = 4
 
 Report = Callable[[float, float, int], None]
 
 
 @dataclass
-class Solution:
-    """Multipliers, the vector w in the span of the points, the bias, and what certifies them."""
-
-    alpha: Vector
-    coef: Vector
-    bias: float
-    gap: float
-    dual: float
-    scale: float
-    norm_w: float
-    iterations: int
-    converged: bool
-
-
-@dataclass
 class SolverOptions:
-    """How long to work and on what: ``block`` 0 means pair steps on all points.
+    """Limits of a solver. ``block`` is the size of a block; 0 means pair steps on all points.
 
-    ``polish`` steps more are spent after the tolerance is met, while the gap is above rounding.
+    After the tolerance is met, up to ``polish`` further steps are made while the gap is above rounding.
     """
 
     tol: float = 1e-3
@@ -86,7 +72,7 @@ class _Working:
     def __init__(self, kernel: Any, problem: Problem, alpha: Vector, block: int, rows: FeatureRows | None) -> None:
         narrow = rows if rows is not None and rows.shape[1] <= rows.shape[0] else None
         if narrow is not None and not narrow.sparse:
-            # sum_i alpha_i y_i = 0: v and w do not see a shift of all points, but K loses digits to it.
+            # Since sum_i alpha_i y_i = 0, v and w are the same for shifted points, but K loses digits to a shift.
             centred = narrow.phi - narrow.phi.mean(axis=0)
             kernel = centred @ centred.T
         self.kernel = kernel
@@ -113,7 +99,7 @@ class _Working:
         self.renew()
 
     def renew(self) -> None:
-        """z and q from the multipliers, free of accumulated rounding."""
+        """Compute z and q anew from the multipliers, free of accumulated rounding."""
         beta = self.problem.y * self.alpha
         self.z = self.base + self.posterior.kernel_times(beta)
         self.q = max(float((self.centre + beta) @ self.z), 0.0)
@@ -155,7 +141,7 @@ class _Working:
         return steps, violation
 
     def _choose(self, diagonal: Vector) -> tuple[float, np.ndarray]:
-        """The block's points: the lowest H that may rise and the highest that may fall."""
+        """The violation, and the points of the next block: the lowest H that may rise and the highest that may fall."""
         y, C = self.box
         h = self.z / self.two_gamma - y * diagonal
         can_grow, can_shrink = self.alpha < C, self.alpha > 0
@@ -178,7 +164,7 @@ class _Working:
         self.renew()
 
     def certified(self, alpha: Vector, coef: Vector) -> Solution:
-        """A solution whose gap rests on alpha and coef alone, and counts the rounding in."""
+        """A solution whose gap is computed from alpha and coef alone, and includes rounding."""
         problem, rows = self.problem, self.rows
         alpha = balanced(alpha, problem.y)
         if isinstance(self.posterior, DevicePosterior):
@@ -201,7 +187,7 @@ class _Working:
             other = self.posterior.kernel_times(problem.y * alpha)
             gap, norm = gap_in_kernel(self.kernel, problem, alpha, (coef, image, other), reach)
         dual = problem.r * reach.log_determinant - norm + problem.constant
-        return Solution(alpha, coef, gap.bias, gap.value, dual, gap.scale, min(1.0, size), 0, False)
+        return Solution(problem, alpha, gap.bias, gap.value, dual, gap.scale, min(1.0, size), coef=coef)
 
 
 def solve_kernel(
@@ -219,7 +205,7 @@ def solve_kernel(
     try:
         return _solve(work, coef, kernel.diagonal(), options, report)
     except ValueError as error:
-        # The kernel was checked before; only multipliers on their way to infinity spoil a factorisation.
+        # The kernel was checked before; only multipliers that grow without limit make a factorisation fail.
         if problem.hard and not isinstance(error, NotSeparable):
             raise unseparated(work.alpha) from None
         raise
@@ -233,11 +219,11 @@ def _solve(
     mu = PULL * problem.r * problem.rank
     done, stale, begun, rounds, next_proof, fails = 0, 0, 0, 0, 0, 0
     limit, polishing = options.max_iter, False
-    # The best of the guiding gaps, which is believed only once it is proven; and the best that is.
+    # The least gap so far is only an estimate until it is certified; ``sure`` is the best certified solution.
     best_gap, best = np.inf, (work.alpha.copy(), coef)
     sure = None
-    # Squared distances carry an error of eps, distances one of its root: with a kernel, a separation below that
-    # (contradictory labels on one point) is none.
+    # With a kernel squared distances are off by eps, and distances by its square root: a smaller separation may come
+    # from contradictory labels on one point.
     apart = 1e-7 if work.narrow is None else 1e-12
     work.recentre(coef, mu)
     while True:
@@ -256,14 +242,14 @@ def _solve(
         if report is not None:
             report(best_gap, target, done)
         if best_gap <= target and not polishing and rounds >= next_proof:
-            # A proof costs as much as a hundred steps: there is one, of what the polish leaves.
+            # A certificate costs as much as a hundred steps: there is one, after polishing.
             polishing, limit = True, min(limit, done + options.polish)
         aim = min(target, ROUNDED_GAP * max(1.0, abs(dual))) if polishing else target
         if (polishing and best_gap <= aim) or done >= limit:
             found = work.certified(*best)
             found.converged = found.gap <= options.tol * max(1.0, abs(found.dual))
             sure = found if sure is None or found.gap < sure.gap else sure
-            # Rounding, or drift: begin again from the multipliers, and ask less and less often.
+            # Rounding, or drift: begin again from the multipliers, and certify less and less often.
             fails += best_gap <= 0.1 * target
             if found.converged or done >= options.max_iter or fails > MOST_FAILS:
                 break
@@ -286,7 +272,7 @@ def _solve(
         stale = stale + 1 if steps == 0 else 0
         check_diverged(problem, work.alpha, squared_norms)
         rounds += 1
-        # The first moves take Omega down from r/(1-r) times the kernel: most of its digits go then.
+        # The first moves reduce Omega from r/(1-r) times the kernel, which costs most of its digits.
         if rounds % CHECK_DRIFT_EVERY == 0 or (rounds == 1 and work.narrow is not None):
             work.correct_drift(rng)
     sure.iterations = done

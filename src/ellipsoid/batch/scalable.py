@@ -1,11 +1,9 @@
 """The scalable solver of the ellipsoidal SVM: a proximal loop around dual coordinate ascent in features.
 
-One pass over the points in a fresh random order a proximal step; then w = v/(2 max(|v|/2, mu)) and
-b_k += sig/(2 mu_b). After each pass the certificate: the heavier class is scaled down until y'alpha = 0, M is built
-anew, and the duality gap with the best bias bounds the error. The best pair met is kept.
+Each proximal step is one pass over the points in a new random order; then w = v/(2 max(|v|/2, mu)) and
+b_k += sig/(2 mu_b). The certificate follows: the heavier class is scaled down until y'alpha = 0, M is built anew, and
+the duality gap with the best bias bounds the error. The solution with the smallest gap is kept.
 """
-
-from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve
@@ -13,39 +11,24 @@ from scipy.linalg.lapack import dgesv
 
 from .ascent import Points, Weights, block_sweeps, point_pass
 from .features import FeatureRows
-from .problem import Matrix, Problem, Vector, balanced, check_diverged, unseparated
+from .problem import Problem, Solution, Vector, balanced, check_diverged, unseparated
 from .proof import gap_in_features, reach_in_features
 from .proximal import GROW, PULL, Report, SolverOptions
 
-# Above this many features a rank-one change of P is bound by memory, and blocks win.
+# With more features than this a rank-one change of P is limited by memory bandwidth, and blocks are faster.
 PLAIN_FEATURES = 60
 BLOCK_SWEEPS = 5
-# Points at rest are looked at again every so many passes.
+# Every so many passes points that rest at a bound are visited too.
 FULL_PASS_EVERY = 5
-# P is computed afresh from alpha every so many certificates.
+# Every so many certificates P is computed anew from alpha.
 RENEW_EVERY = 4
-# A small problem is worked on to this share of the dual: decisions move by the root of a gap.
+# Small problems are solved to this share of the dual, since decision values change by the square root of a gap.
 POLISHED = 1e-10
 SPOILT = "the features are so unlike in scale that M has no Cholesky factor; rescale X"
 
 
-@dataclass
-class FeatureSolution:
-    """A certified solution: dual-feasible alpha, w and B = r M^{-1} in feature coordinates."""
-
-    alpha: Vector
-    w: Vector
-    bias: float
-    inverse: Matrix
-    gap: float
-    dual: float
-    scale: float
-    iterations: int
-    converged: bool
-
-
 class _Ascent:
-    """alpha, P, v and sig of the running proximal problem."""
+    """The present proximal problem: the multipliers alpha, the inverse P of M, and the proximal centre (w, bias)."""
 
     def __init__(self, rows: FeatureRows, problem: Problem, options: SolverOptions) -> None:
         self.rows, self.problem, self.options = rows, problem, options
@@ -118,13 +101,13 @@ class _Ascent:
         self.inverse -= image.T @ solved
 
     def renew(self) -> None:
-        """P from alpha alone."""
+        """Compute P anew from alpha."""
         lower = self.rows.factor(self.alpha * self.problem.c, 1.0 - self.problem.r)
         inverse = cho_solve((lower, True), np.eye(len(lower)), overwrite_b=True, check_finite=False)
         self.inverse = 0.5 * (inverse + inverse.T)
 
-    def certify(self) -> tuple[FeatureSolution, float]:
-        """The certificate at the present alpha and w; returns it with sum_i alpha_i omega_i."""
+    def certify(self) -> tuple[Solution, float]:
+        """The solution at the present alpha and w with its gap, and sum_i alpha_i omega_i."""
         problem = self.problem
         alpha = balanced(self.alpha, problem.y)
         reach = reach_in_features(self.rows, problem, alpha)
@@ -132,8 +115,8 @@ class _Ascent:
         w = self.w / max(1.0, float(np.linalg.norm(self.w)))
         gap, norm = gap_in_features(self.rows, problem, alpha, w, reach)
         dual = problem.r * reach.log_determinant - norm
-        solution = FeatureSolution(alpha, w, gap.bias, reach.inverse, gap.value, dual, gap.scale, 0, False)
-        return solution, float(alpha @ reach.omega)
+        found = Solution(problem, alpha, gap.bias, gap.value, dual, gap.scale, w=w, inverse=reach.inverse)
+        return found, float(alpha @ reach.omega)
 
 
 def solve_features(
@@ -142,7 +125,7 @@ def solve_features(
     options: SolverOptions,
     start: tuple[Vector, Vector, float] | None = None,
     report: Report | None = None,
-) -> FeatureSolution:
+) -> Solution:
     """Solve (D) in explicit features; ``start`` = (alpha, w, bias) of a neighbouring problem."""
     ascent = _Ascent(rows, problem, options)
     if start is not None:
@@ -154,10 +137,10 @@ def solve_features(
         raise unseparated(ascent.alpha) if problem.hard else ValueError(SPOILT) from None
 
 
-def _solve(ascent: _Ascent, report: Report | None) -> FeatureSolution:
+def _solve(ascent: _Ascent, report: Report | None) -> Solution:
     problem, options = ascent.problem, ascent.options
     mu = PULL * problem.r * problem.rank
-    best: FeatureSolution | None = None
+    best: Solution | None = None
     done = rounds = 0
     converged, limit = False, options.max_iter
     while True:
@@ -184,6 +167,6 @@ def _solve(ascent: _Ascent, report: Report | None) -> FeatureSolution:
             done += 1
         check_diverged(problem, ascent.alpha, ascent.norms)
         rounds += 1
-        # The certificate builds its own M; P drifts by rounding only, least where r is far from one.
+        # The certificate builds its own M. P drifts by rounding alone, and least where r is far from one.
         if rounds % RENEW_EVERY == 0 or problem.hard:
             ascent.renew()
