@@ -31,19 +31,19 @@ def store(tmp_path):
 def test_nobody_is_predicted_for_by_less_than_was_acknowledged(store, tmp_path):
     """As long as a journal is replayed, the newest snapshot is no answer."""
     learn(store, "m", examples(6))
-    store.stream("m").best.write_snapshot()
+    store.stream("m").champion.write_snapshot()
     assert learn(store, "m", examples(6, 6)).t == 12
     shutil.copytree(store.folder, tmp_path / "killed")
     restarted = Store(tmp_path / "killed")
     try:
         stream = restarted.stream("m")
-        assert stream.best.published.t == 6
+        assert stream.champion.published.t == 6
         with pytest.raises(CallProblem, match="rebuilt from its journal") as problem:
             _learned(stream)
         assert problem.value.status == 503
-        stream.best.failure = "it has stopped"
+        stream.champion.failure = "it has stopped"
         assert _learned(stream).t == 6  # there will be no better one
-        stream.best.failure = None
+        stream.champion.failure = None
         restarted.start()
         while not stream.caught_up():
             pass

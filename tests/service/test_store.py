@@ -14,12 +14,12 @@ from click.testing import CliRunner
 from ellipsoid.cli import main
 from ellipsoid.service.calls import dense_lines
 from ellipsoid.service.calls.lines import decoded_lines
-from ellipsoid.service.housekeeping import _behind_two, _forget_examples, keep_house
+from ellipsoid.service.housekeeping import _forget_examples, _in_two_snapshots, run_housekeeping
 from ellipsoid.service.journal.database import JournalBlock
 from ellipsoid.service.journal.rows import Rows
 from ellipsoid.service.journal.schema import LABEL_LIMIT, Schema
 from ellipsoid.service.journal.tail import Tail
-from ellipsoid.service.journal.writes import Incoming, LearnWrite
+from ellipsoid.service.journal.writes import IncomingRows, LearnWrite
 from ellipsoid.service.messages import LabelledExample, NewLearner, NewModel
 from ellipsoid.service.problem import CallProblem
 from ellipsoid.service.store import Store, StoreOptions
@@ -42,7 +42,7 @@ def learn(store, name, lines):
     stream, done = store.stream(name), Future()
     stream.check_learning()
     rows = stream.rows_of([line["x"] for line in lines], [line["y"] for line in lines])
-    store.journal.submit(LearnWrite(stream, [Incoming(rows, None, range(1, 1 + len(lines)))], "", done.set_result))
+    store.journal.submit(LearnWrite(stream, [IncomingRows(rows, None, range(1, 1 + len(lines)))], "", done.set_result))
     answer = done.result(60)
     if isinstance(answer, BaseException):
         raise answer
@@ -77,7 +77,7 @@ def test_however_it_is_cut_the_file_is_that_of_the_command_line(store, tmp_path,
     lines = shapes(kind)
     for start, stop in ((0, 1), (1, 2), (2, 30), (30, 33), (33, 60)):
         learn(store, "m", lines[start:stop])
-    file = store.stream("m").best.published.file()
+    file = store.stream("m").champion.published.file()
     arguments = ["learn", "-", "--format", "jsonl", "--model", learner, "--scale", scale]
     arguments += {"dense": [], "named": ["--keep-names"], "hashed": ["--bits", "6"]}[kind]
     arguments += [] if classes is None else ["--classes", ",".join(classes)]
@@ -115,8 +115,8 @@ def test_a_snapshot_in_between_changes_no_byte(tmp_path, body):
             while not store.ready():
                 time.sleep(0.01)
             learn(store, "m", lines[start:stop])
-            store.stream("m").best.published.judge(np.zeros((1, 4)))
-            files.append(store.stream("m").best.published.file())
+            store.stream("m").champion.published.predict(np.zeros((1, 4)))
+            files.append(store.stream("m").champion.published.file())
             store.close()
             start = stop
     assert files[0] == files[-1]
@@ -128,15 +128,15 @@ def test_examples_go_only_behind_two_good_snapshots(store):
     stream = store.stream("m")
     for start in range(0, 60, 20):
         learn(store, "m", examples(20, start))
-        stream.best.write_snapshot()
-        keep_house(store)
+        stream.champion.write_snapshot()
+        run_housekeeping(store)
         assert stream.oldest == max(0, start)  # the newest but one holds so many
-    newest = stream.best.snapshots.all()[0]
+    newest = stream.champion.snapshots.all()[0]
     newest.path.write_bytes(newest.path.read_bytes()[:-1])
     learn(store, "m", examples(20, 60))
-    keep_house(store)
+    run_housekeeping(store)
     assert stream.oldest == 40
-    before = stream.best.published.file()
+    before = stream.champion.published.file()
     assert store.model_at("m", 80) == before
     with pytest.raises(CallProblem, match="gone"):
         store.model_at("m", 5)
@@ -153,14 +153,14 @@ def test_the_past_of_a_champion_that_began_later(store, tmp_path):
     stream = store.stream("m")
     for start in range(0, 60, 20):
         learn(store, "m", examples(20, start))
-        stream.best.write_snapshot()
-    keep_house(store)
+        stream.champion.write_snapshot()
+    run_housekeeping(store)
     assert stream.oldest == 40
     store.make_challenger("m", "late", NewLearner(learner="Perceptron"))
     while stream.learners["late"].published.t < 60:
         time.sleep(0.001)
     store.promote("m", "late")
-    stream.best.write_snapshot()
+    stream.champion.write_snapshot()
     for t in (45, 60, 50):
         if t == 50:
             shutil.rmtree(store.snapshots)
@@ -175,10 +175,10 @@ def test_a_snapshot_that_does_not_fit_on_the_disk_keeps_no_other_from_it(store):
     for name in ("large", "small"):
         store.make_model(name, NewModel(learner="PassiveAggressive"))
         learn(store, name, examples(3))
-        store.stream(name).best.written_at = -inf
-    folder = store.stream("large").best.snapshots
+        store.stream(name).champion.written_at = -inf
+    folder = store.stream("large").champion.snapshots
     folder.folder = store.folder / "nowhere"
-    keep_house(store)
+    run_housekeeping(store)
     assert [path.name for path in store.snapshots.glob("*.model")] == ["small-3.model"]
     folder.folder = store.snapshots
 
@@ -191,15 +191,15 @@ def test_a_stop_does_not_wait_for_every_snapshot(tmp_path, monkeypatch):
     for name in "abcdefgh":
         store.make_model(name, NewModel(learner="PassiveAggressive"))
         learn(store, name, examples(3))
-        write = store.stream(name).best.snapshots.write
-        store.stream(name).best.snapshots.write = lambda *told, write=write: (time.sleep(0.1), write(*told))
+        write = store.stream(name).champion.snapshots.write
+        store.stream(name).champion.snapshots.write = lambda *told, write=write: (time.sleep(0.1), write(*told))
     store.close()
     assert 1 <= len(list(store.snapshots.glob("*.model"))) <= 4
     again = Store(tmp_path / "store")
     again.start()
     while not again.ready():
         time.sleep(0.001)
-    assert [stream.best.published.t for stream in again.models.values()] == [3] * 8
+    assert [stream.champion.published.t for stream in again.models.values()] == [3] * 8
     again.close()
 
 
@@ -211,10 +211,10 @@ def test_what_only_the_learner_can_refuse_is_passed_over(store, tmp_path):
     answer = learn(store, "m", [lines[0], {"x": [1.0, 1.0, 1.0], "y": "third"}, lines[1]])
     assert len(answer.refused) == 1
     stream = store.stream("m")
-    assert (stream.best.published.t, stream.best.published.learner.record.rows) == (23, 22)
+    assert (stream.champion.published.t, stream.champion.published.learner.record.rows) == (23, 22)
     again = learn(store, "m", lines[2:4])
     assert (again.t, again.refused) == (25, [])
-    file = stream.best.published.file()
+    file = stream.champion.published.file()
     assert store.model_at("m", 25) == file
     rows = CliRunner().invoke(main, ["replay", str(store.folder), "m", "--rows", "-"])
     assert [json.loads(line) for line in rows.stdout.splitlines()] == [*lines, lines[0], lines[1], *lines[2:4]]
@@ -227,7 +227,7 @@ def test_what_was_passed_over_is_counted_after_a_restart_too(tmp_path):
         if start:
             store.make_model("m", NewModel(learner="Winnow"))
             learn(store, "m", [*examples(9), {"x": [1.0, 1.0, 1.0], "y": "third"}])
-        refused = store.stream("m").best.published.learner.refused
+        refused = store.stream("m").champion.published.learner.refused
         store.close()
         assert list(refused) == [9]
 
@@ -245,22 +245,22 @@ def test_a_new_champion_knows_all_that_was_acknowledged(store, monkeypatch):
         time.sleep(0.001)
     with pytest.raises(CallProblem, match="behind"):
         store.promote("m", "other")
-    assert (stream.champion, stream.best.published.t) == ("first", 10)
+    assert (stream.champion_name, stream.champion.published.t) == ("first", 10)
     other.publish = publish
     publish()
     store.promote("m", "other")
-    assert stream.best is other
-    assert learn(store, "m", examples(10, 10)).t == stream.best.published.t == 20
+    assert stream.champion is other
+    assert learn(store, "m", examples(10, 10)).t == stream.champion.published.t == 20
 
 
 def test_what_was_sent_before_is_acknowledged_when_it_is_learned(store):
     """Whoever sends a key again, as its answer is late, is told no earlier than whoever sent it first."""
     store.make_model("m", NewModel(learner="PassiveAggressive"))
-    best = store.stream("m").best
+    best = store.stream("m").champion
     publish, best.publish = best.publish, lambda: None
     done = [Future(), Future()]
     for each in done:
-        rows = Incoming(Rows(np.ones((1, 3)), ["big"]), ["k1"], range(1, 2))
+        rows = IncomingRows(Rows(np.ones((1, 3)), ["big"]), ["k1"], range(1, 2))
         store.journal.submit(LearnWrite(store.stream("m"), [rows], "", each.set_result))
     while best.lag or not best.learner.t or store.journal.commits < 2:
         time.sleep(0.001)
@@ -276,7 +276,7 @@ def test_what_waits_for_the_old_champion_is_told_by_the_new(store):
     store.make_model("m", NewModel(learner="PassiveAggressive"))
     store.make_challenger("m", "other", NewLearner(learner="Perceptron"))
     stream = store.stream("m")
-    first = stream.best
+    first = stream.champion
     publish, first.publish = first.publish, lambda: None
     told = threading.Thread(target=learn, args=(store, "m", examples(10)))
     told.start()
@@ -294,17 +294,17 @@ def test_examples_do_not_go_while_a_challenger_is_made(store, monkeypatch):
     stream = store.stream("m")
     for start in (0, 20):
         learn(store, "m", examples(20, start))
-        stream.best.write_snapshot()
+        stream.champion.write_snapshot()
     makers = []
 
     def meanwhile(stream):
-        found = _behind_two(stream)
+        found = _in_two_snapshots(stream)
         makers.append(threading.Thread(target=store.make_challenger, args=("m", "c", NewLearner(learner="MIRA"))))
         makers[0].start()
         makers[0].join(0.1)
         return found
 
-    monkeypatch.setattr("ellipsoid.service.housekeeping._behind_two", meanwhile)
+    monkeypatch.setattr("ellipsoid.service.housekeeping._in_two_snapshots", meanwhile)
     _forget_examples(store, stream)
     makers[0].join()
     while (challenger := stream.learners["c"]).lag and challenger.failure is None:
@@ -324,18 +324,18 @@ def test_a_schema_takes_back_what_did_not_reach_the_disk():
     schema = Schema(None)
     schema.begin()
     schema.admit(Rows(np.ones((2, 3)), ["a", "b"]))
-    schema.take_back()
+    schema.roll_back()
     assert (schema.rows, schema.form, schema.labels) == (0, None, set())
     schema.begin()
     schema.admit(Rows(np.ones((1, 3)), ["a"]))
     schema.begin()
     schema.admit(Rows(np.ones((1, 3)), ["z"]))
-    schema.take_back()
+    schema.roll_back()
     assert (schema.rows, schema.width, schema.labels) == (1, 3, {"a"})
-    assert schema.flaw(Rows(np.ones((2, 3)), ["a", 1]))[0] == 1
-    assert schema.flaw(Rows(np.ones((1, 2)), ["a"]))[0] == 0
+    assert schema.misfit(Rows(np.ones((2, 3)), ["a", 1]))[0] == 1
+    assert schema.misfit(Rows(np.ones((1, 2)), ["a"]))[0] == 0
     many = [str(i) for i in range(LABEL_LIMIT + 1)]
-    assert schema.flaw(Rows(np.ones((len(many), 3)), many))[0] == LABEL_LIMIT - 1
+    assert schema.misfit(Rows(np.ones((len(many), 3)), many))[0] == LABEL_LIMIT - 1
 
 
 NUMERALS = [

@@ -1,4 +1,4 @@
-"""A service to look at: two learners, and an embedded stream that runs through them at human speed."""
+"""The demo store: two learners, and an embedded stream that is fed to them at a speed that people can follow."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from .calls.predict import SETTLE, judged, open_questions
-from .journal.writes import Incoming, KeepWrite, LearnWrite
+from .calls.predict import SETTLE, answers_for, open_questions
+from .journal.writes import IncomingRows, KeepWrite, LearnWrite
 from .messages import ExampleToPredict, NewLearner, NewModel
 from .problem import CallProblem
 from .store import Store, StoreOptions
 
 ROWS_A_SECOND = 20.0
-# Of so many examples one is predicted and kept, until there are enough questions, or far too many examples.
+# One of so many examples is predicted and kept, until there are enough questions or far too many kept examples.
 KEPT_EVERY = 5
 FIRST_KEPT = 30
 ENOUGH_QUESTIONS = 40
@@ -29,21 +29,21 @@ COUNT_SECONDS = 5.0
 DIGIT_LABELS = 5
 # Compiling takes a minute at the most, on a slow machine.
 COMPILE_SECONDS = 120.0
-# After so many examples, learned at once, come single ones, then questions, then the second learner: where everything
-# must be compiled first, there is something to see as soon as a part of it is.
+# The first examples are learned at once, then single ones; the questions and the second learner come later still. So
+# there is something to see as soon as a part of the code is compiled.
 FIRST_ROWS = 20
 FIRST_ASKED = 30
 SECOND_JOINS = 80
 
 
 class DemoStore(Store):
-    """A store that feeds itself with handwritten digits from 0 to 4, to be told apart."""
+    """A store that feeds itself with handwritten digits from 0 to 4, to be classified."""
 
-    # Its own examples need no reader of text.
+    # Its own examples need no reader.
     seconds_until_warm_up = 30.0
 
     def start(self) -> None:
-        """Begin; returns when the first learner has learned something, so that whoever looks sees something move."""
+        """Begin; returns when the first learner has learned something, so that the page has something to show."""
         super().start()
         self._halt = threading.Event()
         self._enough, self._count_again = False, 0.0
@@ -54,7 +54,7 @@ class DemoStore(Store):
         rows, labels, unlabelled = _digits()
         deadline = time.monotonic() + COMPILE_SECONDS
         try:
-            # Many examples at once and single ones are learned by machine code of their own.
+            # Batches and single examples are learned by different machine code, and both must be compiled.
             for first, last in ((0, FIRST_ROWS - 1), (FIRST_ROWS - 1, FIRST_ROWS)):
                 self._learn(stream, rows[first:last], labels[first:last])
                 _wait_for(stream, last, deadline)
@@ -85,18 +85,18 @@ class DemoStore(Store):
         now = time.monotonic()
         if now > self._count_again:
             found, settled = open_questions(stream, ENOUGH_QUESTIONS, None, [])
-            self.submit_later(lambda connection: connection.executemany(SETTLE, settled) and None)
+            self.submit_later(lambda connection: connection.executemany(SETTLE, settled))
             self._enough = len(found.questions) >= ENOUGH_QUESTIONS or stream.kept > MOST_KEPT
             self._count_again = now + COUNT_SECONDS
         return not self._enough
 
     def _learn(self, stream: Any, xs: list[Any], ys: list[int]) -> None:
-        rows = Incoming(stream.rows_of(xs, ys), None, range(1, len(ys) + 1))
+        rows = IncomingRows(stream.rows_of(xs, ys), None, range(1, len(ys) + 1))
         self.journal.submit(LearnWrite(stream, [rows], "demo", lambda answer: None))
 
     def _keep(self, stream: Any, xs: list[Any]) -> None:
         asked: list[tuple[int | None, ExampleToPredict]] = [(None, ExampleToPredict(x=x, keep=True)) for x in xs]
-        _, kept = judged(stream, stream.best.published, asked)
+        _, kept = answers_for(stream, stream.champion.published, asked)
         self.journal.submit(KeepWrite(stream, kept, "demo", lambda answer: None))
 
     def close(self) -> None:
@@ -106,7 +106,7 @@ class DemoStore(Store):
 
 
 def _wait_for(stream: Any, t: int, deadline: float) -> None:
-    while stream.best.published.t < t and time.monotonic() < deadline:
+    while stream.champion.published.t < t and time.monotonic() < deadline:
         time.sleep(0.02)
 
 
@@ -121,7 +121,7 @@ def _digits() -> tuple[list[Any], list[int], list[Any]]:
 
 
 def demo_store(options: StoreOptions) -> DemoStore:
-    """A new store in a temporary folder, which goes when it is closed, or with the process if that never began."""
+    """A new store in a temporary folder, which is deleted when the store is closed, or else when the process ends."""
     folder = Path(tempfile.mkdtemp(prefix="ellipsoid-demo-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return DemoStore(folder, options)

@@ -1,4 +1,4 @@
-"""What a store does beside learning, once a second: history, snapshots that are due, examples that may go."""
+"""Housekeeping of a store, once a second: write history and snapshots that are due, and delete old examples."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .journal.writes import forget_rows
 _log = logging.getLogger("ellipsoid.service")
 
 
-def keep_house(store: Any) -> None:
-    """Write down how learners do and the snapshots that are due, and forget what need not be kept."""
+def run_housekeeping(store: Any) -> None:
+    """Write new points of the history and the snapshots that are due, and delete what need not be kept."""
     if store.journal.fault is None:
         store.history.note(store)
     for stream in list(store.models.values()):
@@ -34,7 +34,7 @@ def _due(learner_thread: Any, options: Any) -> bool:
 
 
 def _write_snapshot(learner_thread: Any) -> None:
-    """Write a snapshot; a disk that does not take it may take those of others, and the journal stands for it."""
+    """Write a snapshot. An error of the disk is only logged: the journal still has the examples."""
     try:
         learner_thread.write_snapshot()
     except OSError as error:
@@ -45,28 +45,22 @@ def _write_snapshot(learner_thread: Any) -> None:
 def _forget_examples(store: Any, stream: Any) -> None:
     if store.options.keep_rows is None and store.options.keep_days is None:
         return
-    # A challenger that is being made begins at the oldest example: that one must not go meanwhile.
+    # A challenger that is being made begins at the oldest example, which must not be deleted meanwhile.
     with store.changing:
-        _forget_behind(store, stream, _behind_two(stream))
+        before, options = _in_two_snapshots(stream), store.options
+        if options.keep_rows is not None:
+            before = min(before, stream.tail.end - options.keep_rows)
+        if options.keep_days is not None and before > stream.oldest:
+            before = min(before, _older_than(store, stream, time.time() - 86400 * options.keep_days))
+        if before > stream.oldest:
+            gone = store.submit_change(lambda connection: forget_rows(connection, stream.id, before))
+            stream.oldest += gone
+            if gone:
+                _log.info("%s: %d examples are gone from the journal", stream.name, gone)
 
 
-def _forget_behind(store: Any, stream: Any, before: int) -> None:
-    options = store.options
-    if options.keep_rows is not None:
-        before = min(before, stream.tail.end - options.keep_rows)
-    if before <= stream.oldest:
-        return
-    if options.keep_days is not None:
-        before = min(before, _older_than(store, stream, time.time() - 86400 * options.keep_days))
-    if before > stream.oldest:
-        gone = store.submit_change(lambda connection: forget_rows(connection, stream.id, before))
-        stream.oldest += gone
-        if gone:
-            _log.info("%s: %d examples are gone from the journal", stream.name, gone)
-
-
-def _behind_two(stream: Any) -> int:
-    """The number of examples that two good snapshots of every learner hold."""
+def _in_two_snapshots(stream: Any) -> int:
+    """How many of the first examples two good snapshots of every learner hold."""
     least = stream.tail.end
     for learner_thread in stream.learners.values():
         good: list[int] = []
@@ -86,7 +80,7 @@ def _is_good(path: Any) -> bool:
 
 
 def _older_than(store: Any, stream: Any, moment: float) -> int:
-    """The number of the first example that came after a moment; clocks jump, so that all before it must be older."""
+    """The number of the first example that came after a moment; because clocks jump, a later one may be older."""
 
     def find(connection: Any) -> int:
         query = "SELECT min(first) FROM blocks WHERE model = ? AND time >= ?"
@@ -106,7 +100,7 @@ def _forget_unlabelled(store: Any, stream: Any) -> None:
         return int(connection.execute("DELETE FROM kept WHERE model = ? AND time < ?", (stream.id, moment)).rowcount)
 
     def forgotten(gone: Any) -> None:
-        # In the thread of the journal, which counts what comes and what is labelled meanwhile.
+        # This runs in the thread of the journal, as all changes of this count do.
         if not isinstance(gone, BaseException):
             stream.kept -= gone
 

@@ -1,4 +1,4 @@
-"""The folder of a service: one journal, the snapshots, and every model that they hold."""
+"""The store of a service: a folder with one journal, the snapshots, and all models that they hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from .housekeeping import keep_house
+from .housekeeping import run_housekeeping
 from .journal.database import blocks_after, first_and_last, model_row, opened
 from .journal.journal import Journal
 from .journal.rows import label_of
@@ -31,15 +31,17 @@ from .views.history import StoreHistory
 _log = logging.getLogger("ellipsoid.service")
 
 JOURNAL = "journal.sqlite"
-# A stop must come to its end within ten seconds.
+# The process must end within ten seconds after it was told to stop.
 STOP_SECONDS = 6.0
-# How long a promotion waits for the moment in which the new champion has published all that was acknowledged.
+# How long a promotion waits until the new champion has published all that was acknowledged.
 PROMOTION_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """How a store is kept: snapshots after so many rows or seconds, examples for so many rows or days (None: all)."""
+    """After how many rows or seconds snapshots are written, how many rows or days of examples are kept (None: all), how
+    many writes may wait, how long a commit waits for more, and whether examples that the disk lost are given up.
+    """
 
     snapshot_rows: int = 200_000
     snapshot_seconds: float = 60.0
@@ -52,9 +54,9 @@ class StoreOptions:
 
 
 class Store:
-    """Opening it rebuilds nothing yet: learners catch up on their threads, see `ModelStream.caught_up`."""
+    """The models of a folder. After `start` they are rebuilt in the threads of their learners."""
 
-    # When the readers of text that callers send are made ready.
+    # How long after the start the compiled reader of examples is loaded.
     seconds_until_warm_up = 0.0
 
     def __init__(self, folder: Path, options: StoreOptions | None = None) -> None:
@@ -68,9 +70,9 @@ class Store:
             self._lock.close()
             raise OSError(f"{folder} is in use by another service") from None
         self.models: dict[str, ModelStream] = {}
-        # One change of models or learners at a time: who is told that one is there finds it there.
+        # Held while models or learners change, so that one that was found to exist can be used.
         self.changing = threading.Lock()
-        # Is told, once, when a learner meets damage in the journal.
+        # Called once when a learner finds the journal damaged.
         self.damaged: Callable[[str], None] = lambda what: None
         self._stop = threading.Event()
         self._housekeeper = threading.Thread(target=self._keep_house, name="ellipsoid housekeeping", daemon=True)
@@ -95,52 +97,46 @@ class Store:
                 "SELECT name, body, first FROM learners WHERE model = ? ORDER BY made", (number,)
             ).fetchall():
                 self._check_snapshots(stream, learner)
-                stream.add(learner, decoded_body(text, NewLearner), first, self.snapshots)
-                self._note_refusals(stream, learner)
+                self._add_learner(stream, learner, decoded_body(text, NewLearner), first)
             self.models[name] = stream
-        self._check_strangers()
-
-    def _check_strangers(self) -> None:
-        """A snapshot of a learner that the journal does not know tells that the journal was lost, or is another one."""
-        known = {each.snapshots.stem for stream in self.models.values() for each in stream.learners.values()}
+        known = {each.snapshots.stem for each in self._learner_threads()}
         for path in sorted(self.snapshots.glob("*.model")):
-            if (parts := NAME_AND_T.match(path.name)) and parts[1] in known:
-                continue
-            if not self.options.accept_loss:
-                raise DamagedStore(
-                    f"the journal does not know the learner of the snapshot {path.name}: examples were lost on disk. "
-                    "Restore a backup, or start with --accept-loss to go on with what the journal has"
-                )
-            path.rename(path.with_suffix(".lost"))
-            _log.warning("the snapshot %s is put aside", path.name)
+            if not ((parts := NAME_AND_T.match(path.name)) and parts[1] in known):
+                # The journal was lost, or is another one.
+                self._put_aside(path, f"the journal does not know the learner of the snapshot {path.name}")
 
     def _check_snapshots(self, stream: ModelStream, learner: str) -> None:
-        """A snapshot of more examples than the journal holds tells that the journal lost some."""
+        """Put snapshots aside that hold more examples than the journal, which has lost some."""
         for snapshot in Snapshots(self.snapshots, stream.name, learner).all():
-            if snapshot.t <= stream.tail.end:
-                continue
-            if not self.options.accept_loss:
-                raise DamagedStore(
-                    f"the journal of {stream.name} ends at example {stream.tail.end:,}, and a snapshot holds "
-                    f"{snapshot.t:,}: examples were lost on disk. Restore a backup, or start with --accept-loss "
-                    "to go on with what the journal has"
-                )
-            snapshot.path.rename(snapshot.path.with_suffix(".lost"))
-            _log.warning("%s: the snapshot of %d examples is put aside", stream.name, snapshot.t)
+            if snapshot.t > stream.tail.end:
+                end = f"the journal of {stream.name} ends at example {stream.tail.end:,}"
+                self._put_aside(snapshot.path, f"{end}, and a snapshot holds {snapshot.t:,}")
 
-    def _note_refusals(self, stream: ModelStream, learner: str) -> None:
-        learner_thread = stream.learners[learner]
+    def _put_aside(self, snapshot: Path, evidence: str) -> None:
+        """Rename a snapshot that shows a loss, or raise `DamagedStore` where losses are not accepted."""
+        if not self.options.accept_loss:
+            raise DamagedStore(
+                f"{evidence}: examples were lost on disk. Restore a backup, or start with --accept-loss to go on with "
+                "what the journal has"
+            )
+        snapshot.rename(snapshot.with_suffix(".lost"))
+        _log.warning("the snapshot %s is put aside", snapshot.name)
+
+    def _add_learner(self, stream: ModelStream, name: str, body: NewLearner, first: int) -> LearnerThread:
+        """Add a learner to a stream, with the examples that it has refused; its thread is not started yet."""
+        learner_thread = stream.add(name, body, first, self.snapshots)
         for row, reason in self.journal.connection.execute(
             "SELECT row, reason FROM refused WHERE model = ? AND learner = ? AND row < ?",
-            (stream.id, learner, learner_thread.learner.t),
+            (stream.id, name, learner_thread.learner.t),
         ):
             learner_thread.learner.refused[row] = learner_thread.published.learner.refused[row] = reason
         learner_thread.damaged = lambda what: self.damaged(f"{stream.name}: {what}")
-        learner_thread.refuse = lambda fresh: self._write_refusals(stream.id, learner, fresh)
+        learner_thread.refuse = lambda fresh: self._write_refusals(stream.id, name, fresh)
+        return learner_thread
 
     def _write_refusals(self, model: int, learner: str, fresh: dict[int, str]) -> None:
         rows = [(model, learner, row, reason) for row, reason in fresh.items()]
-        self._submit(lambda c: c.executemany("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?)", rows) and None)
+        self.submit_later(lambda c: c.executemany("INSERT OR REPLACE INTO refused VALUES (?, ?, ?, ?)", rows))
 
     def start(self) -> None:
         """Begin to write and to learn."""
@@ -153,17 +149,17 @@ class Store:
         return [each for stream in self.models.values() for each in stream.learners.values()]
 
     def ready(self) -> bool:
-        """Has every champion that has not stopped learned its journal, and did the last write succeed?"""
+        """Has every champion that has not failed learned its journal, and did the last write succeed?"""
         return not self.behind() and self.journal.fault is None
 
     def behind(self) -> list[str]:
-        """Models that are still being rebuilt; one that has stopped never will be, and keeps no other waiting."""
+        """Models that are still being rebuilt; one whose champion has stopped never will be, and is not among them."""
         models = list(self.models.items())
-        return [name for name, stream in models if not stream.caught_up() and stream.best.failure is None]
+        return [name for name, stream in models if not stream.caught_up() and stream.champion.failure is None]
 
     def stopped(self) -> dict[str, str]:
         """Models whose champion has stopped, and why."""
-        return {name: why for name, stream in list(self.models.items()) if (why := stream.best.failure) is not None}
+        return {name: why for name, stream in list(self.models.items()) if (why := stream.champion.failure) is not None}
 
     def stream(self, name: str) -> ModelStream:
         """A model, or `CallProblem` 404."""
@@ -173,31 +169,36 @@ class Store:
 
     # -- changes -----------------------------------------------------------------------------------------------
 
-    def _submit(self, change: Callable[[sqlite3.Connection], Any]) -> Future[Any]:
+    def submit_later(
+        self, change: Callable[[sqlite3.Connection], Any], reply: Callable[[Any], None] = lambda answer: None
+    ) -> None:
+        """Write something small that nobody waits for, and that is no loss where it fails; ``reply`` gets the answer or
+        error in the thread of the journal.
+        """
+        self.journal.submit(Change(reply, change), urgent=True)
+
+    def submit_change(self, change: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Write something small, and wait for its answer."""
         done: Future[Any] = Future()
 
-        def told(answer: Any) -> None:
+        def reply(answer: Any) -> None:
             if isinstance(answer, BaseException):
                 done.set_exception(answer)
             else:
                 done.set_result(answer)
 
-        self.journal.submit(Change(told, change), urgent=True)
-        return done
+        self.submit_later(change, reply)
+        return done.result()
 
     def make_model(self, name: str, body: NewModel) -> bool:
-        """Make a model, and wait until that is on disk; False if it is there already, the same."""
+        """Make a model, and wait until that is on disk; False if the same one exists already."""
         _refuse_bad(body)
-        with self.changing:
-            return self._make_model(name, body)
-
-    def _make_model(self, name: str, body: NewModel) -> bool:
         text = canonical(body)
 
         def change(connection: sqlite3.Connection) -> int | None:
-            known = model_row(connection, name)
-            if known is not None:
-                if known[1] != text:
+            existing = model_row(connection, name)
+            if existing is not None:
+                if existing[1] != text:
                     raise CallProblem(
                         409, f"there is a model {name!r} already, made otherwise; give the new one another name"
                     )
@@ -210,32 +211,26 @@ class Store:
             connection.execute("INSERT INTO learners VALUES (?, ?, ?, 0, ?)", (added.lastrowid, FIRST, own, now))
             return added.lastrowid
 
-        number = self._submit(change).result()
-        if number is None:
-            return False
-        stream = ModelStream(number, name, body, self.journal.path, FIRST)
-        stream.add(FIRST, body, 0, self.snapshots)
-        self._note_refusals(stream, FIRST)
-        stream.best.start()
-        self.models[name] = stream
-        return True
+        with self.changing:
+            number = self.submit_change(change)
+            if number is None:
+                return False
+            stream = ModelStream(number, name, body, self.journal.path, FIRST)
+            self._add_learner(stream, FIRST, body, 0).start()
+            self.models[name] = stream
+            return True
 
     def make_challenger(self, name: str, learner: str, body: NewLearner) -> bool:
         """Have another learner learn the stream of a model, from the oldest example that the journal holds."""
         stream = self.stream(name)
         _refuse_bad(body)
-        with self.changing:
-            return self._make_challenger(stream, learner, body)
-
-    def _make_challenger(self, stream: ModelStream, learner: str, body: NewLearner) -> bool:
         text = canonical(body)
 
         def change(connection: sqlite3.Connection) -> int | None:
-            known = connection.execute(
-                "SELECT body FROM learners WHERE model = ? AND name = ?", (stream.id, learner)
-            ).fetchone()
-            if known is not None:
-                if known[0] != text:
+            query = "SELECT body FROM learners WHERE model = ? AND name = ?"
+            existing = connection.execute(query, (stream.id, learner)).fetchone()
+            if existing is not None:
+                if existing[0] != text:
                     raise CallProblem(409, f"{stream.name!r} has a learner {learner!r} already, made otherwise")
                 return None
             first, _ = first_and_last(connection, stream.id)
@@ -244,29 +239,27 @@ class Store:
             )
             return first
 
-        first = self._submit(change).result()
-        if first is None:
-            return False
-        stream.add(learner, body, first, self.snapshots)
-        self._note_refusals(stream, learner)
-        stream.learners[learner].start()
-        return True
+        with self.changing:
+            first = self.submit_change(change)
+            if first is None:
+                return False
+            self._add_learner(stream, learner, body, first).start()
+            return True
 
     def promote(self, name: str, learner: str) -> None:
-        """Let a learner that has caught up answer predictions from now on."""
+        """Make a learner that has caught up the champion, which answers predictions."""
         stream = self.stream(name)
         if learner not in stream.learners:
             raise CallProblem(404, f"{name!r} has no learner {learner!r}; there are {', '.join(stream.learners)}")
         candidate = stream.learners[learner]
         with self.changing:
-            before = stream.best
+            before = stream.champion
             if candidate.lag > 0 or not before.hand_over(candidate, PROMOTION_SECONDS):
                 state = candidate.failure or f"it is {max(1, candidate.lag):,} examples behind"
                 raise CallProblem(409, f"{learner!r} cannot be promoted now: {state}", retry_after=1)
             try:
-                self._submit(
-                    lambda c: c.execute("UPDATE models SET champion = ? WHERE id = ?", (learner, stream.id)) and None
-                ).result()
+                query = "UPDATE models SET champion = ? WHERE id = ?"
+                self.submit_change(lambda connection: connection.execute(query, (learner, stream.id)))
             except BaseException:
                 candidate.hand_over(before, PROMOTION_SECONDS)
                 raise
@@ -276,15 +269,16 @@ class Store:
     def model_at(self, name: str, t: int) -> bytes:
         """The model file of the champion after its stream's first ``t`` examples."""
         stream = self.stream(name)
-        best = stream.best
-        if not best.learner.first < t <= best.published.t:
-            raise CallProblem(404, f"t must be from {best.learner.first + 1} to {best.published.t}, got {t}")
-        learner = StreamLearner(best.learner.body, best.learner.first, classes=stream.body.classes, bits=stream.bits)
-        best.snapshots.restore(learner, t)
+        champion, first = stream.champion, stream.champion.learner.first
+        if not first < t <= champion.published.t:
+            raise CallProblem(404, f"t must be from {first + 1} to {champion.published.t}, got {t}")
+        learner = StreamLearner(champion.learner.body, first, classes=stream.body.classes, bits=stream.bits)
+        champion.snapshots.restore(learner, t)
         if learner.t < stream.oldest:
             raise CallProblem(410, f"the examples before {stream.oldest:,} are gone, and no snapshot stands for them")
         with closing(opened(self.journal.path)) as connection:
-            replay_onto(learner, connection, stream.id, t)
+            for block in blocks_after(connection, stream.id, learner.t, t):
+                learner.learn_or_pass(block.rows.part(learner.t - block.first, min(block.end, t) - block.first))
         return learner.file()
 
     # -- housekeeping ------------------------------------------------------------------------------------------
@@ -292,35 +286,20 @@ class Store:
     def _keep_house(self) -> None:
         while not self._stop.wait(1.0):
             try:
-                keep_house(self)
+                run_housekeeping(self)
             except Exception:
-                # Nothing is written any more where somebody stops the service meanwhile.
+                # A service that is being stopped refuses writes.
                 if not self._stop.is_set():
                     _log.exception("housekeeping failed; it is tried again")
-
-    def submit_later(
-        self, change: Callable[[sqlite3.Connection], Any], told: Callable[[Any], None] = lambda answer: None
-    ) -> None:
-        """Write something small that nobody waits for, and that is no loss where it fails; ``told`` hears how it ended,
-        in the thread of the journal.
-        """
-        self.journal.submit(Change(told, change), urgent=True)
-
-    def submit_change(self, change: Callable[[sqlite3.Connection], Any]) -> Any:
-        """Write something small, and wait for it."""
-        return self._submit(change).result()
 
     def close(self) -> None:
         """Write and learn what has arrived, and write snapshots, as far as there is time."""
         self._stop.set()
         deadline = time.monotonic() + STOP_SECONDS
+        catch_up_until = deadline - STOP_SECONDS / 2
         self.journal.close()
         for learner_thread in self._learner_threads():
-            while (
-                learner_thread.lag > 0
-                and learner_thread.failure is None
-                and time.monotonic() < deadline - STOP_SECONDS / 2
-            ):
+            while learner_thread.lag > 0 and learner_thread.failure is None and time.monotonic() < catch_up_until:
                 time.sleep(0.005)
             if learner_thread.stop(max(0.1, deadline - time.monotonic())) and learner_thread.failure is None:
                 learner_thread.publish()
@@ -328,20 +307,12 @@ class Store:
             self._housekeeper.join(max(0.1, deadline - time.monotonic()))
         for learner_thread in self._learner_threads():
             if time.monotonic() > deadline:
-                break  # the journal has it all; a start reads more of it
+                break  # nothing is lost: the next start reads more of the journal
             try:
                 learner_thread.write_snapshot()
             except OSError as error:
                 _log.error("no snapshot of %s: %s", learner_thread.stream.name, error)
         self._lock.close()
-
-
-def replay_onto(learner: StreamLearner, connection: sqlite3.Connection, model: int, until: int | None) -> None:
-    """Have a learner learn the journal, from where it stands up to some example."""
-    for block in blocks_after(connection, model, learner.t, until):
-        end = block.end if until is None else min(block.end, until)
-        rows = block.rows.part(learner.t - block.first, end - block.first)
-        learner.learn_or_pass(rows)
 
 
 def _refuse_bad(body: NewLearner) -> None:
@@ -350,7 +321,7 @@ def _refuse_bad(body: NewLearner) -> None:
         classes = getattr(body, "classes", None) or []
         if len(set(classes)) < len(classes) or len({isinstance(c, str) for c in classes}) > 1:
             raise ValueError("classes must all be text or all be numbers, and none twice")
-        # What no example could be labelled by is no class: a learner that began with it would take none.
+        # A class that no example could have as its label would make the learner refuse all examples.
         if len(classes) > LABEL_LIMIT:
             raise ValueError(f"a model of the service has at most {LABEL_LIMIT} classes, got {len(classes)}")
         for label in map(label_of, classes):

@@ -128,7 +128,7 @@ def glance(store: Any, stream: Any, curves: bool = False) -> ModelGlance:
     counts = stream.asked
     return ModelGlance(
         name=stream.name,
-        champion=stream.champion,
+        champion=stream.champion_name,
         journal=stream.tail.end,
         ready=stream.caught_up(),
         waiting=stream.kept,

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from ..http.tokens import Holder
 from ..journal.rows import label_of
-from ..journal.writes import Incoming, LabelWrite, LearnWrite, caller_key
+from ..journal.writes import IncomingRows, LabelWrite, LearnWrite, caller_key
 from ..messages import ENCODE, LabelledExample, Learned, LineAnswer, TrueLabel
 from ..problem import CallProblem
 from .lines import decoded, decoded_lines, incoming
@@ -21,7 +21,7 @@ async def learn(service: Service, request: Request, holder: Holder) -> Response:
     """Examples with labels, answered when they are on disk and learned."""
     stream = service.store.stream(request.path_params["name"])
     noted: list[LineAnswer] | None = [] if flag(request, "partial") else None
-    parts: list[Incoming] = []
+    parts: list[IncomingRows] = []
     batch = service.wants_lines(request)
     if batch:
         async for line, text in service.pieces(request):
@@ -49,12 +49,12 @@ async def learn(service: Service, request: Request, holder: Holder) -> Response:
     return json_response(answer)
 
 
-def _single(stream: Any, example: LabelledExample) -> Incoming:
+def _single(stream: Any, example: LabelledExample) -> IncomingRows:
     try:
         rows = stream.rows_of([example.x], [example.y])
     except (ValueError, OverflowError) as error:
         raise CallProblem(422, str(error)) from None
-    return Incoming(rows, None if example.key is None else [caller_key(example.key)], range(1, 2))
+    return IncomingRows(rows, None if example.key is None else [caller_key(example.key)], range(1, 2))
 
 
 async def labels(service: Service, request: Request, holder: Holder) -> Response:

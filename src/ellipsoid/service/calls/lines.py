@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from ..journal.rows import Rows, check_numbers
-from ..journal.writes import Incoming, caller_key
+from ..journal.writes import IncomingRows, caller_key
 from ..messages import ExampleToPredict, LabelledExample, LineAnswer, TrueLabel
 from ..problem import CallProblem
 from .dense_lines import scanned
@@ -86,14 +86,14 @@ def decoded_lines(
     return kept
 
 
-def incoming(stream: Any, text: bytes, line: int, noted: list[LineAnswer] | None) -> list[Incoming]:
+def incoming(stream: Any, text: bytes, line: int, noted: list[LineAnswer] | None) -> list[IncomingRows]:
     """Labelled examples of some lines, in runs of one form; ``noted`` collects what is refused, None refuses all."""
     fast = scanned(text)
     if fast is not None:
         rows = Rows(*fast)
         try:
             check_numbers(rows.x)
-            return [Incoming(rows, None, range(line, line + len(rows.y)))]
+            return [IncomingRows(rows, None, range(line, line + len(rows.y)))]
         except ValueError:
             pass  # line by line, to find the one
 
@@ -118,7 +118,9 @@ def _runs(examples: Iterable[tuple[int, Any]]) -> list[list[tuple[int, Any]]]:
     return runs
 
 
-def _checked(stream: Any, run: list[tuple[int, Any]], note: Callable[[int, str], None] | None) -> Iterable[Incoming]:
+def _checked(
+    stream: Any, run: list[tuple[int, Any]], note: Callable[[int, str], None] | None
+) -> Iterable[IncomingRows]:
     try:
         yield _part(stream, run)
         return
@@ -138,10 +140,10 @@ def _checked(stream: Any, run: list[tuple[int, Any]], note: Callable[[int, str],
         yield _part(stream, good)
 
 
-def _part(stream: Any, run: list[tuple[int, Any]]) -> Incoming:
+def _part(stream: Any, run: list[tuple[int, Any]]) -> IncomingRows:
     rows = stream.rows_of([example.x for _, example in run], [example.y for _, example in run])
     keys = [None if example.key is None else caller_key(example.key) for _, example in run]
-    return Incoming(rows, keys if any(key is not None for key in keys) else None, [line for line, _ in run])
+    return IncomingRows(rows, keys if any(key is not None for key in keys) else None, [line for line, _ in run])
 
 
 def _sentence(error: Exception) -> str:

@@ -87,8 +87,8 @@ async def model_file(service: Service, request: Request, holder: Holder) -> Resp
     stream = service.store.stream(request.path_params["name"])
     t = whole_number(request, "t", 1, 2**53)
     if t is None:
-        published = stream.best.published
-        if not published.learner.known:
+        published = stream.champion.published
+        if not published.learner.has_learned:
             raise CallProblem(409, f"{stream.name} has learned nothing yet")
         t, content = published.t, await service.in_thread(published.file)
     else:
@@ -119,12 +119,12 @@ async def metrics(service: Service, request: Request, holder: Holder) -> Respons
 
 
 def _status(stream: ModelStream) -> ModelStatus:
-    best = stream.best
+    best = stream.champion
     published = best.published
     record = published.learner.record
     return ModelStatus(
         name=stream.name,
-        champion=stream.champion,
+        champion=stream.champion_name,
         t=published.t,
         errors=record.errors,
         mistakes=published.counts[0],
@@ -133,7 +133,7 @@ def _status(stream: ModelStream) -> ModelStatus:
         window=ERROR_WINDOW,
         certificates=published.bounds(),
         classes=published.learner.classes_known(),
-        features=published.learner.model.n_features_in_ if published.learner.known else None,
+        features=published.learner.model.n_features_in_ if published.learner.has_learned else None,
         bits=stream.bits,
         journal=stream.tail.end,
         oldest=stream.oldest,
@@ -148,7 +148,7 @@ def _learner(stream: ModelStream, name: str, learner_thread: LearnerThread) -> L
     record, body = published.learner.record, published.learner.body
     return LearnerStatus(
         name=name,
-        champion=name == stream.champion,
+        champion=name == stream.champion_name,
         learner=body.learner,
         params=body.params,
         scale=body.scale,

@@ -37,7 +37,7 @@ async def predict(service: Service, request: Request, holder: Holder) -> Respons
     if not service.wants_lines(request):
         asked = decoded(ExampleToPredict, await service.body(request))
         published = _learned(stream)
-        answers, kept = judged(stream, published, [(None, asked)])
+        answers, kept = answers_for(stream, published, [(None, asked)])
         await _keep(service, stream, kept, holder)
         return json_response(answers[0])
     batch: list[tuple[int | None, ExampleToPredict]] = []
@@ -49,7 +49,7 @@ async def predict(service: Service, request: Request, holder: Holder) -> Respons
     lines: list[bytes] = []
     kept = []
     for start in range(0, len(batch), PREDICTED_ROWS):
-        answers, more = await service.in_thread(judged, stream, published, batch[start : start + PREDICTED_ROWS])
+        answers, more = await service.in_thread(answers_for, stream, published, batch[start : start + PREDICTED_ROWS])
         lines.append(b"".join(ENCODE.encode(answer) + b"\n" for answer in answers))
         kept += more
     await _keep(service, stream, kept, holder)
@@ -62,10 +62,10 @@ async def predict(service: Service, request: Request, holder: Holder) -> Respons
 
 
 def _learned(stream: ModelStream) -> Published:
-    if stream.best.failure is None:
+    if stream.champion.failure is None:
         stream.check_learning()  # a snapshot lacks what was acknowledged after it, before a restart
-    published = stream.best.published
-    if not published.learner.known:
+    published = stream.champion.published
+    if not published.learner.has_learned:
         stream.check_learning()
         raise CallProblem(
             409, f"{stream.name} has learned nothing yet; send examples to /v1/models/{stream.name}/learn"
@@ -73,15 +73,15 @@ def _learned(stream: ModelStream) -> Published:
     return published
 
 
-def judged(
+def answers_for(
     stream: ModelStream, published: Published, batch: list[tuple[int | None, ExampleToPredict]]
 ) -> tuple[list[Prediction], list[tuple[Any, ...]]]:
     """Predictions, and what is to be kept."""
     try:
-        found = published.judge(stream.matrix_of([asked.x for _, asked in batch]))
+        found = published.predict(stream.matrix_of([asked.x for _, asked in batch]))
     except (ValueError, OverflowError, CallProblem) as error:
         for each in batch if len(batch) > 1 else []:
-            judged(stream, published, [each])
+            answers_for(stream, published, [each])
         # Examples that fit by themselves must all be of one kind to be predicted at once.
         status = error.status if isinstance(error, CallProblem) else 422
         raise CallProblem(status, str(error), line=batch[0][0]) from None
@@ -126,14 +126,14 @@ async def questions(service: Service, request: Request, holder: Holder) -> Respo
     found, settled = await service.in_thread(open_questions, stream, most, who if claims else None, skipped)
     if settled and service.store.journal.fault is None:
         # They make room for others, which the next call will look at.
-        service.store.submit_later(lambda connection: connection.executemany(SETTLE, settled) and None)
+        service.store.submit_later(lambda connection: connection.executemany(SETTLE, settled))
     return json_response(found)
 
 
 def _takes(stream: ModelStream, published: Published, xs: list[Any]) -> bool:
     """Can the learner predict all of these examples?"""
     try:
-        published.judge(stream.matrix_of(xs))
+        published.predict(stream.matrix_of(xs))
     except (ValueError, OverflowError):
         return False
     return True
@@ -147,8 +147,8 @@ def open_questions(
         rows = connection.execute(
             "SELECT id, x, time, doubt FROM kept WHERE model = ? ORDER BY doubt DESC LIMIT ?", (stream.id, CANDIDATES)
         ).fetchall()
-    published = stream.best.published
-    if not rows or not published.learner.known:
+    published = stream.champion.published
+    if not rows or not published.learner.has_learned:
         return Questions(questions=[], waiting=stream.kept), []
     settled: list[tuple[Any, ...]] = []
     xs = [msgspec.json.decode(row[1]) for row in rows]
@@ -159,7 +159,7 @@ def open_questions(
         rows, xs = [rows[i] for i in good], [xs[i] for i in good]
         if not rows:
             return Questions(questions=[], waiting=stream.kept), settled
-    found = published.judge(stream.matrix_of(xs))
+    found = published.predict(stream.matrix_of(xs))
     order = sorted(range(len(rows)), key=lambda i: -found.doubt[i])
     if found.ask is not None:
         settled += [

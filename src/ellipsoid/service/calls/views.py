@@ -31,13 +31,13 @@ async def history(service: Service, request: Request, holder: Holder) -> Respons
         points = service.store.history.of(stream, name)
         columns = {field: [getattr(p, field) for p in points] for field in LearnerHistory.__struct_fields__[2:]}
         found.append(LearnerHistory(name=name, learner=learner_thread.learner.body.learner, **columns))
-    return json_response(ModelHistory(name=stream.name, champion=stream.champion, learners=found))
+    return json_response(ModelHistory(name=stream.name, champion=stream.champion_name, learners=found))
 
 
 async def portrait(service: Service, request: Request, holder: Holder) -> Response:
     """What a learner of a model knows, the champion if none is named."""
     stream = service.store.stream(request.path_params["name"])
-    learner = request.query_params.get("of", stream.champion)
+    learner = request.query_params.get("of", stream.champion_name)
     if learner not in stream.learners:
         raise CallProblem(
             404, f"{stream.name!r} has no learner {learner[:100]!r}; there are {', '.join(stream.learners)}"

@@ -67,7 +67,7 @@ class Metrics:
             name: GaugeMetricFamily(f"ellipsoid_{name}", told, labels=["model"]) for name, told in _MODELS.items()
         }
         for stream in list(self.store.models.values()):
-            best = stream.best
+            best = stream.champion
             published = best.published
             record = published.learner.record
             values = {

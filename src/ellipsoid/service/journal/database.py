@@ -1,7 +1,7 @@
-"""The file `journal.sqlite`: its tables, how it is opened, and how a block of examples is read with its checksum.
+"""The file `journal.sqlite`: its tables, how it is opened, and how blocks of examples are written and read.
 
-SQLite writes ahead (WAL) and waits for the disk at every commit (``synchronous=FULL``). It has no checksum of its own
-for what it has stored, so that every block of examples carries one.
+SQLite uses a write-ahead log (WAL) and waits for the disk at every commit (``synchronous=FULL``). It keeps no checksums
+of stored data, so every block of examples has one.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def opened(path: Path, *, write: bool = False) -> sqlite3.Connection:
     """A connection to the journal; one that writes makes the tables."""
     if not write and not path.is_file():
         raise FileNotFoundError(f"there is no store with a journal at {path.parent}")
-    # The journal may be backed up or replayed by others: wait for them rather than fail.
+    # Another process may be backing the journal up, or replaying it: wait for it rather than fail.
     try:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
     except sqlite3.OperationalError as error:
         raise OSError(f"{path} cannot be opened: {error}; see that it is a file, and who may write it") from error
     try:
         if write:
-            # Of a new journal: large pages are read quicker, small ones written quicker.
+            # The page size holds for a new journal; larger pages are read quicker, smaller ones written quicker.
             connection.execute("PRAGMA page_size = 8192")
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute("PRAGMA synchronous = FULL")
@@ -92,7 +92,7 @@ def opened(path: Path, *, write: bool = False) -> sqlite3.Connection:
 
 
 def insert_block(connection: sqlite3.Connection, model: int, block: JournalBlock) -> None:
-    """Write a block behind the others of its model."""
+    """Write a block of a model."""
     form, x, y = as_journalled(block.rows)
     count = len(block.rows.y)
     checksum = _checksum(model, block.first, count, form, x, y)
@@ -105,8 +105,8 @@ def insert_block(connection: sqlite3.Connection, model: int, block: JournalBlock
 def blocks_after(
     connection: sqlite3.Connection, model: int, row: int, until: int | None = None
 ) -> Iterator[JournalBlock]:
-    """The blocks that hold example ``row`` and those behind it, before example ``until``; raises `DamagedStore` at the
-    first that is not whole.
+    """The blocks that hold example ``row`` and later ones, before example ``until``; raises `DamagedStore` at the first
+    block that is damaged or missing.
     """
     found = connection.execute("SELECT max(first) FROM blocks WHERE model = ? AND first <= ?", (model, row)).fetchone()
     expected = start = found[0] if found[0] is not None else row

@@ -1,8 +1,8 @@
 """The thread that writes the journal: whatever has arrived while the disk was busy is committed together.
 
-A ``Write`` is applied inside a transaction with others, and told how it ended after the commit. Nothing is told before
-the disk has it. Where a commit fails, the writes of its group are tried one by one, so that a large one does not refuse
-the small ones beside it; what cannot be written is answered by 507, and the next one is tried anew.
+A ``Write`` is applied inside a transaction with others, and learns how it ended after the commit, when the disk has it.
+Where a commit fails, the writes of its group are tried one by one, so that a large one does not make the small ones
+beside it fail; what cannot be written is answered by 507, and the next one is tried anew.
 """
 
 from __future__ import annotations
@@ -14,41 +14,22 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ..problem import CallProblem
 from .database import opened
 from .schema import Schema
+from .writes import Write
 
 _log = logging.getLogger("ellipsoid.service")
 
-# A busy machine must not let one group grow without bound.
-MOST_WORKS = 1024
+# The most writes, and about the most bytes, of one commit.
+MOST_WRITES = 1024
 LARGEST_GROUP = 1 << 26
 
 
-class Write(Protocol):
-    """Something to be written."""
-
-    # About how many bytes it writes.
-    size: int
-    # The model that it belongs to, which is told after each group to ``flush``; None: no one.
-    stream: Any
-
-    def apply(self, connection: sqlite3.Connection, schemas: Callable[[Any], Schema]) -> Any:
-        """Write; a `CallProblem` refuses this write, and must leave nothing written. Schemas must be asked for by
-        ``schemas``, which remembers to take back what was admitted if the commit fails.
-        """
-
-    def written(self, answer: Any) -> None:
-        """It is on disk."""
-
-    def failed(self, error: BaseException) -> None:
-        """It is not."""
-
-
 class Journal:
-    """The writing connection and its thread; ``group_seconds`` is how long a commit waits for company."""
+    """The writing connection and its thread; ``group_seconds`` is how long a commit waits for more writes."""
 
     def __init__(self, path: Path, *, most_waiting: int = 1024, group_seconds: float = 0.0) -> None:
         self.path, self.most_waiting, self.group_seconds = path, most_waiting, group_seconds
@@ -69,11 +50,11 @@ class Journal:
 
     @property
     def waiting(self) -> int:
-        """Writes that are not taken up yet."""
+        """The number of writes that no commit has taken up yet."""
         return len(self._waiting)
 
     def submit(self, write: Write, *, urgent: bool = False) -> None:
-        """Hand over a write, or raise `CallProblem` 429 where too much is waiting; ``urgent`` is not counted."""
+        """Queue a write, or raise `CallProblem` 429 where too much is waiting; an ``urgent`` one is always taken."""
         with self._ready:
             if self._closing:
                 raise CallProblem(503, "the service is stopping; try again after it has started", retry_after=5)
@@ -108,7 +89,7 @@ class Journal:
                 self._ready.wait(self.group_seconds)
             taken: list[Write] = []
             size = 0
-            while self._waiting and len(taken) < MOST_WORKS and (not taken or size < LARGEST_GROUP):
+            while self._waiting and len(taken) < MOST_WRITES and (not taken or size < LARGEST_GROUP):
                 taken.append(self._waiting.popleft())
                 size += taken[-1].size
             self._bytes -= size
@@ -154,7 +135,7 @@ class Journal:
             self.connection.execute("COMMIT")
         except BaseException:
             for schema in touched.values():
-                schema.take_back()
+                schema.roll_back()
             self._roll_back()
             raise
         return ended
@@ -165,7 +146,7 @@ class Journal:
                 self.connection.execute("ROLLBACK")
         except sqlite3.Error:
             _log.warning("the journal could not be rolled back; it is opened anew")
-        # After an error of the disk nothing is taken for granted that the connection remembers.
+        # After an error of the disk, what the connection remembers may be wrong.
         try:
             fresh = opened(self.path, write=True)
         except (OSError, ValueError, sqlite3.Error) as error:

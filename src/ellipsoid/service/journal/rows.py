@@ -1,7 +1,7 @@
-"""Examples on their way from a request to a learner: checked, written into the journal, and read from it again.
+"""Rows of examples: how they are checked, written into the journal, read from it again, and given to a learner.
 
 A row of numbers is kept as float64, named features as JSON text. A text becomes the counts of its words before it is
-journalled, so that what is learned does not depend on how a later Python tells words apart.
+journalled, so that what is learned does not depend on how a later Python splits text into words.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ellipsoid.streams.label_kinds import refuse_nul
 from ellipsoid.streams.readers.examples import hashed
 
 DENSE, NAMED = "dense", "named"
-# Squares of what is no larger, and sums of these, are finite in every learner.
+# The squares of features up to this size, and their sums, are finite in every learner.
 LARGEST_FEATURE = 1e130
 WHOLE_LABEL = 2**53
 
@@ -40,7 +40,7 @@ class Rows(NamedTuple):
 
     @property
     def width(self) -> int | None:
-        """Numbers in a row, None where they have names."""
+        """How many numbers a row has, None where features have names."""
         return None if isinstance(self.x, list) else int(self.x.shape[1])
 
     @property
@@ -49,12 +49,12 @@ class Rows(NamedTuple):
         return 100 * sum(1 + len(each) for each in self.x) if isinstance(self.x, list) else int(self.x.nbytes)
 
     def only(self, kept: list[int]) -> Rows:
-        """Some of the rows."""
+        """The rows with these places."""
         x = [self.x[i] for i in kept] if isinstance(self.x, list) else self.x[kept]
         return Rows(x, [self.y[i] for i in kept])
 
     def part(self, start: int, stop: int) -> Rows:
-        """Rows start..stop."""
+        """The rows ``start`` to ``stop - 1``."""
         return Rows(self.x[start:stop], self.y[start:stop])
 
 
@@ -69,8 +69,8 @@ def joined(parts: list[Rows]) -> Rows:
 
 
 def features_of(x: dict[str, Any], bits: int | None) -> dict[str, Any]:
-    """Named features that are there, each checked; ``{"text": ...}`` becomes the counts of its words where names are
-    hashed.
+    """Named features without missing ones, each checked; ``{"text": ...}`` becomes the counts of its words where names
+    are hashed.
 
     >>> features_of({"text": "To be or not to be"}, bits=18)
     {'to': 2, 'be': 2, 'or': 1, 'not': 1}
@@ -111,7 +111,7 @@ def label_of(y: Any) -> str | int:
 
 
 def as_journalled(rows: Rows) -> tuple[str, bytes, bytes]:
-    """The form, the features and the labels as the journal has them."""
+    """The form, the features and the labels as they are written into the journal."""
     x = msgspec.json.encode(rows.x) if isinstance(rows.x, list) else np.ascontiguousarray(rows.x, "<f8").tobytes()
     return rows.form, x, msgspec.json.encode(rows.y)
 
@@ -125,7 +125,7 @@ def read_back(form: str, x: bytes, y: bytes) -> Rows:
 
 
 def as_learned(rows: Rows, bits: int | None) -> tuple[Any, Any]:
-    """X and y as ``ellipsoid learn`` has them of the same examples in JSON lines."""
+    """X and y as ``ellipsoid learn`` reads them from the same examples in JSON lines."""
     return as_predicted(rows.x, bits), np.array(rows.y)
 
 

@@ -1,4 +1,7 @@
-"""The newest blocks of a stream, kept in memory for its learners; one that is behind them reads the journal."""
+"""The tail of a stream: its newest blocks, kept in memory for learners that are not far behind.
+
+A learner that is further behind reads the journal.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,12 @@ from bisect import bisect_right
 
 from .database import JournalBlock
 
-# Of rows of numbers; of named features about as much.
+# The memory of the blocks; exact for rows of numbers, an estimate for named features.
 MOST_BYTES = 1 << 25
 
 
 class Tail:
-    """Blocks in order, up to example ``end``, which the journal holds too."""
+    """The newest blocks in order; ``end`` is the number of the next example."""
 
     def __init__(self, end: int) -> None:
         self.end = end
@@ -22,7 +25,7 @@ class Tail:
         self.grown = threading.Condition()
 
     def add(self, blocks: list[JournalBlock]) -> None:
-        """Blocks that are on disk."""
+        """Append blocks, which are on disk."""
         with self.grown:
             for block in blocks:
                 self._blocks.append(block)
@@ -34,7 +37,7 @@ class Tail:
             self.grown.notify_all()
 
     def _drop(self, most: int) -> None:
-        """Keep the newest blocks, of about so many bytes in all, and one at least."""
+        """Keep the newest blocks, of at most so many bytes in all, but at least one."""
         kept = len(self._blocks) - 1
         size = self._blocks[kept].rows.size
         while kept > 0 and size + self._blocks[kept - 1].rows.size <= most:
@@ -48,7 +51,7 @@ class Tail:
             return self.end > row or (self.grown.wait(seconds) and self.end > row)
 
     def after(self, row: int, most: int) -> list[JournalBlock] | None:
-        """Blocks from example ``row`` on, about ``most`` rows; None where only the journal has them."""
+        """Blocks from example ``row`` on, of about ``most`` rows; None where only the journal has them."""
         with self.grown:
             if not self._blocks or self._firsts[0] > row:
                 return None
@@ -64,6 +67,6 @@ class Tail:
             return found
 
     def wake(self) -> None:
-        """Let whoever waits look around."""
+        """Wake the threads in `wait`, so that they can stop."""
         with self.grown:
             self.grown.notify_all()

@@ -1,4 +1,4 @@
-"""What can be written into the journal, each as one write: all of it, or nothing."""
+"""The kinds of writes to the journal; each is written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .rows import Rows
 from .schema import Schema
 
 
-# Keys of callers and ids of labelled examples are told apart by their first letter.
+# Keys of callers and ids of labelled examples are distinguished by their first letter.
 def caller_key(key: str) -> str:
     """The key of an example that its sender gave it."""
     return f"k{key}"
@@ -27,58 +27,68 @@ def label_key(key: str) -> str:
     return f"l{key}"
 
 
-Schemas = Callable[[Any], Schema]
-Told = Callable[[Any], None]
+Schemas = Callable[[Schema], Schema]
+Reply = Callable[[Any], None]
 
 # Rows of one block: small enough to be read and learned without holding others up.
 ROWS_LEARNED_AT_ONCE = 2048
 LARGEST_BLOCK = 1 << 21
 
 
-class AnsweredWrite:
-    """A write that tells one function how it ended: an answer, or an error."""
+class Write:
+    """Something to be written; ``reply`` is called with the answer when it is on disk, or with an error."""
 
+    # About how many bytes it writes.
     size = 1000
+    # The `ModelStream` that it belongs to, whose ``flush`` is called after each commit; None: no one's.
     stream: Any = None
 
-    def __init__(self, told: Told) -> None:
-        self.told = told
+    def __init__(self, reply: Reply) -> None:
+        self.reply = reply
+
+    def apply(self, connection: sqlite3.Connection, schemas: Schemas) -> Any:
+        """Write, and return the answer; a `CallProblem` refuses this write, and must leave nothing written. Before a
+        schema is changed ``schemas`` must be called with it, so that it is rolled back if the commit fails.
+        """
+        raise NotImplementedError
 
     def written(self, answer: Any) -> None:
-        self.told(answer)
+        """Called when the disk has it."""
+        self.reply(answer)
 
     def failed(self, error: BaseException) -> None:
-        self.told(error)
+        """Called when it was not written."""
+        self.reply(error)
 
 
-class Change(AnsweredWrite):
+class Change(Write):
     """A rare change of some tables, as a function of the connection."""
 
-    def __init__(self, told: Told, change: Callable[[sqlite3.Connection], Any]) -> None:
-        super().__init__(told)
+    def __init__(self, reply: Reply, change: Callable[[sqlite3.Connection], Any]) -> None:
+        super().__init__(reply)
         self.change = change
 
     def apply(self, connection: sqlite3.Connection, schemas: Schemas) -> Any:
         return self.change(connection)
 
 
-class Incoming:
-    """Examples of a request: rows of one form, their keys (None: without), and the line of each."""
+class IncomingRows:
+    """Examples of a request: rows of one form, their keys (None: without), and the line number of each."""
 
     def __init__(self, rows: Rows, keys: list[str | None] | None, lines: list[int] | range) -> None:
         self.rows, self.keys, self.lines = rows, keys, lines
 
 
-class LearnWrite(AnsweredWrite):
-    """Examples to be journalled and learned; ``stream`` is theirs. A line that does not fit refuses all; with
-    ``noted``, lines refused before, the others are taken, and ``answers`` tells what became of each.
+class LearnWrite(Write):
+    """Examples of ``stream`` to be journalled and learned. Without ``refused`` one line that does not fit refuses all;
+    with it, the list of lines refused so far, the others are learned, and ``answers`` says what became of each line.
     """
 
     def __init__(
-        self, stream: Any, parts: list[Incoming], token: str, told: Told, noted: list[LineAnswer] | None = None
+        self, stream: Any, parts: list[IncomingRows], token: str, reply: Reply, refused: list[LineAnswer] | None = None
     ) -> None:
-        super().__init__(told)
-        self.stream, self.parts, self.token, self.noted = stream, parts, token, noted
+        super().__init__(reply)
+        self.stream, self.parts, self.token, self.refused = stream, parts, token, refused
         self.answers: list[LineAnswer] | None = None
         self.size = 200 + sum(part.rows.size for part in parts)
         self.blocks: list[JournalBlock] = []
@@ -86,7 +96,7 @@ class LearnWrite(AnsweredWrite):
     def apply(self, connection: sqlite3.Connection, schemas: Schemas) -> Learned:
         schema, model = schemas(self.stream.schema), self.stream.id
         self.blocks, duplicates, now = [], 0, time.time()
-        self.answers = None if self.noted is None else [*self.noted]
+        self.answers = None if self.refused is None else [*self.refused]
         if self.answers is None:
             self._check_all(schema)
         for part in self.parts:
@@ -115,30 +125,31 @@ class LearnWrite(AnsweredWrite):
         return LearnedLines(t=schema.rows, learned=learned, duplicates=duplicates, lines=self.answers)
 
     def _check_all(self, schema: Schema) -> None:
-        """Refuse everything for the first line that does not fit; parts are judged as if those before were in."""
+        """Refuse everything for the first line that does not fit the schema and the lines before it."""
         trial = schema.trial(schema.labels if len(self.parts) == 1 else set(schema.labels))
         for part in self.parts:
-            flaw = trial.flaw(part.rows)
-            if flaw is not None:
-                raise CallProblem(422, flaw[1], line=part.lines[flaw[0]])
+            misfit = trial.misfit(part.rows)
+            if misfit is not None:
+                raise CallProblem(422, misfit[1], line=part.lines[misfit[0]])
             if len(self.parts) > 1:
                 trial.admit(part.rows)
 
-    def _fitting(self, schema: Schema, part: Incoming) -> list[int]:
-        """Rows that fit, the others noted. Those that bring labels are judged one after another."""
+    def _fitting(self, schema: Schema, part: IncomingRows) -> list[int]:
+        """The rows that fit the schema and the rows before them; the others are refused."""
         trial, kept = schema.trial(set(schema.labels)), []
         assert self.answers is not None
         for i in range(len(part.rows.y)):
             one = part.rows.part(i, i + 1)
-            flaw = trial.flaw(one)
-            if flaw is None:
+            misfit = trial.misfit(one)
+            if misfit is None:
                 trial.admit(one)
                 kept.append(i)
             else:
-                self.answers.append(LineAnswer(line=part.lines[i], status="refused", detail=flaw[1]))
+                self.answers.append(LineAnswer(line=part.lines[i], status="refused", detail=misfit[1]))
         return kept
 
-    def _unseen(self, connection: sqlite3.Connection, part: Incoming, kept: list[int], row: int) -> list[int]:
+    def _unseen(self, connection: sqlite3.Connection, part: IncomingRows, kept: list[int], row: int) -> list[int]:
+        """Those of the ``kept`` rows whose keys are new; the keys are written, with numbers from ``row`` on."""
         unseen: list[int] = []
         assert part.keys is not None
         for i in kept:
@@ -155,17 +166,17 @@ class LearnWrite(AnsweredWrite):
         return unseen
 
     def written(self, answer: Learned) -> None:
-        """Hand the blocks to the learners; the caller is told when the champion has learned them."""
-        self.stream.journalled(self.blocks, answer, self.told)
+        """Hand the blocks to the learners; the reply comes when the champion has learned them."""
+        self.stream.journalled(self.blocks, answer, self.reply)
 
 
-class KeepWrite(AnsweredWrite):
+class KeepWrite(Write):
     """Examples that were predicted and wait for their labels: (id, x as JSON, predicted as JSON, doubt, ask). One that
-    waits already, the same under its id, is acknowledged only: its sender may not have heard the answer.
+    waits already under the same id is only acknowledged: its sender may not have received the first answer.
     """
 
-    def __init__(self, stream: Any, examples: list[tuple[Any, ...]], token: str, told: Told) -> None:
-        super().__init__(told)
+    def __init__(self, stream: Any, examples: list[tuple[Any, ...]], token: str, reply: Reply) -> None:
+        super().__init__(reply)
         self.stream, self.examples, self.token = stream, examples, token
         self.size = 200 + sum(len(example[1]) for example in examples)
         self.fresh: list[tuple[Any, ...]] = []
@@ -194,36 +205,36 @@ class KeepWrite(AnsweredWrite):
         saved = sum(ask is False for *_, ask in self.fresh)
         self.stream.kept += answer
         self.stream.asked.add(answer - saved, saved, 0)
-        self.told(answer)
+        self.reply(answer)
 
 
 class LabelWrite(LearnWrite):
-    """True labels of kept examples, journalled in the order of their arrival; a second label is acknowledged only."""
+    """True labels of kept examples, in the order of their arrival; a second label is only acknowledged."""
 
-    def __init__(self, stream: Any, truths: list[tuple[int, str, Any]], token: str, told: Told) -> None:
-        super().__init__(stream, [], token, told)
+    def __init__(self, stream: Any, truths: list[tuple[int, str, Any]], token: str, reply: Reply) -> None:
+        super().__init__(stream, [], token, reply)
         self.truths = truths
         self.size = 200 + 500 * len(truths)
         self.labelled = 0
 
     def apply(self, connection: sqlite3.Connection, schemas: Schemas) -> Learned:
         model, self.parts, self.labelled = self.stream.id, [], 0
-        duplicates, met = 0, set()
+        duplicates, labelled = 0, set()
         for line, key, y in self.truths:
             kept = connection.execute("SELECT x FROM kept WHERE model = ? AND id = ?", (model, key)).fetchone()
-            if key in met or (kept is None and _labelled(connection, model, key)):
+            if key in labelled or (kept is None and _labelled(connection, model, key)):
                 duplicates += 1
                 continue
             if kept is None:
                 raise CallProblem(404, f"no example is kept under the id {key!r}", line=line)
-            met.add(key)
+            labelled.add(key)
             rows = self.stream.rows_of([msgspec.json.decode(kept[0])], [y])
-            self.parts.append(Incoming(rows, [label_key(key)], [line]))
+            self.parts.append(IncomingRows(rows, [label_key(key)], [line]))
         self._check_all(schemas(self.stream.schema))
         learned = super().apply(connection, schemas)
-        connection.executemany("DELETE FROM kept WHERE model = ? AND id = ?", [(model, key) for key in met])
-        self.labelled = len(met)
-        _count_asked(connection, model, 0, 0, len(met))
+        connection.executemany("DELETE FROM kept WHERE model = ? AND id = ?", [(model, key) for key in labelled])
+        self.labelled = len(labelled)
+        _count_asked(connection, model, 0, 0, len(labelled))
         return Learned(t=learned.t, learned=learned.learned, duplicates=duplicates)
 
     def written(self, answer: Learned) -> None:

@@ -1,8 +1,8 @@
-"""One thread learns for one learner: the examples of a stream in the order of their numbers.
+"""The thread of a learner, which learns the examples of a stream in the order of their numbers.
 
 It begins at the newest snapshot, reads the journal until it has caught up, and then learns what comes. When nothing is
-left to learn, or a copy has become cheap beside the learning since the last, it publishes a copy for predictions; only
-then are examples acknowledged, so that whoever was answered is predicted for by what was learned.
+left to learn, or a copy costs little beside the learning since the last one, it publishes a copy for predictions. Only
+then are examples acknowledged, so that a caller who got an answer is predicted for by a model that learned them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from .snapshots import Snapshots
 
 _log = logging.getLogger("ellipsoid.service")
 
-# Rows that are learned at once, and how much longer than a copy there must be between two copies.
+# Rows that are learned at once from memory, and rows after which blocks read from the journal are joined and learned.
 LEARNED_ROWS = 4096
-# Rows that are read from the journal at once: a large block need not be put together with others.
 READ_ROWS = 2048
-COPY_SHARE = 9.0
+# The time between two copies is at least so many times what a copy takes.
+COPY_INTERVAL = 9.0
 
 
 class LearnerThread:
@@ -45,16 +45,16 @@ class LearnerThread:
         self.snapshot: int | None = None
         self.written_at = time.monotonic()
         self.failure: str | None = None
-        self.published = Published(learner.twin())
-        # Are told of examples that were passed over, and of damage of the journal.
+        self.published = Published(learner.copy())
+        # Called with the examples that were passed over, and with the error of a damaged journal.
         self.refuse: Callable[[dict[int, str]], None] = lambda refused: None
         self.damaged: Callable[[str], None] = lambda what: None
         self._waiting: deque[tuple[int, Learned, Callable[[Any], None]]] = deque()
         self._waiting_lock = threading.Lock()
         self._stopping = False
-        self._cost = 0.0
-        self._warm: Any = None
+        self._copy_seconds = 0.0
         self._copied_at = 0.0
+        self._warmed_up_for: Any = None
         self._thread = threading.Thread(target=self._run, name=f"ellipsoid {stream.name}.{name}", daemon=True)
 
     @property
@@ -70,7 +70,7 @@ class LearnerThread:
             raise DamagedStore(
                 f"{self.stream.name}: no snapshot can be read, and the journal has no examples before {oldest:,}"
             )
-        if self.learner.known:
+        if self.learner.has_learned:
             self.publish()
 
     def start(self) -> None:
@@ -78,34 +78,34 @@ class LearnerThread:
         self._thread.start()
 
     def stop(self, seconds: float) -> bool:
-        """Stop behind the piece that is being learned; False if that takes longer."""
+        """Stop after the piece that is being learned; False if that takes longer than so many seconds."""
         self._stopping = True
         self.stream.tail.wake()
         if self._thread.is_alive():
             self._thread.join(seconds)
         return not self._thread.is_alive()
 
-    def when_learned(self, end: int, answer: Learned, told: Callable[[Any], None]) -> None:
-        """Tell when the examples before number ``end`` are learned."""
+    def reply_when_learned(self, end: int, answer: Learned, reply: Callable[[Any], None]) -> None:
+        """Call ``reply`` with the answer when the champion has learned the examples before number ``end``."""
         with self._waiting_lock:
-            champion = self.stream.best
+            champion = self.stream.champion
             if champion is self and self.failure is None and self.published.t < end:
-                self._waiting.append((end, answer, told))
+                self._waiting.append((end, answer, reply))
                 return
         if champion is self:
-            self._acknowledge(end, answer, told)
+            self._acknowledge(end, answer, reply)
         else:
-            champion.when_learned(end, answer, told)
+            champion.reply_when_learned(end, answer, reply)
 
     def hand_over(self, other: LearnerThread, seconds: float) -> bool:
-        """Let another learner answer from now on, as soon as it has published whatever this one has acknowledged;
-        False if that takes longer.
+        """Make another learner the champion as soon as it has published what this one has acknowledged; False if that
+        takes longer than so many seconds.
         """
         deadline = time.monotonic() + seconds
         while other.failure is None:
             with self._waiting_lock:
                 if other.published.t >= self.published.t:
-                    self.stream.champion = other.name
+                    self.stream.champion_name = other.name
                     waiting, self._waiting = self._waiting, deque()
                     break
             if time.monotonic() > deadline:
@@ -114,11 +114,8 @@ class LearnerThread:
         else:
             return False
         for each in waiting:
-            other.when_learned(*each)
+            other.reply_when_learned(*each)
         return True
-
-    def _failed(self) -> CallProblem:
-        return CallProblem(500, f"the examples are on disk, but the learner has stopped: {self.failure}")
 
     def _run(self) -> None:
         try:
@@ -134,18 +131,18 @@ class LearnerThread:
             _log.exception("the learner %s of %s has stopped", self.name, self.stream.name)
             with self._waiting_lock:
                 self.failure = str(error) or type(error).__name__
-            self._tell(inf)
+            self._acknowledge_up_to(inf)
             if isinstance(error, DamagedStore):
                 self.damaged(self.failure)
 
     def _pieces(self) -> Iterator[Rows]:
-        """What is there to learn, in pieces, from memory or from the journal."""
+        """The rows that are left to learn, in pieces, from memory or from the journal."""
         while (found := self.stream.tail.after(self.learner.t, LEARNED_ROWS)) is not None:
             if not found:
                 return
-            yield _behind(found, self.learner.t)
+            yield _rows_from(found, self.learner.t)
         with closing(opened(self.stream.path)) as connection:
-            # What comes next is read while this is learned.
+            # The next piece is read while this one is learned.
             yield from cast(Iterator[Rows], read_ahead(self._journalled(connection)))
 
     def _journalled(self, connection: sqlite3.Connection) -> Iterator[Rows]:
@@ -154,18 +151,18 @@ class LearnerThread:
         for block in blocks_after(connection, self.stream.id, row):
             gathered.append(block)
             if block.end - row >= READ_ROWS:
-                yield _behind(gathered, row)
+                yield _rows_from(gathered, row)
                 row, gathered = block.end, []
         if gathered:
-            yield _behind(gathered, row)
+            yield _rows_from(gathered, row)
 
     def _learn(self, rows: Rows) -> None:
         before, learner = self.learner.t, self.learner
         try:
             learner.learn(rows)
         except REFUSALS:
-            # Back to the last copy, and from there one by one: nobody knows how far it came.
-            self._again_up_to(before)
+            # How far it came is not known: begin again at the last copy, and learn one by one.
+            self._relearn_up_to(before)
             known = set(self.learner.refused)
             self.learner.learn_carefully(rows)
             fresh = {row: why for row, why in self.learner.refused.items() if row not in known}
@@ -173,8 +170,8 @@ class LearnerThread:
                 _log.warning("%s.%s passes over example %d: %s", self.stream.name, self.name, row, why)
             self.refuse(fresh)
 
-    def _again_up_to(self, row: int) -> None:
-        self.learner = self.published.learner.twin() if self.published.t <= row else self.learner
+    def _relearn_up_to(self, row: int) -> None:
+        self.learner = self.published.learner.copy() if self.published.t <= row else self.learner
         with closing(opened(self.stream.path)) as connection:
             for block in blocks_after(connection, self.stream.id, self.learner.t):
                 rest = block.rows.part(self.learner.t - block.first, min(len(block.rows.y), row - block.first))
@@ -183,29 +180,29 @@ class LearnerThread:
                     break
 
     def _publish_if_due(self) -> None:
-        if time.monotonic() - self._copied_at > COPY_SHARE * self._cost:
+        if time.monotonic() - self._copied_at > COPY_INTERVAL * self._copy_seconds:
             self.publish()
 
     def publish(self) -> None:
-        """Make a copy of what is learned the one that predicts, and acknowledge what is in it."""
+        """Copy the learner for predictions, and acknowledge the examples that the copy has learned."""
         if self.published.t < self.learner.t:
             began = time.monotonic()
             self.learner.record.mark()
-            fresh = Published(self.learner.twin())
+            fresh = Published(self.learner.copy())
             self._warm_up(fresh)
             self.published = fresh
             self._copied_at = time.monotonic()
-            self._cost = self._copied_at - began
-        self._tell(self.published.t)
+            self._copy_seconds = self._copied_at - began
+        self._acknowledge_up_to(self.published.t)
 
     def _warm_up(self, fresh: Published) -> None:
-        """Have machine code for predictions ready before anybody waits for one."""
+        """Compile or load machine code for predictions before anybody waits for one."""
         kind = (min(3, len(self.learner.classes_known())), self.stream.schema.form)
-        if kind != self._warm and self.learner.known and self.stream.sample is not None:
-            fresh.judge(self.stream.sample)
-            self._warm = kind
+        if kind != self._warmed_up_for and self.learner.has_learned and self.stream.sample is not None:
+            fresh.predict(self.stream.sample)
+            self._warmed_up_for = kind
 
-    def _tell(self, t: float) -> None:
+    def _acknowledge_up_to(self, t: float) -> None:
         done = []
         with self._waiting_lock:
             while self._waiting and self._waiting[0][0] <= t:
@@ -213,22 +210,26 @@ class LearnerThread:
         for each in done:
             self._acknowledge(*each)
 
-    def _acknowledge(self, end: int, answer: Learned, told: Callable[[Any], None]) -> None:
+    def _acknowledge(self, end: int, answer: Learned, reply: Callable[[Any], None]) -> None:
+        if self.failure is not None:
+            detail = f"the examples are on disk, but the learner has stopped: {self.failure}"
+            reply(CallProblem(500, detail))
+            return
         refused = self.learner.refused
         if refused:
             first = end - answer.learned
             answer.refuse({row - first: refused[row] for row in range(first, end) if row in refused})
-        told(self._failed() if self.failure is not None else answer)
+        reply(answer)
 
     def write_snapshot(self) -> None:
-        """Write the published copy, if it has learned anything since the last one."""
+        """Write the published copy, if it has learned anything since the last snapshot."""
         published = self.published
-        if published.learner.known and published.t != self.snapshot:
+        if published.learner.has_learned and published.t != self.snapshot:
             self.snapshots.write(published)
             self.snapshot, self.written_at = published.t, time.monotonic()
 
 
-def _behind(blocks: list[JournalBlock], row: int) -> Rows:
+def _rows_from(blocks: list[JournalBlock], row: int) -> Rows:
     """The rows of consecutive blocks from example ``row`` on."""
     assert all(one.end == other.first for one, other in pairwise(blocks))
     rows = joined([block.rows for block in blocks])

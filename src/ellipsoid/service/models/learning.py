@@ -1,8 +1,8 @@
-"""A learner on its way along a journal: what it has learned, and the model file that it is written to.
+"""A learner with its position in the stream of a journal, and the model file that it is written to.
 
-Because no cutting of a stream changes a model, it does not matter how examples were grouped when they came, when a
-service was killed, and which snapshot it went on from: the file after ``t`` examples is that of ``ellipsoid learn``
-over the same examples as JSON lines.
+Because a model does not depend on how its stream was cut into batches, it does not matter how examples were grouped
+when they came, when a service was killed, and which snapshot it went on from: the file after ``t`` examples is that of
+``ellipsoid learn`` over the same examples as JSON lines.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..journal.rows import Rows, as_learned
 from ..messages import NewLearner
 from .record import RunRecord
 
-# What a learner may say to an example that it cannot take.
+# The errors with which a learner may refuse an example.
 REFUSALS = (ValueError, ArithmeticError, MemoryError)
 
 
@@ -34,49 +34,58 @@ def new_model(body: NewLearner) -> Any:
     """The learner that a request asks for, or ``ValueError``."""
     params = {name: inf if value == "inf" else value for name, value in body.params.items()}
     made = learner_of(body.learner, params)
-    # Bad parameters are refused now, not with the first example.
+    # This refuses bad parameters now, not with the first example.
     made._fresh() if isinstance(made, Committee) else made._new_learner()
     return scaled_as(made, body.scale)
 
 
 def labels_model(body: NewLearner) -> Any:
-    """The same, and a ``ValueError`` for one that learns numbers; stores that hold such a model still open."""
+    """The same, with a ``ValueError`` for a regressor; a store that holds one already can still be opened."""
     made = new_model(body)
     if not is_classifier(made):
         raise ValueError(f"a service learns labels, and {body.learner} numbers; choose a classifier, such as AROW")
     return made
 
 
+def model_file(model: Any, rows: int, errors: int, bits: int | None) -> bytes:
+    """The model file, with the position that ``ellipsoid learn -`` writes after as many rows and errors."""
+    header, arrays = saving.describe(model)
+    position = Position(["-"], [None], epoch=1, rows=rows, errors=errors, complete=True)
+    position.bits = bits
+    return container.encode({**header, "stream": position.record()}, arrays)
+
+
+def without_scaler(model: Any, X: Any) -> tuple[Any, Any]:
+    """The learner itself, and the rows as it sees them."""
+    return (model.learner_, model._scaled(X)) if hasattr(model, "scaler_") else (model, X)
+
+
 class StreamLearner:
-    """``t`` is the number of the next example of the stream; those that it could not take are in ``refused``."""
+    """``t`` is the number of the next example of the stream; ``refused`` are the examples that it could not learn."""
 
     def __init__(self, body: NewLearner, first: int, *, classes: list[Any] | None, bits: int | None) -> None:
         self.body, self.first, self.classes, self.bits = body, first, classes, bits
-        self.begin()
-
-    def begin(self) -> None:
-        """Know nothing."""
-        self.model = new_model(self.body)
-        self.t = self.first
+        self.model = new_model(body)
+        self.t = first
         self.record = RunRecord()
         self.refused: dict[int, str] = {}
 
     @property
-    def known(self) -> bool:
+    def has_learned(self) -> bool:
         """Has anything been learned?"""
         return hasattr(self.model, "n_features_in_")
 
     def learn(self, rows: Rows) -> None:
-        """Predict and learn examples; where one is refused, an error, and what is known is undefined."""
+        """Predict and learn examples; after an error for one of them the state of the model is undefined."""
         X, y = as_learned(rows, self.bits)
-        predicted = predict_then_learn(self.model, X, X, y, None if self.known else self.classes)
+        predicted = predict_then_learn(self.model, X, X, y, None if self.has_learned else self.classes)
         self.record.add(predicted, y)
         self.t += len(y)
 
     def learn_carefully(self, rows: Rows) -> None:
         """The same one by one; what is refused is passed over."""
         for i in range(len(rows.y)):
-            before = self.twin()
+            before = self.copy()
             try:
                 self.learn(rows.part(i, i + 1))
             except REFUSALS as error:
@@ -86,42 +95,35 @@ class StreamLearner:
 
     def learn_or_pass(self, rows: Rows) -> None:
         """Learn examples; what is refused is passed over."""
-        before = self.twin()
+        before = self.copy()
         try:
             self.learn(rows)
         except REFUSALS:
             self.__dict__ = before.__dict__
             self.learn_carefully(rows)
 
-    def twin(self) -> StreamLearner:
-        """A copy that learns nothing of what this one learns next."""
+    def copy(self) -> StreamLearner:
+        """An independent copy."""
         other = copy(self)
         core = getattr(getattr(self.model, "learner_", self.model), "_core", None)
-        # What learning started with is never changed, and has many parts.
+        # What learning started with is large and never changes: copies share it.
         shared = {} if core is None else {id(core.started): core.started}
         other.model, other.record, other.refused = deepcopy(self.model, shared), copy(self.record), dict(self.refused)
         return other
 
-    def position(self) -> dict[str, Any]:
-        """Where the stream stands, as ``ellipsoid learn -`` writes it down."""
-        stands = Position(["-"], [None], epoch=1, rows=self.record.rows, errors=self.record.errors, complete=True)
-        stands.bits = self.bits
-        return stands.record()
-
     def file(self) -> bytes:
         """The model file."""
-        header, arrays = saving.describe(self.model)
-        return container.encode({**header, "stream": self.position()}, arrays)
+        return model_file(self.model, self.record.rows, self.record.errors, self.bits)
 
-    def take(self, path: Any, t: int, record: RunRecord | None) -> None:
+    def load(self, path: Any, t: int, record: RunRecord | None) -> None:
         """Go on from a model file that holds the first ``t`` examples of the stream, or raise ``ValueError``."""
         model, content = loading.open_model(path)
-        stands = Position.read(content.header["stream"])
-        if record is None or (record.rows, record.errors) != (stands.rows, stands.errors):
+        position = Position.read(content.header["stream"])
+        if record is None or (record.rows, record.errors) != (position.rows, position.errors):
             record = RunRecord()
-            record.rows, record.errors = stands.rows, stands.errors
+            record.rows, record.errors = position.rows, position.errors
         self.model, self.t, self.record = model, t, record
 
     def classes_known(self) -> list[Any]:
-        """The labels met so far, or announced."""
-        return list(np.asarray(self.model.classes_).tolist()) if self.known else list(self.classes or [])
+        """The labels seen so far, or announced."""
+        return list(np.asarray(self.model.classes_).tolist()) if self.has_learned else list(self.classes or [])

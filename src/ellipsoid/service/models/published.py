@@ -1,4 +1,4 @@
-"""The copy of a learner that answers predictions, which never wait for learning."""
+"""The published copy of a learner, which answers predictions, so that they never wait for learning."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ import numpy as np
 
 from ..journal.rows import as_predicted
 from ..messages import Bound
-from .learning import StreamLearner
+from .learning import StreamLearner, without_scaler
 
 
-class Judged(NamedTuple):
-    """Predictions of some rows: labels, scores, how doubtful each is, and what the learner knows beside (or None)."""
+class Predictions(NamedTuple):
+    """Predictions of some rows: labels, scores, how doubtful each is, and what the learner's methods ``certain`` and
+    ``query`` answer (None where it has none).
+    """
 
     labels: list[Any]
     scores: Any
@@ -23,35 +25,33 @@ class Judged(NamedTuple):
 
 
 class Published:
-    """A learner as it stood after ``t`` examples; it changes no more."""
+    """A learner after ``t`` examples; it does not change any more."""
 
     def __init__(self, learner: StreamLearner) -> None:
         self.learner, self.t = learner, learner.t
-        self.counts = (learner.model.mistakes_, learner.model.updates_) if learner.known else (0, 0)
-        # Single predictions use buffers of the model, and reading a model may put it in order first.
+        self.counts = (learner.model.mistakes_, learner.model.updates_) if learner.has_learned else (0, 0)
+        # Predictions use buffers of the model, and reading a model may first bring it up to date.
         self.lock = threading.Lock()
         self._bounds: list[Bound] | None = None
         self._file: bytes | None = None
 
-    def judge(self, x: Any) -> Judged:
+    def predict(self, x: Any) -> Predictions:
         """Predict rows: a matrix, or a list of named features."""
         model = self.learner.model
         X = as_predicted(x, self.learner.bits)
         with self.lock:
             scores = model.decision_function(X)
             labels = model.classes_[_indices(scores)].tolist()
-            inner, rows = model, X
-            if hasattr(model, "scaler_"):
-                inner, rows = model.learner_, model._scaled(X)
+            inner, rows = without_scaler(model, X)
             certain = inner.certain(rows).tolist() if hasattr(inner, "certain") else None
             ask = inner.query(rows).tolist() if hasattr(inner, "query") else None
-        return Judged(labels, scores, _doubt(scores), certain, ask)
+        return Predictions(labels, scores, _doubt(scores), certain, ask)
 
     def bounds(self) -> list[Bound]:
         """The certificates that hold for the run so far."""
         if self._bounds is None:
             with self.lock:
-                self._bounds = bounds_of(self.learner.model) if self.learner.known else []
+                self._bounds = bounds_of(self.learner.model) if self.learner.has_learned else []
         return self._bounds
 
     def file(self) -> bytes:

@@ -1,4 +1,4 @@
-"""How a learner does on its stream: errors of what it predicted before it learned, in all and of the last examples."""
+"""The record of a learner: errors of its predictions before it learned each example, in all and of the last ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ellipsoid.evaluate.prequential import wrong_rows
 ERROR_WINDOW = 1000
 PAIRS = 10_000
 MOST_POINTS = 512
-# More are put together, so that single examples do not cost more and more.
+# Beyond so many, pieces are joined, so that single examples do not cost more and more.
 MOST_PIECES = 256
 
 

@@ -1,6 +1,6 @@
-"""The past of a store: a model as it was, or what another learner would have made of the same stream.
+"""Replay the journal of a store, to rebuild a model as it was, or to let another learner learn the same stream.
 
-A journal is read, never written, so that a service may run on it meanwhile.
+The journal is only read, so that a service may use it at the same time.
 """
 
 from __future__ import annotations
@@ -10,17 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from ellipsoid.estimators.files import container, saving
 from ellipsoid.evaluate.cell import Cell
 from ellipsoid.evaluate.compare import Comparison
-from ellipsoid.evaluate.position import Position
 from ellipsoid.evaluate.prequential import Recorder
 
 from ..journal.database import blocks_after, first_and_last, model_row, opened
 from ..journal.rows import Rows, as_learned, joined
 from ..messages import NewLearner
 from .learner_thread import LEARNED_ROWS
-from .learning import StreamLearner, labels_model, new_model
+from .learning import StreamLearner, labels_model, model_file, new_model
 from .record import ERROR_WINDOW
 from .snapshots import Snapshots
 from .stream import decoded_body
@@ -36,8 +34,11 @@ class PastStream:
         if row is None:
             there = [each for (each,) in self.connection.execute("SELECT name FROM models ORDER BY name")]
             raise ValueError(f"{store} has no model {name!r}; there are {', '.join(there) or 'none'}")
-        self.id, self.champion = row[0], row[2]
+        self.id, self.champion_name = row[0], row[2]
         self.body = decoded_body(row[1])
+        query = "SELECT body, first FROM learners WHERE model = ? AND name = ?"
+        champion, self.champion_first = self.connection.execute(query, (self.id, self.champion_name)).fetchone()
+        self.champion_body: NewLearner = decoded_body(champion, NewLearner)
         self.oldest, self.end = first_and_last(self.connection, self.id)
         if until is not None and not self.oldest <= until <= self.end:
             raise ValueError(
@@ -46,21 +47,8 @@ class PastStream:
         self.until = self.end if until is None else until
 
     def close(self) -> None:
-        """Let go of the journal."""
+        """Close the journal."""
         self.connection.close()
-
-    def learner_body(self) -> NewLearner:
-        """The champion's."""
-        query = "SELECT body FROM learners WHERE model = ? AND name = ?"
-        found: NewLearner = decoded_body(
-            self.connection.execute(query, (self.id, self.champion)).fetchone()[0], NewLearner
-        )
-        return found
-
-    def learner_first(self) -> int:
-        """The number of the example at which the champion began."""
-        query = "SELECT first FROM learners WHERE model = ? AND name = ?"
-        return int(self.connection.execute(query, (self.id, self.champion)).fetchone()[0])
 
     def rows(self, start: int, without: frozenset[int] = frozenset()) -> Iterator[Rows]:
         """Examples from number ``start`` on, in pieces, without those of some numbers."""
@@ -86,7 +74,7 @@ class PastStream:
     def write_lines(self, file: IO[str]) -> int:
         """The examples that the champion has learned as JSON lines, for ``ellipsoid learn``; returns how many."""
         count = 0
-        for rows in self.rows(self.oldest, self.refused(self.champion)):
+        for rows in self.rows(self.oldest, self.refused(self.champion_name)):
             xs = rows.x if isinstance(rows.x, list) else rows.x.tolist()
             file.writelines(json.dumps({"x": x, "y": y}) + "\n" for x, y in zip(xs, rows.y, strict=True))
             count += len(rows.y)
@@ -94,25 +82,25 @@ class PastStream:
 
 
 class Replay:
-    """A learner on its way through a past stream."""
+    """A learner that learns a past stream: a new one made by ``body``, or the champion, whose body is None."""
 
     def __init__(self, past: PastStream, body: NewLearner | None) -> None:
         self.past, own = past, body is None
-        self.body = past.learner_body() if body is None else body
+        self.body = past.champion_body if body is None else body
         self.model = new_model(self.body) if own else labels_model(self.body)
         self.start, self.rows, self.errors = past.oldest, 0, 0
         if own and past.oldest > 0:
             self._restore()
-        self.without = past.refused(past.champion) if own else frozenset()
+        self.without = past.refused(past.champion_name) if own else frozenset()
         known = hasattr(self.model, "n_features_in_")
         self.recorder = Recorder(self.model, None, ERROR_WINDOW, None if known else past.body.classes)
         self.recorder.stops = False
 
     def _restore(self) -> None:
-        """Examples are gone: begin at the newest snapshot that stands for them, unless the learner never met them."""
+        """Begin at the newest snapshot, which holds deleted examples, unless the learner began after them."""
         past = self.past
-        learner = StreamLearner(self.body, past.learner_first(), classes=past.body.classes, bits=past.body.bits)
-        found = Snapshots(past.store / "snapshots", past.name, past.champion).restore(learner, past.until)
+        learner = StreamLearner(self.body, past.champion_first, classes=past.body.classes, bits=past.body.bits)
+        found = Snapshots(past.store / "snapshots", past.name, past.champion_name).restore(learner, past.until)
         if found is None and learner.first < past.oldest:
             raise ValueError(
                 f"the examples before {past.oldest:,} are gone, and no snapshot up to {past.until:,} is left"
@@ -121,19 +109,16 @@ class Replay:
         self.rows, self.errors = learner.record.rows, learner.record.errors
 
     def run(self) -> None:
-        """Learn it all."""
+        """Learn the stream."""
         for rows in self.past.rows(self.start, self.without):
             self.recorder.feed(*as_learned(rows, self.past.body.bits))
         if not hasattr(self.model, "n_features_in_"):
             raise ValueError(f"the stream of {self.past.name} has no examples up to {self.past.until}")
 
     def file(self) -> bytes:
-        """The model file, that of a service that was never stopped."""
-        header, arrays = saving.describe(self.model)
+        """The model file, the same as that of a service that was never stopped."""
         rows, errors = self.rows + self.recorder.rows, self.errors + self.recorder.errors
-        stands = Position(["-"], [None], epoch=1, rows=rows, errors=errors, complete=True)
-        stands.bits = self.past.body.bits
-        return container.encode({**header, "stream": stands.record()}, arrays)
+        return model_file(self.model, rows, errors, self.past.body.bits)
 
     def cell(self, label: str) -> Cell:
         """The run as a line of a comparison."""

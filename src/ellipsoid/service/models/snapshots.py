@@ -1,7 +1,7 @@
-"""Model files that a start goes on from: `snapshots/NAME-T.model`, the model after T examples.
+"""Snapshots: model files from which a restarted service goes on, `snapshots/NAME-T.model` after T examples.
 
-Beside each lies `NAME-T.record`, how the learner did on its stream; without it only the window of errors begins anew. A
-learner that is not the model's first one has a name of its own: `NAME.LEARNER-T.model`.
+Beside each lies `NAME-T.record`, the errors of the learner on its stream; without it the window of errors begins anew.
+Learners other than the model's first one are part of the name: `NAME.LEARNER-T.model`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .record import RunRecord
 _log = logging.getLogger("ellipsoid.service")
 
 FIRST = "first"
-# The newest ones that are kept: examples may go only behind the second.
+# How many are kept; examples are deleted from the journal only when the second newest holds them.
 KEPT_SNAPSHOTS = 3
 NAME_AND_T = re.compile(r"^(.+)-(\d+)\.model$")
 
@@ -45,14 +45,14 @@ class Snapshots:
     def all(self) -> list[Snapshot]:
         """Newest first."""
         found = []
-        # The folder has the files of all models: names that begin otherwise are passed over quickly.
+        # The folder has the files of all models; the first test is quick.
         for name in os.listdir(self.folder) if self.folder.is_dir() else ():
             if name.startswith(self.stem) and (parts := NAME_AND_T.match(name)) and parts[1] == self.stem:
                 found.append(Snapshot(int(parts[2]), self.folder / name))
         return sorted(found, reverse=True)
 
     def write(self, published: Published) -> Snapshot:
-        """Write the newest, and remove those that are not needed any more."""
+        """Write a snapshot, and remove those that are not needed any more."""
         path = self.folder / f"{self.stem}-{published.t}.model"
         with atomic_write(path.with_suffix(".record")) as file:
             json.dump(published.learner.record.to_dict(), file)
@@ -73,7 +73,7 @@ class Snapshots:
             if snapshot.t > most or snapshot.t < learner.first:
                 continue
             try:
-                learner.take(snapshot.path, snapshot.t, _record(snapshot.path.with_suffix(".record")))
+                learner.load(snapshot.path, snapshot.t, _record(snapshot.path.with_suffix(".record")))
             except (DamagedModel, OSError, ValueError) as error:
                 _log.warning("the snapshot %s is passed over: %s", snapshot.path, error)
                 continue

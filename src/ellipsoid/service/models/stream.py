@@ -1,7 +1,7 @@
 """A model of the service: one stream of examples, and the learners that learn it.
 
-The champion answers predictions and acknowledges examples. Challengers learn the same stream on threads of their own,
-and may be behind.
+The champion answers predictions and acknowledges examples. Challengers learn the same stream in threads of their own,
+and may lag behind.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class ModelStream:
     """``id`` is the model's number in the journal, ``path`` that of the journal."""
 
     def __init__(self, number: int, name: str, body: NewModel, path: Path, champion: str) -> None:
-        self.id, self.name, self.body, self.path, self.champion = number, name, body, path, champion
+        self.id, self.name, self.body, self.path, self.champion_name = number, name, body, path, champion
         self.bits = body.bits
         self.learners: dict[str, LearnerThread] = {}
         self.schema = Schema(body.classes)
@@ -59,16 +59,16 @@ class ModelStream:
         self._fresh: list[JournalBlock] = []
         self.forget_again_at = 0.0
         self.ready = False
-        # An example, for machine code to be made for its kind before the first prediction.
+        # An example with which machine code for predictions is compiled before the first one.
         self.sample: Any = None
-        # Who may label which kept example, until when.
+        # Kept examples that somebody is labelling: who, and until when.
         self.claims: dict[str, tuple[str, float]] = {}
         self.claims_lock = threading.Lock()
 
     @property
-    def best(self) -> LearnerThread:
+    def champion(self) -> LearnerThread:
         """The champion."""
-        return self.learners[self.champion]
+        return self.learners[self.champion_name]
 
     def open(self) -> None:
         """Find out how far the journal goes, and what the first example looked like."""
@@ -79,17 +79,17 @@ class ModelStream:
             query = "SELECT form, length(x), rows FROM blocks WHERE model = ? ORDER BY first DESC LIMIT 1"
             last = connection.execute(query, (self.id,)).fetchone()
             if last is not None:
-                self._like(last[0], None if last[0] == "named" else last[1] // 8 // last[2])
+                self._set_form(last[0], None if last[0] == "named" else last[1] // 8 // last[2])
             self.kept = connection.execute("SELECT count(*) FROM kept WHERE model = ?", (self.id,)).fetchone()[0]
             query = "SELECT asked, saved, answered FROM asked WHERE model = ?"
             self.asked = AskedCounts(*(connection.execute(query, (self.id,)).fetchone() or ()))
 
-    def _like(self, form: str, width: int | None) -> None:
+    def _set_form(self, form: str, width: int | None) -> None:
         self.schema.form, self.schema.width = form, width
         self.sample = [{}] if width is None else np.zeros((1, width))
 
     def add(self, name: str, body: NewLearner, first: int, snapshots: Path) -> LearnerThread:
-        """A learner of this stream, at its newest snapshot; it does not run yet."""
+        """Add a learner, restored from its newest snapshot; its thread is not started yet."""
         learner = StreamLearner(body, first, classes=self.body.classes, bits=self.bits)
         learner_thread = LearnerThread(self, name, learner, Snapshots(snapshots, self.name, name))
         learner_thread.restore(self.oldest, self.tail.end)
@@ -98,24 +98,21 @@ class ModelStream:
 
     def caught_up(self) -> bool:
         """Has the champion learned the journal? From then on the schema knows every label."""
-        if not self.ready and self.best.failure is None and self.best.published.t >= self.tail.end:
-            self.schema.labels |= set(self.best.learner.classes_known())
+        if not self.ready and self.champion.failure is None and self.champion.published.t >= self.tail.end:
+            self.schema.labels |= set(self.champion.learner.classes_known())
             self.ready = True
         return self.ready
 
-    def journalled(self, blocks: list[JournalBlock], answer: Learned, told: Callable[[Any], None]) -> None:
-        """Blocks are on disk: tell when they are learned, which begins with `flush`."""
-        if not blocks:
-            # What was sent before may still be on its way to the learner.
-            self.best.when_learned(answer.t, answer, told)
-            return
-        if self.sample is None:
-            self._like(self.schema.form or "", self.schema.width)
-        self.best.when_learned(blocks[-1].end, answer, told)
+    def journalled(self, blocks: list[JournalBlock], answer: Learned, reply: Callable[[Any], None]) -> None:
+        """Take blocks that are on disk, and reply when they are learned, which begins with `flush`."""
+        if blocks and self.sample is None:
+            self._set_form(self.schema.form or "", self.schema.width)
+        # The duplicates of examples that are not learned yet make an answer without blocks wait, too.
+        self.champion.reply_when_learned(blocks[-1].end if blocks else answer.t, answer, reply)
         self._fresh += blocks
 
     def flush(self) -> None:
-        """Hand what was journalled together to the learners, at once."""
+        """Hand the blocks of one commit to the learners together."""
         if self._fresh:
             self.tail.add(self._fresh)
             self._fresh = []
@@ -132,12 +129,12 @@ class ModelStream:
     def matrix_of(self, xs: list[Any]) -> Any:
         """Examples of one form to be predicted."""
         rows = self.rows_of(xs, [0] * len(xs))
-        self.schema.check_form(rows.form, rows.width)
+        self.schema.check_form(rows)
         return rows.x
 
     def claim(self, ids: list[str], who: str, most: int, skipped: Collection[str] = ()) -> dict[str, float]:
-        """Ids, as many as may be, that nobody else has claimed, and the seconds for which they are the caller's, who
-        gives back those that were ``skipped``.
+        """Claim at most ``most`` ids that nobody else has claimed, and give back those ``skipped``; returns the seconds
+        for which each is the caller's.
         """
         now = time.monotonic()
         with self.claims_lock:
@@ -153,8 +150,8 @@ class ModelStream:
 
     def check_learning(self) -> None:
         """Refuse examples while they could not be learned."""
-        if self.best.failure is not None:
-            raise CallProblem(503, f"the learner has stopped: {self.best.failure}")
+        if self.champion.failure is not None:
+            raise CallProblem(503, f"the learner has stopped: {self.champion.failure}")
         if not self.caught_up():
             raise CallProblem(503, f"{self.name} is being rebuilt from its journal; try again soon", retry_after=1)
 

@@ -67,13 +67,13 @@ class StoreHistory:
         """The bound and the shadow of a learner, of now or of a moment ago."""
         key, published = (stream.id, learner), stream.learners[learner].published
         known = self.measured.get(key)
-        if not published.learner.known:
+        if not published.learner.has_learned:
             return None
         if known is None or (published.t != known.point.t and time.monotonic() >= self._again_at.get(key, 0.0)):
             began = time.thread_time()
             # On a copy: predictions of the published one do not wait.
             with published.lock:
-                twin = published.learner.twin()
+                twin = published.learner.copy()
             fresh = self.measured[key] = _measured(stream, twin)
             # The first time everything is slow.
             cost = 0.0 if known is None else time.thread_time() - began

@@ -23,7 +23,7 @@ MOST_NAMES = 400
 def portrait_of(history: StoreHistory, stream: Any, learner: str) -> Portrait:
     """The learner as it predicts now."""
     published = stream.learners[learner].published
-    known = published.learner.known
+    known = published.learner.has_learned
     measured = history.measure(stream, learner)
     recent = recent_rows(stream, None)
     body = published.learner.body

@@ -12,6 +12,7 @@ import numpy as np
 
 from ..journal.rows import as_predicted
 from ..messages import Push, Reasons
+from ..models.learning import without_scaler
 from ..models.published import Published
 
 # Features that are taken away, the largest first; of more, the others count for nothing.
@@ -25,9 +26,7 @@ def reasons_for(published: Published, x: Any) -> Reasons:
     X = as_predicted(rows, published.learner.bits)
     with published.lock:
         scores = np.asarray(model.decision_function(X))
-        inner, own = model, as_predicted(x, published.learner.bits)
-        if hasattr(model, "scaler_"):
-            inner, own = model.learner_, model._scaled(own)
+        inner, own = without_scaler(model, as_predicted(x, published.learner.bits))
         sure = float(inner.confidence(own)[0]) if hasattr(inner, "confidence") else None
         labels = model.classes_.tolist()
     if scores.ndim == 1:

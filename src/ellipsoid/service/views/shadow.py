@@ -17,6 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
+from ..models.learning import without_scaler
+
 # Examples that lengths are measured by, and weights beyond which nothing is drawn.
 MEASURED_ROWS = 96
 MOST_WEIGHTS = 1 << 16
@@ -44,9 +46,7 @@ def ellipsoid_of(model: Any) -> Any:
 
 def shadow_of(model: Any, X: Any) -> Shadow | None:
     """The shadow of the ellipsoid of a model, measured by the rows X; None where there is nothing to see."""
-    inner, rows = model, X
-    if hasattr(model, "scaler_"):
-        inner, rows = model.learner_, model._scaled(X)
+    inner, rows = without_scaler(model, X)
     scores = np.asarray(model.decision_function(X))
     functions = 1 if scores.ndim == 1 else scores.shape[1]
     if (model.n_features_in_ + 1) * functions > MOST_WEIGHTS or functions > scores.size:
