@@ -12,7 +12,7 @@ from ..messages import Bound
 from .learning import StreamLearner, without_scaler
 
 
-class Predictions(NamedTuple):
+class PredictedRows(NamedTuple):
     """Predictions of some rows: labels, scores, how doubtful each is, and what the learner's methods ``certain`` and
     ``query`` answer (None where it has none).
     """
@@ -30,12 +30,12 @@ class Published:
     def __init__(self, learner: StreamLearner) -> None:
         self.learner, self.t = learner, learner.t
         self.counts = (learner.model.mistakes_, learner.model.updates_) if learner.has_learned else (0, 0)
-        # Predictions use buffers of the model, and reading a model may first bring it up to date.
+        # PredictedRows use buffers of the model, and reading a model may first bring it up to date.
         self.lock = threading.Lock()
         self._bounds: list[Bound] | None = None
         self._file: bytes | None = None
 
-    def predict(self, x: Any) -> Predictions:
+    def predict(self, x: Any) -> PredictedRows:
         """Predict rows: a matrix, or a list of named features."""
         model = self.learner.model
         X = as_predicted(x, self.learner.bits)
@@ -45,7 +45,7 @@ class Published:
             inner, rows = without_scaler(model, X)
             certain = inner.certain(rows).tolist() if hasattr(inner, "certain") else None
             ask = inner.query(rows).tolist() if hasattr(inner, "query") else None
-        return Predictions(labels, scores, _doubt(scores), certain, ask)
+        return PredictedRows(labels, scores, _doubt(scores), certain, ask)
 
     def bounds(self) -> list[Bound]:
         """The certificates that hold for the run so far."""
