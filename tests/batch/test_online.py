@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ellipsoid import OnlineEllipsoidalSVC
 from ellipsoid.batch.online import Machine, Terms, smallest_shift
+from ellipsoid.engine import Dense
 from ellipsoid.estimators import load
 from ellipsoid.estimators.wrappers.pipeline import Scaled
 
@@ -56,7 +57,7 @@ def test_amortised_steps_follow_the_algorithm(r):
         if not machine.left:
             machine.renew(radius)
         part = order[reached : reached + machine.left]
-        machine.learn((X,), part, y, np.empty(len(part)), np.zeros(len(part), bool))
+        machine.learn(Dense(X, 0.0), part, y, np.empty(len(part)), np.zeros(len(part), bool))
         reached += len(part)
     # The two differ in which points near the border are active, while rho waits to be renewed, above all early on.
     assert np.linalg.norm(machine.mean_outer() - S) < 0.06 * np.linalg.norm(S)

@@ -1,4 +1,4 @@
-"""The Bayes point machine as a scikit-learn estimator: the yardstick of the ellipsoidal SVM."""
+"""The Bayes point machine as a scikit-learn estimator, for comparison with the ellipsoidal SVM."""
 
 import warnings
 from typing import Any, Self
@@ -28,27 +28,27 @@ class BayesPointMachine(BatchClassifier):
     Parameters
     ----------
     kernel, gamma, degree, coef0
-        As in ``sklearn.svm.SVC``: "linear", "rbf", "poly", "precomputed" or a function of two matrices. Learners of
-        streams begin with ``gamma="auto"``, 1/features: the variance of X, for ``"scale"``, they cannot know.
+        As in ``sklearn.svm.SVC``: "linear", "rbf", "poly", "precomputed" or a function of two matrices. The default of
+        the online learners is ``gamma="auto"``, 1/features, since ``"scale"`` needs the variance of all of X.
     method : "billiard" or "perceptrons"
         The kernel billiard, or the average of perceptrons trained on permutations of the data.
     regularization : float
-        Added to the diagonal of the normalised kernel: a soft boundary. 0 is the hard version space, which exists only
-        for separable classes.
+        Added to the diagonal of the normalised kernel, which softens the boundary. 0 is the hard version space, which
+        exists only for separable classes.
     fit_intercept : bool
-        Add a constant feature, as long as the points themselves. Not with a precomputed kernel, which does not hold
-        the lengths of new points: set it to False there.
+        Add a constant feature of the same length as the points. Must be False for a precomputed kernel, which does not
+        hold the lengths of new points.
     tol : float
         The billiard ends when twice as many bounces turn the vector of training values by less than this angle.
     max_bounces, n_perceptrons, max_iter : int
-        Limits: bounces of the billiard, perceptrons to average, passes of a perceptron.
+        The most bounces of the billiard, how many perceptrons to average, the most passes of a perceptron.
     random_state : int, RandomState instance or None
 
     Attributes
     ----------
     dual_coef_, support_, classes_
     n_bounces_, change_
-        Per binary problem: bounces made, and how far (in radians) the last doubling turned the values.
+        Per binary problem: the bounces made, and by what angle (in radians) the last doubling turned the values.
     n_iter_ : int
         Passes that the slowest perceptron needed to separate its classes.
 
@@ -105,7 +105,7 @@ class BayesPointMachine(BatchClassifier):
             phi /= np.linalg.norm(phi, axis=1)[:, None]
             rng = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31 - 1)))
             self._fit_classes(phi, codes[kept], rng, to_points.transform)
-            # The points' lengths go into the coefficients, so that prediction needs the plain kernel only.
+            # Predictions divide the plain kernel values by these lengths.
             self.support_ = kept[to_points.landmarks]
             self._lengths = lengths[self.support_]
             if self.kernel_.name != "precomputed":
@@ -159,7 +159,7 @@ class BayesPointMachine(BatchClassifier):
             validation.whole(name, getattr(self, name))
 
     def _normalised(self, K: Matrix, left: Vector, right: Vector) -> Matrix:
-        """Kernel values of points of length one, half of it from the constant feature if there is one."""
+        """Kernel values of points scaled to length one; with a constant feature it contributes half of them."""
         unit = K / np.maximum(left, 1e-300)[:, None] / right[None, :]
         return 0.5 * (unit + 1.0) if self._constant else unit
 
@@ -167,7 +167,7 @@ class BayesPointMachine(BatchClassifier):
         """The product of a point, scaled to length one, with each centre of mass."""
         X = self._new_rows(X)
         if self.kernel_.name == "precomputed":
-            # k(x, x) is not at hand; without a constant, neither the sign nor the order of the classes needs it.
+            # k(x, x) is unknown; without a constant neither the sign nor the order of the classes depends on it.
             cross, left = X[:, self.support_], np.ones(X.shape[0])
         else:
             cross, left = self.kernel_(X, self.support_vectors_), np.sqrt(self.kernel_.diagonal(X))

@@ -2,16 +2,16 @@
 
 The version space of points phi_i (of length one) with labels y_i is the part of the unit sphere where every
 y_i w.phi_i >= 0; its centre of mass is the Bayes point. Herbrich, Graepel and Campbell, "Bayes Point Machines" (JMLR
-2001), section 4, let a ball fly and reflect it at the planes w.phi_i = 0. They fly along straight lines and project;
-here the ball stays on the sphere and flies along great circles, where the uniform measure is exactly invariant, no
-flight is endless, and the integral over an arc is known:
+2001), section 4, let a ball fly and reflect it at the planes w.phi_i = 0. Their ball flies along straight lines and is
+projected; here it stays on the sphere and flies along great circles, where the uniform measure is exactly invariant,
+every flight ends, and the integral over an arc is known:
 
-    x(a) = p cos a + u sin a,    plane i is met at a_i = atan2(d_i, -e_i),  d_i = y_i p.phi_i,  e_i = y_i u.phi_i,
+    x(a) = p cos a + u sin a,    plane i is reached at a_i = atan2(d_i, -e_i),  d_i = y_i p.phi_i,  e_i = y_i u.phi_i,
     integral of x over [0, a] = p sin a + u (1 - cos a).
 
-Products with all points are carried along, so a bounce costs O(N): one column of the kernel matrix. At equal
-lengths of flight, so in mid-air, the direction is drawn anew, lest a regular orbit fools the average (at a wall the
-directions are not uniform, and a new one there would spoil the measure).
+Products with all points are updated along the way, so a bounce costs O(N): one column of the kernel matrix. After equal
+lengths of flight, in mid-air, a new direction is drawn, so that a regular orbit does not bias the average (at a wall
+directions are not uniform, and a new one there would change the measure).
 
 A cheap alternative from the same paper, section 4.4: perceptrons trained on permutations of the data end at points all
 over the version space; their normalised average is near its centre.
@@ -37,7 +37,7 @@ class Ball(NamedTuple):
 
 @compiled(error_model="numpy")
 def _fly(ball, phi, gram, total, reach, most):
-    """Fly for the length ``reach`` or ``most`` bounces; adds the integral to ``total``; returns length and bounces."""
+    """Fly for the length ``reach`` or ``most`` bounces; add the integral to ``total``; returns length and bounces."""
     p, u, d, e = ball
     n, m = phi.shape
     length = 0.0
@@ -70,7 +70,7 @@ def _fly(ball, phi, gram, total, reach, most):
 
 
 def _aim(ball: Ball, phi: Matrix, rng: np.random.Generator) -> Ball:
-    """A new random direction, and p, u, d, e free of accumulated rounding."""
+    """The ball with a new random direction, and all four vectors free of accumulated rounding."""
     p = ball.p / np.linalg.norm(ball.p)
     u = rng.standard_normal(len(p))
     u -= (u @ p) * p
@@ -84,7 +84,7 @@ def billiard(
     """The centre of mass of {w : signed w >= 0, |w| = 1}, from a point inside; also the bounces and the last change.
 
     ``signed`` has the rows y_i phi_i, of length one. The number of bounces doubles until its values at the points
-    turn by less than ``tol`` (an angle in radians): directions in which no point lies do not count.
+    turn by less than ``tol`` (an angle in radians), so that directions orthogonal to all points do not count.
     """
     if signed.shape[1] == 1:
         # On a line the sphere is two points, and one of them is the version space.
@@ -92,7 +92,7 @@ def billiard(
     gram = signed @ signed.T
     ball = Ball(inside, inside, inside, inside)
     total = np.zeros(signed.shape[1])
-    # A first stretch from the starting point measures the flights, and is not counted.
+    # A first stretch from the starting point measures the length of flights, and does not enter the average.
     stretch = max(10, len(signed) // 2)
     ball = _aim(ball, signed, rng)
     reach = _fly(ball, signed, gram, np.zeros_like(total), np.inf, stretch)[0]
@@ -131,8 +131,9 @@ def _perceptron(gram, order, counts, max_iter):
 
 
 def perceptrons(signed: Matrix, *, count: int, max_iter: int, rng: np.random.Generator) -> tuple[Vector, int, int]:
-    """The average of ``count`` normalised perceptrons on permutations of the data, how many of them separate it, and in
-    how many passes at the most.
+    """The average of ``count`` normalised perceptrons on permutations of the data.
+
+    Also returns how many of them separate the data, and the most passes that one of these needed.
     """
     gram = signed @ signed.T
     total, separating, most = np.zeros(signed.shape[1]), 0, 0

@@ -1,4 +1,4 @@
-"""What the classifiers that see all rows at once share: the checks of X and y, and the choice of a label by scores."""
+"""Base class of the batch classifiers: the checks of X and y, and the choice of a label by scores."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -35,7 +35,7 @@ class BatchClassifier(Classifier, BaseEstimator):
 
     @contextmanager
     def _whole_or_as_before(self) -> Iterator[None]:
-        """A fit that raises, or is interrupted, leaves the attributes that were: what it makes is made anew."""
+        """Restore the attributes when a fit raises or is interrupted; fit only assigns new objects to them."""
         before = self.__dict__.copy()
         try:
             yield
@@ -72,7 +72,7 @@ class BatchClassifier(Classifier, BaseEstimator):
 
 
 def _refuse_others(X: Any) -> None:
-    """Raise ``ValueError`` for what scikit-learn would make numbers of: dates, texts, masked entries."""
+    """Raise ``ValueError`` for values that scikit-learn would convert to numbers: dates, texts, masked entries."""
     refuse_masked(X, "X")
     if hasattr(X, "columns"):
         frame_rows(X, [])
@@ -81,13 +81,13 @@ def _refuse_others(X: Any) -> None:
 
 
 def two_classes_left(codes: NDArray[np.int64]) -> None:
-    """Raise where the rows that say something are all of one class."""
+    """Raise where the informative rows are all of one class."""
     if len(np.unique(codes)) < 2:
         raise ValueError("fewer than two classes are left once rows without information are dropped")
 
 
 def scores(rows: Any, weights: Matrix) -> Matrix:
-    """The products of all rows with the weights of each class, a column each (one class: no column).
+    """The products of all rows with the weights of each class, one column per class (a vector for a single class).
 
     Class by class: a product of two matrices may sum its columns in different orders, and equal weights must score
     exactly equal.

@@ -1,7 +1,7 @@
 """The kernel matrix of the ellipsoidal SVM, and Omega, in the memory of a GPU.
 
-The solver is the same: blocks of points are chosen and moved on the CPU, and what is as large as the square of their
-number stays on the device. Omega is kept whole there, since a product fills it faster than half of it is picked out.
+The solver is the same as on the CPU, where blocks of points are chosen and moved; the N x N matrices stay on the
+device. There Omega is kept whole, because computing the full product is faster than extracting one triangle.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ from ellipsoid.representation.kernel.functions import KERNELS
 from .posterior import BUFFER, Posterior
 from .problem import Matrix, Problem, Vector
 
-# Points up to which the kernel matrix and Omega, with room to renew it, fit on a large device: 20 GB each.
+# The most points for which the kernel matrix and Omega, with room to renew it, fit on a large device: 20 GB each.
 DEVICE_LIMIT = 50_000
 
 
@@ -56,18 +56,16 @@ class DeviceKernel:
 
 
 def device_scores(kernel: Any, X: Any, support: Any, coef: Matrix) -> Matrix:
-    """``sum_i coef[r, i] K(x_i, x)`` over the support points, a column each."""
+    """``sum_i coef[r, i] K(x_i, x)`` over the support points, a column for each r."""
     device = DevicePatterns(cuda_arrays(), "double")
     device.rows = device.down(support)
     device.norms = (device.rows * device.rows).sum(axis=1)
-    made, weights = (
-        KERNELS[kernel.name](kernel.gamma, float(kernel.degree), kernel.coef0),
-        device.arrays.asarray(coef.T),
-    )
+    function = KERNELS[kernel.name](kernel.gamma, float(kernel.degree), kernel.coef0)
+    weights = device.arrays.asarray(coef.T)
     out = np.empty((X.shape[0], len(coef)))
     for begin in range(0, len(out), 4096):
         rows = device.down(X[begin : begin + 4096])
-        out[begin : begin + 4096] = device.up(device.sums_of(made, (rows, (rows * rows).sum(axis=1)), weights, 0.0))
+        out[begin : begin + 4096] = device.up(device.sums_of(function, (rows, (rows * rows).sum(axis=1)), weights, 0.0))
     return out
 
 
@@ -98,7 +96,7 @@ class DevicePosterior(Posterior):
         return np.ascontiguousarray(self.up(columns[self.arrays.asarray(which)]))
 
     def refresh(self, alpha: Vector) -> None:
-        """Omega and the log-determinant from alpha alone, by one Cholesky factorisation of the support points."""
+        """Compute Omega and the log-determinant anew from alpha, by one Cholesky factorisation."""
         arrays = self.arrays
         root_c, share = arrays.asarray(self.root_c), self.r / (1.0 - self.r)
         self.upper = self.kernel * root_c[:, None]
@@ -119,7 +117,7 @@ class DevicePosterior(Posterior):
             half = solve_lower(arrays, lower, cross)
         self.upper *= share
         if half is not None:
-            # In strips: the product as a whole would be another matrix of this size.
+            # In strips, since the whole product would be another matrix of this size.
             for begin in range(0, len(alpha), 4096):
                 part = slice(begin, min(len(alpha), begin + 4096))
                 self.upper[part] -= share * (half[:, part].T @ half)
@@ -127,7 +125,7 @@ class DevicePosterior(Posterior):
         self.waiting = [0, 0]
 
     def columns(self, which: NDArray[np.int64]) -> Any:
-        """Omega's columns ``which``, the moves not yet written included; on the device."""
+        """Omega's columns ``which`` on the device, including the moves not yet written."""
         places = self.arrays.asarray(which)
         out = self.upper[:, places]
         for sign, factor in self._pending():
@@ -156,7 +154,7 @@ class DevicePosterior(Posterior):
 
 
 def solve_lower(arrays: Any, lower: Any, right: Any) -> Any:
-    """L^{-1} R on whichever device they are."""
+    """L^{-1} R, on the device where they are."""
     if arrays is np:
         from scipy.linalg import solve_triangular
     else:

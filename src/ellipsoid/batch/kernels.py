@@ -21,7 +21,7 @@ NAMES = ("linear", "rbf", "poly", "precomputed")
 
 @dataclass(frozen=True)
 class Kernel:
-    """k(x, x') = x.x', exp(-gamma |x-x'|^2), (gamma x.x' + coef0)^degree, a function of two matrices, or given."""
+    """k(x, x') = x.x', exp(-gamma |x-x'|^2), (gamma x.x' + coef0)^degree, a function of two matrices or precomputed."""
 
     name: str | KernelFunction
     gamma: float = 1.0
@@ -52,14 +52,14 @@ class Kernel:
 
     @property
     def surely_positive(self) -> bool:
-        """Whether the form of the kernel alone makes it positive semi-definite."""
+        """Whether the kernel is positive semi-definite for any data."""
         return self.name in ("linear", "rbf") or (self.name == "poly" and self.coef0 >= 0 and self.gamma >= 0)
 
 
 def make_kernel(
     name: str | KernelFunction, gamma: float | str, degree: int, coef0: float, X: Any, weights: Vector | None = None
 ) -> Kernel:
-    """The kernel with gamma="scale" and "auto" resolved on the training data, a weight counting as repetitions."""
+    """The kernel with gamma="scale" and "auto" resolved on the training data; weights count as repetitions of rows."""
     if not callable(name) and name not in NAMES:
         raise ValueError(f"kernel must be one of {', '.join(NAMES)} or a function, got {name!r}")
     if not callable(name) and name != "precomputed":
@@ -80,7 +80,7 @@ def make_kernel(
 
 
 def refuse_huge(values: Vector, what: str) -> None:
-    """Raise ``ValueError`` for the first row whose square is too large to compute with."""
+    """Raise ``ValueError`` for the first row whose value is too large to compute with."""
     fine = values <= HUGE
     if not fine.all():
         row = int(np.argmin(fine))
@@ -88,7 +88,7 @@ def refuse_huge(values: Vector, what: str) -> None:
 
 
 def check_kernel(kernel: Kernel, K: Matrix) -> None:
-    """Refuse a matrix that is no kernel: not symmetric, a negative diagonal, an indefinite form."""
+    """Refuse a matrix that is not symmetric and positive semi-definite."""
     label = "the precomputed kernel" if kernel.name == "precomputed" else f"kernel {kernel.name!r}"
     diagonal = np.diag(K)
     if diagonal.min(initial=0.0) < 0:

@@ -1,4 +1,4 @@
-"""The ellipsoidal SVM of a stream: each step takes one point, in O(n^2), and knows a lower bound on the optimum.
+"""The ellipsoidal SVM learned online: each step takes one point in O(n^2), and a lower bound on the optimum is known.
 
 Two problems over the points so far, weights C_i = 1/(nu |x_i|):
 
@@ -10,7 +10,7 @@ running mean S of the active points' outer products (exactly, with steps 1/t: th
 B = r((1-r)I + S)^{-1} or (S + l I)^{-1} with the smallest l >= 0 that fits the trace, and move w by 0.3/sqrt(t).
 
 Instead of one projection per step, Z = t S and Q = (Z + rho I)^{-1} are kept: an active point is a rank-one change, and
-x'B_t x = (t-1) x'Qx up to the growth of t since rho was set, which is renewed every time t has grown by five per cent.
+x'B_t x = (t-1) x'Qx up to the growth of t since rho was set; rho is renewed whenever t has grown by five per cent.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,8 @@ from scipy.linalg import cho_solve, cholesky, eigh, eigvalsh
 
 from ellipsoid.certificates.rounding import lost
 from ellipsoid.engine.compile import compiled
-from ellipsoid.engine.generic import helper
+from ellipsoid.engine.generic import generic, helper
+from ellipsoid.engine.rows import CSR, Dense
 
 from .problem import Matrix, Vector
 
@@ -57,17 +58,19 @@ class MachineState(NamedTuple):
     scalars: np.ndarray
 
 
-@helper(inline=False)
-def _load_dense(X, row, terms, x, which):
-    """Row ``row`` into the dense scratch x (constant feature first); returns its nonzeros' number and squared norm."""
-    count, norm2 = 0, 0.0
-    if terms.offset:
-        which[0] = 0
-        count = 1
-        norm2 = terms.bias * terms.bias
-        x[0] = terms.bias
-    for j in range(X.shape[1]):
-        value = np.float64(X[row, j])
+@generic(1)
+def load_row(rows: Any, row: int, terms: Terms, x: Any, which: Any) -> Any:
+    """Copy a row into the dense scratch x, the constant feature first, and the places of its nonzeros into ``which``.
+
+    Returns their number and the squared norm.
+    """
+
+
+@load_row.register(Dense)
+def _(rows, row, terms, x, which):
+    count, norm2 = _load_constant(terms, x, which)
+    for j in range(rows.X.shape[1]):
+        value = rows.X[row, j]
         x[terms.offset + j] = value
         if value != 0.0:
             which[count] = terms.offset + j
@@ -76,24 +79,28 @@ def _load_dense(X, row, terms, x, which):
     return count, norm2
 
 
-@helper(inline=False)
-def _load_csr(data, indices, indptr, row, terms, x, which):
-    count, norm2 = 0, 0.0
+@load_row.register(CSR)
+def _(rows, row, terms, x, which):
     x[:] = 0.0
-    if terms.offset:
-        which[0] = 0
-        count = 1
-        norm2 = terms.bias * terms.bias
-        x[0] = terms.bias
-    for k in range(indptr[row], indptr[row + 1]):
-        value = np.float64(data[k])
+    count, norm2 = _load_constant(terms, x, which)
+    for k in range(rows.indptr[row], rows.indptr[row + 1]):
+        value = rows.data[k]
         if value != 0.0:
-            j = terms.offset + indices[k]
+            j = terms.offset + rows.indices[k]
             x[j] = value
             which[count] = j
             count += 1
             norm2 += value * value
     return count, norm2
+
+
+@helper()
+def _load_constant(terms, x, which):
+    if not terms.offset:
+        return 0, 0.0
+    which[0] = 0
+    x[0] = terms.bias
+    return 1, terms.bias * terms.bias
 
 
 @helper(inline=False)
@@ -157,46 +164,30 @@ def _learn(x, which, count, norm2, y, state, terms, u):
             for j in range(n):
                 w[j] /= total
         scalars[MOVES] += 1.0
-    # Past vectors are averaged with weights 1, 2, 3, ...: a vector that stays gathers its weights and waits.
+    # Past vectors are averaged with weights 1, 2, 3, ...: the weights of a vector that stays are summed up in WAITING.
     scalars[WAITING] += t
     return score, active
 
 
 @compiled(error_model="numpy")
-def dense_steps(X, order, signs, state, terms, scores, moved, start):
-    """Learn rows order[start:], until rho is due; returns where it stopped."""
+def learn_rows(rows, order, signs, state, terms, scores, moved):
+    """Learn the rows in the given order: their scores before each step, and which of them were active."""
     n = state.w.shape[0]
     x, u, which = np.zeros(n), np.empty(n), np.empty(n, np.int64)
-    for p in range(start, order.shape[0]):
-        if state.scalars[CLOCK] >= state.scalars[DUE]:
-            return p
-        count, norm2 = _load_dense(X, order[p], terms, x, which)
+    for p in range(order.shape[0]):
+        count, norm2 = load_row(rows, order[p], terms, x, which)
         scores[p], active = _learn(x, which, count, norm2, signs[order[p]], state, terms, u)
         moved[p] |= active
-    return order.shape[0]
 
 
-@compiled(error_model="numpy")
-def csr_steps(data, indices, indptr, order, signs, state, terms, scores, moved, start):
-    n = state.w.shape[0]
-    x, u, which = np.zeros(n), np.empty(n), np.empty(n, np.int64)
-    for p in range(start, order.shape[0]):
-        if state.scalars[CLOCK] >= state.scalars[DUE]:
-            return p
-        count, norm2 = _load_csr(data, indices, indptr, order[p], terms, x, which)
-        scores[p], active = _learn(x, which, count, norm2, signs[order[p]], state, terms, u)
-        moved[p] |= active
-    return order.shape[0]
-
-
-# What has a square, and what has an inverse.
+# The largest number whose square is finite, and the smallest whose inverse is.
 LARGEST_SQUARED, LEAST_RHO = 1e150, 1e-300
 
 
 def smallest_shift(values: Vector, radius: float) -> float:
     """The smallest l >= 0 with sum 1/(values + l) <= 1/radius, by Newton on the concave 1/sum: monotone from below."""
     values = np.maximum(values, 0.0)
-    # The largest term alone asks for this much.
+    # The largest term alone needs this much.
     shift = max(0.0, radius - float(values.min()))
     for _ in range(200):
         inverse = 1.0 / (values + shift)
@@ -238,7 +229,7 @@ class Machine:
         return twin
 
     def widen(self, width: int) -> None:
-        """Room for more features: until rho is renewed, Q is 1/rho on their diagonal."""
+        """Add features: until rho is renewed, Q is 1/rho on their diagonal."""
         old, s = self.width, self.state
         grown = Machine(self.terms, width)
         g = grown.state
@@ -284,10 +275,10 @@ class Machine:
         elif t == 0:
             rho = self.width * first_radius
         else:
-            # After zero rows alone there is no radius yet but the one that is assumed.
+            # After zero rows alone there is no other radius than the assumed one.
             values_of_mean = values / t if narrow else eigvalsh(Z) / t
             rho = smallest_shift(values_of_mean, self.radius or first_radius) * (t + ahead / 2.0)
-        # Where the trace constraint is slack l = 0, and only rounding could make Z singular.
+        # Where the trace constraint is slack, l = 0 and rounding may make Z singular.
         rho = max(rho, 1e-12 * float(np.trace(Z)), LEAST_RHO)
         if narrow:
             Q = (vectors / (np.maximum(values, 0.0) + rho)) @ vectors.T
@@ -297,7 +288,7 @@ class Machine:
             Q = cho_solve((factor, True), np.eye(self.width))
             s[TOP] = 1.0 / rho
         s[RHO], s[DUE] = rho, t + ahead
-        # Another Q, not the same with other content: it counts for nothing before a row is learned with it.
+        # A new array instead of new content: a run that is interrupted here can still go back to the old Q.
         self.state = self.state._replace(Q=np.ascontiguousarray(Q), scalars=s)
 
     @property
@@ -306,16 +297,15 @@ class Machine:
         return max(0, int(np.ceil(self.state.scalars[DUE] - self.state.scalars[CLOCK])))
 
     def wait(self, rows: int) -> None:
-        """See so many rows of which nothing can be learned."""
+        """Count so many rows from which nothing can be learned."""
         s = self.state.scalars.copy()
         s[WAITING] += rows * s[CLOCK] + 0.5 * rows * (rows + 1)
         s[CLOCK] += rows
         self.state = self.state._replace(scalars=s)
 
-    def learn(self, rows: Any, order: Any, signs: Vector, scores: Vector, moved: Any) -> None:
+    def learn(self, rows: Dense | CSR, order: Any, signs: Vector, scores: Vector, moved: Any) -> None:
         """Learn the rows in the given order, no more than are ``left``: all of them at once, without a stop."""
-        steps: Any = dense_steps if len(rows) == 1 else csr_steps
-        steps(*rows, order, signs, self.state, self.terms, scores, moved, 0)
+        learn_rows(rows, order, signs, self.state, self.terms, scores, moved)
 
     def mean_weights(self) -> Vector:
         """The average of all w so far with weights 1, 2, 3, ..."""
@@ -345,7 +335,7 @@ class Machine:
         return log_determinant + n - shift / radius - norm
 
     def uncertain(self) -> float:
-        """By how much rounding can have changed the dual objective or a ball's.
+        """By how much rounding can have changed ``dual()`` or ``ball()``.
 
         A determinant by Cholesky is that of a matrix whose entries are off by n roundings, relative to its largest
         eigenvalue; the sums behind it are off by one rounding a step, of terms that have one sign.

@@ -1,9 +1,9 @@
-"""Omega, the posterior covariance behind the ellipsoid, kept up to date as multipliers move.
+"""Omega, the posterior covariance of the points, kept up to date as the multipliers move.
 
     Omega = r ((1-r) I + Kc A)^{-1} Kc,     Omega_ij = sqrt(c_i c_j) phi_i'B phi_j,     Kc_ij = sqrt(c_i c_j) K_ij
 
-It is symmetric, unlike the matrix of section 3.3 of Momma, Hatano and Nakayama, so one triangle is stored and one
-BLAS-3 call (``syrk``) a block of moves updates it at half the cost of a general product.
+It is symmetric, unlike the matrix of section 3.3 of Momma, Hatano and Nakayama: one triangle is stored, and one BLAS-3
+call (``syrk``) per block of moves updates it at half the cost of a general product.
 """
 
 import numpy as np
@@ -17,9 +17,9 @@ from ellipsoid.engine.compile import compiled
 from .features import FeatureRows
 from .problem import Matrix, Problem, Vector
 
-# Relative error of Omega, on a random direction, beyond which it is computed afresh.
+# Omega is computed anew when its relative error along a random direction exceeds this.
 DRIFT = 1e-9
-# Columns of moves that wait to be written into Omega together.
+# How many columns of moves are buffered before they are written into Omega together.
 BUFFER = 256
 
 
@@ -52,7 +52,7 @@ def log_determinant(lower: Matrix, r: float) -> float:
 class Posterior:
     """Omega's upper triangle (Fortran order), its diagonal, and log|I + A^{1/2} Kc A^{1/2}/(1-r)|.
 
-    With ``rows``, fewer features than points, Omega comes from these: what K as it is centred lacks does not matter.
+    With ``rows``, fewer features than points, Omega is computed from these, since K may have been centred.
     """
 
     def __init__(self, kernel: Matrix, problem: Problem, alpha: Vector, rows: FeatureRows | None = None) -> None:
@@ -64,7 +64,7 @@ class Posterior:
         self.refresh(alpha)
 
     def new_buffer(self, n: int) -> Matrix:
-        """Room for moves that wait."""
+        """A buffer for moves that are not yet written into Omega."""
         return np.empty((n, BUFFER), order="F")
 
     # -- the kernel matrix -------------------------------------------------------------------------------------
@@ -95,7 +95,7 @@ class Posterior:
         return self.kernel * self.root_c[:, None] * self.root_c[None, :]
 
     def refresh(self, alpha: Vector) -> None:
-        """Omega and the log-determinant from alpha alone, by one Cholesky factorisation of the support points."""
+        """Compute Omega and the log-determinant anew from alpha, by one Cholesky factorisation."""
         self.waiting = [0, 0]
         if self.rows is not None:
             lower = self.rows.factor(alpha * self.c, 1.0 - self.r)
@@ -117,7 +117,7 @@ class Posterior:
         self.diagonal = np.diag(self.upper).copy()
 
     def columns(self, which: NDArray[np.int64]) -> Matrix:
-        """Omega's columns ``which``, the moves not yet written into the triangle included."""
+        """Omega's columns ``which``, including the moves not yet written into the triangle."""
         out = np.empty((len(self.diagonal), len(which)), order="F")
         _columns(self.upper, which, out)
         for sign, factor in self._pending():
@@ -131,11 +131,11 @@ class Posterior:
         return np.ascontiguousarray(whole + np.triu(whole, 1).T)
 
     def move(self, columns: Matrix, block: Matrix, delta: Vector) -> None:
-        """Omega after the multipliers of a block moved by ``delta`` (none of it zero).
+        """Update Omega after the multipliers of a block moved by ``delta`` (none of it zero).
 
         ``columns`` are Omega's columns of the block, ``block`` its square part, both before the move. The middle
         matrix D(I + Omega_WW D/r)^{-1}/r is symmetric but indefinite: its eigenvectors split the update into a
-        positive and a negative part. Both wait in buffers, because ``syrk`` is twice as fast on wide factors.
+        positive and a negative part. Both are buffered, because ``syrk`` is twice as fast on wide factors.
         """
         values, vectors = self.middle(block, delta)
         rotated = dgemm(1.0, columns, vectors * np.sqrt(np.abs(values)))
@@ -144,7 +144,7 @@ class Posterior:
     def middle(self, block: Matrix, delta: Vector) -> tuple[Vector, Matrix]:
         """Eigenvalues and eigenvectors of the middle matrix."""
         system = np.eye(len(delta)) + block * (delta[None, :] / self.r)
-        # What is nearly singular needs no warning: the gap is computed afresh, whatever has become of Omega.
+        # A nearly singular system needs no warning: the gap is certified from the multipliers, not from Omega.
         _, _, middle, singular = dgesv(system.T, np.diag(delta / self.r), overwrite_b=True)
         if singular or not np.isfinite(middle).all():
             raise ValueError("Omega is not positive semi-definite")

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 
 class GapBar:
-    """Call it with (gap, target, iterations); the bar's length is the share of the decades of gap already closed."""
+    """Called with (gap, target, iterations); its length is the share of the decades to the target already gained."""
 
     def __init__(self, shown: bool) -> None:
         self.shown, self.first = shown, 0.0

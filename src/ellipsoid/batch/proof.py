@@ -1,10 +1,11 @@
-"""A solver's claim verified, with bounds on rounding: its duality gap, or that no classifier separates the rows.
+"""Verifies a solver's result with bounds on rounding: its duality gap, or that no classifier separates the rows.
 
-A solver keeps Omega up to date move by move; with r near one its first values are a million times its last, and what
-cancellation leaves may be noise. Here the reach ``omega_i = c_i phi_i'B phi_i`` comes from the multipliers alone, each
-with a bound on its error. A Cholesky factor L of M errs by ``|dM| <= g sqrt(M_jj M_kk)``, g the unit of rounding times
-the length of the sums, so a form y'y of M's inverse, y = L^{-1} x, errs by ``g (|y| . |L^{-1}| sqrt(diag M))^2``,
-whatever the scale of the features (Higham, Accuracy and Stability of Numerical Algorithms, section 10.1).
+A solver keeps Omega up to date move by move; with r near one its first values are a million times its last, and
+cancellation may leave nothing but noise. Here the reach ``omega_i = c_i phi_i'B phi_i`` is computed from the
+multipliers alone, each with a bound on its error. A Cholesky factor L of M is off by ``|dM| <= g sqrt(M_jj M_kk)``, g
+the unit of rounding times the length of the sums, so a form y'y of M's inverse, y = L^{-1} x, is off by ``g (|y| .
+|L^{-1}| sqrt(diag M))^2``, whatever the scale of the features (Higham, Accuracy and Stability of Numerical Algorithms,
+section 10.1).
 """
 
 from typing import Any, NamedTuple
@@ -31,13 +32,13 @@ class Reach(NamedTuple):
 
 
 def root_of_inverse(lower: Matrix) -> tuple[Matrix, Vector]:
-    """L^{-1}, and ``l = |L^{-1}| sqrt(diag LL')``: forms y'y, y = L^{-1} x, are wrong by (|y|.l)^2 times rounding."""
+    """L^{-1}, and ``l = |L^{-1}| sqrt(diag LL')``: forms y'y, y = L^{-1} x, are off by (|y|.l)^2 times rounding."""
     root = dtrtri(lower, lower=1)[0]
     return root, np.abs(root) @ np.sqrt(np.einsum("ij,ij->i", lower, lower))
 
 
 def reach_in_features(rows: FeatureRows, problem: Problem, alpha: Vector) -> Reach:
-    """The reach by the m x m matrix M: no cancellation but that inside M."""
+    """The reach by the m x m matrix M, whose only cancellation is inside M."""
     r, m = problem.r, rows.shape[1]
     lower = rows.factor(alpha * problem.c, 1.0 - r)
     root, loss = root_of_inverse(lower)
@@ -49,7 +50,7 @@ def reach_in_features(rows: FeatureRows, problem: Problem, alpha: Vector) -> Rea
         error = unit * lost + 3.0 * ROUNDING * m * np.sqrt(lost * length)
     else:
         length = rows.quadratic(inverse)
-        # Products with the inverse itself may cancel: |P_jk| <= sqrt(P_jj P_kk) bounds what.
+        # Products with the inverse itself may cancel; |P_jk| <= sqrt(P_jj P_kk) bounds by how much.
         bulk = rows.absolute_times(np.sqrt(np.diag(inverse))) ** 2
         error = unit * size * length + 3.0 * ROUNDING * m * np.sqrt(size) * bulk
     scale = r * problem.c
@@ -57,12 +58,12 @@ def reach_in_features(rows: FeatureRows, problem: Problem, alpha: Vector) -> Rea
 
 
 def gap_in_features(rows: FeatureRows, problem: Problem, alpha: Vector, w: Vector, reach: Reach) -> tuple[Gap, float]:
-    """The gap at a classifier w of norm at most one, with what rounding may have taken, and the norm in the dual."""
+    """The gap at a classifier w of norm at most one, rounding included, and the norm in the dual."""
     beta = problem.y * alpha
     unit = ROUNDING * (rows.shape[1] + 10)
     blur = unit * rows.absolute_times(w)
     scores = rows.times(w)
-    # The bias is as large as the scores, and added to them.
+    # The bias is about as large as the scores to which it is added.
     blur += 4.0 * ROUNDING * np.abs(scores).max(initial=0.0)
     norm = float(np.linalg.norm(rows.combine(beta)))
     lost = ROUNDING * (len(alpha) + 10) * float(np.linalg.norm(rows.absolute_sum(alpha)))
@@ -87,7 +88,7 @@ def reach_in_kernel(kernel: Matrix, problem: Problem, alpha: Vector) -> Reach:
     """The reach by ``S = (1-r) I + A^{1/2} Kc A^{1/2}`` of the n points with a multiplier.
 
     There ``alpha_i omega_i = r (1 - (1-r) (S^{-1})_ii)``, without the factor 1/(1-r) that the general form
-    ``omega = r/(1-r) (Kc_jj - g'S^{-1}g)`` multiplies rounding by. Those of a small multiplier need a bound from above,
+    ``omega = r/(1-r) (Kc_jj - g'S^{-1}g)`` multiplies rounding by. Points with a small multiplier need an upper bound,
     and ``Kc_jj - 2 u'g + u'Su`` is one for every u.
     """
     r, diagonal = problem.r, np.diag(kernel)
@@ -124,7 +125,7 @@ def proves_inseparable(X: Matrix, y: Vector, alpha: Vector) -> bool:
     ``sum_j |R_ij| |A alpha| / (1 - |I - A R|)`` (largest entries, every product rounded upwards), and that must be
     smaller than alpha_i wherever it is needed.
     """
-    # The constant stands for features that do not vary.
+    # Features that do not vary are covered by the constant.
     X = X[:, np.ptp(X, axis=0) > 0]
     n, m = X.shape
     if not (0 < m < n and m <= WIDEST_PROOF and np.isfinite(alpha).all() and alpha.max(initial=0.0) > 0):
@@ -146,11 +147,11 @@ def proves_inseparable(X: Matrix, y: Vector, alpha: Vector) -> bool:
 
 
 def contradiction(X: Any, y: Vector) -> bool:
-    """Whether one row stands in X with both labels, to the bit: then no kernel separates them."""
+    """Whether two identical rows of X have different labels: then no kernel separates them."""
     seen: dict[bytes, float] = {}
     for i, label in enumerate(y):
         row = X[[i]].toarray() if sparse.issparse(X) else X[i]
-        # Adding zero makes one of the two zeros.
+        # Adding zero turns -0.0 into 0.0.
         if seen.setdefault((row + 0.0).tobytes(), label) != label:
             return True
     return False

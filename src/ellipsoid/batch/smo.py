@@ -7,11 +7,11 @@ with ``h(q) = sqrt(q)`` where sqrt(q) >= 2 mu and ``q/(4 mu) + mu`` below: the d
 
     U(s) = r log(1 + a1 s + a2 s^2) - h(q + 2 g s + k s^2),
 
-a concave function of one variable, maximised to the last digit by a safeguarded Newton iteration: no cubic, no case
-distinction, and monotone ascent. Momma, Hatano, Nakayama, section 3, with the coefficients corrected.
+a concave function of one variable, maximised to the last digit by a safeguarded Newton iteration (the paper solves a
+cubic): Momma, Hatano, Nakayama, section 3, with the coefficients corrected.
 
-The same compiled loop is the whole solver (on all points) and the inner solver of the block decomposition (on a copy
-of one block that fits the cache).
+The same compiled loop solves the whole problem (on all points) and one block of the block decomposition (on a copy that
+fits the cache).
 """
 
 from typing import NamedTuple
@@ -37,7 +37,7 @@ class Box(NamedTuple):
 
 
 class PairState(NamedTuple):
-    """What a step changes: alpha, z = phi.(v0 + sum alpha y phi), Omega = r((1-r)I + Kc A)^{-1}Kc; K stays."""
+    """Arrays of a step: alpha, z = phi.(v0 + sum alpha y phi), Omega = r((1-r)I + Kc A)^{-1}Kc, constant K."""
 
     alpha: np.ndarray
     z: np.ndarray
@@ -51,7 +51,7 @@ def _slope(s, a1, a2, g, k, q, terms):
     r, mu = terms
     det = 1.0 + s * (a1 + a2 * s)
     if det <= 0.0:
-        # Beyond the domain, by rounding: far steps are too far.
+        # Outside the domain because of rounding: the step is too long.
         return -np.inf if s > 0.0 else np.inf, -1.0
     ddet = a1 + 2.0 * a2 * s
     qs = max(q + s * (2.0 * g + k * s), 0.0)
@@ -147,7 +147,7 @@ def _partner(i, lowest, state, box, two_gamma, r):
 
 @helper(inline=False)
 def _room(a, C, down):
-    """How far a multiplier may move: to 0 when it goes down, to C when it goes up."""
+    """How far a multiplier may move: down to 0 or up to C."""
     return a if down else C - a
 
 

@@ -330,13 +330,15 @@ class EllipsoidalSVMLearner(Learner):
         self.known_gaps = gaps
 
 
-def _parts(rows: Dense | CSR) -> tuple[NDArray[Any], ...]:
-    """The arrays of the rows in one type for all inputs: the loop is compiled once, and O(n^2) a row hides the copy."""
+def _parts(rows: Dense | CSR) -> Dense | CSR:
+    """The rows with arrays of one type for all inputs: the loop is compiled once, and O(n^2) a row hides the copy."""
     if isinstance(rows, Dense):
-        return (np.ascontiguousarray(rows.X, dtype=np.float64),)
-    kinds = (np.float64, np.int64, np.int64)
-    arrays = (rows.data, rows.indices, rows.indptr)
-    return tuple(np.ascontiguousarray(array, dtype=kind) for array, kind in zip(arrays, kinds, strict=True))
+        return rows._replace(X=np.ascontiguousarray(rows.X, dtype=np.float64))
+    return rows._replace(
+        data=np.ascontiguousarray(rows.data, dtype=np.float64),
+        indices=np.ascontiguousarray(rows.indices, dtype=np.int64),
+        indptr=np.ascontiguousarray(rows.indptr, dtype=np.int64),
+    )
 
 
 def _matrix(rows: Dense | CSR) -> Any:
