@@ -1,6 +1,6 @@
-"""The learners as scikit-learn estimators: a file for each family, and a folder for each thing they share.
+"""The learners as scikit-learn estimators: a file for each family, and folders for the code that they share.
 
-A learner is imported when it is asked for (PEP 562): each brings the compiled parts that it is made of.
+A learner is imported when it is first used (PEP 562), because its import loads compiled code.
 """
 
 from typing import TYPE_CHECKING, Any

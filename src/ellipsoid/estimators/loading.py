@@ -1,11 +1,12 @@
-"""Model files read back as learners. No code of a file is ever run.
+"""Loading of model files: the inverse of ``save``. No code from a file is ever run.
 
-`files.saving` says what a header holds, and `files.soundness` when a file is believed.
+`files.saving` describes the header, and `files.soundness` the checks of what a file holds.
 """
 
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ellipsoid.certificates import mixed
 from ellipsoid.engine import tally as tallies
@@ -17,7 +18,7 @@ from .files.container import DamagedModel
 from .files.parameters import params_from_json, set_next_start
 from .files.saving import describe, feature_as_json, features_of_stream
 from .files.soundness import agrees, check_finite_values, check_tally, without_scratch
-from .inputs.weights import class_weight_of, restore_counts
+from .inputs.weights import LARGEST_WEIGHT, class_weight_of, restore_counts
 from .parameters.old_names import renamed
 from .registry import learner_named
 
@@ -40,34 +41,34 @@ def load(path: Any) -> Any:
 
 
 def open_model(path: Any) -> tuple[Any, container.Content]:
-    """The learner of a file, and the file's content."""
+    """The learner in a file, and the content of the file."""
     content = container.read(path)
     try:
         model = READERS[content.version](content.header, content.arrays)
         if kept := features_of_stream(content.header["stream"]):
             inner = model
-            while "learner_" in inner.__dict__:  # all that is around it asks it
+            while "learner_" in inner.__dict__:  # wrappers ask the learner inside
                 inner = inner.learner_
             inner.stream_ = kept
         return model, content
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, RecursionError) as error:
-        raise DamagedModel(f"{path} is not a sound model: {_words(error)}") from error
+        raise DamagedModel(f"{path} is not a sound model: {_reason(error)}") from error
     except MemoryError as error:
         raise DamagedModel(f"{path} asks for more memory than there is") from error
 
 
 def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
-    """The model of a file of version 1. This reader stays when another version comes."""
+    """The model in a file of version 1. This reader is kept when a new version comes."""
     if sorted({*header} - OPTIONAL) != sorted(KEYS):
         raise ValueError(f"its header must hold {', '.join(KEYS)}, and holds {', '.join(map(str, header))}")
     if not isinstance(header["stream"], dict | None):
         raise ValueError("its stream is no JSON object")
     header = {**header, **{part: renamed(header["class"], header[part]) for part in ("params", "started")}}
     check_finite_values(arrays)
-    check_tally(arrays["tally"], len(_listed(header["labels"])))
+    check_tally(arrays["tally"], len(_as_list(header["labels"])))
     arrays = {name: without_scratch(name, array) for name, array in arrays.items()}
     stored, arrays["tally"] = arrays["tally"], tallies.completed(arrays["tally"])
-    arrays = _with_total(arrays)
+    arrays = _with_present_counts(arrays)
     model = _learner(header, arrays) if header["scaler"] is None else _scaled(header, arrays)
     if "calibration" in header:
         model = _calibrated(model, header["calibration"], arrays)
@@ -90,7 +91,7 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     model = kind(**(params if started is None else params_from_json(started)))
     core = model._start()
     core.class_weight = class_weight_of(model.get_params(deep=False).get("class_weight"))
-    labels = [plain(value) for value in _listed(header["labels"])]
+    labels = [plain(value) for value in _as_list(header["labels"])]
     if (not labels) is not core.numbers or len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError(f"its labels must be all text or all numbers, and one at least; they are {labels[:5]}")
     if header["state"].get("multilabel") and not model._takes_sets:
@@ -102,24 +103,22 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
         core.mixed = mixed.restore_mixed(header["state"]["mixed"], arrays["mixed_tally"])
     core.started = model.get_params(deep=False)
     if header["features"] is not None:
-        core.features = {_feature(name): column for column, name in enumerate(_listed(header["features"]))}
+        core.features = {_feature(name): column for column, name in enumerate(_as_list(header["features"]))}
     for columns in (core.features, header["names"]):
         if columns is not None and len(columns) > core.width:
             raise ValueError(f"it names {len(columns)} features and has {core.width}")
     model._install(core)
     model.set_params(**params)
     if header["names"] is not None:
-        model.feature_names_in_ = np.array([str(name) for name in _listed(header["names"])], dtype=object)
+        model.feature_names_in_ = np.array([str(name) for name in _as_list(header["names"])], dtype=object)
     if "words" in header:
-        model.word_columns_ = [str(name) for name in _listed(header["words"])]
+        model.word_columns_ = [str(name) for name in _as_list(header["words"])]
         if not {*model.word_columns_} <= {*(header["names"] or ())}:
             raise ValueError("its columns of words are none of its columns")
     return model
 
 
 def _scaled(header: dict[str, Any], arrays: StoredArrays) -> Any:
-    from sklearn.base import clone
-
     from .wrappers.pipeline import Scaled
     from .wrappers.scalers import SCALERS
 
@@ -134,14 +133,12 @@ def _scaled(header: dict[str, Any], arrays: StoredArrays) -> Any:
         raise ValueError(f"its scaler has {scaler.n_features_in_} features, its learner {learner.n_features_in_}")
     model = Scaled(clone(learner), scaler=clone(scaler))
     if header["names"] is not None:
-        scaler.feature_names_in_ = np.array([str(name) for name in _listed(header["names"])], dtype=object)
+        scaler.feature_names_in_ = np.array([str(name) for name in _as_list(header["names"])], dtype=object)
     model._keep(learner, scaler)
     return model
 
 
 def _calibrated(learner: Any, described: dict[str, Any], arrays: StoredArrays) -> Any:
-    from sklearn.base import clone
-
     from .wrappers.calibrated import Calibrated
     from .wrappers.calibration import Calibration
 
@@ -154,8 +151,6 @@ def _calibrated(learner: Any, described: dict[str, Any], arrays: StoredArrays) -
 
 
 def _conformal(learner: Any, described: dict[str, Any], arrays: StoredArrays) -> Any:
-    from sklearn.base import clone
-
     from .wrappers.conformal import Conformal
 
     miscoverage, rate, window = described["started"]
@@ -169,8 +164,6 @@ def _conformal(learner: Any, described: dict[str, Any], arrays: StoredArrays) ->
 
 
 def _committee(header: dict[str, Any], arrays: StoredArrays) -> Any:
-    from sklearn.base import clone
-
     from .wrappers.committee import Committee
     from .wrappers.council import Council
     from .wrappers.mixture import Mixture
@@ -203,40 +196,39 @@ def _committee(header: dict[str, Any], arrays: StoredArrays) -> Any:
 
 
 def _completed(params: dict[str, Any], members: list[Any]) -> dict[str, Any]:
-    """Parameters with the learners that a file only says were given."""
+    """Parameters in which the members replace the word "given" of a file."""
     given = params.get("learners")
     if given not in (None, "given"):
         raise ValueError("its learners are neither the usual ones nor given")
     return {**params, "learners": None if given is None else members}
 
 
-def _with_total(arrays: StoredArrays) -> StoredArrays:
-    """The arrays of a file; one from before committees added up weights of rows, and had a least share, gets both."""
+def _with_present_counts(arrays: StoredArrays) -> StoredArrays:
+    """The arrays of a file, for old committees with the sum of row weights and the least share that came later."""
     if "committee_counts" not in arrays:
         return arrays
-    from .inputs.weights import LARGEST_WEIGHT
     from .wrappers.mixture import COUNTED, LEAST_SHARE, TOTAL
 
     counts, weights = arrays["committee_counts"], arrays["committee_weights"]
     if counts.shape != (TOTAL,):
         return arrays
-    most = LARGEST_WEIGHT if arrays["tally"][tallies.WEIGHED] else 1.0
-    held = np.maximum(weights, LEAST_SHARE / max(1, weights.size))
-    return {**arrays, "committee_counts": np.append(counts, most * counts[COUNTED]), "committee_weights": held}
+    largest = LARGEST_WEIGHT if arrays["tally"][tallies.WEIGHED] else 1.0
+    weights = np.maximum(weights, LEAST_SHARE / max(1, weights.size))
+    return {**arrays, "committee_counts": np.append(counts, largest * counts[COUNTED]), "committee_weights": weights}
 
 
-def _words(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise ValueError(f"it holds {type(value).__name__} where a list is due")
     return value
 
 
 def _feature(name: Any) -> Any:
-    """A feature's name as a learner has it."""
+    """The name of a feature; that of a word is a pair."""
     if isinstance(name, list) and len(name) == 2 and isinstance(name[1], str):
         return feature_as_json(name[0]), name[1]
     return feature_as_json(name)

@@ -1,14 +1,13 @@
-"""Which estimators there are: their names, and the modules that hold them.
+"""The names of all estimators, and the modules that define them.
 
-An estimator is imported when it is asked for by its name. So what all of them are built on, such as model files, can
-name an estimator without importing any.
+An estimator is imported when it is asked for by its name: modules that all of them import, such as those of model
+files, can name an estimator without importing any.
 """
 
 from importlib import import_module
 from typing import Any
 
-# The explicit list of learners, with the module of each: the command line, the model files and, as LEARNERS, a
-# dictionary of the classes, the shared tests read it.
+# The classifiers and their modules, for the command line and model files; the shared tests go through all of them.
 HOMES = {
     "EllipsoidClassifier": "ellipsoid_classifier",
     "Perceptron": "linear",
@@ -29,14 +28,14 @@ HOMES = {
     "NHERD": "nherd",
 }
 
-# Learners of numbers, and those made of others: the command line and the model files know them too.
+# Regressors, and learners made of others: the command line and model files know them too.
 FURTHER = {
     "Committee": "wrappers.committee",
     "IntervalRegressor": "interval_regressor",
     "PassiveAggressiveRegressor": "passive_aggressive_regressor",
 }
 
-# What learners are put in, and scalers: the model files know these as well.
+# Wrappers around learners, and scalers: only model files know them.
 AROUND = {
     "Scaled": "wrappers.pipeline",
     "Calibrated": "wrappers.calibrated",
@@ -63,7 +62,7 @@ def learner_named(name: str) -> Any:
 
 
 def estimator_named(name: str) -> Any:
-    """The class of a learner, or of what is around one.
+    """The class of a learner, a wrapper or a scaler.
 
     >>> estimator_named("UnitNorm")
     <class 'ellipsoid.estimators.wrappers.scalers.UnitNorm'>

@@ -1,6 +1,6 @@
-"""Checks of labels and rows as users pass them: their shapes, and which new labels and features they may bring.
+"""Checks of labels and rows as users pass them: their shapes, and which new labels and features are allowed.
 
-Everything here raises ``ValueError`` with a sentence before anything has changed.
+Everything here raises ``ValueError`` before anything has changed.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ LabelArray = NDArray[Any]
 
 
 def labels_of(y: Any, rows: int, *, sets: bool) -> LabelArray:
-    """Labels of so many rows, or a 0/1 matrix of label sets where such are taken."""
+    """``y`` as an array with a label for each row, or with ``sets`` as a 0/1 matrix of label sets."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
     labels = label_array(y)
@@ -30,15 +30,15 @@ def labels_of(y: Any, rows: int, *, sets: bool) -> LabelArray:
     if labels.ndim == 2 and sets:
         return label_sets(labels, rows)
     if labels.ndim != 1:
-        told = "; with these parameters this learner takes no label sets" if labels.ndim == 2 else ""
-        raise ValueError(f"y must be 1-D, one label per example, got shape {labels.shape}{told}")
+        hint = "; with these parameters this learner takes no label sets" if labels.ndim == 2 else ""
+        raise ValueError(f"y must be 1-D, one label per example, got shape {labels.shape}{hint}")
     if len(labels) != rows:
         raise ValueError(f"y has {len(labels)} labels for the {rows} rows of X")
     return labels
 
 
 def all_labels(learner: "Learner", labels: LabelArray) -> list[Any]:
-    """The labels that ``fit`` makes known, two at least; none where numbers are learned."""
+    """The sorted labels of ``fit``, at least two; none where numbers are learned."""
     if learner.numbers:
         return []
     known: list[Any] = list(range(labels.shape[1])) if labels.ndim == 2 else np.unique(labels).tolist()
@@ -48,7 +48,7 @@ def all_labels(learner: "Learner", labels: LabelArray) -> list[Any]:
 
 
 def new_labels(learner: "Learner", labels: LabelArray, classes: Any, watch: bool) -> list[Any]:
-    """The labels that a call makes known before its rows are learned; an error where one may not be learned."""
+    """The labels that ``classes`` or label sets make known before rows are learned; checks also those of the rows."""
     if learner.numbers:
         if classes is not None:
             raise ValueError(f"a regressor has no classes, got {classes!r}")
@@ -61,7 +61,7 @@ def new_labels(learner: "Learner", labels: LabelArray, classes: Any, watch: bool
 
 
 def new_columns(learner: "Learner", sets: LabelArray, classes: Any, watch: bool) -> list[Any]:
-    """Columns of label sets to make known now; an error where they contradict what is known."""
+    """Columns of label sets to make known now; ``ValueError`` if they contradict the known labels."""
     if watch:
         raise ValueError(
             "learn_predict follows one label per row; use partial_fit and decision_function for label sets"
@@ -83,7 +83,7 @@ def new_columns(learner: "Learner", sets: LabelArray, classes: Any, watch: bool)
 
 
 def new_classes(known: list[Any], classes: Any) -> list[Any]:
-    """Labels of ``classes`` to make known now; an error where they contradict what is known."""
+    """Labels of ``classes`` to make known now; ``ValueError`` if they contradict the known labels."""
     if classes is None:
         return []
     array = label_array(classes, "classes")
@@ -112,7 +112,7 @@ def refuse_unknown(learner: "Learner", known: list[Any], labels: LabelArray, clo
 
 
 def rows_that_fit(source: RowSource, core: "Learner | None", name: str, *, growing: bool, learning: bool) -> RowSource:
-    """Rows that a learner can take, those to predict without features it never met; an error if there are none such."""
+    """Rows of a width that a learner takes, or ``ValueError``; for prediction without the features it never met."""
     if source.n == 0:
         raise ValueError(f"Found array with 0 sample(s) (shape={(source.n, source.width)}): X must hold an example")
     # Sparse rows may begin without a feature: the first of a stream of dicts may be a text without words.
@@ -121,10 +121,10 @@ def rows_that_fit(source: RowSource, core: "Learner | None", name: str, *, growi
     if core is None or source.width == core.width:
         return source
     if not growing or (source.width < core.width and not source.sparse):
-        helps = not growing and (source.sparse or source.width > core.width)
+        growing_helps = not growing and (source.sparse or source.width > core.width)
         raise ValueError(
             f"X has {source.width} features, but {name} is expecting {core.width} features "
-            f"as input{'; grow_features=True, set before learning starts, lets it change' if helps else ''}"
+            f"as input{'; grow_features=True, set before learning starts, lets it change' if growing_helps else ''}"
         )
     if source.width > core.width and not learning:
         source.check()

@@ -1,7 +1,7 @@
 """Examples as users pass them: arrays, sparse rows, dicts of feature name to value, and lists of dicts.
 
-Names become columns in the order in which they appear. A word is a feature of value 1, told by the name and the word;
-None is a feature that is missing, and left out; True and False are 1 and 0.
+Names become columns in the order in which they appear. A word becomes a feature of value 1, named by the pair of name
+and word; None means that a feature is missing, and it is left out; True and False are 1 and 0.
 """
 
 from types import NoneType
@@ -15,16 +15,16 @@ from ellipsoid.streams.label_kinds import refuse_masked
 from .frames import refuse_columns, row_by_name
 from .rows import InvalidInput, checked_csr
 
-# Bits of an integer that is a name: Python writes out none beyond 4300 digits, and a model file holds what is written.
+# Bits of an integer that is a name: model files hold it as text, and Python converts no more than 4300 digits.
 LONGEST_NAME = 14_000
 
 
 class Encoded(dict[Any, Any]):
-    """Features by name, in which words have become pairs (name, word) of value 1."""
+    """Features by name, in which words have become features (name, word) of value 1."""
 
 
 def encoded(example: dict[Any, Any]) -> dict[Any, Any]:
-    """An example in which every value is a number.
+    """The example with a number for every value.
 
     >>> encoded({"rain": 0.5, "sky": "grey", "wind": None})
     {'rain': 0.5, ('sky', 'grey'): 1.0}
@@ -43,7 +43,7 @@ def encoded(example: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def checked_name(name: Any) -> Any:
-    """A name that a feature may have."""
+    """The name of a feature, or ``InvalidInput`` if it cannot be one."""
     if not isinstance(name, str | int | np.integer):
         raise InvalidInput(f"feature names must be strings or integers, got {name!r}; give it another name")
     if type(name) is int and name.bit_length() > LONGEST_NAME:
@@ -52,7 +52,7 @@ def checked_name(name: Any) -> Any:
 
 
 def rows_of(examples: Any, columns: dict[Any, int] | None) -> tuple[Any, dict[Any, int]]:
-    """Sparse rows for examples, and the columns of the names they bring; ``columns`` is None without names.
+    """Sparse rows for examples, and the columns of their new names; ``columns`` is None without names.
 
     >>> rows, fresh = rows_of([{"wind": 3, "rain": 0.5}], {"rain": 0})
     >>> rows.toarray(), fresh
@@ -87,7 +87,7 @@ def rows_of(examples: Any, columns: dict[Any, int] | None) -> tuple[Any, dict[An
 
 
 def is_named(x: Any) -> bool:
-    """Is x one example as a dict? Some sparse matrices of SciPy are dicts too, from places to values."""
+    """Is x one example as a dict? Some sparse matrices of SciPy are dicts too, from positions to values."""
     return isinstance(x, dict) and not hasattr(x, "tocsr")
 
 
@@ -97,9 +97,9 @@ def are_named(X: Any) -> bool:
 
 
 def one_row(x: Any, columns: dict[Any, int] | None, model: Any = None) -> tuple[Any, dict[Any, int]]:
-    """One example as a 1-row matrix, and the columns of the names it brings; ``columns`` is None without names.
+    """One example as a matrix of one row, and the columns of its new names; ``columns`` is None without names.
 
-    A row of a frame goes by its names, where the model has those of a frame, or knows nothing yet.
+    A row of a frame is taken by its names if the model was started on a frame, or has not started.
     """
     if is_named(x):
         return rows_of([x], columns)

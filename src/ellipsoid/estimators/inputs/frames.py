@@ -1,8 +1,9 @@
-"""Data frames (pandas, polars) and Arrow tables, with columns of words: the rows that a file of the same columns has.
+"""Data frames (pandas, polars) and Arrow tables, which may have columns of words, as numeric rows.
 
-Numbers and truth values keep their columns, in their order; behind them lie ``2**18`` columns in which each word sets a
-one, at its hash seeded with the hash of the column's name. A missing word sets none. Columns of anything else, dates
-say, are refused by name: numpy would make numbers of them, and of a missing date the lowest of all.
+The rows are those of a file with the same columns. Numbers and truth values keep their columns, in their order. After
+them come ``2**18`` columns of hashed words: each word sets a one at its hash, seeded with the hash of the column's
+name; a missing word sets none. Columns of other types, such as dates, are refused by name: numpy would make numbers of
+them, and of a missing date the lowest number of all.
 """
 
 import sys
@@ -25,13 +26,13 @@ _NUMBERS = "fiub"
 
 
 def table_of(X: Any) -> Any:
-    """The same; of a record batch the table, whose names and rows scikit-learn knows how to take."""
+    """X itself, but for an Arrow record batch the table, which scikit-learn can handle."""
     arrow = sys.modules.get("pyarrow")
     return arrow.Table.from_batches([X]) if arrow is not None and isinstance(X, arrow.RecordBatch) else X
 
 
 def refuse_columns(X: Any, features: dict[Any, int] | None) -> None:
-    """Raise ``ValueError`` for a frame, or a row of one, where features are known by the names in dicts."""
+    """Raise ``ValueError`` for a frame, or a row of one, if the model was started on dicts."""
     if features is not None and (hasattr(X, "columns") or hasattr(X, "to_frame")):
         advice = 'as X.to_dict("records") makes them' if hasattr(X, "columns") else "x.to_dict()"
         raise ValueError(
@@ -41,7 +42,7 @@ def refuse_columns(X: Any, features: dict[Any, int] | None) -> None:
 
 
 def refuse_other_columns(model: Any, frame: Any) -> None:
-    """Raise ``ValueError`` for a frame whose rows a model is about to be given as arrays, if its columns are others."""
+    """Raise ``ValueError`` for a frame whose columns are not the model's; its rows are then passed as arrays."""
     inner, frame = model, table_of(frame)
     while hasattr(inner, "learner_"):
         inner = inner.learner_
@@ -52,9 +53,9 @@ def refuse_other_columns(model: Any, frame: Any) -> None:
 
 
 def row_by_name(x: Any, names: Any) -> Any:
-    """A row of a frame, a pandas Series, as a frame of that one row whose columns have the order of these names.
+    """A row of a frame, a pandas Series, as a frame of one row with its columns in the order of ``names``.
 
-    Where no name is known yet, these are the names.
+    ``names`` is None before any are known.
     """
     if names is None:
         return x.to_frame().T
@@ -64,16 +65,16 @@ def row_by_name(x: Any, names: Any) -> Any:
 
 
 def word_columns(frame: Any) -> list[str]:
-    """The columns whose first value that is not missing is a word, or whose type says so."""
+    """The names of the columns whose first value that is not missing is a word, or whose type says so."""
     return [name for name in _odd_columns(frame) if isinstance(name, str) and _is_of_words(frame[name])]
 
 
 def _odd_columns(frame: Any) -> list[Any]:
-    """The columns that are not of numbers or truth values by their type."""
+    """The names of the columns whose type is not that of numbers or truth values."""
     names, pandas = _names(frame), hasattr(frame, "iloc")
-    twice = len(set(names)) < len(names)
+    repeated = len(set(names)) < len(names)
     kinds = [getattr(kind, "kind", "O") for kind in frame.dtypes] if pandas else []
-    if twice and not (pandas and set("".join(kinds)) <= set(_NUMBERS)):
+    if repeated and not (pandas and set("".join(kinds)) <= set(_NUMBERS)):
         raise ValueError(f"X has two columns of one name: {', '.join(map(str, names))}; rename one")
     if not pandas:
         kinds = [np.asarray(frame[name][:0]).dtype.kind for name in names]
@@ -87,13 +88,15 @@ def _names(frame: Any) -> list[Any]:
 def _is_of_words(column: Any) -> bool:
     values = np.asarray(column, dtype=object)
     first = next((value for value in values if not is_absent(value)), None)
-    # All of it missing: where a type is known, as in a file, it tells.
-    told = str(getattr(column, "type", getattr(column, "dtype", ""))) if first is None else ""
-    return isinstance(first, str) or told == "str" or told.startswith(("string", "large_string", "String"))
+    if first is not None:
+        return isinstance(first, str)
+    # All values are missing: only the type of the column can say.
+    kind = str(getattr(column, "type", getattr(column, "dtype", "")))
+    return kind == "str" or kind.startswith(("string", "large_string", "String"))
 
 
 def frame_rows(frame: Any, words: list[str] | None = None) -> Any:
-    """The rows of a frame, sparse where it has these columns of words (None: those that it has), else as it is."""
+    """The frame as sparse rows if it has columns of words, else as it is; ``words`` None: look for such columns."""
     frame = table_of(frame)
     if words is None:
         words = word_columns(frame)
@@ -117,7 +120,7 @@ def frame_rows(frame: Any, words: list[str] | None = None) -> Any:
 
 
 def _numbers(column: Any, name: Any) -> Any:
-    """A column of numbers, NaN where they are missing; ``InvalidInput`` where it holds others."""
+    """A column of numbers, NaN where they are missing; ``InvalidInput`` if it holds something else."""
     values = np.asarray(column)
     if values.dtype.kind in _NUMBERS:
         return values.astype(np.float64)

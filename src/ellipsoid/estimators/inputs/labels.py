@@ -1,4 +1,4 @@
-"""Labels as indices, in the order in which they became known; `streams.label_kinds` says what a label may be."""
+"""Labels and their indices, in the order in which they became known; `streams.label_kinds` says what a label may be."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -25,7 +25,7 @@ class Labels:
     def __init__(self, known: Iterable[Any] = ()) -> None:
         self.values: list[Any] = []
         self.index: dict[Any, int] = {}
-        # Index by whole number from the first one on, set at once and whole: an interrupt may come at any time.
+        # The smallest whole number, and the index of each from there on; assigned at once, as an interrupt may come.
         self._lut: tuple[int, Codes] | None = None
         for label in known:
             self.add(label)
@@ -34,7 +34,7 @@ class Labels:
         return len(self.values)
 
     def add(self, label: Any) -> int:
-        """Make a label known, in the form that the first one has; returns its index."""
+        """Make a label known, in the type of the first one; returns its index."""
         if label in self.index:
             raise ValueError(f"the label {label!r} is given twice in classes")
         label = like(self.values[0], label) if self.values else label
@@ -44,7 +44,7 @@ class Labels:
         return len(self.values) - 1
 
     def forget(self, count: int) -> None:
-        """Know the first labels only."""
+        """Keep the first labels only."""
         self._lut = None
         del self.values[count:]
         for label in [label for label, index in self.index.items() if index >= count]:
@@ -55,7 +55,7 @@ class Labels:
         return np.array(self.values) if self.values else np.array([], dtype=object)
 
     def encode(self, y: NDArray[Any]) -> tuple[Codes, list[tuple[int, Any]]]:
-        """Indices of labels; with the labels not known yet, each at the row where it first appears."""
+        """Indices of labels, and the labels not known yet, each with the row where it first appears."""
         if y.dtype.kind in "iub" and y.dtype != np.uint64 and len(y):
             whole = y.astype(np.int64, copy=False)
             if (found := self._table(int(whole.min()), int(whole.max()))) is not None:
@@ -63,7 +63,7 @@ class Labels:
         return self._encode_slowly(y)
 
     def _table(self, low: int, high: int) -> tuple[int, Codes] | None:
-        """Index by whole number, -1 for those not known, where these and all known labels lie in a small range."""
+        """The index of each whole number, -1 if unknown; None unless these and the known labels span few numbers."""
         if self._lut is not None and self._lut[0] <= low and high < self._lut[0] + len(self._lut[1]):
             return self._lut
         if not all(isinstance(v, int) for v in self.values):
@@ -102,15 +102,15 @@ class Labels:
 
 
 class Classifier(ClassifierMixin):
-    """What scikit-learn asks of a classifier, which is scored by labels in every form in which it learns them."""
+    """scikit-learn's mixin, with a ``score`` that takes labels of every type that can be learned."""
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of the rows whose label is predicted; of label sets, all of whose labels are."""
+        """The accuracy; for label sets all labels of a row must be right."""
         return float(super().score(X, one_kind(label_array(y)), sample_weight))
 
 
 def label_sets(y: NDArray[Any], rows: int) -> NDArray[np.uint8]:
-    """A 0/1 matrix of right labels, or the sentence that says what is wrong with it.
+    """A 0/1 matrix of right labels, checked.
 
     >>> label_sets(np.array([[True, False], [True, True]]), 2)
     array([[1, 0],
@@ -129,12 +129,12 @@ def label_sets(y: NDArray[Any], rows: int) -> NDArray[np.uint8]:
 
 
 def unseen(known: Labels, labels: NDArray[Any]) -> Iterator[tuple[int, Any]]:
-    """Rows that bring a label not known, in blocks: a pass over much input must not need memory for all its labels."""
+    """The rows with unknown labels, found in blocks: a pass over much input must not need memory for all its labels."""
     for start in range(0, len(labels), 1 << 16):
         for row, label in known.encode(labels[start : start + (1 << 16)])[1]:
             yield start + row, label
 
 
 def cast_labels(predictions: NDArray[Any], kind: Any) -> NDArray[Any]:
-    """Predictions in the type of ``classes_`` where every row has one: the first row of all has none."""
+    """Predictions in the type of ``classes_``, unless the first is None, as for the first row of all."""
     return predictions if predictions[0] is None else predictions.astype(kind)

@@ -1,8 +1,8 @@
-"""What users pass as examples, as rows that the compiled loop can read.
+"""Arrays and matrices that users pass, as rows that the compiled loop can read.
 
-Native inputs (C-contiguous float64 or float32, CSR of float64 with int32 indices) are read where they lie, also
-memory-mapped and read-only ones. Everything else is converted a block at a time: a pass needs no copy of the whole, and
-the loop is compiled for few kinds of numbers. Dense float32 is native, because to convert it costs half a pass.
+Native inputs (C-contiguous float64 or float32, CSR of float64 with int32 indices) are read in place, also if they are
+memory-mapped or read-only. Everything else is converted block by block: a pass needs no copy of the whole, and the
+loop is compiled for few types of numbers. Dense float32 is native, because its conversion would cost half a pass.
 """
 
 from collections.abc import Iterator
@@ -22,11 +22,11 @@ INT32 = np.iinfo(np.int32)
 
 
 class InvalidInput(ValueError, TypeError):
-    """Input that is not made of numbers: a wrong value and a wrong type at once."""
+    """Input that does not consist of numbers: both the value and the type are wrong."""
 
 
 def flaw_message(row: int, flaw: int) -> str:
-    """The sentence for a bad row."""
+    """The error message for a bad row."""
     if flaw == NOT_FINITE:
         return f"row {row} of X holds NaN or inf; impute or drop it before learning"
     if flaw == BAD_INDEX:
@@ -65,7 +65,7 @@ class RowSource:
 
     @property
     def native(self) -> bool:
-        """Can compiled code read the input where it lies?"""
+        """Can compiled code read the input in place?"""
         X = self._X
         if self.sparse:
             return X.data.dtype == np.float64 and X.indices.dtype == np.int32
@@ -78,16 +78,16 @@ class RowSource:
         return narrow
 
     def dropped_sizes(self, start: int, stop: int) -> NDArray[np.float64]:
-        """The sums of the sizes of all that `narrowed` has taken from rows start..stop: features that nobody met."""
+        """For rows start..stop the sum of the absolute values in the columns that `narrowed` has dropped."""
         if self._whole is self._X:
             return np.zeros(stop - start)
         taken = self._whole[start:stop, self.width :].astype(np.float64)
         return np.asarray(abs(taken).sum(axis=1), dtype=np.float64).ravel()
 
     def without_new_features(self, known: int, named: bool) -> "RowSource":
-        """The same examples without the features that nobody met before them, where ``known`` were met before all.
+        """Each example without the features that appear in no earlier row; the first ``known`` ones are old.
 
-        Rows by name bring their names one after another; of others the first brings all columns.
+        With ``named`` columns each row may add some; else the first row adds all that are new.
         """
         if self.width <= known:
             return self
@@ -120,7 +120,7 @@ class RowSource:
         return one
 
     def has_same(self, row: int, other: "RowSource") -> bool:
-        """Is this row of another source, of the same kind, the same?"""
+        """Is this row the same in another source of the same kind?"""
         one, its = self._X, other._X
         if not self.sparse:
             return bool((one[row] == its[row]).all())
@@ -137,14 +137,14 @@ class RowSource:
         if not self.sparse:
             block = X[start:stop]
             if not self.native:
-                # float32 stays float32 in every memory layout: its rows meet the same machine code in any chunking.
+                # float32 stays float32 in every memory layout: then any chunking runs the same machine code.
                 single = X.dtype.kind == "f" and X.dtype.itemsize == 4
                 block = np.ascontiguousarray(block, dtype=np.float32 if single else np.float64)
             return Dense(writable(block), self.constant)
         data, indices, ends = X.data, X.indices, X.indptr[start : stop + 1]
         if not self.native:
             data = data[ends[0] : ends[-1]].astype(np.float64, copy=False)
-            # What no int32 can hold is no column either: it stays out of range.
+            # An index that no int32 can hold stays out of range.
             indices = indices[ends[0] : ends[-1]].clip(-1, INT32.max).astype(np.int32)
             ends = (ends - ends[0]).astype(np.int32)
         return CSR(writable(data), writable(indices), writable(ends), self.constant, self.width)
@@ -178,7 +178,7 @@ class RowSource:
 
 
 def check_memory(values: int, what: str) -> None:
-    """Raise ``ValueError`` where so many float64 numbers do not fit in memory, before anything has changed."""
+    """Raise ``ValueError`` if so many float64 numbers do not fit in memory, before anything has changed."""
     try:
         np.empty(values)
     except (MemoryError, ValueError):
@@ -189,7 +189,7 @@ def check_memory(values: int, what: str) -> None:
 
 
 def numeric(X: Any) -> NDArray[np.float64]:
-    """An array of numbers, or an error that names the first entry that is none."""
+    """X as a float64 array, or an error that names the first entry which is not a number."""
     array = np.asarray(X)
     if array.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers")
@@ -213,9 +213,9 @@ def numeric(X: Any) -> NDArray[np.float64]:
 
 
 def checked_csr(X: Any) -> Any:
-    """A sparse matrix as CSR, whose rows can be taken by number; ``ValueError`` where its indices are damaged.
+    """A sparse matrix as CSR, whose rows can be indexed; ``ValueError`` if its indices are damaged.
 
-    scipy looks at no index: where one is wrong it would read and write beyond its arrays.
+    scipy checks no index: a wrong one would make it read and write outside its arrays.
     """
     if X.ndim != 2:
         raise ValueError(f"X must be 2-D, got a {X.ndim}-D sparse array")
@@ -229,7 +229,7 @@ def checked_csr(X: Any) -> Any:
             )
     if X.format == "csr":
         return X
-    # Columns are looked at row by row later, as those of CSR are.
+    # Column indices are checked later, row by row, as those of CSR are.
     rows: Any = X.indices if X.format == "csc" else X.row if X.format == "coo" else ()
     if len(rows) and not (rows.min() >= 0 and rows.max() < X.shape[0]):
         raise ValueError(
@@ -239,12 +239,12 @@ def checked_csr(X: Any) -> Any:
 
 
 def row_indexable(X: Any) -> Any:
-    """The same rows, in a form of which some can be taken by their numbers."""
+    """The same rows in a form that can be indexed by row numbers."""
     return checked_csr(X) if sp.issparse(X) else X
 
 
 def _canonical(X: Any) -> Any:
-    """CSR of real numbers with one type of indices and a sane row pointer."""
+    """CSR of real numbers with one type of indices and a sound row pointer."""
     X = checked_csr(X)
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported: X must hold real numbers")
@@ -271,7 +271,7 @@ def _plain(X: NDArray[Any]) -> bool:
 
 
 class _Alias:
-    """The memory of a read-only array under a type that compiled code shares with writable ones."""
+    """A read-only array as one that says it is writable: compiled code then takes both as the same type."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         self.array = array
@@ -280,9 +280,9 @@ class _Alias:
 
 
 def writable(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that compiled code reads as any other: read-only input would be compiled a second time.
+    """A view that is marked as writable: the loop would be compiled a second time for read-only input.
 
-    The loop never writes to rows; the view is never handed out.
+    The loop never writes to rows, and the view is never handed out.
     """
     if not array.flags.c_contiguous:
         array = np.ascontiguousarray(array)

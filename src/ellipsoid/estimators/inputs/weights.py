@@ -1,6 +1,6 @@
-"""Weights of examples and of classes: what an example of weight k counts is what k examples would.
+"""Weights of examples and of classes: an example of weight k counts as much as k examples.
 
-A row of weight 0 was never there. All that is wrong with a weight is said, with its row, before anything is learned.
+A row of weight 0 is left out. Wrong weights are refused, with the number of the row, before anything is learned.
 """
 
 import re
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 # From here on a float64 no longer counts copies.
 LARGEST_WEIGHT = 2.0**53
-# What is raised before anything is learned; their subclasses may speak of what a row was found to contradict.
-PLAIN_REFUSALS = (ValueError, InvalidInput)
+# Only these are raised for bad input, before anything is learned: subclasses may mean that a row contradicts others.
+INPUT_ERRORS = (ValueError, InvalidInput)
 
 
 def weights_of(given: Any, rows: int, name: str = "sample_weight") -> Floats:
-    """A weight for each of so many rows, or the sentence that says what is wrong with one.
+    """A weight for each row, as an array, or ``ValueError``.
 
     >>> weights_of([1, 0.5, 2], 3)
     array([1. , 0.5, 2. ])
@@ -60,7 +60,7 @@ def weights_of(given: Any, rows: int, name: str = "sample_weight") -> Floats:
 
 
 def one_weight(given: Any) -> float:
-    """What one example counts, as a float.
+    """The weight of one example, as a float.
 
     >>> one_weight([1, 2])
     Traceback (most recent call last):
@@ -68,13 +68,14 @@ def one_weight(given: Any) -> float:
     ValueError: weight must be one number, got [1, 2]; partial_fit takes sample_weight, a weight for each row
     """
     if not np.isscalar(given) and getattr(given, "ndim", 1) != 0:
-        told = "partial_fit takes sample_weight, a weight for each row"
-        raise ValueError(f"weight must be one number, got {given!r}; {told}")
+        raise ValueError(
+            f"weight must be one number, got {given!r}; partial_fit takes sample_weight, a weight for each row"
+        )
     return float(weights_of([given], 1)[0])
 
 
 def checked_weights(weights: Floats, name: str) -> Floats:
-    """The same weights; ``ValueError`` names the first row whose weight is none."""
+    """The same weights, or ``ValueError`` for the first row whose weight is not valid."""
     wrong = np.flatnonzero(~((weights >= 0.0) & (weights < LARGEST_WEIGHT)))
     if len(wrong):
         value = float(weights[wrong[0]])
@@ -83,7 +84,7 @@ def checked_weights(weights: Floats, name: str) -> Floats:
 
 
 def class_weight_of(given: Any) -> Any:
-    """``class_weight`` as it is kept: None, "balanced", or a dict of positive numbers."""
+    """``class_weight``, checked: None, "balanced", or a dict of label to positive number."""
     if given is None or (isinstance(given, str) and given == "balanced"):
         return given
     if not isinstance(given, Mapping):
@@ -115,7 +116,7 @@ def drop_zero_weights(model: Any, X: Any, y: Any, given: Any, must_keep_some: bo
 
 
 def _refuse_precomputed_kernel(model: Any, weights: Floats) -> None:
-    """Raise ``ValueError`` where a row without weight would leave its column in a kernel that was computed before."""
+    """Raise ``ValueError`` for a precomputed kernel: a row that is left out would still have its column there."""
     inside = [model]
     for each in inside:
         inner = [
@@ -130,7 +131,7 @@ def _refuse_precomputed_kernel(model: Any, weights: Floats) -> None:
 
 
 def row_numbers_before_dropping(given: Any) -> AbstractContextManager[None]:
-    """Within it a sentence about a row of positive weight tells its number among all rows that these are weights of."""
+    """A context in which errors name a row by its number among all rows, those of weight 0 included."""
     return original_row_numbers(
         lambda: None if np.ndim(given) == 0 else np.flatnonzero(np.asarray(given, dtype=np.float64))
     )
@@ -138,26 +139,26 @@ def row_numbers_before_dropping(given: Any) -> AbstractContextManager[None]:
 
 @contextmanager
 def original_row_numbers(rows: Callable[[], Any]) -> Iterator[None]:
-    """Within it a sentence about a row of a part tells its number among all; ``rows()`` are those of the part's."""
+    """A context in which errors about row i of a part name it ``rows()[i]``, its number among all rows."""
     try:
         yield
     except ValueError as error:
-        told = renumbered(error, rows())
-        if told is error:
+        reworded = renumbered(error, rows())
+        if reworded is error:
             raise
-        raise told from error
+        raise reworded from error
 
 
 def renumbered(error: BaseException, rows: Any) -> BaseException:
-    """A refusal of a row of a part, with the number that it has among all; what is no such refusal as it is."""
+    """An error about row i of a part, reworded to name row ``rows[i]``; any other error is returned as it is."""
     found = re.match(r"row (\d+)\b", str(error))
-    if rows is None or type(error) not in PLAIN_REFUSALS or found is None or int(found[1]) >= len(rows):
+    if rows is None or type(error) not in INPUT_ERRORS or found is None or int(found[1]) >= len(rows):
         return error
     return type(error)(f"row {rows[int(found[1])]}{str(error)[found.end() :]}")
 
 
 def target_array(model: Any, y: Any) -> NDArray[Any]:
-    """Labels, or the numbers of a regressor, of which some may be taken."""
+    """Labels, or the numbers of a regressor, as an array."""
     if not is_regressor(model):
         return label_array(y)
     refuse_masked(y, "y")
@@ -167,7 +168,7 @@ def target_array(model: Any, y: Any) -> NDArray[Any]:
 def times_class_weight(
     weights: Floats, labels: NDArray[Any], class_weight: Any, counts: dict[Any, int] | None
 ) -> Floats:
-    """Weights of rows times those of their classes; ``counts`` are the rows before them, None where all are known."""
+    """Weights of rows times those of their classes; ``counts`` are the earlier rows of each label, None in ``fit``."""
     if class_weight is None:
         return weights
     if labels.ndim == 2:
@@ -183,7 +184,7 @@ def times_class_weight(
 
 
 def balanced_weights(code: NDArray[np.int64], before: NDArray[np.int64], counts: dict[Any, int]) -> Floats:
-    """n / (K n_y) by what is known when a row comes, itself included: n rows, of K labels, n_y of this one.
+    """n / (K n_y) for each row, where n rows up to this one had K labels, and n_y of them the label of this row.
 
     >>> balanced_weights(np.array([0, 0, 1]), np.array([0, 0]), {}).tolist()
     [1.0, 1.0, 1.5]
@@ -198,14 +199,14 @@ def balanced_weights(code: NDArray[np.int64], before: NDArray[np.int64], counts:
 
 
 def restore_counts(learner: "Learner", array: NDArray[Any]) -> None:
-    """Take back the counts of a file."""
+    """Give a learner the counts of its labels that a file holds."""
     if array.shape != (len(learner.labels),) or (array < 0).any() or array.sum() != learner.rounds:
         raise ValueError("its counts of labels are not those of its rows")
     learner.counted = dict(zip(learner.labels.values, map(int, array), strict=True)), learner.rounds, []
 
 
 def weights_for_loop(weights: Floats, model: Any, learner: "Learner") -> Floats:
-    """Weights for the loop: none at all where all are 1; an error for a learner that knows of no others."""
+    """Weights for the loop, an empty array if all are 1; ``ValueError`` if the learner takes no others."""
     other = np.flatnonzero(weights != 1.0)
     if len(other) == 0:
         return NO_WEIGHTS
@@ -219,12 +220,12 @@ def weights_for_loop(weights: Floats, model: Any, learner: "Learner") -> Floats:
 
 
 def weight_argument(weights: Floats) -> dict[str, Floats]:
-    """A keyword for weights, unless there are none."""
+    """``sample_weight`` as a keyword argument, left out if the array is empty."""
     return {"sample_weight": weights} if len(weights) else {}
 
 
 def declare_classes(model: Any, classes: Any) -> None:
-    """Keep the labels named in a call whose rows all weigh 0: no row was there, and still no other label may follow."""
+    """Keep the ``classes`` of a call whose rows all have weight 0: no other label may follow."""
     known = model.classes_.tolist() if hasattr(model, "classes_") else model.__dict__.get("_declared_classes", [])
     if new := new_classes(known, classes):
         model._declared_classes = new
@@ -233,7 +234,7 @@ def declare_classes(model: Any, classes: Any) -> None:
 
 
 def _close(model: Any) -> None:
-    """Let a model that has learned, and those inside it, take no further label."""
+    """Let a model that has learned, and the models inside it, take no new label."""
     core = model.__dict__.get("_core")
     if core is not None:
         core.closed = True
@@ -243,7 +244,7 @@ def _close(model: Any) -> None:
 
 
 def classes_declared_before(model: Any, classes: Any) -> Any:
-    """The labels that a first call names, or those that were named before it."""
+    """The ``classes`` for the first rows: those of this call, or of earlier calls whose rows all had weight 0."""
     before = model.__dict__.get("_declared_classes")
     if before is None:
         return classes
@@ -252,30 +253,30 @@ def classes_declared_before(model: Any, classes: Any) -> Any:
 
 
 def learn_predict_any_weight(model: Any, shown: Any, X: Any, y: Any, classes: Any, given: Any) -> NDArray[Any]:
-    """``learn_predict`` of a learner; rows of weight 0 are predicted where they stand, and not learned."""
+    """``learn_predict`` of a learner; rows of weight 0 are predicted in their turn, but not learned."""
 
     def learn(trial: Any, *rows: Any) -> Any:
         return trial._learn_predict_positive(*rows)
 
-    def ask(trial: Any, row: Any, _label: Any) -> Any:
+    def predict(trial: Any, row: Any, _label: Any) -> Any:
         return trial.predict(row)[0] if hasattr(trial, "n_features_in_") else None
 
     shown, X = (table_of(X),) * 2 if shown is X else (shown, X)
-    told = learn_between_zero_weights(model, (shown, X, y, classes, given), learn, ask)
-    if not isinstance(told, list):
-        return told
-    found = np.empty(len(told), dtype=object)
-    found[:] = told
+    predicted = learn_between_zero_weights(model, (shown, X, y, classes, given), learn, predict)
+    if not isinstance(predicted, list):
+        return predicted
+    found = np.empty(len(predicted), dtype=object)
+    found[:] = predicted
     if is_regressor(model):
-        found[[value is None for value in told]] = 0.0  # a row of weight 0 may come before all others
+        found[[value is None for value in predicted]] = 0.0  # rows of weight 0 before the first that is learned
         return found.astype(np.float64)
     return cast_labels(found, model.classes_.dtype) if hasattr(model, "classes_") else found
 
 
-def learn_between_zero_weights(model: Any, rows: tuple[Any, ...], learn: Any, ask: Any) -> Any:
-    """What ``learn`` tells of rows that it learns, or the list of it and of what ``ask`` tells of those of weight 0.
+def learn_between_zero_weights(model: Any, rows: tuple[Any, ...], learn: Any, predict: Any) -> Any:
+    """The result of ``learn``; with rows of weight 0 a list of its results, and for those rows of ``predict``'s.
 
-    The pieces between these are learned by a copy: the model takes that over unless a piece is refused.
+    The pieces between rows of weight 0 are learned by a copy; the model takes over its state unless a piece is refused.
     """
     shown, X, y, classes, given = rows
     if given is None or (weights := weights_of(given, _num_samples(X))).all():
@@ -291,7 +292,7 @@ def learn_between_zero_weights(model: Any, rows: tuple[Any, ...], learn: Any, as
     found: list[Any] = [None] * len(weights)
     start = 0
     for end in [*np.flatnonzero(weights == 0.0), len(weights)]:
-        before, row = getattr(trial, "t_", 0), start
+        rounds, row = getattr(trial, "t_", 0), start
         try:
             if end > start:
                 part = np.arange(start, end)
@@ -300,11 +301,11 @@ def learn_between_zero_weights(model: Any, rows: tuple[Any, ...], learn: Any, as
                 found[start:end] = learn(trial, seen, piece, labels[part], classes, weights[part])
                 classes, row = None, end
             if end < len(weights):
-                found[end] = ask(trial, _safe_indexing(shown, [end]), labels[end])
+                found[end] = predict(trial, _safe_indexing(shown, [end]), labels[end])
         except BaseException as error:
-            if type(error) in PLAIN_REFUSALS and (getattr(trial, "t_", 0) == before or row == end):
-                told = renumbered(error, range(row, len(weights)))
-                raise told from (None if told is error else error)
+            if type(error) in INPUT_ERRORS and (getattr(trial, "t_", 0) == rounds or row == end):
+                reworded = renumbered(error, range(row, len(weights)))
+                raise reworded from (None if reworded is error else error)
             _take_over(model, trial)
             raise
         start = end + 1
@@ -313,6 +314,6 @@ def learn_between_zero_weights(model: Any, rows: tuple[Any, ...], learn: Any, as
 
 
 def _take_over(model: Any, trial: Any) -> None:
-    """Have what a copy has learned; parameters stay the objects that they were."""
+    """Take over the state of a copy, but keep the model's own parameter objects."""
     own = {name: model.__dict__[name] for name in model.get_params(deep=False) if name in model.__dict__}
     model.__dict__ = {**trial.__dict__, **own}

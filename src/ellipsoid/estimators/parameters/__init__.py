@@ -1,1 +1,1 @@
-"""Parameters of estimators: how they are declared, which of them are shared, and what is said of a wrong one."""
+"""Parameters of estimators: how they are declared, which of them are shared, and how they are checked."""

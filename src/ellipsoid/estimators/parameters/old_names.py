@@ -1,11 +1,11 @@
-"""What parameters were called until 0.1: constructors and model files still take the old names."""
+"""Names of parameters until version 0.1, which constructors and model files still accept."""
 
 import warnings
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-# The learner, the old name, the new one, and values that were renamed too.
+# The learner, the old name, the new name, and the values that were renamed.
 OLD_NAMES: tuple[tuple[str, str, str, dict[str, str]], ...] = (
     ("Perceptron", "update", "multiclass", {"prop": "proportional"}),
     ("ROMMA", "update", "multiclass", {"prop": "proportional"}),
@@ -16,7 +16,7 @@ OLD_NAMES: tuple[tuple[str, str, str, dict[str, str]], ...] = (
 
 
 def renamed(learner: Any, params: Any) -> Any:
-    """Parameters under the names and values that they have now.
+    """Parameters with their present names and values.
 
     >>> renamed("Perceptron", {"update": "prop", "margin": 1.0})
     {'margin': 1.0, 'multiclass': 'proportional'}
@@ -32,7 +32,7 @@ def renamed(learner: Any, params: Any) -> Any:
 
 
 def taking_old_names(name: str, constructor: Callable[..., None]) -> Callable[..., None]:
-    """A constructor that takes the old names too, and says which ones have come in their place."""
+    """A constructor that also takes the old names, with a warning that says the new ones."""
     if all(name != kind for kind, _, _, _ in OLD_NAMES):
         return constructor
 
@@ -40,8 +40,8 @@ def taking_old_names(name: str, constructor: Callable[..., None]) -> Callable[..
     def construct(self: Any, *args: Any, **given: Any) -> None:
         now = renamed(name, given)
         if now != given:
-            told = ", ".join(f"{key}={now[key]!r}" for key in now if key not in given or now[key] is not given[key])
-            warnings.warn(f"{name}: write {told}; the old name will go", DeprecationWarning, stacklevel=2)
+            new = ", ".join(f"{key}={now[key]!r}" for key in now if key not in given or now[key] is not given[key])
+            warnings.warn(f"{name}: write {new}; the old name will go", DeprecationWarning, stacklevel=2)
         constructor(self, *args, **now)
 
     return construct

@@ -1,4 +1,4 @@
-"""The parameters that learners share: those of every online learner, and those of a kernel."""
+"""Parameters that several learners share: those of every online learner, and those of a kernel."""
 
 from functools import cache
 from math import inf
@@ -13,7 +13,7 @@ from .validation import one_of, positive
 
 @declared
 class OnlineParameters:
-    """How a stream is learned, whatever the rule.
+    """How a stream is learned, for every rule.
 
     Parameters
     ----------
@@ -30,14 +30,14 @@ class OnlineParameters:
     grow_features : bool
         Let a wider X add features in mid-stream; otherwise it is refused.
     early_stopping : bool
-        Let ``fit`` hold rows out, and end when their score no longer rises: ``n_epochs`` is then the most passes, and
-        ``n_iter_`` those that were made. The weights are those of the last pass, as in ``SGDClassifier``.
+        Let ``fit`` hold rows out, and stop when their score no longer rises: ``n_epochs`` is then the largest number of
+        passes, and ``n_iter_`` that of passes made. The weights are those of the last pass, as in ``SGDClassifier``.
     validation_fraction : float
-        The share of the rows that is held out, as evenly from all labels.
+        The share of the rows that is held out, the same share of every label.
     n_iter_no_change : int
-        Passes in a row without progress after which no other follows.
+        Stop after so many passes in a row without progress.
     tol : float
-        What counts as progress: a score better than the best so far by more than this.
+        Progress is a score that exceeds the best so far by more than this.
     """
 
     fit_intercept: bool = True
@@ -59,19 +59,19 @@ class OnlineParameters:
     @classmethod
     @cache
     def _get_param_names(cls) -> list[str]:
-        """The names of the parameters; scikit-learn reads the signature anew for every copy of an estimator."""
+        """The names of the parameters, cached: scikit-learn would read the signature for every copy of an estimator."""
         return super()._get_param_names()  # type: ignore[misc]
 
 
 @declared
 class InterceptParameters:
-    """How large the constant feature is.
+    """The size of the constant feature.
 
     Parameters
     ----------
     intercept_scaling : float
-        The value of the constant feature. Beside sparse rows of length one, 1 is one of the largest features: 0.1 makes
-        it one of many, as the damped intercept of ``SGDClassifier`` on sparse rows is.
+        The value of the constant feature. In sparse rows of length one, 1 would be one of the largest values, and 0.1
+        is like the others; ``SGDClassifier`` damps its intercept on sparse rows for the same reason.
     """
 
     intercept_scaling: float = 1.0
@@ -84,13 +84,13 @@ class InterceptParameters:
 
 @declared
 class WeightParameters:
-    """What the rows of a class count.
+    """The weights of classes.
 
     Parameters
     ----------
     class_weight : None, dict of label to weight, or "balanced"
-        Multiplies the weights of the rows of each class, by 1 where the dict has none. "balanced" is n / (K n_y), of n
-        rows of K labels, n_y of this one: in ``fit`` of all rows, on a stream of those up to and including the row.
+        Factors for the weights of the rows of each class, 1 for a class that is not in the dict. "balanced" is
+        n / (K n_y), with n rows of K labels, n_y of this label: in ``fit`` all rows, on a stream those up to this row.
     """
 
     class_weight: Any = None
@@ -98,7 +98,7 @@ class WeightParameters:
 
 @declared
 class SlackParameters:
-    """How far a passive-aggressive learner goes.
+    """The size of a passive-aggressive step.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class SlackParameters:
     C: float = 1.0
 
     def _slack(self) -> tuple[float, float]:
-        """The cap of a step, and what is added to the squared norm of its example."""
+        """The cap of a step, and the ridge that is added to the squared norm of its example."""
         C = positive("C", self.C, infinite=True)
         return one_of("variant", self.variant, {"hard": (inf, 0.0), "I": (C, 0.0), "II": (inf, 1.0 / (2.0 * C))})
 
@@ -127,12 +127,12 @@ class KernelParameters:
     Parameters
     ----------
     kernel : {"linear", "rbf", "poly", "precomputed"} or callable
-        Other kernels than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
+        Kernels other than the linear one keep support patterns (``support_vectors_``, ``dual_coef_``) instead of
         weights; a callable maps two matrices to the matrix of their rows' kernel values; with "precomputed" X holds
         kernel values, one column per training example in the order in which they are learned.
     gamma, degree, coef0
-        Of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features. (SVC's "scale" needs
-        the variance of all rows, which nobody knows of a stream.)
+        Parameters of the kernel, as in ``sklearn.svm.SVC``; gamma "auto" is one over the number of features. (SVC's
+        "scale" needs the variance of all rows, which is unknown on a stream.)
     """
 
     kernel: Any = "linear"
@@ -141,7 +141,7 @@ class KernelParameters:
     coef0: float = 0.0
 
     def _kernel_spec(self) -> KernelSpec:
-        """The kernel's name or function with its parameters, or the sentence that says what is wrong with one."""
+        """The kernel's name or function with its parameters, all checked."""
         kernel, gamma = self.kernel, self.gamma
         if not callable(kernel):
             one_of("kernel", kernel, {**KERNELS, "precomputed": None})

@@ -1,4 +1,4 @@
-"""Numbers, names and weights that a user passes, or the sentence that says what is wrong with one."""
+"""Checks of parameters: numbers, names and weights as users pass them, or ``ValueError``."""
 
 from inspect import signature
 from math import inf, isfinite
@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# The square of a larger size, times that of a row, is no number any more.
+# The square of a larger size, times that of a row, would overflow.
 LARGEST_SIZE = 1e140
 
 
 def positive(name: str, value: Any, *, zero: bool = False, infinite: bool = False, most: float = inf) -> float:
-    """A positive number, or the sentence that says what is wrong with a parameter."""
+    """A positive number (or ``zero``, or ``infinite``, if allowed) as a float, or ``ValueError``."""
     kind = "non-negative" if zero else "positive"
-    # No text, though float() would read it: what a parameter is now it must be when it is read from a file.
+    # No text, though float() takes it: a parameter must have the same type when it is read from a model file.
     if not isinstance(value, int | float | np.integer | np.floating | np.bool_):
         raise ValueError(f"{name} must be a {kind} number, got {value!r}")
     try:
@@ -31,21 +31,21 @@ def positive(name: str, value: Any, *, zero: bool = False, infinite: bool = Fals
 
 
 def whole(name: str, value: Any, least: int = 1) -> int:
-    """An integer of at least so much, or the sentence that says what is wrong with a parameter."""
+    """An integer of at least ``least``, or ``ValueError``."""
     if not isinstance(value, int | np.integer) or value < least:
         raise ValueError(f"{name} must be at least {least}, and an integer; got {value!r}")
     return int(value)
 
 
 def one_of(name: str, value: Any, choices: dict[str, Any]) -> Any:
-    """The meaning of a named choice."""
+    """The value that ``choices`` has for this name, or ``ValueError``."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
     return choices[value]
 
 
 def comparator_rows(comparator: ArrayLike, rows: int, width: int) -> NDArray[np.float64]:
-    """Weights to compare with, a row for each score: the constant feature first, a zero where it was left out."""
+    """The weights of a comparator, a row for each score: first that of the constant feature, 0 if it was left out."""
     found: NDArray[np.float64] = np.atleast_2d(np.asarray(comparator, dtype=np.float64))
     if found.shape == (rows, width):
         found = np.column_stack([np.zeros(rows), found])
@@ -57,7 +57,7 @@ def comparator_rows(comparator: ArrayLike, rows: int, width: int) -> NDArray[np.
 
 
 def check_kinds(parameters: dict[str, Any]) -> None:
-    """Refuse a parameter of a kind that cannot be written to a file."""
+    """Raise ``ValueError`` for a parameter of a type that cannot be written to a file."""
     for name, value in parameters.items():
         simple = value is None or isinstance(value, bool | int | float | str | np.generic)
         simple |= name == "class_weight" and isinstance(value, dict)
@@ -67,7 +67,7 @@ def check_kinds(parameters: dict[str, Any]) -> None:
 
 
 def check_flags(estimator: Any) -> None:
-    """Refuse a text where True or False is asked for: "no" would count as true."""
+    """Raise ``ValueError`` for text in place of True or False: "no" would count as true."""
     for name, parameter in signature(type(estimator)).parameters.items():
         if parameter.annotation in (bool, "bool") and isinstance(value := getattr(estimator, name), str):
             raise ValueError(f"{name} must be True or False, got {value!r}")
