@@ -26,7 +26,7 @@ def support_patterns(model: Any) -> int | None:
 
 def error_on(model: Any, chunks: Any) -> tuple[int, int]:
     """Wrongly labelled rows, and rows, of a stream."""
-    from ellipsoid.evaluate.prequential import wrong_rows
+    from ellipsoid.evaluate.recorder import wrong_rows
 
     wrong = rows = 0
     for X, y in chunks:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ellipsoid.engine import tally as tallies
-from ellipsoid.evaluate.prequential import wrong_rows
+from ellipsoid.evaluate.recorder import wrong_rows
 from ellipsoid.merging.merger import contribution
 from ellipsoid.merging.parts import Part
 from ellipsoid.representation.kernel.threads import one_thread

@@ -12,31 +12,33 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isfinite
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 
 from ellipsoid.certificates import Certificate
 from ellipsoid.streams.atomic import atomic_write
+from ellipsoid.streams.scale import scale
 from ellipsoid.streams.sets.datasets import Pair
 
-from .prequential import Progress, prequential, shifted, wrong_rows
+from .prequential import Progress, prequential, shifted
+from .recorder import wrong_rows
 from .run import Prequential
 
-# Of the files of a store; a number of its own, because what a cell holds may grow between two versions.
+# The version of the files of a store, apart from that of the library: what a cell holds may grow between the two.
 FORM = 4
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
-    """``seed`` drew the order of the rows (None: file order); every pass uses that order. A machine that saw all rows
-    at once has no passes, see `holdout`.
+    """``seed`` drew the order of the rows (None: file order); every pass uses that order. A model that was fitted on
+    all rows at once has no passes, see `fit_and_test`.
 
     ``test_errors`` are those of the model as it stood after each pass, empty where there is no test part;
     ``support`` counts a kernel model's support patterns after each pass, and is empty for weights;
     ``certificates`` are those at the end; ``elapsed`` is all the time that the cell took, tests included, by the
-    clock; ``weights`` are those of a linear machine for two classes that saw all rows at once.
+    clock; ``weights`` are those of a linear model for two classes that was fitted at once.
     """
 
     learner: str
@@ -102,7 +104,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class CellTask:
-    """All that a cell is computed from; it can be sent to another process."""
+    """What a cell is computed from; it can be sent to another process."""
 
     learner: str
     model: Any
@@ -120,13 +122,18 @@ class CellTask:
         return len(self.train[1]) * self.passes
 
 
-def run_cell(task: CellTask, progress: Progress | None = None) -> Cell:
-    """Compute a cell: learn a clone of the model, test it after each pass."""
+def _fresh_model(task: CellTask) -> Any:
     from sklearn.base import clone
 
     model = clone(task.model)
     if model.get_params().get("random_state", 0) is None:
         model.set_params(random_state=task.seed or 0)
+    return model
+
+
+def run_cell(task: CellTask, progress: Progress | None = None) -> Cell:
+    """Compute a cell: learn a clone of the model, test it after each pass."""
+    model = _fresh_model(task)
     X, y = task.train
     if task.seed is not None:
         order = np.random.default_rng(task.seed).permutation(len(y))
@@ -156,6 +163,32 @@ def run_cell(task: CellTask, progress: Progress | None = None) -> Cell:
     bounds = tuple(model.certificates())
     elapsed = perf_counter() - began
     return Cell(task.learner, task.seed, tuple(passes), tuple(test_errors), bounds, tuple(support), elapsed)
+
+
+def fit_and_test(task: CellTask, progress: Progress | None = None) -> Cell:
+    """Fit a clone of the model on ``task.at_once`` rows drawn by the seed, test it on the others; ``elapsed`` is the
+    processor's time of the fit alone, which other programs on the machine do not lengthen.
+    """
+    model = _fresh_model(task)
+    X, y = task.train
+    size = task.at_once or 0
+    if not 0 < size < len(y):
+        raise ValueError(f"{task.learner}: at_once must leave rows to test on, got {size} of {len(y)} rows")
+    order = np.random.default_rng(task.seed).permutation(len(y)) if task.seed is not None else np.arange(len(y))
+    learned, tested = order[:size], order[size:]
+    X_train, X_test = scale(task.scale, X[learned], X[tested])
+    began = process_time()
+    try:
+        model.fit(X_train, y[learned])
+    except ValueError as error:
+        raise ValueError(f"{task.learner}: {error}") from error
+    elapsed = process_time() - began
+    wrong = error_rate(model.predict(X_test), y[tested])
+    if progress is not None:
+        progress(task.rows, task.rows)
+    weights = getattr(model, "coef_", np.empty((0, 0)))
+    kept = tuple(map(float, weights[0])) if len(weights) == 1 else ()
+    return Cell(task.learner, task.seed, (), (wrong,), (), (), elapsed, kept)
 
 
 def error_rate(predicted: Any, y: Any) -> float:

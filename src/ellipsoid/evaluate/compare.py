@@ -28,8 +28,7 @@ from ellipsoid.streams.scale import scale
 from ellipsoid.streams.sets.datasets import Pair
 from ellipsoid.streams.stream import Stream
 
-from .cell import Cell, CellTask, fingerprint, run_cell, stored
-from .holdout import fit_and_test
+from .cell import Cell, CellTask, fingerprint, fit_and_test, run_cell, stored
 from .prequential import Progress, shifted
 
 

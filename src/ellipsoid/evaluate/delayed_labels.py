@@ -49,38 +49,32 @@ def predict_then_learn(model: Any, shown: Any, X: Any, y: Any, classes: Any, wei
                 own = {} if weight is None else {"sample_weight": weight[i : i + 1]}
                 model.partial_fit(X[i : i + 1], y[i : i + 1], classes=None if known else classes, **own)
     except ValueError as error:
-        told = renumbered(error, [row])
-        raise told from (None if told is error else error)
+        numbered_error = renumbered(error, [row])
+        raise numbered_error from (None if numbered_error is error else error)
     return predicted
-
-
-def foretold(late: DelayedLabels | None, model: Any, X: Any, y: Any, classes: Any, weight: Any) -> Any:
-    """What is predicted of rows before they are learned; ``late`` keeps those whose labels come late."""
-    if late is None:
-        return predict_then_learn(model, X, X, y, classes, weight)
-    late.model = model
-    return late.learn_predict(X, y, classes, weight)
 
 
 @contextmanager
 def numbered_in_stream(late: DelayedLabels | None, numbers: Any) -> Iterator[None]:
-    """Within it a sentence about a row tells its number in the stream, of which these are those of the rows to come."""
+    """Within it an error that names a row names it by its number in the stream; ``numbers`` are those of the rows that
+    come.
+    """
     if late is not None:
         late.numbers = numbers = np.concatenate([late.numbers, numbers])
     try:
         yield
     except ValueError as error:
-        told = renumbered(error, numbers)
-        if str(told) != str(error):
-            raise told from error
-        if told is not error or numbers[0] == 0:
+        numbered_error = renumbered(error, numbers)
+        if str(numbered_error) != str(error):
+            raise numbered_error from error
+        if numbered_error is not error or numbers[0] == 0:
             raise
         raise ValueError(f"{error} (rows counted from row {numbers[0]} of the stream)") from error
     if late is not None:
         late.numbers = numbers[len(numbers) - len(late.labels) :]
 
 
-def those_that_count(first: int, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
+def drop_zero_weight_rows(first: int, X: Any, y: Any, weight: Any) -> tuple[Any, Any, Any, Any]:
     """The numbers of the rows of positive weight, counted from ``first``, the rows, their labels and their weights."""
     numbers = np.arange(first, first + len(y))
     if weight is not None:
@@ -93,10 +87,10 @@ def those_that_count(first: int, X: Any, y: Any, weight: Any) -> tuple[Any, Any,
 
 
 class NotedAnswers:
-    """A learner of label sets or of intervals that notes one beside every prediction, in their order."""
+    """Wraps a learner of label sets or of intervals; ``answers`` are those of all its predictions, in their order."""
 
     def __init__(self, model: Any) -> None:
-        self._model, self.noted = model, list[Any]()
+        self._model, self.answers = model, list[Any]()
         self._kind = "predict_interval" if is_regressor(model) else "predict_set"
 
     def __getattr__(self, name: str) -> Any:
@@ -104,7 +98,7 @@ class NotedAnswers:
 
     def predict_one(self, x: Any) -> Any:
         """The prediction for one example."""
-        self.noted.append(getattr(self._model, f"{self._kind}_one")(x))
+        self.answers.append(getattr(self._model, f"{self._kind}_one")(x))
         return self._model.predict_one(x)
 
     def predict(self, X: Any) -> Any:
@@ -112,7 +106,7 @@ class NotedAnswers:
         found = getattr(self._model, self._kind)(X)
         if self._kind == "predict_set":
             found = [set(self._model.classes_[row].tolist()) for row in found]
-        self.noted.extend(found)
+        self.answers.extend(found)
         return self._model.predict(X)
 
 
@@ -152,11 +146,11 @@ class DelayedLabels:
             self.weights = np.concatenate([before, np.ones(len(y)) if weight is None else weight])
         at_once = min(len(y), self.delay - waiting)
         learned = len(labels) - self.delay
-        told = np.empty(len(y), dtype=object)
-        told[:at_once] = self._predict(X[:at_once], waiting)
+        predicted = np.empty(len(y), dtype=object)
+        predicted[:at_once] = self._predict(X[:at_once], waiting)
         if learned > 0:
             shown = rows[waiting + at_once :]
-            told[at_once:] = predict_then_learn(
+            predicted[at_once:] = predict_then_learn(
                 self.model,
                 shown,
                 rows[:learned],
@@ -168,7 +162,7 @@ class DelayedLabels:
             self.classes = None
         kept = max(0, learned)
         self.rows, self.labels, self.weights = rows[kept:], labels[kept:], self._own(slice(kept, None))
-        return told
+        return predicted
 
     def _own(self, part: slice) -> Any:
         return None if self.weights is None else self.weights[part]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from math import sqrt
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,9 @@ from numpy.typing import NDArray
 from ellipsoid.estimators.inputs.weights import original_row_numbers
 from ellipsoid.estimators.shell.regression import numbers_of
 
-from .checkpoints import Checkpoints, running_sum
-from .delayed_labels import DelayedLabels, NotedAnswers, foretold, numbered_in_stream, those_that_count
+from .checkpoints import running_sum
+from .delayed_labels import NotedAnswers
+from .recorder import Recorder
 
 
 @dataclass(frozen=True)
@@ -51,54 +51,37 @@ class RegressionRun:
         return {name: None if value != value else value for name, value in plain.items()}
 
 
-class NumberRecorder:
+class RegressionRecorder(Recorder):
     """Feeds chunks to a regressor and adds up by how much it was off."""
 
-    stops = bounds = False
-    late: DelayedLabels | None = None
-    metric: Any = None
-    log: Any = None
+    stops = False
     # Of a regressor nothing is right or wrong.
-    errors = met = 0
+    errors = 0
 
     def __init__(self, model: Any, n_rows: int | None, window: int) -> None:
-        self.model, self.window = model, window
-        self.checkpoints = Checkpoints(n_rows)
-        self.marks: list[tuple[int, float, float]] = []
-        self.rows, self.last, self.seconds, self.logged = 0, 0.0, 0.0, 0
-        self.absolute = self.squared = self.repeated = self.weight = 0.0
+        super().__init__(model, n_rows, window)
+        self.last = self.absolute = self.squared = self.repeated = self.weight = 0.0
         self.judged = self.inside = self.finite = 0
         self.widths = 0.0
         self.recent = np.zeros(0)
-        self.updates_before = getattr(model, "updates_", 0)
 
     def feed(self, X: Any, y: Any, weight: Any = None) -> None:
-        """Predict, then learn, the rows of a chunk; those of weight 0 are passed over."""
-        first, self.met = self.met, self.met + len(y)
-        with original_row_numbers(lambda: range(first, self.met)):
+        with original_row_numbers(lambda: range(self.met, self.met + len(y))):
             y = numbers_of(y, len(y))
-        numbers, X, y, weight = those_that_count(first, X, y, weight)
-        if len(y) == 0:
-            return
-        began = perf_counter()
-        with numbered_in_stream(self.late, numbers):
-            predicted = self._foretold(X, y, weight)
-        self.seconds += perf_counter() - began
-        self._add(np.array([0.0 if value is None else value for value in predicted], dtype=np.float64), y, weight)
+        super().feed(X, y, weight)
 
-    def _foretold(self, X: Any, y: Any, weight: Any) -> Any:
-        """What is predicted of rows before they are learned; intervals are judged."""
-        if hasattr(self.model, "learn_predict_interval") and not isinstance(X, list) and self.late is None:
+    def predictions(self, X: Any, y: Any, weight: Any) -> Any:
+        if not hasattr(self.model, "learn_predict_interval"):
+            return super().predictions(X, y, weight)
+        if self.late is None and not isinstance(X, list):
             predicted, low, high = self.model.learn_predict_interval(X, y, sample_weight=weight)
             self._judge(low, high, y)
-        else:
-            told = hasattr(self.model, "learn_predict_interval")
-            model = NotedAnswers(self.model) if told else self.model
-            predicted = foretold(self.late, model, X, y, None, weight)
-            if told and model.noted:
-                some = np.array([value is not None for value in predicted])
-                ends = np.array(model.noted)
-                self._judge(ends[:, 0], ends[:, 1], y[some])
+            return predicted
+        model = NotedAnswers(self.model)
+        predicted = self.predict_then_learn(model, X, y, weight)
+        if model.answers:
+            ends = np.array(model.answers)
+            self._judge(ends[:, 0], ends[:, 1], y[[value is not None for value in predicted]])
         return predicted
 
     def _judge(self, low: Any, high: Any, y: Any) -> None:
@@ -108,15 +91,16 @@ class NumberRecorder:
         self.finite += int(finite.sum())
         self.widths = float(running_sum(self.widths, (high - low)[finite] / 2.0)[-1])
 
-    def _add(self, predicted: Any, y: Any, weight: Any) -> None:
+    def add(self, predicted: Any, y: Any, seconds: float, weight: Any = None) -> None:
+        self.seconds += seconds
+        # Before anything is learned nothing is predicted.
+        predicted = np.array([0.0 if value is None else value for value in predicted], dtype=np.float64)
         off, own = np.abs(predicted - y), np.ones(len(y)) if weight is None else weight
         self.squared = float(running_sum(self.squared, own * off * off)[-1])
         repeated = own * np.abs(np.concatenate([[self.last], y[:-1]]) - y)
         self.repeated = float(running_sum(self.repeated, repeated)[-1])
         self.last = float(y[-1])
-        if self.metric is not None:
-            for value, told in zip(y.tolist(), predicted.tolist(), strict=True):
-                self.metric.update(value, told)
+        self.update_metric(predicted, y)
         start, end = self.rows, self.rows + len(y)
         if self.checkpoints.reach(end):
             self.marks = [mark for mark in self.marks if self.checkpoints.keeps(mark[0])]
@@ -128,15 +112,11 @@ class NumberRecorder:
             self.marks.append((row, float(errors[row - start] / weighed[row - start]), windowed))
         self.absolute, self.weight = float(errors[-1]), float(weighed[-1])
         self.recent, self.rows = known[-self.window :], end
-        if self.log is not None:
-            self.tell()
+        self.write_log()
 
-    def tell(self) -> None:
-        """Hand the numbers of this moment to the log."""
-        if self.log is not None and self.rows > self.logged:
-            self.logged = self.rows
-            run = self.result()
-            self.log({"mae": run.mae, "rmse": run.rmse, "window_mae": float(self.recent.mean())}, step=self.rows)
+    def numbers_to_log(self) -> dict[str, float]:
+        run = self.result()
+        return {"mae": run.mae, "rmse": run.rmse, "window_mae": float(self.recent.mean())}
 
     def result(self) -> RegressionRun:
         """What was counted."""
@@ -147,7 +127,7 @@ class NumberRecorder:
             rows=self.rows, mae=mae, rmse=sqrt(self.squared / self.weight), repeat_mae=self.repeated / self.weight,
             coverage=self.inside / self.judged if self.judged else float("nan"),
             half_width=self.widths / self.finite if self.finite else float("nan"),
-            updates=int(getattr(self.model, "updates_", 0) - self.updates_before), seconds=self.seconds,
+            updates=self.updates(), seconds=self.seconds,
             window=self.window, checkpoints=np.array(row), cumulative_mae=np.array(cumulative),
             windowed_mae=np.array(windowed),
         )  # fmt: skip

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, fields
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 
 from .confusion import f1_scores, kappa, kappa_against
-
-
-def _no_table() -> np.ndarray:
-    return np.zeros((0, 0), dtype=np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +52,7 @@ class Prequential:
     hindsight: np.ndarray
     dual_objective: np.ndarray
     labels: tuple[Any, ...] = ()
-    confusion: np.ndarray = field(default_factory=_no_table)
+    confusion: np.ndarray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     label_counts: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     repeat_errors: int = 0
     majority_errors: int = 0
@@ -68,17 +65,17 @@ class Prequential:
     @property
     def coverage(self) -> float:
         """Of a learner of label sets: the share of rows whose set held their label; NaN for others."""
-        return float("nan") if self.covered_rows is None else self.covered_rows / self.rows
+        return nan if self.covered_rows is None else self.covered_rows / self.rows
 
     @property
     def answered(self) -> float:
         """Of a learner of label sets: the share of rows whose set was one label; it abstains from the others."""
-        return float("nan") if self.answered_rows is None else self.answered_rows / self.rows
+        return nan if self.answered_rows is None else self.answered_rows / self.rows
 
     @property
     def answered_error(self) -> float:
         """The share of those that were predicted wrongly."""
-        return float("nan") if not self.answered_rows else (self.answered_errors or 0) / self.answered_rows
+        return nan if not self.answered_rows else (self.answered_errors or 0) / self.answered_rows
 
     @property
     def error(self) -> float:
@@ -95,36 +92,36 @@ class Prequential:
     @property
     def speed(self) -> float:
         """Rows predicted and learned a second."""
-        return self.rows / self.seconds if self.seconds else float("inf")
+        return self.rows / self.seconds if self.seconds else inf
 
     @property
     def kappa_temporal(self) -> float:
         """1 if nothing was wrong, 0 if as much as repeating the last label would get wrong, negative if more."""
-        return kappa_against(self.errors, self.repeat_errors) if self.labels else float("nan")
+        return kappa_against(self.errors, self.repeat_errors) if self.labels else nan
 
     @property
     def kappa_majority(self) -> float:
         """The same against saying the label met most often so far."""
-        return kappa_against(self.errors, self.majority_errors) if self.labels else float("nan")
+        return kappa_against(self.errors, self.majority_errors) if self.labels else nan
 
     @property
     def kappa(self) -> float:
         """Cohen's kappa: the same against guessing labels as often as they were predicted."""
-        return kappa(self.confusion) if self.labels else float("nan")
+        return kappa(self.confusion) if self.labels else nan
 
     @property
     def balanced_error(self) -> float:
         """The mean over the labels of the share of their rows that was predicted wrongly."""
+        if not self.labels:
+            return nan
         met = self.label_counts > 0
-        return (
-            float(1.0 - (np.diag(self.confusion)[met] / self.label_counts[met]).mean()) if self.labels else float("nan")
-        )
+        return float(1.0 - (np.diag(self.confusion)[met] / self.label_counts[met]).mean())
 
     @property
     def f1(self) -> float:
         """Of two labels the F1 score of the greater one, of more the mean over the labels."""
         if not self.labels:
-            return float("nan")
+            return nan
         scores = f1_scores(self.confusion, self.label_counts)
         return float(scores[self.labels.index(max(self.labels))] if len(scores) == 2 else scores.mean())
 
@@ -146,7 +143,9 @@ class Prequential:
         """The run that `to_dict` wrote down."""
         values: dict[str, Any] = {each.name: record[each.name] for each in fields(cls) if each.name in record}
         labels = tuple(values.pop("labels", ()))
-        values |= {name: _array(value) for name, value in values.items() if isinstance(value, list)}
+        for name, value in values.items():
+            if isinstance(value, list):
+                values[name] = np.array([nan if x is None else x for x in value])
         return cls(**values, labels=labels)
 
     def to_frame(self) -> Any:
@@ -191,7 +190,3 @@ class Prequential:
         ax.set_ylim(bottom=0)
         ax.legend(frameon=False)
         return ax
-
-
-def _array(values: list[Any]) -> np.ndarray:
-    return np.array([np.nan if value is None else value for value in values])

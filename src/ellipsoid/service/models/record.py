@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ellipsoid.evaluate.prequential import wrong_rows
+from ellipsoid.evaluate.recorder import wrong_rows
 
 ERROR_WINDOW = 1000
 PAIRS = 10_000

@@ -12,7 +12,7 @@ from typing import IO
 
 from ellipsoid.evaluate.cell import Cell
 from ellipsoid.evaluate.compare import Comparison
-from ellipsoid.evaluate.prequential import Recorder
+from ellipsoid.evaluate.recorder import ErrorRecorder
 
 from ..journal.database import blocks_after, first_and_last, model_row, opened
 from ..journal.rows import Rows, as_learned, joined
@@ -93,7 +93,7 @@ class Replay:
             self._restore()
         self.without = past.refused(past.champion_name) if own else frozenset()
         known = hasattr(self.model, "n_features_in_")
-        self.recorder = Recorder(self.model, None, ERROR_WINDOW, None if known else past.body.classes)
+        self.recorder = ErrorRecorder(self.model, None, ERROR_WINDOW, None if known else past.body.classes)
         self.recorder.stops = False
 
     def _restore(self) -> None:
