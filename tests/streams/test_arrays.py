@@ -7,6 +7,7 @@ from scipy import sparse
 from ellipsoid.streams.opening import open_stream
 from ellipsoid.streams.options import Options
 from ellipsoid.streams.readers.arrays import ArrayRows, npz
+from ellipsoid.streams.readers.blocks import Origin
 from ellipsoid.streams.scan.hashing import hash_name
 
 from .conftest import gather
@@ -28,7 +29,7 @@ def test_archives_hold_x_and_y(tmp_path, save, order):
 
 def test_an_archive_is_mapped_so_that_its_size_costs_no_memory(tmp_path):
     np.savez(tmp_path / "a.npz", other=np.zeros(17), X=X, y=y)
-    mapped = npz(tmp_path / "a.npz", Options())
+    mapped = npz(Origin(tmp_path / "a.npz"), Options())
     assert isinstance(mapped.whole[0].base, np.memmap)
     np.testing.assert_array_equal(mapped.whole[0], X)
 

@@ -13,7 +13,7 @@ from ellipsoid.estimators.inputs.frames import frame_rows
 from ellipsoid.estimators.inputs.labels import Classifier
 from ellipsoid.estimators.inputs.rows import InvalidInput
 from ellipsoid.estimators.state.interruption import without_interrupts
-from ellipsoid.streams.label_kinds import label_array, one_kind, refuse_masked
+from ellipsoid.streams.label_kinds import label_array, refuse_masked, with_integers
 
 from .kernels import Kernel
 from .problem import Matrix
@@ -47,7 +47,7 @@ class BatchClassifier(Classifier, BaseEstimator):
         """X, the classes in order, and each row's place among them."""
         accept = False if self.kernel == "precomputed" else "csr"
         _refuse_others(X)
-        y = y if y is None else one_kind(label_array(y))
+        y = y if y is None else with_integers(label_array(y))
         X, y = validate_data(self, X, y, accept_sparse=accept, dtype=np.float64, ensure_min_samples=2)
         if self.kernel == "precomputed" and X.shape[0] != X.shape[1]:
             raise ValueError(f"a precomputed kernel must be square, got {X.shape[0]} rows and {X.shape[1]} columns")

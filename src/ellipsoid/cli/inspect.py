@@ -19,7 +19,7 @@ def command(model: str, top: int) -> None:
     import_libraries()
     from ellipsoid.estimators.loading import open_model
     from ellipsoid.evaluate.position import Position
-    from ellipsoid.streams.several_files import some
+    from ellipsoid.streams.several_files import first_of
 
     learner, content = open_model(model)
     header = content.header
@@ -30,8 +30,8 @@ def command(model: str, top: int) -> None:
         ("file", f"{model}, {size:,} bytes, layout version {content.version}, checksum {content.sha256[:16]}… agrees"),
         ("learner", repr(learner)),
         ("seen", f"{learner.t_:,} rows; {_mistakes(learner)}{learner.updates_:,} updates"),
-        ("features", f"{learner.n_features_in_:,}{': ' if names else ''}{some(names)}"),
-        ("labels", some([repr(label) for label in header["labels"]]) or "none: it learns numbers"),
+        ("features", f"{learner.n_features_in_:,}{': ' if names else ''}{first_of(names)}"),
+        ("labels", first_of([repr(label) for label in header["labels"]]) or "none: it learns numbers"),
     ]
     if header["scaler"] is not None:
         lines.append(("scaler", f"{learner.scaler_!r}{_moments(learner.scaler_)}"))

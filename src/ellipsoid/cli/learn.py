@@ -344,14 +344,14 @@ class _Run:
         """Cut chunks where a row is wider than all before it, for a learner whose steps depend on the width."""
         import numpy as np
 
-        from ellipsoid.streams.widening import as_they_widen
+        from ellipsoid.streams.widening import split_where_wider
 
         counts = getattr(getattr(self.model, "learner", self.model), "_counts_features", False)
         mark = None if counts is True else counts
         for X, y, weight in chunks:
             if counts and hasattr(X, "tocsr") and self.inputs.reader.n_features is None:
                 rows = np.arange(len(y))
-                for part, own in as_they_widen(X, rows, getattr(self.model, "n_features_in_", 0), mark):
+                for part, own in split_where_wider(X, rows, getattr(self.model, "n_features_in_", 0), mark):
                     yield part, y[own], None if weight is None else weight[own]
             else:
                 yield X, y, weight

@@ -231,11 +231,11 @@ class Inputs:
     def weighted(self) -> Iterator[tuple[Any, Any, Any]]:
         """Rows, labels and weights (None where a stream has no weights)."""
         from ellipsoid.streams.readers.errors import NoRows
-        from ellipsoid.streams.several_files import look_ahead
+        from ellipsoid.streams.several_files import kinds_and_base
 
         self.descriptions, self._bytes_before, self._empty = [], 0, []
         if len(self.names) > 1:
-            self.options |= look_ahead(self.names, self.options)
+            self.options |= kinds_and_base(self.names, self.options)
         first: NoRows | None = None
         for name in self.names:
             self.reader = None
@@ -266,10 +266,10 @@ class Inputs:
     def _check_first(self, y: Any) -> None:
         """Refuse a stream that does not fit those before it, and note what those after it must fit."""
         from ellipsoid.evaluate.position import KEPT
-        from ellipsoid.streams.several_files import same_columns
+        from ellipsoid.streams.several_files import check_columns
 
         unlabelled = "--no-label" if "labelled" in self.options else None
-        self.learned = same_columns(
+        self.learned = check_columns(
             self.reader, self.learned, self.options.get("kinds"), columns="--columns", unlabelled=unlabelled
         )
         self._check_empty()
@@ -286,10 +286,10 @@ class Inputs:
 
     def _check_empty(self) -> None:
         """Refuse a stream without rows whose heading may be a row, before later streams are learned."""
-        from ellipsoid.streams.several_files import hold_empty
+        from ellipsoid.streams.several_files import refuse_empty_table
 
         while self._empty:
-            hold_empty(self._empty.pop(), self.learned, self.options.get("kinds"))
+            refuse_empty_table(self._empty.pop(), self.learned, self.options.get("kinds"))
 
     def _has_no_label(self, name: str) -> bool:
         """Does a table to be labelled have exactly the learned columns, and so no label?"""

@@ -20,7 +20,7 @@ from ellipsoid.streams.opening import SUFFIX, open_stream, sniff
 from ellipsoid.streams.options import OF_NUMBERS
 from ellipsoid.streams.readers.blocks import Origin, stem
 from ellipsoid.streams.readers.errors import NoRows
-from ellipsoid.streams.several_files import hold_empty, look_ahead, same_columns
+from ellipsoid.streams.several_files import check_columns, kinds_and_base, refuse_empty_table
 
 from .blocks import BlockReading, FileBlock, Partition, RowGroups
 
@@ -149,7 +149,7 @@ def _agreed(blocks: list[Any], reading: BlockReading, learned: list[str] | None)
     unlabelled = "labelled=False" if "labelled" in options else None
     # All blocks must be read alike, and one in the middle does not show what its columns hold, nor whether its file
     # begins with names. A column that is empty where all begin is one of numbers, as in one process.
-    kinds = look_ahead(names, options)["kinds"] or {}
+    kinds = kinds_and_base(names, options)["kinds"] or {}
     settled: dict[str, Any] = {"kinds": {column: kind or OF_NUMBERS for column, kind in kinds.items()}}
     told: dict[str, dict[str, Any]] = {}
     empty: list[Any] = []
@@ -160,7 +160,7 @@ def _agreed(blocks: list[Any], reading: BlockReading, learned: list[str] | None)
         except NoRows:
             empty.append(stream)
             continue
-        learned = same_columns(stream, learned, settled["kinds"], unlabelled=unlabelled)
+        learned = check_columns(stream, learned, settled["kinds"], unlabelled=unlabelled)
         told[name] = {}
         if options["format"] == "csv":
             words = settled.get("word_labels", options.get("word_labels"))
@@ -171,7 +171,7 @@ def _agreed(blocks: list[Any], reading: BlockReading, learned: list[str] | None)
     if empty and not told:
         raise NoRows(f"{empty[0].name} has no rows")
     for stream in empty:
-        hold_empty(stream, learned, settled["kinds"])
+        refuse_empty_table(stream, learned, settled["kinds"])
     blocks = [block for block in blocks if block.path in told]
     if options["format"] == "csv":
         blocks = [replace(block, told=told[block.path]) for block in blocks]

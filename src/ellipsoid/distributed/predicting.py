@@ -11,7 +11,7 @@ from sklearn.base import is_regressor
 
 from ellipsoid.evaluate.position import KEPT
 from ellipsoid.streams.labels import word_labels
-from ellipsoid.streams.several_files import look_ahead
+from ellipsoid.streams.several_files import kinds_and_base
 
 from .blocks import BlockReading, Partition
 from .engines.choice import engine_of
@@ -67,7 +67,7 @@ def predict(
             known = {"n_features": model.n_features_in_, "extra": "drop", **reading.options}
             if known.get("zero_based") is None:
                 # Nobody knows what features count from: the first lines tell, for all blocks.
-                known["zero_based"] = look_ahead(list(dict.fromkeys(block.path for block in plan.blocks)), known)[
+                known["zero_based"] = kinds_and_base(list(dict.fromkeys(block.path for block in plan.blocks)), known)[
                     "zero_based"
                 ]
             reading = replace(reading, options=known)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from ellipsoid.certificates import mixed
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import StoredArrays
-from ellipsoid.streams.label_kinds import plain
+from ellipsoid.streams.label_kinds import plain_label
 
 from .files import container
 from .files.container import DamagedModel

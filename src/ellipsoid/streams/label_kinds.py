@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 
 # Types whose values may be looked up among known labels without further questions: no two of different meaning are
 # equal. A complex number or a decimal may equal a label and is none.
-QUICK = frozenset(
+LABEL_TYPES = frozenset(
     {str, np.str_, int, bool, float, np.bool_, np.float64, np.float32, np.float16}
     | {np.dtype(code).type for code in "bhilqBHILQ"}
 )
 # Kinds of arrays of which the same is true.
-QUICK_KINDS = "biufU"
+LABEL_DTYPE_KINDS = "biufU"
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 WHOLE = 2.0**53
@@ -49,9 +49,9 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
         return labels
     kind = labels.dtype.kind
     if not isinstance(y, np.ndarray) and (
-        (kind == "U" and not all(map(is_kept, y)))
+        (kind == "U" and not all(map(is_plain_text, y)))
         or (kind == "f" and (np.abs(labels.astype(np.float64, copy=False)) == WHOLE).any())
-        or (kind in "fiu" and len(labels) > 1 and several_forms(y))
+        or (kind in "fiu" and len(labels) > 1 and has_several_types(y))
     ):
         # numpy would write numbers among text out, cut the names of an enumeration short, round integers, and give
         # numbers of several kinds one form, which is that of the first label.
@@ -69,26 +69,26 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
         )
     if kind == "V":
         raise ValueError(f"{what} must hold strings or numbers, got records of type {labels.dtype}")
-    if kind not in QUICK_KINDS:
+    if kind not in LABEL_DTYPE_KINDS:
         _refuse_first(labels, np.ones(len(labels), dtype=bool), what)
     return labels
 
 
-def one_kind(labels: NDArray[Any]) -> NDArray[Any]:
+def with_integers(labels: NDArray[Any]) -> NDArray[Any]:
     """The same labels for who knows no others than scikit-learn: whole numbers are integers, True among them too."""
     mixed = labels.dtype.kind == "O" and labels.ndim == 1 and len(labels) > 0 and not isinstance(labels[0], str)
     return labels.astype(np.int64) if mixed else labels
 
 
-def several_forms(y: Any) -> bool:
+def has_several_types(y: Any) -> bool:
     """Would numpy give labels one form of its own, and not that of the first?"""
     return hasattr(y, "__iter__") and not hasattr(y, "dtype") and len(set(map(type, y))) > 1
 
 
-def is_kept(label: Any) -> bool:
+def is_plain_text(label: Any) -> bool:
     """Does numpy keep this label as it is in an array of text? It drops NULs at the end, and asks others for ``str``.
 
-    >>> is_kept("a"), is_kept("a\\0"), is_kept(1)
+    >>> is_plain_text("a"), is_plain_text("a\\0"), is_plain_text(1)
     (True, False, False)
     """
     return type(label) in (str, np.str_) and not label.endswith("\0")
@@ -128,9 +128,9 @@ def is_absent(value: Any) -> bool:
     return isinstance(other, bool | np.bool_) and bool(other)
 
 
-def plain(label: Any) -> Any:
+def plain_label(label: Any) -> Any:
     """A label as text or a number of Python itself, or ``ValueError``: the one place that judges a single label."""
-    if isinstance(label, np.generic) and label.dtype.kind in QUICK_KINDS:
+    if isinstance(label, np.generic) and label.dtype.kind in LABEL_DTYPE_KINDS:
         label = label.item() if label.dtype.itemsize <= 8 or label.dtype.kind == "U" else float(label)
     if isinstance(label, str):
         return str.__str__(label)  # the text itself, whatever an enumeration says of it
@@ -143,10 +143,10 @@ def plain(label: Any) -> Any:
     raise ValueError(f"labels must be of one kind, {KINDS}, not {label!r}{_more(label)}")
 
 
-def like(first: Any, label: Any) -> Any:
+def in_form_of(first: Any, label: Any) -> Any:
     """A number in the form of the first label: whole floats become integers where that is none, and the reverse.
 
-    >>> like(0, 2.0), like(0.0, 2), like(True, 2.0), like("a", "b")
+    >>> in_form_of(0, 2.0), in_form_of(0.0, 2), in_form_of(True, 2.0), in_form_of("a", "b")
     (2, 2.0, 2, 'b')
     """
     if isinstance(first, float) and not isinstance(label, str):
@@ -160,7 +160,7 @@ def _objects(labels: NDArray[Any], what: str) -> NDArray[Any]:
     values = []
     for row, label in enumerate(labels.tolist()):
         try:
-            values.append(plain(label))
+            values.append(plain_label(label))
         except ValueError:
             _refuse(row, label, what)
         if isinstance(label, str):
@@ -172,7 +172,7 @@ def _objects(labels: NDArray[Any], what: str) -> NDArray[Any]:
                 f"{what} must hold labels of one kind, {KINDS}: row {row} holds {label!r}, row 0 {values[0]!r}"
             )
     if values and not isinstance(values[0], str):
-        values = [like(values[0], value) for value in values]
+        values = [in_form_of(values[0], value) for value in values]
         if len({isinstance(value, bool) for value in values}) == 1:
             return np.array(values)
     kept = np.empty(len(values), dtype=object)  # text, or numbers among which True stays True

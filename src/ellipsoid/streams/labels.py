@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .label_kinds import WHOLE, is_kept, label_array, several_forms
+from .label_kinds import WHOLE, has_several_types, is_plain_text, label_array
 
 
 class NumericLabels:
@@ -46,15 +46,15 @@ class NumericLabels:
                 yield X[part], y[part].astype(kind), None if weights is None else weights[part]
 
 
-def as_they_are(y: Any) -> Any:
+def label_values(y: Any) -> Any:
     """Labels as an array: beside a word, NumPy would make a word of a number, and beside a float one of a long integer.
 
-    >>> as_they_are([1, "x"]).tolist()
+    >>> label_values([1, "x"]).tolist()
     [1, 'x']
     """
     words = [label for label in y if isinstance(label, str)] if isinstance(y, list | tuple) else []
-    odd = words and not (len(words) == len(y) and all(map(is_kept, words)))
-    if not words and isinstance(y, list | tuple) and several_forms(y):
+    odd = words and not (len(words) == len(y) and all(map(is_plain_text, words)))
+    if not words and isinstance(y, list | tuple) and has_several_types(y):
         with suppress(ValueError):  # of numbers to be learned, which are no labels
             return label_array(y)
     return np.array(y, dtype=object) if odd else np.asarray(y)

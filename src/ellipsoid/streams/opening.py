@@ -25,41 +25,26 @@ from typing import Any
 
 from .format import Format
 from .options import FORMATS, Options
-from .readers.arrays import ArrayRows, npy, npz
+from .readers.arrays import ArrayRows
 from .readers.blocks import BINARY, SUFFIXES, Origin, stem
 from .readers.errors import NoRows
 from .readers.examples import Examples
-from .sets.datasets import DEFORMED, Dataset, load, names, parts_of_name, stream
+from .sets.datasets import DEFORMED, Dataset, load, names, parse_name, stream
 from .sets.synthetic import RECIPES
 from .stream import Stream
 
-SUFFIX = {
-    ".svm": "svmlight",
-    ".libsvm": "svmlight",
-    ".svmlight": "svmlight",
-    ".txt": "svmlight",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".vw": "vw",
-    ".jsonl": "jsonl",
-    ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-    ".npy": "npy",
-    ".npz": "npz",
-}
-# Where the reader of a format is; it is imported when it is needed.
+# The suffixes of each format, and the module and the class of its reader, imported when it is needed.
 _READERS = {
-    "svmlight": ("svmlight", "Svmlight"),
-    "csv": ("table", "Csv"),
-    "vw": ("vw", "VowpalWabbit"),
-    "jsonl": ("jsonl", "JsonLines"),
-    "parquet": ("arrow", "ArrowTable"),
-    "arrow": ("arrow", "ArrowTable"),
+    "svmlight": (".svm .libsvm .svmlight .txt", "svmlight", "Svmlight"),
+    "csv": (".csv .tsv", "table", "Csv"),
+    "vw": (".vw", "vw", "VowpalWabbit"),
+    "jsonl": (".jsonl .ndjson", "jsonl", "JsonLines"),
+    "parquet": (".parquet .pq", "arrow", "ArrowTable"),
+    "arrow": (".arrow .feather .ipc", "arrow", "ArrowTable"),
+    "npy": (".npy", "arrays", "npy"),
+    "npz": (".npz", "arrays", "npz"),
 }
+SUFFIX = {suffix: format for format, (suffixes, _, _) in _READERS.items() for suffix in suffixes.split()}
 # Several labels between commas belong to this format too, for its reader to refuse: a table has commas also later.
 _SVMLIGHT = re.compile(rb"\s*[-+]?[\d.]+(e[-+]?\d+)?(\s+|(,[-+]?[\d.]+)+ +(?=[^,;\t]*$))(qid:|\d+:)", re.IGNORECASE)
 _TABLES = ("csv", "parquet", "arrow", "jsonl")
@@ -121,7 +106,7 @@ def _named(name: str, options: Options) -> Stream:
 
 
 def _dataset_named(text: str, options: Options) -> Stream:
-    name, said = parts_of_name(text) if text.partition(":")[0] in names() else (text, {})
+    name, said = parse_name(text) if text.partition(":")[0] in names() else (text, {})
     if name == DEFORMED:
         return _deformed(stream(name, device=options.device, **said), options)
     if not said:
@@ -173,13 +158,9 @@ def _bytes(origin: Origin, options: Options, format: str | None) -> Stream:
 
 
 def _format(origin: Origin, options: Options, format: str) -> Format:
-    if format in ("npy", "npz"):
-        assert origin.path is not None
-        return npy(origin.path, options) if format == "npy" else npz(origin.path, options)
-    module, name = _READERS[format]
+    _, module, name = _READERS[format]
     reader = getattr(import_module(f".readers.{module}", __package__), name)
-    arrow = (format,) if name == "ArrowTable" else ()
-    found: Format = reader(origin, options, *arrow)
+    found: Format = reader(origin, options, format) if name == "ArrowTable" else reader(origin, options)
     return found
 
 

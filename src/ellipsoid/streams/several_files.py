@@ -12,7 +12,7 @@ from .readers.blocks import BLOCK_BYTES
 from .readers.errors import NoRows
 
 
-def look_ahead(names: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
+def kinds_and_base(names: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
     """``kinds`` and ``zero_based`` as the first block of one file with the rows of all would tell them.
 
     Of a column without a value in the first file a later one may tell, and so may a feature 0 of svmlight text. Pipes,
@@ -38,7 +38,7 @@ def look_ahead(names: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
     return {"kinds": kinds, "zero_based": zero_based}
 
 
-def same_columns(
+def check_columns(
     stream: Any,
     learned: list[str] | None,
     kinds: dict[str, str | None] | None = None,
@@ -66,7 +66,7 @@ def same_columns(
     return own
 
 
-def hold_empty(empty: Any, learned: list[str] | None, kinds: dict[str, str | None] | None) -> None:
+def refuse_empty_table(empty: Any, learned: list[str] | None, kinds: dict[str, str | None] | None) -> None:
     """Refuse a table without rows where its only line is no header of the tables beside it: it may be a row."""
     if empty.header is not None and (learned is None or not set(kinds or learned) <= set(empty.header)):
         raise ValueError(
@@ -83,8 +83,8 @@ def _refuse_others(what: str, name: str, own: Any, learned: Any, columns: str, u
     if own is None or learned is None or own == learned:
         return
     raise ValueError(
-        f"the columns of {what} in {name} are {some(own) or 'none'}, where the model learned "
-        f"{some(learned) or 'none'}; "
+        f"the columns of {what} in {name} are {first_of(own) or 'none'}, where the model learned "
+        f"{first_of(learned) or 'none'}; "
         + (
             f"give {unlabelled} if it has no label"
             if unlabelled is not None and own == learned[:-1]
@@ -93,10 +93,10 @@ def _refuse_others(what: str, name: str, own: Any, learned: Any, columns: str, u
     )
 
 
-def some(things: Sequence[str], most: int = 12) -> str:
+def first_of(things: Sequence[str], most: int = 12) -> str:
     """The first of many things between commas.
 
-    >>> some(["a", "b", "c"], most=2)
+    >>> first_of(["a", "b", "c"], most=2)
     'a, b, … (3 in all)'
     """
     return ", ".join(things[:most]) + (f", … ({len(things):,} in all)" if len(things) > most else "")

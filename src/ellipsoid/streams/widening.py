@@ -8,15 +8,15 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 
-def as_they_widen(X: Any, y: Any, width: int, mark: int | None = None) -> Iterator[tuple[Any, Any]]:
+def split_where_wider(X: Any, y: Any, width: int, mark: int | None = None) -> Iterator[tuple[Any, Any]]:
     """A chunk, cut before each row with a feature beyond the first ``width`` and all that came before.
 
     If all that matters is whether there are more than ``mark`` features, it is cut where that becomes true.
 
     >>> X = csr_matrix([[1.0, 0.0, 0.0], [2.0, 3.0, 0.0], [4.0, 0.0, 0.0], [0.0, 0.0, 5.0]])
-    >>> [(X.shape, y) for X, y in as_they_widen(X, [1, 2, 3, 4], 1)]
+    >>> [(X.shape, y) for X, y in split_where_wider(X, [1, 2, 3, 4], 1)]
     [((1, 1), [1]), ((2, 2), [2, 3]), ((1, 3), [4])]
-    >>> [(X.shape, y) for X, y in as_they_widen(X, [1, 2, 3, 4], 1, mark=2)]
+    >>> [(X.shape, y) for X, y in split_where_wider(X, [1, 2, 3, 4], 1, mark=2)]
     [((3, 2), [1, 2, 3]), ((1, 3), [4])]
     """
     reach = np.full(X.shape[0], max(1, width))

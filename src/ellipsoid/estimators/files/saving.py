@@ -29,7 +29,7 @@ import numpy as np
 from ellipsoid.certificates import mixed
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import StoredArrays
-from ellipsoid.streams.label_kinds import plain
+from ellipsoid.streams.label_kinds import plain_label
 from ellipsoid.streams.options import CELL_KINDS
 
 from . import container
@@ -71,7 +71,7 @@ def _described(model: Any) -> tuple[dict[str, Any], StoredArrays]:
         "class": type(model).__name__,
         "params": params,
         "started": None if started == params else started,
-        "labels": [plain(value) for value in core.labels.values],
+        "labels": [plain_label(value) for value in core.labels.values],
         "features": None if core.features is None else [feature_as_json(name) for name in core.features],
         "names": None if not hasattr(model, "feature_names_in_") else [str(n) for n in model.feature_names_in_],
         "state": core.scalars(),
@@ -140,7 +140,7 @@ def _describe_committee(model: Any) -> tuple[dict[str, Any], StoredArrays]:
         "class": "Committee",
         "params": own,
         "started": None if started == own else started,
-        "labels": [plain(value) for value in council.labels.values],
+        "labels": [plain_label(value) for value in council.labels.values],
         "features": headers[0]["features"],
         "names": headers[0]["names"],
         "state": {},

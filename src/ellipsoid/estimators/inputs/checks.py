@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import column_or_1d
 
-from ellipsoid.streams.label_kinds import label_array, like
+from ellipsoid.streams.label_kinds import in_form_of, label_array
 
 from .labels import Labels, label_sets, unseen
 from .rows import RowSource
@@ -108,7 +108,7 @@ def refuse_unknown(learner: "Learner", known: list[Any], labels: LabelArray, clo
         first = table.values[0]
         if isinstance(label, str) != isinstance(first, str):
             raise ValueError(f"row {row} of y holds the label {label!r}, of another kind than the known {first!r}")
-        like(first, label)
+        in_form_of(first, label)
 
 
 def rows_that_fit(source: RowSource, core: "Learner | None", name: str, *, growing: bool, learning: bool) -> RowSource:

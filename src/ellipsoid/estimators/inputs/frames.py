@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_feature_names
 
 from ellipsoid.streams.label_kinds import is_absent
 from ellipsoid.streams.options import DEFAULT_BITS
-from ellipsoid.streams.readers.onehot import beside
+from ellipsoid.streams.readers.onehot import with_one_hot_words
 from ellipsoid.streams.scan.hashing import hash_name, hash_strings
 from ellipsoid.streams.scan.table import NO_HASH
 
@@ -116,7 +116,7 @@ def frame_rows(frame: Any, words: list[str] | None = None) -> Any:
     bad = np.flatnonzero(~np.isfinite(numbers).all(axis=1))
     if len(bad):
         raise ValueError(f"row {bad[0]} of X holds NaN or inf; impute or drop it before learning")
-    return beside(numbers, hashes, DEFAULT_BITS)
+    return with_one_hot_words(numbers, hashes, DEFAULT_BITS)
 
 
 def _numbers(column: Any, name: Any) -> Any:

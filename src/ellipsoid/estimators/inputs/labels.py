@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from ellipsoid.streams.label_kinds import label_array, like, one_kind
+from ellipsoid.streams.label_kinds import in_form_of, label_array, with_integers
 
 Codes = NDArray[np.int64]
 
@@ -37,7 +37,7 @@ class Labels:
         """Make a label known, in the type of the first one; returns its index."""
         if label in self.index:
             raise ValueError(f"the label {label!r} is given twice in classes")
-        label = like(self.values[0], label) if self.values else label
+        label = in_form_of(self.values[0], label) if self.values else label
         self._lut = None
         self.index[label] = len(self.values)
         self.values.append(label)

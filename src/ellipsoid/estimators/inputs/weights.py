@@ -17,7 +17,7 @@ from sklearn.utils.validation import _num_samples
 
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.representation.table_protocol import Floats
-from ellipsoid.streams.label_kinds import label_array, plain, refuse_masked
+from ellipsoid.streams.label_kinds import label_array, plain_label, refuse_masked
 
 from .checks import new_classes
 from .frames import table_of
@@ -89,7 +89,7 @@ def class_weight_of(given: Any) -> Any:
         return given
     if not isinstance(given, Mapping):
         raise ValueError(f'class_weight must be None, "balanced" or a dict of label to weight, got {given!r}')
-    found = {plain(label): float(weight) for label, weight in given.items()}
+    found = {plain_label(label): float(weight) for label, weight in given.items()}
     for label, weight in found.items():
         if not 0.0 < weight < LARGEST_WEIGHT:
             raise ValueError(f"class_weight[{label!r}] must be positive and below 2**53, got {weight}; "

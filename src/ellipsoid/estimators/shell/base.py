@@ -16,7 +16,7 @@ from ellipsoid.certificates import Certificate
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
 from ellipsoid.representation.table_protocol import Floats
-from ellipsoid.streams.label_kinds import QUICK, QUICK_KINDS, label_array, refuse_masked
+from ellipsoid.streams.label_kinds import LABEL_DTYPE_KINDS, LABEL_TYPES, label_array, refuse_masked
 
 from ..files import saving
 from ..inputs import checks, weights
@@ -173,7 +173,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
         plain = classes is None and sample_weight is None and "_core" in self.__dict__
         if plain and type(X) is np.ndarray and X.ndim == 2 and len(X) == 1:
             label = y if type(y) is np.ndarray else label_array(y)
-            if label.shape == (1,) and label.dtype.kind in QUICK_KINDS and self._learn_row(X[0], label.item()):
+            if label.shape == (1,) and label.dtype.kind in LABEL_DTYPE_KINDS and self._learn_row(X[0], label.item()):
                 return self
         self._pass(X, y, classes, sample_weight=sample_weight)
         return self
@@ -302,9 +302,9 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
             return learn_row_alone(self, x, y)
         if type(x) is dict:
             fast = of_this_thread(core.named or core.named_row(), core)
-            if fast is None or type(y) not in QUICK or (code := fast.index.get(y)) is None or not fast.fill(x):
+            if fast is None or type(y) not in LABEL_TYPES or (code := fast.index.get(y)) is None or not fast.fill(x):
                 return False
-        elif type(x) is not np.ndarray or x.dtype is not FLOAT64 or type(y) not in QUICK:
+        elif type(x) is not np.ndarray or x.dtype is not FLOAT64 or type(y) not in LABEL_TYPES:
             return False
         else:
             fast = core.fast or core.fast_row()

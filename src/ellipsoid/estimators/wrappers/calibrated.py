@@ -10,7 +10,7 @@ from ellipsoid.engine import entry
 from ellipsoid.engine.protocol import SCORES
 from ellipsoid.engine.tasks import CODES, FORETOLD, WATCHED
 from ellipsoid.representation.table_protocol import Floats
-from ellipsoid.streams.label_kinds import QUICK, label_array
+from ellipsoid.streams.label_kinds import LABEL_TYPES, label_array
 
 from ..inputs.labels import Codes
 from ..inputs.rows import flaw_message
@@ -132,7 +132,7 @@ class Calibrated(Watching):
     def _learn_prepared(self, x: Any, y: Any) -> bool:
         """Learn a dense row of float64, or a dict, of known width, names and label; False if this is not one."""
         fast = self._filled(x)
-        if fast is None or type(y) not in QUICK or y not in fast.fast.index:
+        if fast is None or type(y) not in LABEL_TYPES or y not in fast.fast.index:
             return False
         fast.ledger[CODES, 0] = fast.fast.index[y]
         calibration = self.__dict__["calibration_"]

@@ -13,7 +13,7 @@ from ellipsoid.certificates import Certificate
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import Floats
-from ellipsoid.streams.label_kinds import QUICK
+from ellipsoid.streams.label_kinds import LABEL_TYPES
 
 from ..files import saving
 from ..inputs import weights
@@ -206,7 +206,7 @@ class Committee(Observable, Classifier, MetaEstimatorMixin, BaseEstimator):
     def _learn_quickly(self, shown: Any, x: Any, y: Any) -> bool:
         """Learn an example of a known label by the members' own calls for single ones; False if this is not one."""
         council = self._core
-        code = council.labels.index.get(y) if type(y) in QUICK else None
+        code = council.labels.index.get(y) if type(y) in LABEL_TYPES else None
         single = type(x) is dict or (type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (self.n_features_in_,))
         if code is None or len(council.labels) < 2 or council.risky or not (council.plain and council.votes and single):
             return False

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.engine.rows import HUGE
 from ellipsoid.representation.table_protocol import Floats
-from ellipsoid.streams.label_kinds import QUICK
+from ellipsoid.streams.label_kinds import LABEL_TYPES
 
 from ..inputs.examples import Encoded, are_named, checked_name, encoded, is_named, one_row, rows_of
 from ..inputs.frames import refuse_columns
@@ -187,7 +187,7 @@ class Scaled(Wrapper):
     def _learn_named(self, x: dict[Any, Any], y: Any) -> bool:
         """Learn a dict of known names and label by prepared calls; False if this is not one."""
         fast = self._filled(x)
-        if fast is None or type(y) not in QUICK or y not in fast.index:
+        if fast is None or type(y) not in LABEL_TYPES or y not in fast.index:
             return False
         core, scaler = self.learner_._core, self.scaler_
         fast.code[0] = fast.index[y]

@@ -18,9 +18,9 @@ from scipy import sparse
 
 from ..format import Format, RowPieces
 from ..label_kinds import refuse_masked
-from ..labels import NumericLabels, as_they_are
+from ..labels import NumericLabels, label_values
 from ..options import Options
-from .blocks import DAMAGE
+from .blocks import DAMAGE, Origin
 
 # Values in one piece.
 PIECE = 1 << 19
@@ -41,17 +41,15 @@ class ArrayRows(Format):
             raise ValueError(f"X must have two dimensions (rows and features), got shape {X.shape}")
         if y is not None and len(y) != X.shape[0]:
             raise ValueError(f"X and y must have as many rows as each other, got {X.shape[0]} and {len(y)}")
-        self.whole = X, None if y is None else as_they_are(y)
+        self.whole = X, None if y is None else label_values(y)
         self.rows_at_once = max(1, PIECE * X.shape[0] // max(1, X.nnz if sparse.issparse(X) else X.size))
         self.n_features = X.shape[1]
         self._description = description
 
     def describe(self) -> str:
-        """What the arrays are."""
         return self._description
 
     def pieces(self) -> RowPieces:
-        """All rows and labels, which lie in memory or are mapped."""
         yield *self.whole, None
 
 
@@ -63,11 +61,9 @@ class LastColumn(Format):
         self.n_features = Z.shape[1] - 1
 
     def describe(self) -> str:
-        """What the array is."""
         return "NumPy array, mapped, the label in its last column"
 
     def pieces(self) -> RowPieces:
-        """Rows and labels, slice by slice."""
         numbers = NumericLabels()
         step = max(1, PIECE // self._Z.shape[1])
         for start in range(0, len(self._Z), step):
@@ -75,8 +71,10 @@ class LastColumn(Format):
             yield from numbers.pieces(np.ascontiguousarray(Z[:, :-1]), np.asarray(Z[:, -1], dtype=np.float64))
 
 
-def npy(path: Path, options: Options) -> ArrayRows | LastColumn:
+def npy(origin: Origin, options: Options) -> ArrayRows | LastColumn:
     """The stream in a ``.npy`` file."""
+    path = origin.path
+    assert path is not None
     Z = _mapped(path)
     if Z.ndim != 2:
         raise ValueError(f"{path} must hold a matrix, one row per example, got an array of shape {Z.shape}")
@@ -97,8 +95,10 @@ def npy(path: Path, options: Options) -> ArrayRows | LastColumn:
     return LastColumn(Z)
 
 
-def npz(path: Path, options: Options) -> ArrayRows:
+def npz(origin: Origin, options: Options) -> ArrayRows:
     """The stream in a ``.npz`` archive."""
+    path = origin.path
+    assert path is not None
     names = ("X", "y") if options.labelled else ("X",)
     try:
         with zipfile.ZipFile(path) as archive:

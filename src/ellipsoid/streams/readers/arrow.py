@@ -19,7 +19,7 @@ from ..options import OF_NUMBERS, OF_WORDS, Options
 from ..scan.hashing import hash_name, hash_strings
 from ..scan.table import NO_HASH
 from .blocks import Origin
-from .onehot import beside
+from .onehot import with_one_hot_words
 
 BATCH_ROWS = 8192
 PARQUET = "parquet"
@@ -39,7 +39,6 @@ class ArrowTable(Format):
         self._words: list[str] = []
 
     def describe(self) -> str:
-        """What is read, with what the columns are."""
         name = "Parquet" if self.kind == PARQUET else "Arrow IPC"
         if self.n_features is None:
             return name
@@ -47,7 +46,6 @@ class ArrowTable(Format):
         return f"{name}, {len(self.columns)} columns of numbers{hashed}"
 
     def pieces(self) -> RowPieces:
-        """Rows, labels and weights, batch by batch."""
         import pyarrow
 
         numbers, row, label = NumericLabels(), 0, None
@@ -134,7 +132,7 @@ class ArrowTable(Format):
             column = batch.column(name)
             self._refuse_nulls(np.asarray(column.is_null()), name, row)
             hashes[:, j] = _hashes(column, hash_name(name), self.options.hash_bits)
-        return beside(numbers, hashes, self.options.hash_bits)
+        return with_one_hot_words(numbers, hashes, self.options.hash_bits)
 
     def _weights(self, batch: Any, row: int) -> Any:
         """What the rows count, None where no column says so."""

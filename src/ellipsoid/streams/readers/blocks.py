@@ -1,8 +1,7 @@
 """Text in blocks of whole lines, from a file, a pipe or an open file, compressed or not, in constant memory.
 
-A line that crosses the end of a block is carried over to the next, so that no scanner ever meets half of one. Blocks
-are filled to the brim also from a pipe that delivers less at a time: what is decided by looking at the first block
-does not depend on who writes into the pipe.
+A line that crosses the end of a block is carried over to the next, so that no scanner sees half of one. Blocks are
+filled also from a pipe that delivers less at a time: what the first block shows does not depend on who writes the pipe.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ BZIP2 = b"BZh"
 BINARY = (b"ARROW1", b"\xff\xff\xff\xff", b"PAR1")
 # What some editors put before text.
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# So many bytes tell how a file is packed.
-TELLING = 16
+# The bytes that show how a file is compressed.
+MAGIC_BYTES = 16
 # What decompressors raise on damaged bytes.
 DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
@@ -118,10 +117,10 @@ class Origin:
             self._begun = True
         file: Any = open(self.path, "rb", buffering=0) if self.path is not None else self._file  # noqa: SIM115
         self._raw = _Counted(file, close=self.path is not None)
-        plain = io.BufferedReader(_Beginning(self._raw), buffer_size=PEEK)
+        plain = io.BufferedReader(_WholeHead(self._raw), buffer_size=PEEK)
         bytes_ = _decompressed(plain, self.name)
         self._packed = bytes_ is not plain
-        return plain if bytes_ is plain else io.BufferedReader(_Beginning(bytes_), buffer_size=PEEK)
+        return plain if bytes_ is plain else io.BufferedReader(_WholeHead(bytes_), buffer_size=PEEK)
 
     def blocks(self, at_once: int = 1) -> Iterator[TextBlock]:
         """The bytes as blocks of whole lines; the last line need not end with a line feed.
@@ -162,14 +161,12 @@ class Origin:
                     buffer = buffers[turn] = buffer[:have] + bytearray(2 * room + SLACK - have)
 
     def _room(self, past: int) -> int:
-        """Bytes for a block that begins behind so many: no more than there are, and one in which the end shows."""
+        """Bytes for a block that begins after ``past``: no more than are left, and one more that finds the end."""
         left = self._left(past)
         return min(BLOCK_BYTES, left + 1) if left else BLOCK_BYTES
 
     def _left(self, past: int) -> int | None:
-        """Bytes behind so many; None if the file does not tell, as those do not that the system makes while they are
-        read.
-        """
+        """Bytes of the file after ``past``; None if its size is unknown, as where the system makes it meanwhile."""
         return max(0, self.bytes_total - past) if self.bytes_total and not self._packed else None
 
     def _fill(self, file: Any, buffer: bytearray, have: int, room: int) -> tuple[int, bool]:
@@ -185,41 +182,43 @@ class Origin:
         return have, False
 
 
-class _Counted(io.RawIOBase):
-    """A file that counts the bytes read from it, and closes only what it has opened."""
+class _Reader(io.RawIOBase):
+    """A file that reads another, and closes it unless it was open before."""
 
-    def __init__(self, file: Any, close: bool) -> None:
-        self._inner, self._close, self.count = file, close, 0
+    def __init__(self, file: Any, close: bool = True) -> None:
+        self._file, self._close = file, close
 
     def readable(self) -> bool:
         return True
 
+    def close(self) -> None:
+        if self._close:
+            self._file.close()
+        super().close()
+
+
+class _Counted(_Reader):
+    """Counts the bytes read from a file."""
+
+    count = 0
+
     def readinto(self, buffer: Any) -> int:
-        if hasattr(self._inner, "readinto"):
-            got = self._inner.readinto(buffer) or 0
+        if hasattr(self._file, "readinto"):
+            got = self._file.readinto(buffer) or 0
         else:
-            data = self._inner.read(len(buffer))
+            data = self._file.read(len(buffer))
             got = len(data)
             buffer[:got] = data
         self.count += got
         return int(got)
 
-    def close(self) -> None:
-        if self._close:
-            self._inner.close()
-        super().close()
 
-
-class _Beginning(io.RawIOBase):
-    """Bytes of which the first ones come together, as many as tell what they are, however few a pipe gives at a time;
-    without the mark before text.
+class _WholeHead(_Reader):
+    """Gives as many of the first bytes together as it takes to know the format, however few a pipe gives at a time;
+    leaves out a byte order mark.
     """
 
-    def __init__(self, file: Any) -> None:
-        self._file, self._begun = file, False
-
-    def readable(self) -> bool:
-        return True
+    _begun = False
 
     def readinto(self, buffer: Any) -> int:
         got: int = self._file.readinto(buffer)
@@ -228,7 +227,7 @@ class _Beginning(io.RawIOBase):
         self._begun, more, view = True, got, memoryview(buffer)
         while more and got < len(view):
             seen = got - more
-            if got >= TELLING and (seen < TELLING or 10 in view[seen:got]) and _tells(bytes(view[:got])):
+            if got >= MAGIC_BYTES and (seen < MAGIC_BYTES or 10 in view[seen:got]) and _shows_format(bytes(view[:got])):
                 break
             more = self._file.readinto(view[got:])
             got += more
@@ -237,30 +236,24 @@ class _Beginning(io.RawIOBase):
             view[:got] = bytes(view[len(BYTE_ORDER_MARK) : len(BYTE_ORDER_MARK) + got])
         return got
 
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
-
-def _tells(head: bytes) -> bool:
-    """Is there a whole line that is neither blank nor a comment, or does something begin that has no lines?"""
+def _shows_format(head: bytes) -> bool:
+    """Is there a whole line that is neither blank nor a comment, or the beginning of a format without lines?"""
     lines = (line.lstrip() for line in head.removeprefix(BYTE_ORDER_MARK).split(b"\n")[:-1])
     return head.startswith((*MAGIC.values(), BZIP2, *BINARY)) or any(
         line and not line.startswith(b"#") for line in lines
     )
 
 
-class _Frames(io.RawIOBase):
-    """Compressed streams, or frames, one after another, which may be followed by ``padding``. Unlike the readers of the
-    libraries it takes what is damaged behind the first for damage, and not for the end, and notices a last one cut off.
+class _Frames(_Reader):
+    """Decompresses streams, or frames, one after another, which ``padding`` may follow. Unlike the readers of the
+    libraries it reports damage behind the first frame, and a last one that is cut off, and does not take them for the
+    end.
     """
 
     def __init__(self, file: Any, start: Callable[[], Any], padding: bytes = b"") -> None:
-        self._file, self._start, self._frame, self._padding = file, start, start(), padding
-        self._ready = b""
-
-    def readable(self) -> bool:
-        return True
+        super().__init__(file)
+        self._start, self._frame, self._padding, self._ready = start, start(), padding, b""
 
     def readinto(self, buffer: Any) -> int:
         while not self._ready:
@@ -281,10 +274,6 @@ class _Frames(io.RawIOBase):
         got = min(len(buffer), len(self._ready))
         buffer[:got], self._ready = self._ready[:got], self._ready[got:]
         return got
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
 
 
 class _ZstandardFrame:
@@ -320,7 +309,7 @@ def _name(file: Any) -> str:
 
 
 def _decompressed(file: io.BufferedReader[Any], name: str) -> Any:
-    head = file.peek(TELLING)[:TELLING]
+    head = file.peek(MAGIC_BYTES)[:MAGIC_BYTES]
     if head.startswith(MAGIC["gzip"]):
         import gzip
 

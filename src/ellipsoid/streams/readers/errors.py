@@ -40,7 +40,7 @@ def token(block: TextBlock, position: int, blanks: bytes = b" \t\r\n") -> str:
     return repr(bytes(text[begin:end]).decode("utf-8", "backslashreplace"))
 
 
-def finite(block: TextBlock, numeral: tuple[int, int], scale: float = 1.0) -> float:
+def finite_number(block: TextBlock, numeral: tuple[int, int], scale: float = 1.0) -> float:
     """``scale`` times the number that the numeral between two positions of a block stands for, rounded by Python; where
     that is too large, an error with the line in the block.
     """

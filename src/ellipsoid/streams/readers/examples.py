@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from ..format import Format, RowPieces
-from ..labels import as_they_are
+from ..labels import label_values
 from ..options import Options
 from ..scan.hashing import hash_name, hash_strings
 from .arrays import ArrayRows
@@ -33,12 +33,10 @@ class Examples(Format):
         self._begun = self._named = False
 
     def describe(self) -> str:
-        """What is given, as far as the first examples show."""
         hashed = "" if self.n_features is None else f", hashed to {self.options.hash_bits} bits"
         return f"an iterable of named features{hashed}" if self._named else "an iterable"
 
     def pieces(self) -> RowPieces:
-        """Rows and labels; single examples are gathered."""
         iterator = iter(self._items)
         if iterator is self._items:
             if self._begun:
@@ -51,7 +49,7 @@ class Examples(Format):
                 others = enumerate(islice(iterator, (self.options.chunk_rows or EXAMPLES) - 1), start=row + 1)
                 several = [(x, y), *(_pair(other, i) for i, other in others)]
                 xs, ys = [list(part) for part in zip(*several, strict=True)]
-                yield self._rows(xs, row), as_they_are(ys), None
+                yield self._rows(xs, row), label_values(ys), None
                 row += len(ys)
             else:
                 X, labels = ArrayRows(x, y).whole

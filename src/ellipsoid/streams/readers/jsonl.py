@@ -41,12 +41,10 @@ class JsonLines(Format):
         self._wrapped: bool | None = None
 
     def describe(self) -> str:
-        """What is read, with what was detected."""
         named = f", label {self._label!r}" if self._label is not None and self.options.labelled else ""
         return f"JSON lines{named}" + ("" if self.bits is None else f", features hashed to {self.bits} bits")
 
     def pieces(self) -> RowPieces:
-        """Rows and labels, block by block."""
         numbers, line = NumericLabels(), 0
         self._words = self._wrapped = None
         for block in self.origin.blocks():

@@ -15,10 +15,10 @@ from scipy import sparse
 from ..scan.table import NO_HASH
 
 
-def beside(numbers: Any, hashes: Any, bits: int) -> Any:
+def with_one_hot_words(numbers: Any, hashes: Any, bits: int) -> Any:
     """A CSR matrix of dense numbers and of hashes (`NO_HASH` where a word is missing).
 
-    >>> beside(np.array([[0.5], [0.0]]), np.array([[3, 3], [0, NO_HASH]]), 2).toarray().tolist()
+    >>> with_one_hot_words(np.array([[0.5], [0.0]]), np.array([[3, 3], [0, NO_HASH]]), 2).toarray().tolist()
     [[0.5, 0.0, 0.0, 0.0, 2.0], [0.0, 1.0, 0.0, 0.0, 0.0]]
     """
     n, m = numbers.shape

@@ -29,10 +29,6 @@ class SparseText(ScannedText):
             X.resize(X.shape[0], width)
             yield X, y, weights
 
-    def begin(self, block: TextBlock) -> int:
-        """Rows begin at once."""
-        return 0
-
     def expected(self, block: TextBlock) -> Density:
         """The density of the first block by a look at its beginning: memory for the most rows that there could be would
         take longer to get than the scan.
@@ -41,7 +37,6 @@ class SparseText(ScannedText):
         return block.raw.count(b"\n", 0, size) / size, block.raw.count(self.mark, 0, size) / size
 
     def buffers(self, rows: int, values: int, hard: int) -> SparseRows:
-        """Arrays for so many rows, values and numerals left to Python."""
         return SparseRows(
             np.empty(rows),
             np.empty(rows + 1, dtype=np.int32),
@@ -52,7 +47,6 @@ class SparseText(ScannedText):
         )
 
     def place(self, out: SparseRows, found: Any, where: list[int]) -> tuple[int, Any, int, float]:
-        """Where a numeral left to Python belongs, see `SparseRows`."""
         (which,) = where
         if which >= 0:
             row = int(np.searchsorted(out.indptr[: found.rows + 1], which, side="right")) - 1

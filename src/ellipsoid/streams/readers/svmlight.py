@@ -39,7 +39,6 @@ class Svmlight(SparseText):
         self._base: int | None = None
 
     def describe(self) -> str:
-        """What is read, with what was detected."""
         if self.bits is not None:
             return f"svmlight text, features hashed to {self.bits} bits"
         if self._base is None:
@@ -48,7 +47,6 @@ class Svmlight(SparseText):
         return f"svmlight text, features count from {self._base}{how}"
 
     def begin(self, block: TextBlock) -> int:
-        """Find out where features count from."""
         zero = self.options.zero_based
         self._base = self._detected_base(block) if zero is None else int(not zero)
         if self.bits is None:
@@ -70,7 +68,6 @@ class Svmlight(SparseText):
         return int(scan.SvmlightStop(*scan.scan_svmlight(block.text, 0, block.stop, rules, out)).smallest > 0)
 
     def scan_lines(self, text: Any, position: int, stop: int, out: scan.SparseRows) -> Any:
-        """Scan lines from a position on."""
         base = self._base or 0
         if self.bits is not None:
             rules = scan.SvmlightRules(base, 1 << 62, False, (1 << self.bits) - 1)
@@ -80,7 +77,6 @@ class Svmlight(SparseText):
         return scan.SvmlightStop(*scan.scan_svmlight(text, position, stop, rules, out))
 
     def flaw(self, block: TextBlock, found: Any) -> str:
-        """The sentence for the flaw at which a scan stopped."""
         word = token(block, found.position)
         if found.reason == reasons.ZERO_INDEX:
             how = "are to count" if self.options.zero_based is False else "count in the first lines"

@@ -20,7 +20,7 @@ from ..scan import table as scan
 from ..scan.hashing import hash_name
 from .blocks import SLACK, Origin, TextBlock
 from .errors import LineError, token
-from .onehot import beside
+from .onehot import with_one_hot_words
 from .scanned_text import ScannedText
 
 # A column with more words than this holds no labels: to remember them would not be constant memory.
@@ -38,7 +38,6 @@ class Csv(ScannedText):
         self._cells: list[str] | None = None
 
     def describe(self) -> str:
-        """What is read, with what was detected."""
         if self.n_features is None:
             return "CSV text"
         hashed = f" and {self._hashes} of words, hashed to {self.options.hash_bits} bits" if self._hashes else ""
@@ -46,7 +45,6 @@ class Csv(ScannedText):
         return f"CSV text between {_DELIMITERS[self._delimiter]}, {header}, {self._numbers} columns of numbers{hashed}"
 
     def restart(self) -> None:
-        """Forget what the columns are."""
         self.n_features = self.columns = self.kinds = self.header = self.bits = self._cells = None
 
     def piece(self, block: TextBlock, out: scan.Cells, found: Any, rows: int) -> tuple[Any, Any, Any]:
@@ -55,7 +53,7 @@ class Csv(ScannedText):
         if self.options.weights is not None:
             X, weights = np.ascontiguousarray(X[:, :-1]), X[:, -1].copy()
         if self._hashes:
-            X = beside(X, out.hashes[:rows], self.options.hash_bits)
+            X = with_one_hot_words(X, out.hashes[:rows], self.options.hash_bits)
         purposes = self._columns.purpose
         if scan.NUMBER_LABEL in purposes:
             return X, out.labels[:rows], weights
@@ -187,7 +185,6 @@ class Csv(ScannedText):
     # -- lines -------------------------------------------------------------------------------------------------
 
     def buffers(self, rows: int, values: int, hard: int) -> scan.Cells:
-        """Arrays for so many rows and numerals left to Python."""
         words = rows if scan.TEXT_LABEL in self._columns.purpose else 0
         columns = self._numbers + (self.options.weights is not None)
         return scan.Cells(
@@ -199,17 +196,14 @@ class Csv(ScannedText):
         )
 
     def scan_lines(self, text: Any, position: int, stop: int, out: scan.Cells) -> scan.TableStop:
-        """Scan lines from a position on."""
         rules = scan.TableRules(ord(self._delimiter), (1 << self.options.hash_bits) - 1, self.options.missing == "zero")
         return scan.TableStop(*scan.scan_table(text, position, stop, self._columns, rules, out))
 
     def place(self, out: scan.Cells, found: Any, where: list[int]) -> tuple[int, Any, Any, float]:
-        """Where a numeral left to Python belongs, see `Cells`."""
         row, column = where
         return (row, out.labels, row, 1.0) if column < 0 else (row, out.numbers, (row, column), 1.0)
 
     def flaw(self, block: TextBlock, found: scan.TableStop) -> str:
-        """The sentence for the flaw at which a scan stopped."""
         width = len(self._columns.purpose)
         if found.reason == reasons.TOO_FEW:
             return f"{found.column} columns where the first line has {width}"

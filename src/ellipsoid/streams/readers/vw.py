@@ -35,7 +35,6 @@ class VowpalWabbit(SparseText):
         self._weighted_rows = 0
 
     def describe(self) -> str:
-        """What is read, with the number of importances other than 1."""
         weights = f"; {self._weighted_rows} importance weights" if self._weighted_rows else ""
         return f"Vowpal Wabbit text, features hashed to {self.bits} bits{weights}"
 
@@ -54,10 +53,8 @@ class VowpalWabbit(SparseText):
         return X, out.labels[:rows], weights if (weights != 1.0).any() else None
 
     def scan_lines(self, text: Any, position: int, stop: int, out: SparseRows) -> Any:
-        """Scan lines from a position on."""
         rules = scan.VwRules((1 << self.options.hash_bits) - 1, self.options.labelled)
         return scan.VwStop(*scan.scan_vw(text, position, stop, rules, out))
 
     def flaw(self, block: TextBlock, found: Any) -> str:
-        """The sentence for the flaw at which a scan stopped."""
         return _SENTENCES[found.reason].format(token(block, found.position))

@@ -132,7 +132,11 @@ def load(name: str, *, seed: int | None = None) -> Dataset:
         drawn = ", ".join(["'chess-board'", *RECIPES])
         raise ValueError(f"seed must be left out for {name!r}: only {drawn} are drawn at random")
     if name == "digits":
-        return _digits()
+        from sklearn.datasets import load_digits
+
+        found = load_digits()
+        known = {"target_names": found.target_names, "feature_names": found.feature_names}
+        return Dataset(name, X=found.data, y=found.target, **known)
     name = next((ours for ours, theirs in OPENML.items() if theirs.name == name), name)
     reader = _folder_reader()
     if reader is not None and name in reader.names():
@@ -189,10 +193,10 @@ def stream(data: str | Dataset, *, rows: int | None = None, seed: int | None = N
     return (X, y) if rows is None else (X[:rows], y[:rows])
 
 
-def parts_of_name(name: str) -> tuple[str, dict[str, Any]]:
+def parse_name(name: str) -> tuple[str, dict[str, Any]]:
     """The name of a data set and what is said of its stream behind it, as in ``sea:rows=20000:seed=3``.
 
-    >>> parts_of_name("sea:rows=20000:seed=3"), parts_of_name("digits")
+    >>> parse_name("sea:rows=20000:seed=3"), parse_name("digits")
     (('sea', {'rows': 20000, 'seed': 3}), ('digits', {}))
     """
     name, *settings = name.split(":")
@@ -229,32 +233,12 @@ def plain_labels(y: Any) -> Any:
     return numbers.astype(np.int64) if whole else numbers
 
 
-def _digits() -> Dataset:
-    from sklearn.datasets import load_digits
-
-    bunch = load_digits()
-    return Dataset(
-        "digits",
-        X=bunch.data,
-        y=bunch.target,
-        target_names=bunch.target_names,
-        feature_names=bunch.feature_names,
-    )
-
-
 def _chess_board(seed: int) -> Dataset:
     rng = np.random.default_rng(seed)
     X_train, X_test = rng.random((10_000, 2)), rng.random((10_000, 2))
     y_train, y_test = (np.floor(8 * X).astype(np.int64).sum(axis=1) % 8 for X in (X_train, X_test))
-    return Dataset(
-        "chess-board",
-        X_train=X_train,
-        y_train=y_train,
-        X_test=X_test,
-        y_test=y_test,
-        target_names=np.arange(8),
-        feature_names=["a", "b"],
-    )
+    known = {"target_names": np.arange(8), "feature_names": ["a", "b"]}
+    return Dataset("chess-board", X_train=X_train, y_train=y_train, X_test=X_test, y_test=y_test, **known)
 
 
 def _folder_reader() -> Any | None:

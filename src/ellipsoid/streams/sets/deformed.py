@@ -161,11 +161,9 @@ class DeformedDigits(Format):
         self.waves = arrays.asarray(smoothing_waves())
 
     def describe(self) -> str:
-        """What the rows are."""
         return "digits, deformed from the second 60,000 on"
 
     def pieces(self) -> RowPieces:
-        """Rows and labels, as every format of a stream gives them."""
         return ((X, y, None) for X, y in self)
 
     def __iter__(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
