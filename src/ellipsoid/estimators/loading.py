@@ -91,7 +91,7 @@ def _learner(header: dict[str, Any], arrays: StoredArrays) -> Any:
     model = kind(**(params if started is None else params_from_json(started)))
     core = model._start()
     core.class_weight = class_weight_of(model.get_params(deep=False).get("class_weight"))
-    labels = [plain(value) for value in _as_list(header["labels"])]
+    labels = [plain_label(value) for value in _as_list(header["labels"])]
     if (not labels) is not core.numbers or len({isinstance(label, str) for label in labels}) > 1:
         raise ValueError(f"its labels must be all text or all numbers, and one at least; they are {labels[:5]}")
     if header["state"].get("multilabel") and not model._takes_sets:

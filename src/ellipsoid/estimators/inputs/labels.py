@@ -106,7 +106,7 @@ class Classifier(ClassifierMixin):
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The accuracy; for label sets all labels of a row must be right."""
-        return float(super().score(X, one_kind(label_array(y)), sample_weight))
+        return float(super().score(X, with_integers(label_array(y)), sample_weight))
 
 
 def label_sets(y: NDArray[Any], rows: int) -> NDArray[np.uint8]:
