@@ -6,7 +6,7 @@ from concurrent.futures import Future
 
 import pytest
 
-from ellipsoid.service.calls.predict import _learned
+from ellipsoid.service.calls.predict import _published
 from ellipsoid.service.housekeeping import _forget_unlabelled
 from ellipsoid.service.journal.writes import Change, KeepWrite
 from ellipsoid.service.messages import NewModel
@@ -39,15 +39,15 @@ def test_nobody_is_predicted_for_by_less_than_was_acknowledged(store, tmp_path):
         stream = restarted.stream("m")
         assert stream.champion.published.t == 6
         with pytest.raises(CallProblem, match="rebuilt from its journal") as problem:
-            _learned(stream)
+            _published(stream)
         assert problem.value.status == 503
         stream.champion.failure = "it has stopped"
-        assert _learned(stream).t == 6  # there will be no better one
+        assert _published(stream).t == 6  # there will be no better one
         stream.champion.failure = None
         restarted.start()
         while not stream.caught_up():
             pass
-        assert _learned(stream).t == 12
+        assert _published(stream).t == 12
     finally:
         restarted.close()
 

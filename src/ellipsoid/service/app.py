@@ -1,4 +1,4 @@
-"""The service as an application of Starlette."""
+"""The service as an application of Starlette: all calls, their description, and the page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .problem import CallProblem
 
 
 def application(service: Service) -> Starlette:
-    """All calls, the description of them, and the front door."""
+    """The application."""
     document = msgspec.json.encode(description())
 
     async def openapi(service: Service, request: Request, holder: Holder) -> Response:
@@ -38,15 +38,15 @@ def application(service: Service) -> Starlette:
     ]
     return Starlette(
         routes=routes,
-        middleware=[Middleware(OneLength)],
-        exception_handlers={HTTPException: _not_routed},  # type: ignore[dict-item]
+        middleware=[Middleware(RefuseTwoLengths)],
+        exception_handlers={HTTPException: _http_error},  # type: ignore[dict-item]
     )
 
 
-class OneLength:
-    """Refuses a body that has its length told in two ways, and closes the connection (RFC 9112, 6.1).
+class RefuseTwoLengths:
+    """Refuses a request whose headers give the length of its body in two ways, and hangs up (RFC 9112, 6.1).
 
-    A proxy before the service may go by the other one: what is the body of a request for it would be a request here.
+    A proxy in front of the service may go by the other one, and take for a body what would be a request here.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -62,14 +62,14 @@ class OneLength:
 
 
 async def front_door(service: Service, request: Request, holder: Holder) -> Response:
-    """The page for a browser; for a program what this is, and where to go from here."""
+    """The page for a browser; for a program the version, and the paths to begin with."""
     if "text/html" in request.headers.get("accept", ""):
         return front_page()
     links = {"openapi": "/openapi.json", "models": "/v1/models", "health": "/healthz", "metrics": "/metrics"}
     return json_response({"service": "ellipsoid", "version": __version__, "links": links})
 
 
-async def _not_routed(request: Request, error: HTTPException) -> Response:
+async def _http_error(request: Request, error: HTTPException) -> Response:
     if error.status_code == 404:
         detail = f"there is nothing at {request.url.path[:200]}; /openapi.json lists every call"
     elif error.status_code == 405:

@@ -1,4 +1,4 @@
-"""What goes wrong for a caller, as a sentence with the status of the answer."""
+"""The errors of the service: those that answer a request, and damage of its store."""
 
 from __future__ import annotations
 
@@ -19,4 +19,4 @@ class CallProblem(Exception):
 
 
 class DamagedStore(ValueError):
-    """A store that lost something on disk: the service does not go on with it by itself."""
+    """A store that has lost something on disk: the service does not go on unless it is told to."""

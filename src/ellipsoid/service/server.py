@@ -1,4 +1,4 @@
-"""A service in a process of its own: sockets, signals, and what happens at the beginning and at the end."""
+"""Run a service in its own process: sockets, signals, start and stop."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from .http.short_requests import short_calls
 from .http.tokens import Tokens
 from .store import Store
 
-# In every answer. Nothing is loaded from elsewhere, nothing may frame a page, nothing guesses types.
+# Sent with every answer: a page loads nothing from other sites, cannot be framed, and its types are not guessed.
 ANSWER_HEADERS = [
     ("x-content-type-options", "nosniff"),
     ("content-security-policy", "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"),
     ("referrer-policy", "no-referrer"),
     ("cache-control", "no-store"),
 ]
-# How long answers that are under way may take after a stop was asked for.
+# How long answers that have begun may take after the service was told to stop.
 GRACE_SECONDS = 3
 
 
 class ServiceServer(uvicorn.Server):
-    """A server that ends with exit code 0 after SIGTERM, and tells on which port it listens."""
+    """A server of uvicorn that ends with exit code 0 after SIGTERM, and reports the address it listens on."""
 
     def __init__(self, config: uvicorn.Config, listening: Callable[[str], None], ending: Callable[[], None]) -> None:
         super().__init__(config)
@@ -72,8 +72,8 @@ def run_service(
     **network: Any,
 ) -> int:
     """Serve until a signal comes; returns the exit code. ``network`` are options of uvicorn: host, port, TLS."""
-    _open_files()
-    # Threads of one process share Python: a prediction waits for at most so long until it is its turn.
+    _raise_file_limit()
+    # Threads take turns in running Python; with this interval a prediction does not wait long for a learner.
     sys.setswitchinterval(0.0005)
     service = Service(store, None if tokens is None else Tokens(tokens), options)
     app = application(service)
@@ -117,8 +117,8 @@ def run_service(
     return 0
 
 
-def _open_files() -> None:
-    """Allow as many connections as the system lets us."""
+def _raise_file_limit() -> None:
+    """Raise the limit of open files, and so of connections, as far as the system allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 65536 if hard == resource.RLIM_INFINITY else min(hard, 65536)
     if soft < wanted:

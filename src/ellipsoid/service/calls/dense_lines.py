@@ -1,7 +1,7 @@
-"""Lines ``{"x": [numbers], "y": label}`` read by compiled code, quickly, and while other threads use Python.
+"""A compiled reader of lines ``{"x": [numbers], "y": label}``, which is quick, and runs while other threads use Python.
 
-It takes what is written plainly, every row as long as the first, and nothing else: for any other text it gives up, and
-the ordinary decoder has the last word. Numbers are those that Python reads, to the last bit.
+It reads the usual form of such lines, with all rows as long as the first. For any other text it gives up, and the
+ordinary decoder is used. Numbers are those that Python reads, to the last bit.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import numpy as np
 from ellipsoid.streams.readers.blocks import SLACK
 from ellipsoid.streams.scan.dense_json import GAVE_UP, scan_dense_lines
 
-WORTH_ITS_WHILE = 1 << 14
+# Shorter text is read by the ordinary decoder.
+SHORTEST_TEXT = 1 << 14
 
 
 class _Switch:
-    """Whether machine code is at hand: until it is, nobody waits for it."""
+    """Whether the machine code is loaded: until then the ordinary decoder is used, and nobody waits."""
 
     ready = False
 
 
 def warm_up() -> None:
-    """Compile, or load what was compiled."""
+    """Load the machine code, compiling it where that was never done."""
     text = b"\n".join([b'{"x": [1.5, -2e-3], "y": 1}', b'{"x": [1, 20], "y": "a"}', b""])
-    _Switch.ready = True
     _Switch.ready = _scan(text) is not None
 
 
-def scanned(text: bytes) -> tuple[Any, list[Any]] | None:
+def scan_lines(text: bytes) -> tuple[Any, list[Any]] | None:
     """The matrix and the labels of lines, or None."""
-    if len(text) < WORTH_ITS_WHILE or not _Switch.ready:
+    if len(text) < SHORTEST_TEXT or not _Switch.ready:
         return None
     return _scan(text)
 

@@ -1,8 +1,9 @@
-"""What is new, twice a second, for every page that looks: server-sent events that can be resumed.
+"""Server-sent events, which keep every open page up to date twice a second, and can be resumed.
 
-A page that comes is told everything once (`all`), and then only of models that have changed (`change`). Events have
-numbers, behind the name of this start of the service. The last ones are remembered: whoever comes back with the number
-of one of them (`Last-Event-ID`) gets what it has missed, and whoever was away for longer, or dawdles, everything again.
+A new page gets everything once (`all`), and then only the models that have changed (`change`). The id of an event is a
+name of this start of the service and a number. The last events are kept: a page that reconnects with the id of one of
+them (`Last-Event-ID`) gets what it has missed; one that was away for longer, or reads too slowly, gets everything
+again.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ..problem import CallProblem
 from ..views.messages import Curve, Glance, LearnerGlance, ModelGlance
 
 TICK_SECONDS = 0.5
-# A line of no meaning after so long a silence: both ends see that the other is there.
+# After so long without an event a comment is sent, by which both ends see that the other is still there.
 SILENCE_SECONDS = 5.0
 REMEMBERED = 240
 CURVE_POINTS = 160
@@ -30,7 +31,7 @@ MOST_WATCHERS = 256
 
 
 class Events:
-    """The events of a store, made while somebody looks."""
+    """The events of a store, made while at least one page is watching."""
 
     def __init__(self, store: Any) -> None:
         self.store = store
@@ -39,58 +40,58 @@ class Events:
         self.ending = False
         self._recent: deque[tuple[int, bytes]] = deque(maxlen=REMEMBERED)
         self._known: dict[str, ModelGlance] = {}
-        self._fresh: asyncio.Event | None = None
+        self._new_event: asyncio.Event | None = None
         self._ticking: asyncio.Task[None] | None = None
 
     async def watch(self, holder: Holder, last: str, may: Callable[[], bool] = lambda: True) -> AsyncIterator[bytes]:
-        """Events from now on, or from behind the event ``last``, as long as the holder ``may`` see them."""
+        """Events from now on, or after the event ``last``, as long as the holder ``may`` see them."""
         if self.watchers >= MOST_WATCHERS:
             raise CallProblem(429, f"{MOST_WATCHERS} pages look already; try again later", retry_after=10)
-        return self._told(holder, last, may)
+        return self._stream(holder, last, may)
 
     def end(self) -> None:
-        """Let everybody go: the service stops."""
+        """End all streams: the service stops."""
         self.ending = True
-        if self._fresh is not None:
-            self._fresh.set()
+        if self._new_event is not None:
+            self._new_event.set()
 
-    def _place(self, last: str) -> int | None:
-        """The number of an event of this start that nothing is lost behind, else None."""
+    def _number_of(self, last: str) -> int | None:
+        """The number of an event of this start, if all events after it are still kept, else None."""
         start, _, number = last.partition("-")
         if start != self.start or not (number.isascii() and number.isdigit() and len(number) < 16):
             return None
-        return int(number) if self._reaches(int(number)) else None
+        return int(number) if self._has_all_after(int(number)) else None
 
-    def _reaches(self, number: int) -> bool:
+    def _has_all_after(self, number: int) -> bool:
         oldest = self._recent[0][0] if self._recent else self.number + 1
         return oldest - 1 <= number <= self.number
 
-    async def _told(self, holder: Holder, last: str, may: Callable[[], bool]) -> AsyncIterator[bytes]:
-        # Who hangs up before the first event is sent never came here, and is not counted.
+    async def _stream(self, holder: Holder, last: str, may: Callable[[], bool]) -> AsyncIterator[bytes]:
+        # A caller that disconnects before the first event is sent never gets here, and is not counted.
         if self.watchers >= MOST_WATCHERS:
-            return  # many came at once; they will hear why when they come again
+            return  # many came at the same time; `watch` refuses them when they reconnect
         self.watchers += 1
         try:
-            if self._fresh is None:
-                self._fresh = asyncio.Event()
+            if self._new_event is None:
+                self._new_event = asyncio.Event()
             if self._ticking is None or self._ticking.done():
-                self._look()
+                self._make_event()
                 self._ticking = asyncio.get_running_loop().create_task(self._tick())
-            place = self._place(last)
+            seen = self._number_of(last)
             yield b"retry: 1000\n\n"
             while not self.ending and may():
-                if place is None or not self._reaches(place):
-                    place = self.number
-                    yield _event("all", f"{self.start}-{place}", self._everything(holder))
-                for number, text in [each for each in self._recent if each[0] > place]:
-                    place = number
+                if seen is None or not self._has_all_after(seen):
+                    seen = self.number
+                    yield _event("all", f"{self.start}-{seen}", self._everything(holder))
+                for number, text in [each for each in self._recent if each[0] > seen]:
+                    seen = number
                     yield text
-                if place < self.number:
+                if seen < self.number:
                     continue
                 try:
-                    assert self._fresh is not None
+                    assert self._new_event is not None
                     async with asyncio.timeout(SILENCE_SECONDS):
-                        await self._fresh.wait()
+                        await self._new_event.wait()
                 except TimeoutError:
                     yield b": still here\n\n"
         finally:
@@ -99,32 +100,32 @@ class Events:
     async def _tick(self) -> None:
         while self.watchers > 0 and not self.ending:
             await asyncio.sleep(TICK_SECONDS)
-            self._look()
+            self._make_event()
 
-    def _look(self) -> None:
-        """Make an event of what has changed."""
+    def _make_event(self) -> None:
+        """Make an event of the models that have changed, if any have."""
         now = {stream.name: glance(self.store, stream) for stream in list(self.store.models.values())}
-        changed = [told for name, told in now.items() if told != self._known.get(name)]
+        changed = [model for name, model in now.items() if model != self._known.get(name)]
         self._known = now
         if changed:
             self.number += 1
-            told = Glance(time=time.time(), models=changed)
-            self._recent.append((self.number, _event("change", f"{self.start}-{self.number}", told)))
-            if self._fresh is not None:
-                self._fresh.set()
-                self._fresh = asyncio.Event()
+            data = Glance(time=time.time(), models=changed)
+            self._recent.append((self.number, _event("change", f"{self.start}-{self.number}", data)))
+            if self._new_event is not None:
+                self._new_event.set()
+                self._new_event = asyncio.Event()
 
     def _everything(self, holder: Holder) -> Glance:
         models = [glance(self.store, stream, curves=True) for stream in list(self.store.models.values())]
         return Glance(time=time.time(), models=models, version=__version__, who=holder.name, role=holder.role)
 
 
-def _event(kind: str, number: str, told: Glance) -> bytes:
-    return b"id: %s\nevent: %s\ndata: %s\n\n" % (number.encode(), kind.encode(), ENCODE.encode(told))
+def _event(kind: str, id: str, data: Glance) -> bytes:
+    return b"id: %s\nevent: %s\ndata: %s\n\n" % (id.encode(), kind.encode(), ENCODE.encode(data))
 
 
 def glance(store: Any, stream: Any, curves: bool = False) -> ModelGlance:
-    """A model as it stands; with the curves that led there, or without."""
+    """A model as it is now, with or without the error curves of its learners."""
     counts = stream.asked
     return ModelGlance(
         name=stream.name,
@@ -155,8 +156,8 @@ def _learner(store: Any, stream: Any, name: str, curves: bool) -> LearnerGlance:
         t=published.t,
         lag=stream.tail.end - published.t,
         errors=record.errors,
-        mistakes=published.counts[0],
-        updates=published.counts[1],
+        mistakes=published.mistakes,
+        updates=published.updates,
         error=record.windowed_error,
         last=None if measured is None else measured.point,
         failure=learner_thread.failure,

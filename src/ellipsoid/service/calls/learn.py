@@ -9,37 +9,38 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ..http.tokens import Holder
+from ..journal.database import opened
 from ..journal.rows import label_of
 from ..journal.writes import IncomingRows, LabelWrite, LearnWrite, caller_key
 from ..messages import ENCODE, LabelledExample, Learned, LineAnswer, TrueLabel
 from ..problem import CallProblem
-from .lines import decoded, decoded_lines, incoming
+from .lines import decoded, decoded_lines, labelled_rows
 from .web import NDJSON, Service, flag, json_response
 
 
 async def learn(service: Service, request: Request, holder: Holder) -> Response:
     """Examples with labels, answered when they are on disk and learned."""
     stream = service.store.stream(request.path_params["name"])
-    noted: list[LineAnswer] | None = [] if flag(request, "partial") else None
+    refused: list[LineAnswer] | None = [] if flag(request, "partial") else None
     parts: list[IncomingRows] = []
     batch = service.wants_lines(request)
     if batch:
         async for line, text in service.pieces(request):
-            parts += await service.in_thread(incoming, stream, text, line, noted)
+            parts += await service.in_thread(labelled_rows, stream, text, line, refused)
     else:
-        noted = None
+        refused = None
         parts = [_single(stream, decoded(LabelledExample, await service.body(request)))]
     stream.check_learning()
-    if not parts and not noted:
+    if not parts and not refused:
         raise CallProblem(422, "the body holds no example")
-    future, told = service.promise()
-    write = LearnWrite(stream, parts, holder.name, told, noted)
+    future, reply = service.promise()
+    write = LearnWrite(stream, parts, holder.name, reply, refused)
     service.store.journal.submit(write)
     try:
         answer: Learned = await future
     except CallProblem as problem:
         if not batch:
-            problem.line = None  # there is but one
+            problem.line = None  # a single example has no line number
         raise
     if write.answers is not None:
         lines = sorted(write.answers, key=lambda each: each.line)
@@ -58,7 +59,7 @@ def _single(stream: Any, example: LabelledExample) -> IncomingRows:
 
 
 async def labels(service: Service, request: Request, holder: Holder) -> Response:
-    """The truth for kept examples."""
+    """The true labels of kept examples."""
     stream = service.store.stream(request.path_params["name"])
     truths: list[tuple[int, TrueLabel]] = []
     if service.wants_lines(request):
@@ -73,19 +74,17 @@ async def labels(service: Service, request: Request, holder: Holder) -> Response
         checked = [(line, truth.id, label_of(truth.y)) for line, truth in truths]
     except (ValueError, OverflowError) as error:
         raise CallProblem(422, str(error)) from None
-    future, told = service.promise()
-    service.store.journal.submit(LabelWrite(stream, checked, holder.name, told))
+    future, reply = service.promise()
+    service.store.journal.submit(LabelWrite(stream, checked, holder.name, reply))
     return json_response(await future)
 
 
 async def key_seen(service: Service, request: Request, holder: Holder) -> Response:
-    """Whether an example with a key is in the journal: how a sender finds out where it stopped."""
+    """Whether an example with a key is in the journal, by which a sender finds out where it stopped."""
     stream = service.store.stream(request.path_params["name"])
     key = request.path_params["key"]
 
     def find() -> Any:
-        from ..journal.database import opened
-
         with closing(opened(service.store.journal.path)) as connection:
             query = "SELECT row FROM keys WHERE model = ? AND key = ?"
             return connection.execute(query, (stream.id, caller_key(key))).fetchone()

@@ -1,6 +1,7 @@
-"""Lines of JSON from callers as examples, with the number of the line that is wrong.
+"""Decode the JSON of requests: single messages, and batches with a message on each line.
 
-A body is decoded piece by piece as it comes; no more of its text is held than one piece.
+A batch is decoded piece by piece as it comes, so that no more of its text is held than one piece. An error names the
+number of the line that is wrong.
 """
 
 from __future__ import annotations
@@ -13,16 +14,25 @@ from msgspec import Struct
 
 from ..journal.rows import Rows, check_numbers
 from ..journal.writes import IncomingRows, caller_key
-from ..messages import ExampleToPredict, LabelledExample, LineAnswer, TrueLabel
+from ..messages import (
+    ExampleToPredict,
+    LabelledExample,
+    LineAnswer,
+    NewLearner,
+    NewModel,
+    Promotion,
+    TrueLabel,
+)
 from ..problem import CallProblem
-from .dense_lines import scanned
+from .dense_lines import scan_lines
 
 # Text is decoded when so much of it has come.
 PIECE_BYTES = 1 << 18
 LONGEST_JSON_LINE = 1 << 23
 
 DECODERS: dict[type, msgspec.json.Decoder[Any]] = {
-    kind: msgspec.json.Decoder(kind) for kind in (LabelledExample, ExampleToPredict, TrueLabel)
+    kind: msgspec.json.Decoder(kind)
+    for kind in (LabelledExample, ExampleToPredict, TrueLabel, NewModel, NewLearner, Promotion)
 }
 
 
@@ -34,7 +44,7 @@ class Pieces:
         self._size = 0
 
     def add(self, chunk: bytes) -> bytes:
-        """A chunk more; returns whole lines, if there are enough of them to be worth the while."""
+        """Add a chunk; returns whole lines when there are enough of them, else nothing."""
         self._chunks.append(chunk)
         self._size += len(chunk)
         if self._size < PIECE_BYTES:
@@ -47,7 +57,7 @@ class Pieces:
         return text[:cut]
 
     def rest(self) -> bytes:
-        """What is left at the end."""
+        """The text that is left at the end."""
         return b"".join(self._chunks)
 
 
@@ -64,8 +74,8 @@ def decoded(kind: type[Struct], text: bytes) -> Any:
 def decoded_lines(
     kind: type[Struct], text: bytes, line: int, refused: Callable[[int, str], None] | None = None
 ) -> list[tuple[int, Any]]:
-    """Messages with their lines, the first of which is ``line``; blank lines are passed over. What is wrong is a
-    `CallProblem`, or is told to ``refused``.
+    """Messages with the numbers of their lines, counted from ``line``; blank lines are skipped. A line that is wrong
+    raises a `CallProblem`, or is handed to ``refused`` with its problem.
     """
     try:
         found = DECODERS[kind].decode_lines(text)
@@ -86,23 +96,26 @@ def decoded_lines(
     return kept
 
 
-def incoming(stream: Any, text: bytes, line: int, noted: list[LineAnswer] | None) -> list[IncomingRows]:
-    """Labelled examples of some lines, in runs of one form; ``noted`` collects what is refused, None refuses all."""
-    fast = scanned(text)
-    if fast is not None:
-        rows = Rows(*fast)
+def labelled_rows(stream: Any, text: bytes, line: int, refused: list[LineAnswer] | None) -> list[IncomingRows]:
+    """Labelled examples of some lines, in runs of one form. Lines that are wrong are added to ``refused``; where that
+    is None, the first of them raises a `CallProblem`.
+    """
+    scanned = scan_lines(text)
+    if scanned is not None:
+        rows = Rows(*scanned)
         try:
             check_numbers(rows.x)
             return [IncomingRows(rows, None, range(line, line + len(rows.y)))]
         except ValueError:
-            pass  # line by line, to find the one
+            pass  # the line that is wrong is found below
 
-    def note(number: int, detail: str) -> None:
-        assert noted is not None
-        noted.append(LineAnswer(line=number, status="refused", detail=detail))
+    def refuse(number: int, detail: str) -> None:
+        if refused is None:
+            raise CallProblem(422, detail, line=number)
+        refused.append(LineAnswer(line=number, status="refused", detail=detail))
 
-    examples = decoded_lines(LabelledExample, text, line, None if noted is None else note)
-    return [part for run in _runs(examples) for part in _checked(stream, run, None if noted is None else note)]
+    examples = decoded_lines(LabelledExample, text, line, None if refused is None else refuse)
+    return [part for run in _runs(examples) for part in _checked(stream, run, refuse)]
 
 
 def _runs(examples: Iterable[tuple[int, Any]]) -> list[list[tuple[int, Any]]]:
@@ -118,9 +131,7 @@ def _runs(examples: Iterable[tuple[int, Any]]) -> list[list[tuple[int, Any]]]:
     return runs
 
 
-def _checked(
-    stream: Any, run: list[tuple[int, Any]], note: Callable[[int, str], None] | None
-) -> Iterable[IncomingRows]:
+def _checked(stream: Any, run: list[tuple[int, Any]], refuse: Callable[[int, str], None]) -> Iterable[IncomingRows]:
     try:
         yield _part(stream, run)
         return
@@ -131,9 +142,7 @@ def _checked(
         try:
             _part(stream, [(line, example)])
         except (ValueError, OverflowError) as error:
-            if note is None:
-                raise CallProblem(422, str(error), line=line) from None
-            note(line, str(error))
+            refuse(line, str(error))
         else:
             good.append((line, example))
     if good:

@@ -1,11 +1,10 @@
-"""Calls about models: making them, how they do, their files, challengers and promotion."""
+"""Calls about models (make, show, file, challengers, promotion) and about the health of the service."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -17,23 +16,18 @@ from ..models.learner_thread import LearnerThread
 from ..models.record import ERROR_WINDOW
 from ..models.stream import ModelStream
 from ..problem import CallProblem
+from .lines import decoded
 from .web import Service, json_response, whole_number
 
 MOST_MODELS = 1000
 MOST_CHALLENGERS = 16
 
 
-async def _told(service: Service, request: Request, kind: Any) -> Any:
+async def _body(service: Service, request: Request, kind: Any) -> Any:
     """The body, decoded."""
     if service.wants_lines(request):
         raise CallProblem(415, "the content-type must be application/json")
-    text = await service.body(request, 1 << 20)
-    try:
-        return msgspec.json.decode(text, type=kind)
-    except msgspec.ValidationError as error:
-        raise CallProblem(422, str(error)) from None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise CallProblem(400, f"not JSON: {error}") from None
+    return decoded(kind, await service.body(request, 1 << 20))
 
 
 def _name(request: Request, parameter: str) -> str:
@@ -46,7 +40,7 @@ def _name(request: Request, parameter: str) -> str:
 async def make_model(service: Service, request: Request, holder: Holder) -> Response:
     """Make a model; the same request again changes nothing."""
     name = _name(request, "name")
-    body = await _told(service, request, NewModel)
+    body = await _body(service, request, NewModel)
     if name not in service.store.models and len(service.store.models) >= MOST_MODELS:
         raise CallProblem(409, f"a service has at most {MOST_MODELS} models")
     made = await service.in_thread(service.store.make_model, name, body)
@@ -56,7 +50,7 @@ async def make_model(service: Service, request: Request, holder: Holder) -> Resp
 async def make_challenger(service: Service, request: Request, holder: Holder) -> Response:
     """Have another learner learn the stream of a model."""
     name, learner = request.path_params["name"], _name(request, "learner")
-    body = await _told(service, request, NewLearner)
+    body = await _body(service, request, NewLearner)
     stream = service.store.stream(name)
     if learner not in stream.learners and len(stream.learners) > MOST_CHALLENGERS:
         raise CallProblem(409, f"a model has at most {MOST_CHALLENGERS} challengers")
@@ -67,13 +61,13 @@ async def make_challenger(service: Service, request: Request, holder: Holder) ->
 async def promote(service: Service, request: Request, holder: Holder) -> Response:
     """Let a challenger answer predictions from now on."""
     name = request.path_params["name"]
-    body = await _told(service, request, Promotion)
+    body = await _body(service, request, Promotion)
     await service.in_thread(service.store.promote, name, body.learner)
     return json_response(await service.in_thread(_status, service.store.stream(name)))
 
 
 async def show_model(service: Service, request: Request, holder: Holder) -> Response:
-    """Where a model stands."""
+    """The counts, certificates and learners of a model."""
     return json_response(await service.in_thread(_status, service.store.stream(request.path_params["name"])))
 
 
@@ -98,12 +92,12 @@ async def model_file(service: Service, request: Request, holder: Holder) -> Resp
 
 
 async def alive(service: Service, request: Request, holder: Holder) -> Response:
-    """The process answers."""
+    """Whether the process answers."""
     return json_response({"status": "alive", "version": __version__})
 
 
 async def ready(service: Service, request: Request, holder: Holder) -> Response:
-    """Every journal is replayed, but those of models that have stopped, and the disk can be written."""
+    """Whether every journal is replayed, apart from those of models that have stopped, and the disk can be written."""
     store = service.store
     if not store.ready():
         why = store.journal.fault or f"still replaying the journal of {', '.join(store.behind()[:5])}"
@@ -119,16 +113,15 @@ async def metrics(service: Service, request: Request, holder: Holder) -> Respons
 
 
 def _status(stream: ModelStream) -> ModelStatus:
-    best = stream.champion
-    published = best.published
+    published = stream.champion.published
     record = published.learner.record
     return ModelStatus(
         name=stream.name,
         champion=stream.champion_name,
         t=published.t,
         errors=record.errors,
-        mistakes=published.counts[0],
-        updates=published.counts[1],
+        mistakes=published.mistakes,
+        updates=published.updates,
         windowed_error=record.windowed_error,
         window=ERROR_WINDOW,
         certificates=published.bounds(),
@@ -137,7 +130,7 @@ def _status(stream: ModelStream) -> ModelStatus:
         bits=stream.bits,
         journal=stream.tail.end,
         oldest=stream.oldest,
-        snapshot=best.snapshot,
+        snapshot=stream.champion.snapshot,
         kept=stream.kept,
         learners=[_learner(stream, name, learner_thread) for name, learner_thread in list(stream.learners.items())],
     )
@@ -156,8 +149,8 @@ def _learner(stream: ModelStream, name: str, learner_thread: LearnerThread) -> L
         t=published.t,
         lag=stream.tail.end - published.t,
         errors=record.errors,
-        mistakes=published.counts[0],
-        updates=published.counts[1],
+        mistakes=published.mistakes,
+        updates=published.updates,
         windowed_error=record.windowed_error,
         snapshot=learner_thread.snapshot,
         refused=len(published.learner.refused),

@@ -1,4 +1,4 @@
-"""`/openapi.json`: what can be called, described by the same types that decode requests."""
+"""The OpenAPI description of all calls, at `/openapi.json`, made from the types that decode requests."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TYPES = (
     view_messages.Portrait,
     messages.ProblemDetails,
 )
-# What every call may answer beside its own: who, how much, how fast, and what the disk says.
+# The errors that any call may answer.
 _ALWAYS = (400, 401, 403, 404, 408, 409, 410, 413, 415, 421, 422, 429, 503, 507)
 _PARAMETERS: dict[str, dict[str, Any]] = {
     "name": {"in": "path", "required": True, "schema": {"type": "string", "pattern": NAME}},
@@ -53,7 +53,7 @@ def description() -> dict[str, Any]:
     _, schemas = msgspec.json.schema_components(_TYPES, ref_template="#/components/schemas/{name}")
     paths: dict[str, dict[str, Any]] = {}
     for row in CALLS:
-        # Starlette's word for a part that may hold slashes is not one of OpenAPI.
+        # Starlette marks a parameter that may hold slashes by ":path", OpenAPI does not.
         paths.setdefault(row.path.replace(":path}", "}"), {})[row.method.lower()] = _operation(row)
     return {
         "openapi": "3.1.0",

@@ -1,9 +1,8 @@
-"""The page: a few static files of the package, read once, handed out under `/page/`."""
+"""The static files of the page, which are read once and served under `/page/`."""
 
 from __future__ import annotations
 
-from importlib.resources import files
-from typing import Any
+from pathlib import Path
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -12,31 +11,19 @@ from ..http.tokens import Holder
 from ..problem import CallProblem
 from .web import Service
 
+_FOLDER = Path(__file__).parent.parent / "page"
 _TYPES = {
-    "html": "text/html; charset=utf-8",
-    "css": "text/css; charset=utf-8",
-    "js": "text/javascript; charset=utf-8",
-    "svg": "image/svg+xml",
-    "txt": "text/plain; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".svg": "image/svg+xml",
+    ".txt": "text/plain; charset=utf-8",
 }
-
-
-def page_files() -> dict[str, Response]:
-    """Answers by the name of the file."""
-    found: dict[str, Response] = {}
-
-    def gather(folder: Any, before: str) -> None:
-        for path in folder.iterdir():
-            if path.is_dir():
-                gather(path, f"{before}{path.name}/")
-            elif (kind := _TYPES.get(path.name.rpartition(".")[2])) is not None:
-                found[before + path.name] = Response(path.read_bytes(), media_type=kind)
-
-    gather(files("ellipsoid.service") / "page", "")
-    return found
-
-
-_FILES = page_files()
+_FILES = {
+    path.relative_to(_FOLDER).as_posix(): Response(path.read_bytes(), media_type=_TYPES[path.suffix])
+    for path in _FOLDER.rglob("*")
+    if path.suffix in _TYPES
+}
 
 
 async def page_file(service: Service, request: Request, holder: Holder) -> Response:

@@ -1,4 +1,4 @@
-"""Calls that ask a model: predictions, and the questions that it asks itself."""
+"""Calls for predictions, and for questions: kept examples whose label the model asks for."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from ..views.reasons import reasons_for
 from .lines import decoded, decoded_lines
 from .web import NDJSON, Service, flag, json_response, whole_number
 
-# Rows that are predicted at once: others wait no longer than for these.
+# Rows that are predicted at once; other requests wait no longer than for these.
 PREDICTED_ROWS = 256
-# Kept examples that are looked at anew for the most doubtful ones.
+# Of the kept examples, the most doubtful ones at last sight are predicted anew to find questions.
 CANDIDATES = 256
 MOST_QUESTIONS = 100
 SETTLE = "UPDATE kept SET doubt = ?, ask = 0 WHERE model = ? AND id = ?"
 
 
 async def predict(service: Service, request: Request, holder: Holder) -> Response:
-    """Labels of examples; those to be kept are on disk before the answer."""
+    """Predicted labels of examples; examples to be kept are on disk before the answer."""
     stream = service.store.stream(request.path_params["name"])
     if not service.wants_lines(request):
         asked = decoded(ExampleToPredict, await service.body(request))
-        published = _learned(stream)
+        published = _published(stream)
         answers, kept = answers_for(stream, published, [(None, asked)])
         await _keep(service, stream, kept, holder)
         return json_response(answers[0])
@@ -45,7 +45,7 @@ async def predict(service: Service, request: Request, holder: Holder) -> Respons
         batch += await service.in_thread(decoded_lines, ExampleToPredict, text, line)
     if not batch:
         raise CallProblem(422, "the body holds no example")
-    published = _learned(stream)
+    published = _published(stream)
     lines: list[bytes] = []
     kept = []
     for start in range(0, len(batch), PREDICTED_ROWS):
@@ -61,9 +61,10 @@ async def predict(service: Service, request: Request, holder: Holder) -> Respons
     return StreamingResponse(written(), media_type=NDJSON)
 
 
-def _learned(stream: ModelStream) -> Published:
+def _published(stream: ModelStream) -> Published:
+    """The copy that predicts, or a `CallProblem` while there is none."""
     if stream.champion.failure is None:
-        stream.check_learning()  # a snapshot lacks what was acknowledged after it, before a restart
+        stream.check_learning()  # after a restart, a snapshot lacks what was acknowledged after it
     published = stream.champion.published
     if not published.learner.has_learned:
         stream.check_learning()
@@ -76,47 +77,47 @@ def _learned(stream: ModelStream) -> Published:
 def answers_for(
     stream: ModelStream, published: Published, batch: list[tuple[int | None, ExampleToPredict]]
 ) -> tuple[list[Prediction], list[tuple[Any, ...]]]:
-    """Predictions, and what is to be kept."""
+    """Predictions, and the examples to be kept as `KeepWrite` takes them."""
     try:
-        found = published.predict(stream.matrix_of([asked.x for _, asked in batch]))
+        predicted = published.predict(stream.matrix_of([asked.x for _, asked in batch]))
     except (ValueError, OverflowError, CallProblem) as error:
         for each in batch if len(batch) > 1 else []:
             answers_for(stream, published, [each])
-        # Examples that fit by themselves must all be of one kind to be predicted at once.
+        # Each is right by itself: they are not all of one kind, as they must be to be predicted at once.
         status = error.status if isinstance(error, CallProblem) else 422
         raise CallProblem(status, str(error), line=batch[0][0]) from None
     answers, kept = [], []
     for i, (_, asked) in enumerate(batch):
         scores = None
         if asked.scores:
-            scores = [float(found.scores[i])] if found.scores.ndim == 1 else found.scores[i].tolist()
+            scores = [float(predicted.scores[i])] if predicted.scores.ndim == 1 else predicted.scores[i].tolist()
         answer = Prediction(
-            y=found.labels[i],
+            y=predicted.labels[i],
             t=published.t,
             scores=scores,
-            certain=None if found.certain is None else found.certain[i],
-            ask=None if found.ask is None else found.ask[i],
+            certain=None if predicted.certain is None else predicted.certain[i],
+            ask=None if predicted.ask is None else predicted.ask[i],
         )
         if asked.why:
             answer.why = reasons_for(published, stream.matrix_of([asked.x]))
         if asked.keep:
             answer.id = asked.id or new_id()
-            x, predicted = msgspec.json.encode(asked.x), msgspec.json.encode(answer.y).decode()
-            kept.append((answer.id, x, predicted, found.doubt[i], answer.ask))
+            x, y = msgspec.json.encode(asked.x), msgspec.json.encode(answer.y).decode()
+            kept.append((answer.id, x, y, predicted.doubt[i], answer.ask))
         answers.append(answer)
     return answers, kept
 
 
 async def _keep(service: Service, stream: ModelStream, kept: list[tuple[Any, ...]], holder: Holder) -> None:
     if kept:
-        future, told = service.promise()
-        service.store.journal.submit(KeepWrite(stream, kept, holder.name, told))
+        future, reply = service.promise()
+        service.store.journal.submit(KeepWrite(stream, kept, holder.name, reply))
         await future
 
 
 async def questions(service: Service, request: Request, holder: Holder) -> Response:
-    """Kept examples for which the model asks, most doubtful first; the caller has a few minutes for each, and gives
-    back what is skipped.
+    """Kept examples whose label the model asks for, most doubtful first. Each is the caller's for a few minutes, unless
+    it is given back by ``skip``.
     """
     stream = service.store.stream(request.path_params["name"])
     most = whole_number(request, "limit", 1, MOST_QUESTIONS) or 1
@@ -125,13 +126,13 @@ async def questions(service: Service, request: Request, holder: Holder) -> Respo
     claims = flag(request, "claim", True)
     found, settled = await service.in_thread(open_questions, stream, most, who if claims else None, skipped)
     if settled and service.store.journal.fault is None:
-        # They make room for others, which the next call will look at.
+        # With their doubt lowered, they leave the candidates of the next call to others.
         service.store.submit_later(lambda connection: connection.executemany(SETTLE, settled))
     return json_response(found)
 
 
-def _takes(stream: ModelStream, published: Published, xs: list[Any]) -> bool:
-    """Can the learner predict all of these examples?"""
+def _can_predict(stream: ModelStream, published: Published, xs: list[Any]) -> bool:
+    """Can the learner predict all of these examples at once?"""
     try:
         published.predict(stream.matrix_of(xs))
     except (ValueError, OverflowError):
@@ -142,7 +143,9 @@ def _takes(stream: ModelStream, published: Published, xs: list[Any]) -> bool:
 def open_questions(
     stream: ModelStream, most: int, who: str | None, skipped: list[str]
 ) -> tuple[Questions, list[tuple[Any, ...]]]:
-    """Questions for somebody, claimed if it is said for whom; and kept examples that need no label any more."""
+    """Questions, claimed for ``who`` unless that is None; and kept examples whose doubt is to be lowered, because they
+    need no label any more.
+    """
     with closing(opened(stream.path)) as connection:
         rows = connection.execute(
             "SELECT id, x, time, doubt FROM kept WHERE model = ? ORDER BY doubt DESC LIMIT ?", (stream.id, CANDIDATES)
@@ -152,9 +155,9 @@ def open_questions(
         return Questions(questions=[], waiting=stream.kept), []
     settled: list[tuple[Any, ...]] = []
     xs = [msgspec.json.decode(row[1]) for row in rows]
-    if not _takes(stream, published, xs):
-        # Another champion may not take what was kept before it came: that is no question, and hides no other.
-        good = [i for i, x in enumerate(xs) if _takes(stream, published, [x])]
+    if not _can_predict(stream, published, xs):
+        # A new champion may not be able to predict examples kept before: they are no questions, and must hide no other.
+        good = [i for i, x in enumerate(xs) if _can_predict(stream, published, [x])]
         settled = [(-inf, stream.id, row[0]) for i, row in enumerate(rows) if i not in good and row[3] > -inf]
         rows, xs = [rows[i] for i in good], [xs[i] for i in good]
         if not rows:

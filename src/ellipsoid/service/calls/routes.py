@@ -1,4 +1,4 @@
-"""Every call of the service in one table: how it is addressed, who may make it, what it takes and gives."""
+"""The table of all calls of the service: method and path, role, and the types of request and answer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from .web import JSON, Call
 
 
 class CallRow(NamedTuple):
-    """``body`` and ``answer`` name types of `messages`; ``lines``: a batch of them may be sent, and is answered by
-    lines of ``answer_lines`` where that is a type.
+    """``body`` and ``answer`` name types of `messages`. With ``lines`` a batch may be sent; the answer is then lines of
+    the type ``answer_lines`` where that is given.
     """
 
     method: str

@@ -1,4 +1,4 @@
-"""Calls that the page makes to see how models do: events, history, portraits."""
+"""Calls by which the page shows models: events, history, portraits."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .web import Service, json_response
 async def events(service: Service, request: Request, holder: Holder) -> Response:
     """Server-sent events: all models at once, and then what changes; `Last-Event-ID` resumes."""
     last, may = request.headers.get("last-event-id", ""), service.may_still(holder)
-    told = await service.events.watch(holder, last, may)
-    # A proxy such as nginx is told to pass events on as they come.
+    stream = await service.events.watch(holder, last, may)
+    # This header makes a proxy such as nginx pass events on as they come.
     headers = {"x-accel-buffering": "no"}
     if request.method == "HEAD":
-        return Response(headers=headers, media_type="text/event-stream")  # there is no end that it could wait for
-    return StreamingResponse(told, headers=headers, media_type="text/event-stream")
+        return Response(headers=headers, media_type="text/event-stream")  # the stream itself never ends
+    return StreamingResponse(stream, headers=headers, media_type="text/event-stream")
 
 
 async def history(service: Service, request: Request, holder: Holder) -> Response:
@@ -35,7 +35,7 @@ async def history(service: Service, request: Request, holder: Holder) -> Respons
 
 
 async def portrait(service: Service, request: Request, holder: Holder) -> Response:
-    """What a learner of a model knows, the champion if none is named."""
+    """The weights, certificates and recent errors of a learner of a model, the champion if none is named."""
     stream = service.store.stream(request.path_params["name"])
     learner = request.query_params.get("of", stream.champion_name)
     if learner not in stream.learners:

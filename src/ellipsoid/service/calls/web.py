@@ -1,7 +1,7 @@
-"""What every call has in common: who may make it, how its body is read, and how it is answered.
+"""What all calls have in common: how callers are identified, bodies are read, and answers and errors are sent.
 
-Bodies are read under a limit of size and of time, so that neither a large nor a slow caller costs others anything; a
-caller that stops in the middle has sent nothing.
+Bodies are read under a limit of size and of time, so that neither a large nor a slow caller costs others anything. A
+body that breaks off has no effect.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from .lines import Pieces
 _log = logging.getLogger("ellipsoid.service")
 
 JSON, NDJSON, PROBLEM = "application/json", "application/x-ndjson", "application/problem+json"
-# Names by which a service without tokens may be called: a page of another site that has its own name point to this
-# machine is none of them.
+# The names in the Host header by which a service without tokens may be called. A page of another site could make its
+# own name point to this machine (DNS rebinding), but not one of these.
 LOOPBACK = ("localhost", "127.0.0.1", "::1", "[::1]")
-# At most so many wrong tokens a second are looked at.
-GUESSES = 5
+# The most tokens whose hash is computed or waited for at the same time.
+MOST_TOKEN_CHECKS = 5
 
 
 @dataclass(frozen=True)
 class WebOptions:
-    """``max_body`` bytes of a body, of which ``chunk_seconds`` may pass without any, and in all ``body_seconds``."""
+    """The limits of a body: ``max_body`` bytes, ``chunk_seconds`` between two chunks, ``body_seconds`` in all."""
 
     max_body: int = 1 << 26
     chunk_seconds: float = 10.0
@@ -50,7 +50,7 @@ class WebOptions:
 
 
 class Service:
-    """The store with what is needed to serve it."""
+    """A store, with the metrics, events and threads that are needed to serve it."""
 
     def __init__(self, store: Store, tokens: Tokens | None, options: WebOptions) -> None:
         self.store, self.tokens, self.options = store, tokens, options
@@ -58,54 +58,55 @@ class Service:
         self.events = Events(store)
         self.threads = ThreadPoolExecutor(max(1, options.workers), thread_name_prefix="ellipsoid worker")
         self.guards = ThreadPoolExecutor(1, thread_name_prefix="ellipsoid guard")
-        self.held = 0
-        self.checking: dict[str, asyncio.Future[Holder | None]] = {}
-        self._mail: list[tuple[asyncio.Future[Any], Any]] = []
-        self._mail_lock = threading.Lock()
+        # Bytes of all batches that are being read.
+        self.batch_bytes = 0
+        self.token_checks: dict[str, asyncio.Future[Holder | None]] = {}
+        self._replies: list[tuple[asyncio.Future[Any], Any]] = []
+        self._replies_lock = threading.Lock()
 
-    # -- answers of other threads ------------------------------------------------------------------------------
+    # -- replies of other threads ------------------------------------------------------------------------------
 
     def promise(self) -> tuple[asyncio.Future[Any], Callable[[Any], None]]:
-        """A future of this loop, and a function by which any thread settles it."""
+        """A future of this loop, and a function by which any thread sets its result or exception."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
 
-        def told(answer: Any) -> None:
-            with self._mail_lock:
-                self._mail.append((future, answer))
-                first = len(self._mail) == 1
-            # One call into the loop serves all that is settled until it comes.
+        def reply(answer: Any) -> None:
+            with self._replies_lock:
+                self._replies.append((future, answer))
+                first = len(self._replies) == 1
+            # One call into the loop delivers all replies that have come until it runs.
             if first:
                 with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                     loop.call_soon_threadsafe(self._deliver)
 
-        return future, told
+        return future, reply
 
     def _deliver(self) -> None:
-        with self._mail_lock:
-            mail, self._mail = self._mail, []
-        for future, answer in mail:
+        with self._replies_lock:
+            replies, self._replies = self._replies, []
+        for future, answer in replies:
             if future.done():
-                continue  # whoever asked has gone
+                continue  # the caller has disconnected
             if isinstance(answer, BaseException):
                 future.set_exception(answer)
             else:
                 future.set_result(answer)
 
     async def in_thread(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Run something long beside the loop."""
+        """Run a function that takes long in another thread."""
         return await asyncio.get_running_loop().run_in_executor(self.threads, function, *args)
 
     # -- callers -----------------------------------------------------------------------------------------------
 
     async def holder(self, request: Request) -> Holder:
-        """Who calls, or `CallProblem` 401."""
+        """The caller, or a `CallProblem`."""
         if self.tokens is None:
             host = request.headers.get("host", "")
             name = host if host.endswith("]") else host.rpartition(":")[0] or host
             if self.options.loopback_only and name not in LOOPBACK:
                 raise CallProblem(421, f"this service answers to {', '.join(LOOPBACK[:2])}, not to {name[:100]!r}")
-            # Browsers say this of every request, also for a picture, by which a page could claim questions.
+            # Browsers send this header with every request, also for an image, by which a page could claim questions.
             if request.headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
                 raise CallProblem(
                     403, "a page of another site asks; a service without tokens answers its own page only"
@@ -117,14 +118,14 @@ class Service:
             raise CallProblem(401, "a token is needed: send the header 'Authorization: Bearer TOKEN'")
         holder = self.tokens.known(token)
         if holder is None:
-            # Who comes with a token that is being checked waits for the same answer.
-            if token not in self.checking:
-                if len(self.checking) >= GUESSES:
+            # Requests with the same token wait for the same check.
+            if token not in self.token_checks:
+                if len(self.token_checks) >= MOST_TOKEN_CHECKS:
                     raise CallProblem(429, "too many tokens are being checked; try again in a second", retry_after=1)
                 loop = asyncio.get_running_loop()
-                self.checking[token] = loop.run_in_executor(self.guards, self.tokens.check, token)
-                self.checking[token].add_done_callback(lambda _: self.checking.pop(token))
-            await asyncio.shield(self.checking[token])
+                self.token_checks[token] = loop.run_in_executor(self.guards, self.tokens.check, token)
+                self.token_checks[token].add_done_callback(lambda _: self.token_checks.pop(token))
+            await asyncio.shield(self.token_checks[token])
             holder = self.tokens.known(token)
         if holder is None:
             raise CallProblem(401, "the token is not known")
@@ -140,15 +141,15 @@ class Service:
             ) from None
 
     def may_still(self, holder: Holder) -> Callable[[], bool]:
-        """A function that tells whether somebody who was let in would be let in again."""
+        """A function that says whether a caller that was let in still has the same token and role."""
         tokens = self.tokens
         if tokens is None:
             return lambda: True
-        let_in_by = tokens.entry(holder.name)
+        entry = tokens.entry(holder.name)
 
         def may() -> bool:
             try:
-                return let_in_by is not None and tokens.entry(holder.name) == let_in_by
+                return entry is not None and tokens.entry(holder.name) == entry
             except (OSError, ValueError):
                 return False
 
@@ -159,8 +160,8 @@ class Service:
     async def chunks(self, request: Request, most: int | None = None) -> AsyncIterator[bytes]:
         """The body as it comes, within its limits."""
         most = self.options.max_body if most is None else most
-        told = request.headers.get("content-length", "0")
-        if told.isdigit() and int(told) > most:
+        length = request.headers.get("content-length", "0")
+        if length.isdigit() and int(length) > most:
             raise CallProblem(413, f"the body must have at most {most:,} bytes")
         size, deadline = 0, time.monotonic() + self.options.body_seconds
         body = request.stream()
@@ -191,12 +192,12 @@ class Service:
 
     async def pieces(self, request: Request) -> AsyncIterator[tuple[int, bytes]]:
         """The body in pieces of whole lines, each with the number of its first line."""
-        cutter, line, mine = Pieces(), 1, 0
+        cutter, line, own_bytes = Pieces(), 1, 0
         try:
             async for chunk in self.chunks(request):
-                mine += len(chunk)
-                self.held += len(chunk)
-                if self.held > 4 * self.options.max_body:
+                own_bytes += len(chunk)
+                self.batch_bytes += len(chunk)
+                if self.batch_bytes > 4 * self.options.max_body:
                     raise CallProblem(429, "too many large bodies at once; try again in a second", retry_after=1)
                 text = cutter.add(chunk)
                 if text:
@@ -206,10 +207,10 @@ class Service:
             if text:
                 yield line, text
         finally:
-            self.held -= mine
+            self.batch_bytes -= own_bytes
 
     def wants_lines(self, request: Request) -> bool:
-        """Is the body a batch? A type that a form of a web page could send is refused."""
+        """Is the body a batch? Content types that a form of a web page could send are refused."""
         packed = request.headers.get("content-encoding", "identity")
         if packed.strip().lower() != "identity":
             raise CallProblem(415, f"bodies are read as they are: send it without content-encoding {packed[:100]!r}")
@@ -225,7 +226,7 @@ Call = Callable[[Service, Request, Holder], Awaitable[Response]]
 
 
 def endpoint(service: Service, name: str, role: str | None, call: Call) -> Callable[[Request], Awaitable[Response]]:
-    """A call as Starlette takes it; ``role`` None is for everybody."""
+    """A call as an endpoint of Starlette; with ``role`` None everybody may make it."""
 
     async def answer(request: Request) -> Response:
         began = time.perf_counter()
@@ -249,11 +250,11 @@ def endpoint(service: Service, name: str, role: str | None, call: Call) -> Calla
 
 def problem_response(problem: CallProblem) -> Response:
     """A problem as an answer."""
-    told = ProblemDetails(title=problem.title, status=problem.status, detail=problem.detail, line=problem.line)
+    details = ProblemDetails(title=problem.title, status=problem.status, detail=problem.detail, line=problem.line)
     headers = {} if problem.retry_after is None else {"retry-after": str(problem.retry_after)}
     if problem.status == 401:
         headers["www-authenticate"] = "Bearer"
-    return Response(ENCODE.encode(told), problem.status, headers, PROBLEM)
+    return Response(ENCODE.encode(details), problem.status, headers, PROBLEM)
 
 
 def json_response(answer: Any, status: int = 200) -> Response:
@@ -262,7 +263,7 @@ def json_response(answer: Any, status: int = 200) -> Response:
 
 
 def flag(request: Request, name: str, default: bool = False) -> bool:
-    """A parameter of the address that is true or false."""
+    """A parameter of the URL that is true or false."""
     text = request.query_params.get(name)
     if text is None:
         return default
@@ -272,7 +273,7 @@ def flag(request: Request, name: str, default: bool = False) -> bool:
 
 
 def whole_number(request: Request, name: str, least: int, most: int) -> int | None:
-    """A parameter of the address that is a whole number, None if it is not there."""
+    """A parameter of the URL that is a whole number, None if it is missing."""
     text = request.query_params.get(name)
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""Counts and times for Prometheus, at `/metrics`."""
+"""Metrics for Prometheus, at `/metrics`: counts and durations of requests and commits, and the state of models."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MODELS = {
 
 
 class Metrics:
-    """``requests`` by call and status, ``seconds`` by call, and what a store tells of its models."""
+    """``requests`` by call and status, ``seconds`` by call, and gauges of the models of a store."""
 
     def __init__(self, store: Any) -> None:
         self.registry = CollectorRegistry()
@@ -50,7 +50,7 @@ class Metrics:
         self.commit_works.inc(writes)
 
     def answered(self, call: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """Count a request that was answered."""
         key = (call, status)
         if key not in self._children:
             self._children[key] = self.requests.labels(call, str(status)), self.seconds.labels(call)
@@ -59,16 +59,15 @@ class Metrics:
         histogram.observe(seconds)
 
     def collect(self) -> Iterator[Metric]:
-        """The numbers of this moment."""
+        """The gauges, as they are now."""
         journal = self.store.journal
         yield GaugeMetricFamily("ellipsoid_waiting_works", "Requests that wait to be written.", journal.waiting)
         yield GaugeMetricFamily("ellipsoid_writable", "1 if the last write succeeded.", int(journal.fault is None))
         families = {
-            name: GaugeMetricFamily(f"ellipsoid_{name}", told, labels=["model"]) for name, told in _MODELS.items()
+            name: GaugeMetricFamily(f"ellipsoid_{name}", text, labels=["model"]) for name, text in _MODELS.items()
         }
         for stream in list(self.store.models.values()):
-            best = stream.champion
-            published = best.published
+            published = stream.champion.published
             record = published.learner.record
             values = {
                 "journal_examples": stream.tail.end,
@@ -76,9 +75,9 @@ class Metrics:
                 "lag_examples": stream.tail.end - published.t,
                 "errors": record.errors,
                 "windowed_error": record.windowed_error,
-                "mistakes": published.counts[0],
-                "updates": published.counts[1],
-                "snapshot_examples": best.snapshot or 0,
+                "mistakes": published.mistakes,
+                "updates": published.updates,
+                "snapshot_examples": stream.champion.snapshot or 0,
                 "kept_examples": stream.kept,
             }
             for name, value in values.items():
@@ -87,5 +86,5 @@ class Metrics:
         yield from families.values()
 
     def text(self) -> tuple[bytes, str]:
-        """What Prometheus reads, and its type."""
+        """The text that Prometheus reads, and its content type."""
         return generate_latest(self.registry), CONTENT_TYPE_LATEST

@@ -1,8 +1,8 @@
 """HTTP connections with a deadline for the head of a request, on which small requests skip the general parser.
 
-A request's head must come within some seconds, or the answer is 408. One that `short_request` takes is answered without
-the long way through parser, application and routes, and the parser never learns of it. It must begin where the request
-before it has ended: what looks like a request inside a body that nobody wanted to read is part of that body.
+A request's head must come within some seconds, or the answer is 408. A request that `short_request` accepts is answered
+without parser, application and routes. It must begin where the request before it has ended: what looks like a request
+inside a body that nobody has read is part of that body.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 from .short_requests import as_bytes, short_request
 
-# A connection that has sent nothing at all yet may wait longer: it costs a file, no more.
+# A connection that has sent nothing yet may wait longer, since it costs only an open file.
 FIRST_SECONDS = 60.0
 _BODY = b'{"title":"Request Timeout","status":408,"detail":"the head of the request came too slowly"}'
 _SLOW = b"\r\n".join(
@@ -28,7 +28,7 @@ _SLOW = b"\r\n".join(
 
 
 def timed_protocol(head_seconds: float, short_calls: dict[str, Any]) -> type[Any]:
-    """uvicorn's protocol, the quicker one where httptools is installed, with limits of time and the short way."""
+    """The protocol of uvicorn, the quicker one where httptools is installed, with deadlines and short requests."""
     base: Any
     if find_spec("httptools"):
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol as base
@@ -36,22 +36,22 @@ def timed_protocol(head_seconds: float, short_calls: dict[str, Any]) -> type[Any
         from uvicorn.protocols.http.h11_impl import H11Protocol as base
 
     class TimedProtocol(base):
-        """A connection with a timer for the head that is due."""
+        """A connection with a timer for the head of the next request."""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self.heads = 0
             self.inside = False
-            # A request on the short way, and what came behind it meanwhile.
+            # The short request that is being answered, and the bytes that came after it.
             self.short: Any = None
-            self.behind = b""
-            self.leaving = False
+            self.pending = b""
+            self.stopping = False
             self.timer = self.loop.call_later(FIRST_SECONDS, self.too_slow)
 
         def data_received(self, data: bytes) -> None:
             if self.short is not None:
-                self.behind += data
-                if len(self.behind) > 1 << 16:
+                self.pending += data
+                if len(self.pending) > 1 << 16:
                     self.transport.pause_reading()
                 return
             idle = not self.heads and (self.cycle is None or self.cycle.response_complete)
@@ -69,19 +69,19 @@ def timed_protocol(head_seconds: float, short_calls: dict[str, Any]) -> type[Any
             if self.cycle is not before:
                 self._disarm()
             elif idle:
-                # Part of a head: the rest of it is due. Who sends byte by byte does not get more time.
+                # Part of a head: the rest must come in time, and more parts do not extend it.
                 self._disarm()
                 self.heads = 1
                 self.timer = self.loop.call_later(head_seconds, self.too_slow)
 
         def between_requests(self) -> bool:
-            """Has everything that came been part of a request that is over?"""
+            """Is everything that came part of requests that have ended?"""
             if hasattr(self, "conn"):
                 return self.conn.their_state is self.conn.our_state and not self.conn.trailing_data[0]
             return not self.inside
 
         def on_message_begin(self) -> None:
-            """Httptools tells where requests begin and end."""
+            """Httptools calls this where a request begins, and `on_message_complete` where it ends."""
             self.inside = True
             super().on_message_begin()
 
@@ -95,25 +95,25 @@ def timed_protocol(head_seconds: float, short_calls: dict[str, Any]) -> type[Any
             if self.transport.is_closing():
                 return
             self.transport.write(as_bytes(response, self.server_state.default_headers))
-            # Who does not read is not answered any more: what waits for such a caller would fill the memory.
+            # Wait for a caller that does not read, so that its answers do not fill the memory.
             await self.flow.drain()
             self.short = None
-            if self.leaving:
+            if self.stopping:
                 self.transport.close()
                 return
             self.timeout_keep_alive_task = self.loop.call_later(
                 self.timeout_keep_alive, self.timeout_keep_alive_handler
             )
-            if self.behind:
-                behind, self.behind = self.behind, b""
+            if self.pending:
+                pending, self.pending = self.pending, b""
                 self.transport.resume_reading()
-                self.data_received(behind)
+                self.data_received(pending)
 
         def shutdown(self) -> None:
-            """Stop when what is under way is answered."""
+            """Close the connection when the request that is being answered is done."""
             if self.short is None:
                 super().shutdown()
-            self.leaving = True
+            self.stopping = True
 
         def connection_lost(self, exc: Exception | None) -> None:
             self._disarm()

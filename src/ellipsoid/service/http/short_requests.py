@@ -1,8 +1,8 @@
-"""Most requests: a small JSON body that came in one piece, with plain headers, read without the general parser.
+"""A quick parser for short requests: a small JSON body that came in one piece, with the usual headers.
 
-Half of the time of a small request goes into a parser that is ready for everything HTTP allows. This one takes what
-leaves no room for doubt, and nothing else: one complete POST of HTTP/1.1, headers of a few kinds, each once, and a body
-as long as it says. All else goes the long way. The calls behind both ways are the same.
+Half of the time of a small request goes into a parser that is ready for everything HTTP allows. This one accepts only
+what is beyond doubt: one complete POST of HTTP/1.1, headers of a few kinds, each once, and a body of the length that
+they give. All other requests go to the general parser. Both lead to the same calls.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from starlette.responses import Response
 
-# What may be called the short way.
+# The calls that a short request can make.
 TARGET = re.compile(rb"POST (/v1/models/([A-Za-z0-9_-]{1,64})/(predict|learn|labels)) HTTP/1\.1\r\n")
 LONGEST_HEAD = 2048
 PLAIN_HEADERS = frozenset(
@@ -24,7 +24,7 @@ _PHRASES = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode(
 
 
 class ShortRequest:
-    """What a call looks at in a request of Starlette."""
+    """The attributes of a request of Starlette that these calls use."""
 
     query_params: dict[str, str] = {}  # noqa: RUF012 - there are none
 
@@ -33,7 +33,7 @@ class ShortRequest:
 
 
 def short_request(data: bytes) -> ShortRequest | None:
-    """The request, if these bytes are one that can go the short way, and all of it."""
+    """The request, if these bytes are one short request as a whole, else None."""
     target = TARGET.match(data)
     end = data.find(b"\r\n\r\n", 0, LONGEST_HEAD)
     if target is None or end < 0:
@@ -65,7 +65,7 @@ def as_bytes(response: Response, headers: list[tuple[bytes, bytes]]) -> bytes:
 
 
 def short_calls(routes: Any) -> dict[str, Any]:
-    """The calls that can be made the short way, by their last word."""
+    """The endpoints that short requests can call, by the last word of their path."""
     found = {}
     for route in routes:
         word = route.path.rpartition("/")[2]

@@ -1,7 +1,7 @@
-"""Who may do what: random tokens, of which a file keeps only names, roles and hashes.
+"""Tokens, by which callers are identified, and their roles; a file keeps only names, roles and hashes.
 
 A token is ``NAME.SECRET`` with a secret of 256 bits; the file has a line of JSON for each, with the scrypt hash of the
-secret. Roles are steps of a ladder: each may do what those before it may.
+secret. Roles are ordered: each may do what those before it may.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from ellipsoid.streams.atomic import atomic_write
 from ..messages import NAME
 
 ROLES = ("read", "predict", "label", "learn", "admin")
-# 16 MiB and some tens of milliseconds for each guess.
+# These cost 16 MiB and some tens of milliseconds for each guess.
 _SCRYPT = {"n": 1 << 14, "r": 8, "p": 1}
 
 
 class Holder(NamedTuple):
-    """Who calls, and by what role."""
+    """The holder of a token: a name and a role."""
 
     name: str
     role: str
 
     def may(self, role: str) -> bool:
-        """Is the role, or a higher one, this caller's?"""
+        """Is the holder's role this one or a higher one?"""
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-# Where there are no tokens, on loopback, everybody may do everything.
+# The holder of every request to a service without tokens.
 EVERYBODY = Holder("", "admin")
 
 
@@ -50,7 +50,7 @@ class Tokens:
         self.path = Path(path)
         self._stamp: tuple[int, int, int] | None = None
         self._entries: dict[str, dict[str, str]] = {}
-        # Digests of tokens that were found good, so that scrypt is computed once for each.
+        # Digests of tokens that were found valid, so that scrypt is computed once for each.
         self._good: dict[bytes, Holder] = {}
         self._lock = threading.Lock()
         self.refresh()
@@ -67,7 +67,7 @@ class Tokens:
                 self._entries, self._stamp = entries, stamp
 
     def entry(self, name: str) -> dict[str, str] | None:
-        """What the file has of a name now: another role or secret is another entry, None is none."""
+        """The entry of a name in the file now, None if there is none. It differs when role or secret are changed."""
         self.refresh()
         return self._entries.get(name)
 
@@ -76,7 +76,7 @@ class Tokens:
         return self._good.get(_digest(token))
 
     def check(self, token: str) -> Holder | None:
-        """The holder of a token, None if it is none; takes as long as scrypt does, for a wrong name too."""
+        """The holder of a token, None if it is not valid; takes as long as scrypt does, also for an unknown name."""
         name, _, secret = token.partition(".")
         with self._lock:
             entry = self._entries.get(name)
@@ -93,13 +93,13 @@ class Tokens:
 
 
 def add_token(path: Path, name: str, role: str) -> str:
-    """Write a new token's hash to the file, and return the token, which nobody can show again."""
+    """Make a token, write its hash to the file, and return it; it cannot be recovered from the file."""
     if not re.fullmatch(NAME, name):
         raise ValueError(f"the name of a token must be 1 to 64 letters, digits, - or _, got {name!r}")
     if role not in ROLES:
         raise ValueError(f"role must be one of {', '.join(ROLES)}, got {role!r}")
     secret, salt = secrets.token_urlsafe(32), secrets.token_bytes(16)
-    with _alone(path):
+    with _locked_folder(path):
         entries = _entries(path) if path.exists() else {}
         if name in entries:
             raise ValueError(f"there is a token {name!r} already; remove it first, or choose another name")
@@ -109,8 +109,8 @@ def add_token(path: Path, name: str, role: str) -> str:
 
 
 def remove_token(path: Path, name: str) -> None:
-    """Make a token worthless, from the next request on."""
-    with _alone(path):
+    """Remove a token from the file; it is refused from the next request on."""
+    with _locked_folder(path):
         entries = _entries(path)
         if name not in entries:
             raise ValueError(f"there is no token {name!r}; there are {', '.join(entries) or 'none'}")
@@ -119,8 +119,8 @@ def remove_token(path: Path, name: str) -> None:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
-    """Nobody else changes a file of the same folder meanwhile: a token that is removed would be written back."""
+def _locked_folder(path: Path) -> Iterator[None]:
+    """Lock the folder of a file, so that two changes at once do not undo each other."""
     folder = os.open(Path(path).absolute().parent, os.O_RDONLY)
     try:
         fcntl.flock(folder, fcntl.LOCK_EX)

@@ -29,8 +29,9 @@ class Published:
 
     def __init__(self, learner: StreamLearner) -> None:
         self.learner, self.t = learner, learner.t
-        self.counts = (learner.model.mistakes_, learner.model.updates_) if learner.has_learned else (0, 0)
-        # PredictedRows use buffers of the model, and reading a model may first bring it up to date.
+        self.mistakes = learner.model.mistakes_ if learner.has_learned else 0
+        self.updates = learner.model.updates_ if learner.has_learned else 0
+        # Predictions use buffers of the model, and reading a model may first bring it up to date.
         self.lock = threading.Lock()
         self._bounds: list[Bound] | None = None
         self._file: bytes | None = None
