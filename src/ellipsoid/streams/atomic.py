@@ -1,8 +1,8 @@
-"""Files written whole or not at all: a reader never sees half of one, and a failure leaves the old one.
+"""Atomic writing of files: a reader never sees half of one, and a failure leaves the old one.
 
-A new file takes the place of the old one and looks like it: the same mode, and the same owner where the system lets
-us give files away. A symbolic link stays one, and what it points to is replaced. What is no regular file (a pipe, a
-terminal, /dev/stdout) cannot be replaced without harm: it is written into.
+A new file takes the place of the old one with the same mode, and the same owner where the system permits. A symbolic
+link stays one, and what it points to is replaced. What is no regular file (a pipe, a terminal, /dev/stdout) is written
+into.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-# Errors of writing alone, of which the system does not say what it was that did not fit.
+# Errors of writing, which come without the name of the file.
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Raise ``OSError`` where no file can be written under this name."""
-    if _is_passage(path):
+    if _is_special(path):
         if not os.access(path, os.W_OK):
             raise PermissionError(f"{path} cannot be written to; name another")
         return
-    target = _behind_links(path)
+    target = _resolved(path)
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file in it")
     if not target.parent.is_dir():
@@ -47,11 +47,11 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
     """
     check_folder(path)
     encoding = None if "b" in mode else "utf-8"
-    if _is_passage(path):
+    if _is_special(path):
         with open(path, mode, encoding=encoding) as file:
             yield file
         return
-    target = _behind_links(path)
+    target = _resolved(path)
     # In the target's own folder, because a rename is atomic only inside one file system.
     handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
@@ -59,7 +59,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
             yield file
             file.flush()
             os.fsync(file.fileno())
-        _dress(temporary, target)
+        _copy_mode(temporary, target)
         os.replace(temporary, target)
         _sync_folder(target.parent)
     except BaseException as error:
@@ -69,8 +69,8 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[A
         raise
 
 
-def _is_passage(path: str | os.PathLike[str]) -> bool:
-    """Does the name stand for something to write into: a pipe, a device, or a file that a process holds open?"""
+def _is_special(path: str | os.PathLike[str]) -> bool:
+    """Whether the name is that of a pipe, a device, or a file that a process holds open."""
     if os.fsdecode(path).startswith(("/dev/fd/", "/dev/stdout", "/dev/stderr", "/proc/")):
         return os.path.exists(path)
     try:
@@ -80,12 +80,12 @@ def _is_passage(path: str | os.PathLike[str]) -> bool:
     return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind))
 
 
-def _behind_links(path: str | os.PathLike[str]) -> Path:
+def _resolved(path: str | os.PathLike[str]) -> Path:
     return Path(os.fsdecode(os.path.realpath(path) if os.path.islink(path) else path))
 
 
-def _dress(temporary: str, target: Path) -> None:
-    """Mode and owner of the file that is replaced, or the mode of any other new file: mkstemp gives 0600."""
+def _copy_mode(temporary: str, target: Path) -> None:
+    """Give the temporary file mode and owner of the target, or the mode of any new file: mkstemp gives 0600."""
     try:
         old = target.stat()
     except FileNotFoundError:
@@ -101,7 +101,7 @@ def _dress(temporary: str, target: Path) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """After a rename the new name must reach the disk too, where the system lets a folder be opened (not Windows)."""
+    """Write a renamed file's new name to the disk, where a folder can be opened (not on Windows)."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:

@@ -11,8 +11,8 @@ RowPieces = Iterator[tuple[Any, Any, Any]]
 class Format:
     """How the bytes of an origin become rows and labels. What a format does not have, or not know yet, is None.
 
-    ``whole`` are all rows and labels where they lie in memory, to be handed out ``rows_at_once``; `Stream` says what
-    the others are.
+    ``whole`` are all rows and labels where they are in memory, to be handed out ``rows_at_once``; `Stream` describes
+    the others.
     """
 
     n_features: int | None = None

@@ -1,10 +1,10 @@
 """What a label may be: text, or a whole number.
 
-Whole numbers are bool, integers of 64 bits, and floats without a fraction below 2^53, where a float no longer tells
-whole numbers apart. Text does not end with a NUL, which arrays of text drop. Labels of one model are all text or all
-numbers. Numbers that are equal are one label (True, 1 and 1.0), which keeps the form in which it came first; later ones
-take the form of the first label, so that ``classes_`` never turns from integers into floats in mid-stream. Everything
-else is refused, whichever way it comes, before anything is learned: what can be learned can be saved.
+Whole numbers are bool, integers of 64 bits, and floats without a fraction below 2^53, from where on a float is not
+exact. Text does not end with a NUL, which arrays of text drop. Labels of one model are all text or all numbers. Numbers
+that are equal are one label (True, 1 and 1.0), which keeps the type in which it came first; later ones take the type of
+the first label, so that ``classes_`` never turns from integers into floats in mid-stream. Everything else is refused
+before anything is learned: what can be learned can be saved.
 """
 
 from math import isfinite
@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# Types whose values may be looked up among known labels without further questions: no two of different meaning are
-# equal. A complex number or a decimal may equal a label and is none.
+# Types whose values may be looked up among known labels unchecked. A complex number or a decimal may equal a label and
+# is none.
 LABEL_TYPES = frozenset(
     {str, np.str_, int, bool, float, np.bool_, np.float64, np.float32, np.float16}
     | {np.dtype(code).type for code in "bhilqBHILQ"}
 )
-# Kinds of arrays of which the same is true.
+# Kinds of arrays for which the same is true.
 LABEL_DTYPE_KINDS = "biufU"
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -29,9 +29,9 @@ KINDS = "all text or all whole numbers"
 
 
 def label_array(y: Any, what: str = "y") -> NDArray[Any]:
-    """Labels as an array of text, integers, bools or whole floats; or the sentence that says what is wrong.
+    """Labels as an array of text, integers, bools or whole floats, or ``ValueError``.
 
-    An array with more than one axis is only made an array, for others to judge.
+    An array with more than one axis is not checked.
 
     >>> label_array(["a", "b"]).tolist(), label_array((True, False)).tolist(), label_array([1.0, 2.0]).tolist()
     (['a', 'b'], [True, False], [1.0, 2.0])
@@ -53,8 +53,8 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
         or (kind == "f" and (np.abs(labels.astype(np.float64, copy=False)) == WHOLE).any())
         or (kind in "fiu" and len(labels) > 1 and has_several_types(y))
     ):
-        # numpy would write numbers among text out, cut the names of an enumeration short, round integers, and give
-        # numbers of several kinds one form, which is that of the first label.
+        # NumPy would turn numbers among text into text, shorten the names of an enumeration, round integers, and give
+        # numbers of several types a common one.
         labels = np.fromiter(y, dtype=object, count=len(labels))
         kind = "O"
     if kind == "f":
@@ -75,18 +75,18 @@ def label_array(y: Any, what: str = "y") -> NDArray[Any]:
 
 
 def with_integers(labels: NDArray[Any]) -> NDArray[Any]:
-    """The same labels for who knows no others than scikit-learn: whole numbers are integers, True among them too."""
+    """The same labels for scikit-learn: an object array of numbers and bools becomes one of integers."""
     mixed = labels.dtype.kind == "O" and labels.ndim == 1 and len(labels) > 0 and not isinstance(labels[0], str)
     return labels.astype(np.int64) if mixed else labels
 
 
 def has_several_types(y: Any) -> bool:
-    """Would numpy give labels one form of its own, and not that of the first?"""
+    """Whether labels in a list have several types, of which NumPy would make one."""
     return hasattr(y, "__iter__") and not hasattr(y, "dtype") and len(set(map(type, y))) > 1
 
 
 def is_plain_text(label: Any) -> bool:
-    """Does numpy keep this label as it is in an array of text? It drops NULs at the end, and asks others for ``str``.
+    """Whether an array of text keeps this label as it is: it drops NULs at the end, and others than text become text.
 
     >>> is_plain_text("a"), is_plain_text("a\\0"), is_plain_text(1)
     (True, False, False)
@@ -102,7 +102,7 @@ def refuse_nul(label: str, where: str = "") -> str:
 
 
 def refuse_masked(array: Any, what: str) -> None:
-    """Raise ``ValueError`` where a masked array has masked entries, which nobody would look at."""
+    """Raise ``ValueError`` where a masked array has masked entries."""
     if not isinstance(array, np.ma.MaskedArray):
         return
     rows = np.flatnonzero(np.ma.getmaskarray(array).reshape(len(array) if array.ndim else 1, -1).any(axis=1))
@@ -111,13 +111,13 @@ def refuse_masked(array: Any, what: str) -> None:
 
 
 def refuse_sparse(y: Any, what: str) -> None:
-    """Raise ``ValueError`` where labels are a sparse matrix, of which numpy would make one object."""
+    """Raise ``ValueError`` where labels are a sparse matrix, which NumPy would take for a single object."""
     if hasattr(y, "tocsr"):
         raise ValueError(f"{what} is sparse, and labels are read from dense arrays: give {what}.toarray()")
 
 
 def is_absent(value: Any) -> bool:
-    """None, NaN, or pandas' NA, which is neither equal to itself nor not.
+    """Whether a value is None, NaN, or pandas' NA, whose comparisons give NA.
 
     >>> is_absent(None), is_absent(float("nan")), is_absent("nan")
     (True, True, False)
@@ -129,11 +129,11 @@ def is_absent(value: Any) -> bool:
 
 
 def plain_label(label: Any) -> Any:
-    """A label as text or a number of Python itself, or ``ValueError``: the one place that judges a single label."""
+    """A label as text or a number of Python, or ``ValueError``."""
     if isinstance(label, np.generic) and label.dtype.kind in LABEL_DTYPE_KINDS:
         label = label.item() if label.dtype.itemsize <= 8 or label.dtype.kind == "U" else float(label)
     if isinstance(label, str):
-        return str.__str__(label)  # the text itself, whatever an enumeration says of it
+        return str.__str__(label)  # an enumeration may have a ``__str__`` of its own
     if isinstance(label, bool):
         return label
     if isinstance(label, int) and LOWEST <= label <= HIGHEST:
@@ -144,7 +144,7 @@ def plain_label(label: Any) -> Any:
 
 
 def in_form_of(first: Any, label: Any) -> Any:
-    """A number in the form of the first label: whole floats become integers where that is none, and the reverse.
+    """A number in the type of the first label: whole floats become integers where that is none, and the reverse.
 
     >>> in_form_of(0, 2.0), in_form_of(0.0, 2), in_form_of(True, 2.0), in_form_of("a", "b")
     (2, 2.0, 2, 'b')
@@ -182,7 +182,9 @@ def _objects(labels: NDArray[Any], what: str) -> NDArray[Any]:
 
 def _whole(labels: NDArray[Any], what: str) -> NDArray[Any]:
     with np.errstate(invalid="ignore"):
-        wide = labels.astype(np.float64) if labels.dtype.itemsize < 8 else labels  # 2^53 is no number of few bits
+        wide = (
+            labels.astype(np.float64) if labels.dtype.itemsize < 8 else labels
+        )  # float16 and float32 do not hold 2^53
         _refuse_first(labels, ~((labels == np.floor(labels)) & (np.abs(wide) < WHOLE)), what)
     return labels.astype(np.float64) if labels.dtype.itemsize > 8 else labels
 

@@ -47,7 +47,8 @@ class NumericLabels:
 
 
 def label_values(y: Any) -> Any:
-    """Labels as an array: beside a word, NumPy would make a word of a number, and beside a float one of a long integer.
+    """Labels as an array that keeps their types: NumPy would turn 1 beside "x" into "1", integers beside floats into
+    floats.
 
     >>> label_values([1, "x"]).tolist()
     [1, 'x']
@@ -55,12 +56,12 @@ def label_values(y: Any) -> Any:
     words = [label for label in y if isinstance(label, str)] if isinstance(y, list | tuple) else []
     odd = words and not (len(words) == len(y) and all(map(is_plain_text, words)))
     if not words and isinstance(y, list | tuple) and has_several_types(y):
-        with suppress(ValueError):  # of numbers to be learned, which are no labels
+        with suppress(ValueError):  # they may be numbers for a regressor
             return label_array(y)
     return np.array(y, dtype=object) if odd else np.asarray(y)
 
 
 def word_labels(model: Any) -> bool | None:
-    """True where a model has learned words as labels, of which ``7`` may be one; None where rows are to tell."""
+    """True where a model has learned words as labels, so that ``7`` is read as a word; None where it has not."""
     known = getattr(model, "classes_", None)
     return True if known is not None and len(known) and isinstance(known[0], str) else None

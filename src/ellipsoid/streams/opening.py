@@ -1,13 +1,13 @@
-"""`open_stream`: one function for files, pipes, arrays, data sets and iterables, which finds out what it was given.
+"""`open_stream`: one function that opens files, pipes, arrays, data sets and iterables.
 
 ====================================  =======================================================================
-``"-"``, an open binary file          text or Arrow, told by its first bytes unless ``format`` is given
+``"-"``, an open binary file          text or Arrow, as its first bytes show, unless ``format`` is given
 a path                                by its name: ``.svm .libsvm .svmlight .txt``, ``.csv .tsv``, ``.vw``,
                                       ``.jsonl .ndjson``, ``.parquet .pq``, ``.arrow .feather .ipc``,
                                       ``.npy``, ``.npz``; text of these may be compressed
                                       (``.gz .bz2 .xz .zst``); other names as ``"-"``
-the name of a data set, a `Dataset`   its training part; ``test`` has the other; behind the name may stand how
-                                      many rows, and the seed of what is drawn: ``sea:rows=20000:seed=3``
+the name of a data set, a `Dataset`   its training part; ``test`` has the other; the name may be followed by
+                                      the number of rows and the seed: ``sea:rows=20000:seed=3``
 a pair ``(X, y)`` of arrays           as it is; X may be a list of dicts
 any other iterable                    examples ``(x, y)``, with dicts or rows, or chunks ``(X, y)``
 a `Stream` that is open               itself
@@ -45,7 +45,7 @@ _READERS = {
     "npz": (".npz", "arrays", "npz"),
 }
 SUFFIX = {suffix: format for format, (suffixes, _, _) in _READERS.items() for suffix in suffixes.split()}
-# Several labels between commas belong to this format too, for its reader to refuse: a table has commas also later.
+# Several labels between commas are of this format too, for its reader to refuse: a table has commas further on.
 _SVMLIGHT = re.compile(rb"\s*[-+]?[\d.]+(e[-+]?\d+)?(\s+|(,[-+]?[\d.]+)+ +(?=[^,;\t]*$))(qid:|\d+:)", re.IGNORECASE)
 _TABLES = ("csv", "parquet", "arrow", "jsonl")
 
@@ -106,14 +106,14 @@ def _named(name: str, options: Options) -> Stream:
 
 
 def _dataset_named(text: str, options: Options) -> Stream:
-    name, said = parse_name(text) if text.partition(":")[0] in names() else (text, {})
+    name, settings = parse_name(text) if text.partition(":")[0] in names() else (text, {})
     if name == DEFORMED:
-        return _deformed(stream(name, device=options.device, **said), options)
-    if not said:
+        return _deformed(stream(name, device=options.device, **settings), options)
+    if not settings:
         return _dataset(load(name), options)
     _refuse_columns(name, options)
-    test = None if name in RECIPES else load(name, seed=said.get("seed")).test
-    X, y = stream(name, **said)
+    test = None if name in RECIPES else load(name, seed=settings.get("seed")).test
+    X, y = stream(name, **settings)
     return Stream(name, ArrayRows(X, y, "a data set"), options, test=test)
 
 
@@ -128,7 +128,7 @@ def _dataset(data: Dataset, options: Options) -> Stream:
 
 
 def _refuse_columns(name: str, options: Options, labels: bool = False) -> None:
-    """Of what is no table no columns can be named; ``labels``: a label names something else there."""
+    """Refuse the options of tables for what is no table; ``labels``: ``label`` has a meaning of its own there."""
     for option, asked, what in (
         ("label", options.label, "a column"),
         ("weights", options.weights, "a column"),
@@ -145,7 +145,7 @@ def _bytes(origin: Origin, options: Options, format: str | None) -> Stream:
     try:
         format = format or sniff(origin.peek(), origin.name)
     except NoRows:
-        # Others may be read instead: what was opened for a look is closed.
+        # The caller may read other files instead: close this one.
         origin.open().close()
         raise
     if format not in _TABLES:

@@ -1,4 +1,4 @@
-"""What can be said about a stream that it does not say itself; on the command line the same words, with dashes."""
+"""The options of a stream; on the command line they have the same names, with dashes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ MOST_BITS = 30
 @dataclass(frozen=True)
 class Options:
     """``format``
-        how the bytes are to be read, one of `FORMATS`; None asks the file's name;
+        how the bytes are to be read, one of `FORMATS`; None: as the file's name or its first bytes show;
     ``label``
         the label's column of a table, by name (default: the last), or member of JSON lines (default: ``label``);
     ``weights``
-        the column of a table that says what each row counts, by name (default: none);
+        the column of a table with the weights of its rows, by name (default: none);
     ``labelled``
         False: the stream has no labels, or they are not wanted;
     ``columns``
@@ -28,9 +28,9 @@ class Options:
         whether a CSV file begins with a line of names; None: it does if that line has a feature that is no number;
     ``kinds``
         what columns of CSV text hold, ``"numbers"`` or ``"words"``, by their names, without a header by their numbers
-        from 0 as text (default, and where it is None: the first cell that is not missing tells);
+        from 0 as text (default, and where it is None: what the first cell that is not missing is);
     ``word_labels``
-        whether the labels of CSV text are words, such as ``"7"``; None: the first one tells;
+        whether the labels of CSV text are words, such as ``"7"``; None: whether the first one is;
     ``n_features``
         the width of the rows, such as a model's ``n_features_in_``;
     ``extra``
@@ -41,7 +41,7 @@ class Options:
         what becomes of examples that are dicts: ``"hash"`` makes rows of ``2**bits`` columns of them, ``"keep"`` hands
         them on for ``learn_one``, where a learner gives each name a column of its own;
     ``zero_based``
-        whether the features of svmlight text count from 0; None: the first block tells;
+        whether the features of svmlight text count from 0; None: as the first block shows;
     ``missing``
         what to do with an empty cell, or None: ``"error"`` or ``"zero"`` (no value, no one-hot column);
     ``device``
@@ -51,8 +51,8 @@ class Options:
     ``chunk_rows``
         most rows of a chunk (default: what one block of text holds);
     ``threads``
-        threads that scan text (default: one a processor, at most four, fewer for a short file; 0: who asks for
-        rows scans them); nothing else depends on it.
+        threads that scan text (default: one a processor, at most four, fewer for a short file; 0: the thread that
+        asks for rows scans them); no result depends on it.
 
     >>> Options(bits=99)
     Traceback (most recent call last):
@@ -118,5 +118,5 @@ class Options:
             )
 
     def scan_threads(self, blocks: int | None) -> int:
-        """How many threads scan text of so many blocks (None: nobody knows)."""
+        """How many threads scan text of so many blocks (None: unknown)."""
         return default_threads(blocks) if self.threads is None else min(self.threads, IN_FLIGHT)

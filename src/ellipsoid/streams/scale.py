@@ -1,9 +1,8 @@
-"""The three ways to prepare rows before a stream begins: as they are, unit length, or standardised.
+"""Three ways to scale the rows of a stream: as they are, to unit length, or standardised.
 
-``unit`` divides each row by its own 2-norm and needs nothing else (a zero row stays zero). ``standard``
-takes mean and standard deviation of every feature from the **whole training part**, so that a learner of
-the first row already profits from rows it has not met; sparse rows are divided only, because a shift would
-fill them.
+``unit`` divides each row by its 2-norm (a zero row stays zero). ``standard`` takes mean and standard deviation of every
+feature from the **whole training part**, so that a learner of the first row already profits from later ones; sparse
+rows are divided only, because a shift would fill them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Files that are read one after another are one stream: what the first ones tell of their features holds for all."""
+"""Several files as one stream: what the first ones show of their features holds for all of them."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from .readers.errors import NoRows
 
 
 def kinds_and_base(names: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
-    """``kinds`` and ``zero_based`` as the first block of one file with the rows of all would tell them.
+    """``kinds`` and ``zero_based`` as the first block of one file with the rows of all would show them.
 
-    Of a column without a value in the first file a later one may tell, and so may a feature 0 of svmlight text. Pipes,
-    which are read only once, are not looked into, nor what lies behind one, or behind a flaw.
+    A column without a value in the first file may have one in a later file, and a feature 0 of svmlight text may come
+    later too. Pipes, which can be read only once, are not opened, nor files after a pipe or after one with an error.
     """
     kinds, zero_based, size = options.get("kinds"), options.get("zero_based"), 0
     for name in names:
@@ -46,17 +46,18 @@ def check_columns(
     columns: str = "columns",
     unlabelled: str | None = None,
 ) -> list[str] | None:
-    """The columns that the next table is held to, once a stream has given its first rows; refuses it if it has others:
-    features are told apart by the places of numbers, and by the names of columns of words.
+    """The columns of numbers that the next table must have, once a stream has given its first rows.
 
-    ``learned`` are those of numbers before it, None while no names are known, and ``kinds`` all of them. The sentence
-    advises what the caller calls ``columns``, and ``unlabelled`` where the table lacks no more than a label and may do
-    so.
+    Raises ``ValueError`` if it has other columns than the tables before: a number's feature is known by its place, a
+    word's by the name of its column.
+
+    ``learned`` are the columns of numbers of the tables before, None while no names are known, and ``kinds`` all of
+    their columns. ``columns`` and ``unlabelled`` are the caller's names of these options, for the message.
     """
     own, words = stream.columns, _of_words(kinds)
     if own is None and learned is not None:
         if stream.bits is not None or words:
-            # A word's feature is found by the name of its column.
+            # The hash of a word depends on the name of its column.
             raise ValueError(f"{stream.name} has words and no header, which the model knows their columns by")
         return learned
     _refuse_others("numbers", stream.name, own, learned, columns, unlabelled)
@@ -67,7 +68,7 @@ def check_columns(
 
 
 def refuse_empty_table(empty: Any, learned: list[str] | None, kinds: dict[str, str | None] | None) -> None:
-    """Refuse a table without rows where its only line is no header of the tables beside it: it may be a row."""
+    """Refuse a table without rows whose only line is not the header of the other tables: it may be a row."""
     if empty.header is not None and (learned is None or not set(kinds or learned) <= set(empty.header)):
         raise ValueError(
             f"{empty.name} has no rows, and its first line is no header of the tables beside it; give header=False if "
@@ -94,7 +95,7 @@ def _refuse_others(what: str, name: str, own: Any, learned: Any, columns: str, u
 
 
 def first_of(things: Sequence[str], most: int = 12) -> str:
-    """The first of many things between commas.
+    """The first things of a list between commas, and how many there are.
 
     >>> first_of(["a", "b", "c"], most=2)
     'a, b, … (3 in all)'

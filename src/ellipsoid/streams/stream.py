@@ -1,7 +1,7 @@
-"""A stream that is open: its rows in order, in chunks of bounded size, and what is known of them beforehand.
+"""An open stream: its rows in order, in chunks of bounded size, and what is known of them beforehand.
 
-A stream may be longer than memory, so that nobody need ask for all of it: each `Chunk` may be forgotten before the next
-is read. How a stream is cut into chunks changes no result.
+A stream may be longer than memory: each `Chunk` may be forgotten before the next is read. How a stream is cut into
+chunks changes no result.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ class Chunk(_Rows):
 
     ``X`` is a 2-D array of numbers, a CSR matrix whose indices increase within a row, or (with ``dicts="keep"``) a list
     of dicts; ``y`` the labels, one per row (or a 0/1 matrix, one column per label), None where the stream has none;
-    ``offset`` the number of rows before the first of these. ``weights`` is what each row counts, None where the stream
-    does not say.
+    ``offset`` the number of rows before the first of these. ``weights`` are those of the rows, None where the stream
+    has none.
 
-    A sparse stream does not know its width before its end: ``X.shape[1]`` never falls from one chunk to the next, but
-    may rise, unless the stream was told ``n_features`` or hashes to ``2**bits`` columns.
+    A sparse stream does not know its width before its end: ``X.shape[1]`` may grow from one chunk to the next, unless
+    ``n_features`` is given or features are hashed to ``2**bits`` columns; it never shrinks.
     """
 
     weights: Any = None
@@ -45,12 +45,11 @@ class Chunk(_Rows):
 class Stream:
     """What `open_stream` returns.
 
-    Iterating starts at the beginning; what can be read only once (a pipe, an iterator) says so when it is asked a
-    second time. Bad input raises ``ValueError`` that names the file and the line or row, and every chunk before it has
-    been yielded by then.
+    Each iteration starts at the beginning; a pipe or an iterator, which can be read only once, raises an error the
+    second time. Bad input raises ``ValueError`` that names the file and the line or row, after every chunk before it.
 
     ``test`` is the test part of a data set that has one. ``ahead`` lets a thread read the next piece while this one is
-    learned, which pays where most of the work is done outside Python's lock.
+    learned, which pays where most of the reading is done without Python's lock.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class Stream:
 
     @property
     def n_rows(self) -> int | None:
-        """The number of rows of arrays, data sets and streams that are made, None where only reading tells."""
+        """The number of rows of arrays, data sets and synthetic streams; None for what must be read to know it."""
         if self._whole is not None:
             rows: int = self._whole[0].shape[0]
             return rows
@@ -87,12 +86,12 @@ class Stream:
 
     @property
     def lies_in_memory(self) -> bool:
-        """Are all rows at hand?"""
+        """Whether all rows are in memory, or mapped."""
         return self._whole is not None
 
     @property
     def classes(self) -> Any:
-        """The labels of arrays and data sets, None where only reading tells, and of several labels a row."""
+        """The labels of arrays and data sets; None for what must be read to know them, and for label sets."""
         if self._whole is None:
             return self._format.classes
         y = self._whole[1]
@@ -110,36 +109,36 @@ class Stream:
 
     @property
     def kinds(self) -> dict[str, str | None] | None:
-        """What a table's columns of features hold, as `Options` has it, None where nothing tells that of a column;
-        None while it is unknown, and of other formats.
+        """What each of a table's columns of features holds, as in `Options`, None for a column without a value so far;
+        None while it is unknown, and for other formats.
         """
         return self._format.kinds
 
     @property
     def zero_based(self) -> bool | None:
-        """Whether the features of svmlight text count from 0; None while that is unknown, and of other formats."""
+        """Whether the features of svmlight text count from 0; None while that is unknown, and for other formats."""
         return self._format.zero_based
 
     @property
     def bits(self) -> int | None:
-        """The bits that features are hashed to; None while that is unknown, and where they are not."""
+        """Features are hashed to ``2**bits`` columns; None while that is unknown, and where they are not."""
         return self._format.bits
 
     @property
     def bytes_total(self) -> int | None:
-        """Bytes to be read, of the file as it lies on disk; None for a pipe or an iterator."""
+        """The size of the file on disk; None for a pipe or an iterator."""
         return self._origin.bytes_total if self._origin else None
 
     @property
     def bytes_read(self) -> int:
-        """Bytes read so far, of the same count; 0 where nothing is read from a file."""
+        """Bytes of the file read so far; 0 where nothing is read from a file."""
         return self._origin.bytes_read if self._origin else 0
 
     def __iter__(self) -> Iterator[Chunk]:
         return self.chunks(self.options.chunk_rows)
 
     def chunks(self, most: int | None) -> Iterator[Chunk]:
-        """The chunks, of at most so many rows (None: as many as lie together)."""
+        """The chunks, of at most ``most`` rows (None: as many as are read together)."""
         offset, skip = 0, self.options.skip
         most = most or self._format.rows_at_once
         pieces = self._format.pieces()
@@ -161,7 +160,7 @@ class Stream:
             raise NoRows(f"{self.name} has no rows")
 
     def arrays(self) -> Pair:
-        """All rows that are left as one X, as wide as the widest, and their labels as one y (None: there are none)."""
+        """All rows as one X, as wide as the widest, and their labels as one y (None: there are none)."""
         if self._whole is not None and self.n_rows:
             return self._whole
         parts = list(self)
@@ -177,12 +176,12 @@ class Stream:
             X = sparse.vstack([_widened(X, width) for X in Xs], format="csr")
         if ys[0] is None:
             return X, None
-        # Beside words, NumPy would make words of numbers.
+        # With words among them, NumPy would turn numbers into words.
         words = {y.dtype.kind == "U" for y in ys}
         return X, np.concatenate(ys, dtype=object if len(words) > 1 else None)
 
     def in_memory(self) -> Stream:
-        """The same stream, read to its end: it knows its rows and labels, and reading it again costs nothing."""
+        """The same stream with its rows in memory, where they can be counted and read again."""
         return self if self._whole else Stream(self.name, ArrayRows(*self.arrays()), Options(), test=self.test)
 
     @cached_property

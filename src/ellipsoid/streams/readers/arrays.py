@@ -124,7 +124,7 @@ def _mapped(path: Path) -> Any:
 
 
 def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Any:
-    """An array of an archive: a map of the file where it lies there as it is."""
+    """An array of an archive, mapped where it is not compressed."""
     with archive.open(info) as member:
         if info.compress_type != zipfile.ZIP_STORED:
             return np.lib.format.read_array(member, allow_pickle=False)

@@ -135,7 +135,7 @@ class ArrowTable(Format):
         return with_one_hot_words(numbers, hashes, self.options.hash_bits)
 
     def _weights(self, batch: Any, row: int) -> Any:
-        """What the rows count, None where no column says so."""
+        """The weights of rows, None where no column holds them."""
         name = self.options.weights
         if name is None:
             return None
@@ -215,7 +215,7 @@ def _hashes(column: Any, seed: int, bits: int) -> Any:
     _, offsets, data = strings.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)[strings.offset : strings.offset + n + 1]
     first, last = int(ends[0]), int(ends[-1])
-    # Copies of these few rows: a slice of a batch still owns the strings of all of it.
+    # A copy of these rows alone: the buffers of a slice are those of the whole batch.
     text = np.frombuffer(bytearray(data[first:last] if data is not None else b""), dtype=np.uint8)
     out = np.empty(n, dtype=np.int64)
     hash_strings(text, ends - first, np.full(n, seed, dtype=np.int64), (1 << bits) - 1, out)

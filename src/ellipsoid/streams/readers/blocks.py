@@ -25,7 +25,7 @@ from ellipsoid.engine.native.text_words import WINDOW
 BLOCK_BYTES = 1 << 21
 PEEK = 1 << 18
 LONGEST_LINE = 1 << 28
-# Scanners look at windows of bytes, also where the last line ends, and right behind a window.
+# Scanners read windows of bytes, also after the last line.
 SLACK = 2 * WINDOW
 
 # A compressed file is known by its first bytes, whatever its name.
@@ -94,12 +94,12 @@ class Origin:
 
     @property
     def blocks_left(self) -> int | None:
-        """How many more blocks this pass will need; None where only reading tells."""
+        """How many more blocks this pass will need; None where the size of the text is unknown."""
         left = self._left(self._filled)
         return None if left is None else -(-left // BLOCK_BYTES)
 
     def peek(self) -> bytes:
-        """The first bytes, decompressed, without reading them for good."""
+        """The first bytes, decompressed; `open` begins with them again."""
         self._opened = self.open()
         try:
             return bytes(self._opened.peek(PEEK)[:PEEK])
@@ -149,7 +149,7 @@ class Origin:
                     rest = buffer[stop:have]
                     turn, have = (turn + 1) % at_once, len(rest)
                     size = max(self._room(past), 2 * have) + SLACK
-                    # What a long line has taken is given back behind it.
+                    # Memory that a long line has taken is given back after it.
                     if not size <= len(buffers[turn]) <= 2 * size:
                         buffers[turn] = bytearray(size)
                     buffer = buffers[turn]

@@ -26,7 +26,7 @@ class LineError(ValueError):
 
 
 class NoRows(ValueError):
-    """A stream without an example: an error where it is all there is, and nothing at all beside others."""
+    """A stream without an example, which is no error where there are others beside it."""
 
 
 def token(block: TextBlock, position: int, blanks: bytes = b" \t\r\n") -> str:
@@ -41,8 +41,8 @@ def token(block: TextBlock, position: int, blanks: bytes = b" \t\r\n") -> str:
 
 
 def finite_number(block: TextBlock, numeral: tuple[int, int], scale: float = 1.0) -> float:
-    """``scale`` times the number that the numeral between two positions of a block stands for, rounded by Python; where
-    that is too large, an error with the line in the block.
+    """``scale`` times the numeral between two positions of a block, rounded by Python; `LineError` with the line in the
+    block where that is too large.
     """
     begin, end = numeral
     word = bytes(block.raw[begin:end]).decode("ascii")

@@ -6,7 +6,7 @@ the member that ``label`` names, by default the one called "label": members of a
 
 A stream whose first line has a member ``x`` that is an object or a list is one of examples as the service takes them,
 ``{"x": {"length": 2.5}, "y": "long"}``: ``x`` holds the features, ``y`` (or what ``label`` names) the label, and every
-other member (a key, say) is passed over. A list of numbers is a row of an array, as long in every line.
+other member (a key, say) is ignored. A list of numbers is a row of an array, as long in every line.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class JsonLines(Format):
         self.n_features = None if self.bits is None else 1 << self.bits
         self._label = options.label or ("label" if options.labelled else None)
         self._words: bool | None = None
-        # Whether lines are examples with their features in x: not known before the first one.
+        # Whether lines are examples with their features in x, as the first one is.
         self._wrapped: bool | None = None
 
     def describe(self) -> str:
@@ -116,7 +116,7 @@ class JsonLines(Format):
         return x
 
     def _features(self, members: dict[str, Any]) -> dict[str, Any]:
-        """Named features that are there, checked."""
+        """The features that are not missing, checked."""
         if self.options.columns is not None:
             members = {name: members[name] for name in self.options.columns if name in members}
         missing = [name for name, value in members.items() if value is None]

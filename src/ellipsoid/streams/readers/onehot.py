@@ -1,6 +1,6 @@
 """Columns of numbers beside columns of hashed words, as one sparse matrix.
 
-The numbers keep their columns, in the order of the table; behind them lie ``2**bits`` columns in which each word sets
+The numbers keep their columns, in the order of the table; after them come ``2**bits`` columns in which each word sets
 a one. The word w of the column named c has the hash of w seeded with the hash of c, so that equal words of two
 columns are two features.
 """

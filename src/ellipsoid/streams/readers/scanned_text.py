@@ -32,7 +32,7 @@ class Scanned(NamedTuple):
 
 
 class ScannedText(Format):
-    """Lines of examples. A subclass says what it finds in the first block, and how rows come of a scan."""
+    """Lines of examples. A subclass has its scanner, and what it finds out from the first block."""
 
     def __init__(self, origin: Origin, options: Options) -> None:
         self.origin, self.options = origin, options
@@ -45,7 +45,7 @@ class ScannedText(Format):
         """Forget what an earlier pass found."""
 
     def begin(self, block: TextBlock) -> int:
-        """Find out what the rows are; returns where they begin, the end of a block that does not tell."""
+        """Find out what the rows are; returns where they begin, the end of a block that does not show it."""
         return 0
 
     def expected(self, block: TextBlock) -> Density:
@@ -53,7 +53,7 @@ class ScannedText(Format):
         return 1.0, 1.0
 
     def buffers(self, rows: int, values: int, hard: int) -> Any:
-        """Arrays for a scan to write into: for so many rows, values and numerals left to Python."""
+        """Arrays for a scan to write into, for these numbers of rows, values and numerals left to Python."""
         raise NotImplementedError
 
     def scan_lines(self, text: Any, position: int, stop: int, out: Any) -> Any:
@@ -141,5 +141,5 @@ class ScannedText(Format):
 
 
 def _room_for(size: int, shortest: int, density: float) -> int:
-    """Entries to expect of a text: a quarter more than were met lately, at most what the shortest ones would be."""
+    """Entries to expect in a text: a quarter more than the density says, at most as many as the shortest ones are."""
     return min(size // shortest, int(1.25 * density * size) + 64) + 1

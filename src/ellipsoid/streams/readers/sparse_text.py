@@ -12,7 +12,7 @@ from ..scan.svmlight import IMPORTANCE, SparseRows
 from .blocks import TextBlock
 from .scanned_text import Density, ScannedText
 
-# Bytes of the first block that tell how much room its rows will need.
+# Bytes of the first block from which the number of its rows is estimated.
 SAMPLE = 1 << 16
 
 
@@ -30,8 +30,8 @@ class SparseText(ScannedText):
             yield X, y, weights
 
     def expected(self, block: TextBlock) -> Density:
-        """The density of the first block by a look at its beginning: memory for the most rows that there could be would
-        take longer to get than the scan.
+        """The density at the beginning of the block: memory for the most rows that there could be would take longer to
+        get than the scan.
         """
         size = min(block.stop, SAMPLE)
         return block.raw.count(b"\n", 0, size) / size, block.raw.count(self.mark, 0, size) / size

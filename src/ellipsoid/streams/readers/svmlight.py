@@ -1,8 +1,7 @@
 """Svmlight text: what the scanner finds, as sparse matrices and labels, and its flaws as error messages.
 
-Nothing in the format says whether features count from 0 or from 1. The first block decides: from 0 if a line of it
-has a feature 0, else from 1. A feature 0 that comes later contradicts that, and is an error; ``zero_based`` settles
-it.
+The format does not say whether features count from 0 or from 1. The first block decides: from 0 if a line of it has a
+feature 0, else from 1. A feature 0 that comes later is then an error; ``zero_based`` avoids it.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from .blocks import Origin, TextBlock
 from .errors import token
 from .sparse_text import SparseText, matrix
 
-# Without n_features and bits, a feature beyond this is taken for damage, not for a wish for that much memory.
+# Without n_features and bits, a feature beyond this is an error: it would take too much memory.
 MOST_UNASKED = 1 << 24
 
 _SENTENCES = {
@@ -61,7 +60,7 @@ class Svmlight(SparseText):
     def _detected_base(self, block: TextBlock) -> int:
         if self.bits is not None or not scan.looks_zero_based(block.text, block.stop):
             return 1
-        # It may stand in a comment: look closer, at every line up to the first flaw.
+        # It may be in a comment: scan the lines, up to the first flaw.
         rows, values = block.stop // self.shortest_row + 1, block.stop // self.shortest_value + 1
         out = self.buffers(rows, values, rows)
         rules = scan.SvmlightRules(base=0, width=2**31 - 1, drop=True, mask=-1)

@@ -1,8 +1,8 @@
-"""CSV text: the first row tells what each column is, and every later line is held to it.
+"""CSV text: the first block decides what each column holds, and every later line must agree.
 
 A column is of numbers if its first cell that is not missing is a number, else of words, which are one-hot coded by
-hashing. The label's column, the last unless another is named, is of numbers or words likewise. The delimiter is the one
-of comma, semicolon and tab that the first line has most of.
+hashing. So is the label's column, the last unless another is named. The delimiter is the one of comma, semicolon and
+tab that the first line has most of.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .errors import LineError, token
 from .onehot import with_one_hot_words
 from .scanned_text import ScannedText
 
-# A column with more words than this holds no labels: to remember them would not be constant memory.
+# A column with more words than this holds no labels: memory must stay bounded.
 _MOST_LABELS = 1 << 20
 _KINDS = {scan.IGNORED: None, scan.NUMBER: OF_NUMBERS, scan.INFINITE: OF_NUMBERS, scan.TEXT: OF_WORDS}
 _DELIMITERS = {",": "commas", ";": "semicolons", "\t": "tabs"}
@@ -75,10 +75,10 @@ class Csv(ScannedText):
             words.append(word)
         return np.array(words)
 
-    # -- what the first block tells ----------------------------------------------------------------------------
+    # -- the first block ---------------------------------------------------------------------------------------
 
     def begin(self, block: TextBlock) -> int:
-        """Find out the header, then the columns, as far as this block tells; returns where its rows begin."""
+        """Find out the header, then the columns, as far as this block shows them; returns where its rows begin."""
         position = 0
         while position < block.stop:
             end = block.raw.index(b"\n", position)
@@ -112,15 +112,15 @@ class Csv(ScannedText):
         if self.options.header is not None:
             return self.options.header
         features = cells[:-1] if self.options.labelled and len(cells) > 1 else cells
-        # Behind a table without a header, a word is a name only where that has numbers.
-        told = self.options.kinds or {}
+        # After a table without a header, a word is a name only in one of its columns of numbers.
+        known = self.options.kinds or {}
         return any(
-            told.get(str(j), OF_NUMBERS) == OF_NUMBERS and not _number_or_missing(cell)
+            known.get(str(j), OF_NUMBERS) == OF_NUMBERS and not _number_or_missing(cell)
             for j, cell in enumerate(features)
         )
 
     def _arrange(self, names: list[str] | None, found: Any) -> None:
-        """Give each column its purpose; ``found`` is what its cells show, if nobody has told what it holds."""
+        """Give each column its purpose; ``found`` is what its cells show, which counts where no option decides."""
         options, width = self.options, len(found)
         if names is not None and len(set(names)) < width and (options.label or options.weights or options.columns):
             raise ValueError(f"{self.origin.name} has two columns of one name: {', '.join(names)}")
@@ -132,14 +132,14 @@ class Csv(ScannedText):
         chosen = [j for j in chosen if j != heavy]
         keys = [str(j) for j in range(width)] if names is None else list(names)
         for j, count in enumerate(map(Counter(keys).__getitem__, keys)):
-            # Columns of one name are told apart by their places too.
+            # Columns of the same name get their places too.
             keys[j] += f" ({j})" if count > 1 else ""
         kinds = [(options.kinds or {}).get(key) or _KINDS[found[j]] for j, key in enumerate(keys)]
         wordy = np.array([kind == OF_WORDS for kind in kinds])
         if options.labelled:
-            # An infinity is as good a label as any word.
-            told = options.word_labels
-            wordy[label] = wordy[label] or found[label] == scan.INFINITE if told is None else told
+            # As a label, an infinity is a word.
+            asked = options.word_labels
+            wordy[label] = wordy[label] or found[label] == scan.INFINITE if asked is None else asked
         purpose = np.full(width, scan.IGNORED)
         purpose[chosen] = np.where(wordy, scan.TEXT, scan.NUMBER)[chosen]
         if options.labelled:
@@ -155,7 +155,7 @@ class Csv(ScannedText):
                 self.columns = [names[j] for j in of_kind]
         seed = np.array([hash_name(names[j] if names else str(j)) for j in range(width)], dtype=np.int64)
         self._columns = scan.TableColumns(purpose, place, seed)
-        # An empty cell, and the delimiter or the line feed behind it.
+        # A byte a column: the delimiter or the line feed after an empty cell.
         self.shortest_row = width
         self._hashes = int((purpose == scan.TEXT).sum())
         self.bits = options.hash_bits if self._hashes else None
@@ -225,6 +225,6 @@ class Csv(ScannedText):
 def _number_or_missing(cell: str) -> bool:
     text = np.frombuffer(bytearray(cell.encode() + b"\n" + bytes(SLACK)), dtype=np.uint8)
     kinds = np.zeros(1, dtype=np.int64)
-    # A byte that no line of text has takes the delimiter's place: the cell may hold it between quotation marks.
+    # The delimiter is a byte that no line of text has: the cell may hold the real one between quotation marks.
     scan.classify(text, 0, len(text) - SLACK, 0, kinds)
     return bool(kinds[0] != scan.TEXT)

@@ -1,1 +1,1 @@
-"""From bytes to arrays: the compiled scanners of the readers, which allocate nothing and say where a text is wrong."""
+"""The compiled scanners of the readers: from bytes to arrays, or the place where a text is wrong."""

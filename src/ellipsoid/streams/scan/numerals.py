@@ -66,7 +66,7 @@ _NINE, _ONE, _THREE = np.uint64(9), np.uint64(1), np.uint64(3)
 def nearest(w, q):
     """``w 10^q`` rounded to nearest, ties to even, for 0 < w < 2^63; -1 where that is not decided here."""
     if q < _LEAST_POWER:
-        # Even 10^18 such units are nearer to zero than to the least float.
+        # Even 10^18 of these units are nearer to zero than to the least float.
         return 0.0
     if q > _LARGEST_POWER:
         return -1.0
@@ -157,7 +157,7 @@ def decimal(text, p, w, whole, n):
 
 @forced
 def common(text, p):
-    """The same as `numeral` for ``[-] digits [. digits]`` with few digits; of all else it says NO_NUMERAL."""
+    """The same as `numeral` for ``[-] digits [. digits]`` with few digits; NO_NUMERAL for all others."""
     negative = text[at(p)] == 45
     p += negative
     window = non_digits(text, p)

@@ -32,7 +32,7 @@ from .reasons import (
 _BEYOND = 1 << 58
 
 
-# The place of a numeral that is a weight.
+# What marks the numeral of a weight.
 IMPORTANCE = -(1 << 40)
 
 
@@ -81,8 +81,8 @@ class SvmlightStop(NamedTuple):
 
 @inlined
 def sight(text, window, origin):
-    """Where the next byte that is no digit stands, a colon should it be, with the bits behind it and behind the one
-    after it; a minus sign right after the colon counts as a digit.
+    """The place of the next byte that is no digit, which should be a colon, with the bits after it and after the one
+    that follows; a minus sign right after the colon counts as a digit.
     """
     colon = origin + trailing_zeros(window)
     after = without_lowest(window)
@@ -97,7 +97,7 @@ def scan_svmlight(text, start, stop, rules, out):
     p, lines, row, k, hard = start, 0, 0, 0, 0
     smallest, largest = np.int64(_BEYOND), np.int64(-1)
     out.indptr[0] = 0
-    # Bits of what follows p in the bytes from ``origin`` on and is no digit; none where nobody has looked.
+    # One bit for each byte from ``origin`` on that is after p and no digit; 0 where they are not known yet.
     window, origin = np.uint64(0), start
     while p < stop:
         line, line_k, line_hard = p, k, hard
@@ -243,9 +243,9 @@ def scan_svmlight(text, start, stop, rules, out):
 
 @scanner
 def looks_zero_based(text, stop):
-    """Does ``0:`` stand after a blank somewhere, be it in a comment?"""
+    """Whether ``0:`` follows a blank somewhere, maybe in a comment."""
     found = np.uint8(0)
-    # To the end in any case: without a way out of it, the loop looks at many bytes at once.
+    # Always to the end: a loop without an exit is compiled to one over many bytes at once.
     for p in range(2, stop):
         zero = (text[at(p)] == 58) & (text[at(p - 1)] == 48) & (text[at(p - 2)] <= 32)
         found |= np.uint8(zero)

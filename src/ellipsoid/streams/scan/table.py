@@ -15,10 +15,11 @@ from .reasons import BAD_QUOTE, FULL, MISSING, NO_FLAW, NOT_A_NUMBER, TOO_FEW, T
 
 # What a column is for.
 IGNORED, NUMBER, TEXT, NUMBER_LABEL, TEXT_LABEL = range(5)
-# What a column may begin with that is for nothing.
+# The first cell of a column may also be this.
 INFINITE = -1
 
 
+# The hash of a missing word.
 NO_HASH = -1
 
 
@@ -65,7 +66,7 @@ class TableStop(NamedTuple):
 
 @inlined
 def blank(c, delimiter):
-    """Is a byte no part of a cell, where it stands at its edge?"""
+    """Is a byte at the edge of a cell no part of it?"""
     return (c == 32 or c == 9 or c == 13) and c != delimiter
 
 

@@ -2,8 +2,8 @@
 
 ``label [importance [base]] ['tag] |namespace[:scale] feature[:value] … |namespace …``. A feature without a value has
 the value 1; the scale of a namespace multiplies the values behind it. The column of a feature is the hash of its
-name, seeded with the hash of its namespace. An importance is the weight of its line, 1 by default; those other than 1
-are counted. Base and tag are passed over.
+name, seeded with the hash of its namespace. An importance is the weight of its line, 1 by default. Base and tag are
+ignored.
 
 A scan stops before the first line that does not fit its arrays, or that is wrong; its caller goes on from there.
 """
@@ -30,7 +30,7 @@ class VwRules(NamedTuple):
 
 class VwStop(NamedTuple):
     """Why a scan stopped, and where: the next byte to read, or that of the flaw; line feeds passed, rows, values and
-    hard numerals written, and importances other than 1 met.
+    hard numerals written.
     """
 
     reason: int
@@ -39,7 +39,6 @@ class VwStop(NamedTuple):
     rows: int
     values: int
     hard: int
-    important: int
 
 
 @inlined
@@ -61,7 +60,7 @@ def ends_word(c):
 @scanner
 def scan_vw(text, start, stop, rules, out):
     """Read the lines of ``text[start:stop]``, which ends with a line feed, into the arrays of an svmlight scan."""
-    p, lines, row, k, hard, important = start, 0, 0, 0, 0, 0
+    p, lines, row, k, hard = start, 0, 0, 0, 0
     out.indptr[0] = 0
     while p < stop:
         line, line_k, line_hard = p, k, hard
@@ -166,12 +165,10 @@ def scan_vw(text, start, stop, rules, out):
                 out.values[at(k)] = value
                 k += 1
         if reason != NO_FLAW:
-            return VwStop(reason, line if reason == FULL else p, lines, row, line_k, line_hard, important)
+            return VwStop(reason, line if reason == FULL else p, lines, row, line_k, line_hard)
         out.labels[at(row)], out.weights[at(row)] = out_label, weight
-        if weight != 1.0:
-            important += 1
         p += 1
         lines += 1
         row += 1
         out.indptr[at(row)] = k
-    return VwStop(NO_FLAW, p, lines, row, k, hard, important)
+    return VwStop(NO_FLAW, p, lines, row, k, hard)

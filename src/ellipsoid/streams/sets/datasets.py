@@ -147,8 +147,8 @@ def load(name: str, *, seed: int | None = None) -> Dataset:
     raise ValueError(f"no data set {name!r}; there are {', '.join(names())}{where}")
 
 
-class Changing(tuple[Any, Any]):
-    """A pair ``X, y`` that was made: ``changes`` are the rows before which it changed, ``name`` and ``seed`` tell how.
+class SyntheticPair(tuple[Any, Any]):
+    """A synthetic pair ``X, y`` with its ``name`` and ``seed``; ``changes`` are the rows before which it changed.
 
     >>> made = stream("sea", rows=40_000, seed=7)
     >>> X, y = made
@@ -184,7 +184,7 @@ def stream(data: str | Dataset, *, rows: int | None = None, seed: int | None = N
         raise ValueError(f"device must be left out for {data!r}: only {DEFORMED!r} is made on one")
     if isinstance(data, str) and data in RECIPES:
         drawn = draw(data, rows, 0 if seed is None else seed)
-        made = Changing((drawn.X, drawn.y))
+        made = SyntheticPair((drawn.X, drawn.y))
         made.name, made.seed, made.changes = data, int(seed or 0), drawn.changes
         return made
     X, y = (load(data, seed=seed) if isinstance(data, str) else data).train
@@ -194,19 +194,19 @@ def stream(data: str | Dataset, *, rows: int | None = None, seed: int | None = N
 
 
 def parse_name(name: str) -> tuple[str, dict[str, Any]]:
-    """The name of a data set and what is said of its stream behind it, as in ``sea:rows=20000:seed=3``.
+    """The name of a data set and the settings that follow it, as in ``sea:rows=20000:seed=3``.
 
     >>> parse_name("sea:rows=20000:seed=3"), parse_name("digits")
     (('sea', {'rows': 20000, 'seed': 3}), ('digits', {}))
     """
     name, *settings = name.split(":")
-    said: dict[str, Any] = {}
+    found: dict[str, Any] = {}
     for setting in settings:
         key, _, value = setting.partition("=")
         if key not in ("rows", "seed") or not value.isdecimal():
             raise ValueError(f"behind a data set's name stands rows=N or seed=N, a whole number, got {setting!r}")
-        said[key] = int(value)
-    return name, said
+        found[key] = int(value)
+    return name, found
 
 
 def _deformed(rows: int, seed: int, device: str) -> Any:
@@ -273,7 +273,7 @@ def _fetch(name: str, source: OpenML) -> Dataset:
             version=source.version,
             as_frame=False,
             parser="pandas" if find_spec("pandas") else "liac-arff",
-            n_retries=1,  # who has no network learns so within seconds
+            n_retries=1,  # without a network it fails within seconds
         )
     except OSError as error:
         raise OSError(

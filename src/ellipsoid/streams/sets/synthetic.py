@@ -1,7 +1,7 @@
 """Synthetic streams: drawn row by row from a seed, with changes at places that are known.
 
 A longer stream begins with the shorter one of the same seed: rows are drawn one after the other, and a change comes
-after a fixed number of rows, whatever is asked for.
+after a fixed number of rows.
 
 ===============  =======  ====================================================================================
 ``sea``           60,000  Street and Kim (KDD 2001): three features from 0 to 10, the label is whether the first
@@ -33,7 +33,7 @@ _Floats = NDArray[np.float64]
 
 
 class MadeRows(NamedTuple):
-    """Rows, their labels or numbers, and the rows before which something changed (none where it never stands still)."""
+    """Rows, their labels or numbers, and the rows before which something changed (none where it always changes)."""
 
     X: _Floats
     y: NDArray[Any]
@@ -41,7 +41,7 @@ class MadeRows(NamedTuple):
 
 
 class Recipe(NamedTuple):
-    """How a stream is made, of how many rows where nobody says, and whether it has numbers in place of labels."""
+    """How a stream is made, its default number of rows, and whether it has numbers in place of labels."""
 
     make: Callable[[int, int], MadeRows]
     rows: int
@@ -128,7 +128,7 @@ def _turn(rows: int, seed: int) -> MadeRows:
     source, _, truth = _sources(seed)
     truths = _turned(truth, rows, 1.0)
     X, labels = _pushed(_unit(source.normal(size=(rows, 3))), truths, 0.06)
-    # To length 1 again: what was pushed grew by less than it takes to come nearer than 0.05.
+    # To length 1 again: pushing to 0.06 has lengthened a row so little that it stays 0.05 away.
     return MadeRows(_unit(X), labels.astype(np.int64), _every(2000, min(rows, 4000)))
 
 
