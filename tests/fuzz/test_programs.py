@@ -203,7 +203,7 @@ def usual_blocks(monkeypatch):
 BLOCKS = [
     (expansion, "SCORED_AHEAD"),
     (expansion, "SCORED_AHEAD_WITHIN_BUDGET"),
-    (expansion, "VOTERS"),
+    (expansion, "ROWS_PER_VOTE"),
     (inputs, "BLOCK_VALUES"),
 ]
 FEW = [program(seed) for name in ("PassiveAggressive", "MIRA") for seed in seeds_of(name)[:12]]

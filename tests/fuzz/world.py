@@ -46,7 +46,7 @@ WATCHED, ONE = "learn_predict", "learn_one"
 
 def small_blocks():
     """Rows are scored and converted a few at a time, so that short streams meet the ends of blocks too."""
-    expansion.SCORED_AHEAD, expansion.SCORED_AHEAD_WITHIN_BUDGET, expansion.VOTERS = 16, 8, 4
+    expansion.SCORED_AHEAD, expansion.SCORED_AHEAD_WITHIN_BUDGET, expansion.ROWS_PER_VOTE = 16, 8, 4
     inputs.BLOCK_VALUES = 32
 
 

@@ -1,14 +1,14 @@
-"""The container of a model file: a version, a header and arrays under one checksum. Nothing here knows a learner.
+"""The layout of a model file: a version, a header and arrays under one checksum, whatever learner they are of.
 
 A model file is a safetensors file: a length, a JSON table of contents, raw little-endian arrays. Its metadata hold
 
     ellipsoid   the version of the layout, "1"
-    header      a JSON object that says what the arrays are
+    header      a JSON object that describes the arrays
     sha256      of the header's text and of every array in the order of their names: for each the line
                 "\\n<name> <type> <n1>,<n2>,...\\n" (type as safetensors spells it: F64, I64), then its bytes
 
-The checksum finds damage, not malice: who forges a file can forge it too. What a forger may declare is bounded here
-(types, shapes of arrays without entries); whether the arrays make a model is for `soundness` to judge.
+The checksum detects damage, not malice: whoever forges a file can forge the checksum too. Types, and the shapes of
+arrays without entries, are limited here; `soundness` checks whether the arrays can be those of a model.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ VERSION = 1
 # An array without entries costs a forger nothing, whatever shape it claims.
 WIDEST_EMPTY = 1 << 24
 
-# Bytes that the library below takes for a table of contents.
+# The largest table of contents that safetensors reads, in bytes.
 MOST_CONTENTS = 100_000_000
 
 FLOATS = {"F64": np.float64, "F32": np.float32, "F16": np.float16}
@@ -37,11 +37,11 @@ SPELLINGS = {np.dtype(kind): name for name, kind in (FLOATS | INTEGERS).items()}
 
 
 class DamagedModel(ValueError):
-    """A file that is not a whole, untampered model of a version this library reads."""
+    """A file that is damaged, changed, or of a version that this library cannot read."""
 
 
 class Content(NamedTuple):
-    """What a model file holds: floats as float64, integers as int64, whatever they were stored as."""
+    """The content of a model file: floats as float64, integers as int64, whatever they were stored as."""
 
     version: int
     header: dict[str, Any]
@@ -50,19 +50,19 @@ class Content(NamedTuple):
 
 
 def write(path: Any, header: dict[str, Any], arrays: StoredArrays) -> None:
-    """Write a file of the current version, atomically: a crash or a kill leaves the old one whole."""
+    """Write a file of the current version, atomically: a crash or a kill leaves the old one intact."""
     with atomic_write(path, "wb") as file:
         for piece in pieces(header, arrays):
             file.write(piece)
 
 
 def encode(header: dict[str, Any], arrays: StoredArrays) -> bytes:
-    """The bytes of a file: the same for the same content, which the library's own writer does not promise."""
+    """The bytes of a file, the same for the same content, which the writer of safetensors does not promise."""
     return b"".join(pieces(header, arrays))
 
 
 def pieces(header: dict[str, Any], arrays: StoredArrays) -> list[Any]:
-    """What a file is made of; the arrays are not copied."""
+    """The parts of a file, one after another; the arrays are not copied."""
     text = json.dumps(header, sort_keys=True)
     contents: dict[str, Any] = {
         "__metadata__": {"ellipsoid": str(VERSION), "header": text, "sha256": checksum(text, arrays)}
@@ -81,13 +81,13 @@ def pieces(header: dict[str, Any], arrays: StoredArrays) -> list[Any]:
 
 
 def read(path: Any) -> Content:
-    """Read a file of any version so far, or raise `DamagedModel` (`OSError` where there is no file)."""
+    """Read a file of any version so far, or raise `DamagedModel` (`OSError` if there is no file)."""
     from safetensors import SafetensorError, safe_open
 
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no model file {path}")
-    _measure(path)
+    _check_size(path)
     try:
         with safe_open(path, framework="numpy") as file:
             metadata = file.metadata() or {}
@@ -126,16 +126,14 @@ def _bytes_of(array: NDArray[Any]) -> memoryview:
     return little.reshape(-1).view(np.uint8).data
 
 
-def _measure(path: Path) -> None:
-    """Say in plain words that a file is cut short, where the library below would speak of its header; or changed where
-    that would not notice.
-    """
+def _check_size(path: Path) -> None:
+    """Raise `DamagedModel` for a file that is cut short, or that was changed in a way safetensors does not notice."""
     size = os.path.getsize(path)
     with open(path, "rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if size < 8 or 8 + length > size:
             raise DamagedModel(f"{path} is no model file of ellipsoid, or is cut short: it has only {size} bytes")
-        # Between the parts of JSON they mean nothing, so that no checksum feels them; nobody writes them there.
+        # JSON ignores these characters between its parts, and so would the checksum; no writer puts them there.
         contents = file.read(min(length, MOST_CONTENTS))
         if any(mark in contents for mark in (b"\t", b"\n", b"\r")):
             raise DamagedModel(f"{path} is no model file of ellipsoid, or is damaged: its contents are not on one line")

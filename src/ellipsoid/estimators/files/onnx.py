@@ -1,12 +1,12 @@
-"""Linear models for other runtimes: an ONNX graph that gives the same labels.
+"""Export of linear models to other runtimes, as an ONNX graph that predicts the same labels.
 
-    x  ->  (x - mean) / deviation, or x / |x|, where a scaler stands in front
+    x  ->  (x - mean) / deviation, or x / |x|, if there is a scaler
        ->  scores  W x + b, in double precision
-       ->  label   the largest score's; with two labels the second where the score is positive
+       ->  label   that of the largest score; with two labels the second if the score is positive
 
-Ties must fall as they do here, to the label of the smallest index. Equal rows of weights score exactly equal in our
-loops; a matrix product elsewhere may sum two equal columns in different orders. So the product is made over the
-distinct rows of weights, and their scores are dealt out to the labels that share them.
+Ties must go to the label of the smallest index, as they do here. Equal rows of weights give exactly equal scores in
+our loops; a matrix product elsewhere may sum two equal columns in different orders. So the product is made with the
+distinct rows of weights, and their scores are copied to the labels that share them.
 """
 
 from pathlib import Path
@@ -17,9 +17,9 @@ from sklearn.base import is_regressor
 
 from ellipsoid.streams.atomic import atomic_write
 
-# The newest operators used are those of this set.
+# The operator set with the newest operator that is used.
 OPSET = 17
-# Where a sum of squares is not above this, `UnitNorm` has scaled before it squared.
+# If a sum of squares is not above this, `UnitNorm` scales the row before it squares.
 LEAST_SQUARE = 1e-290
 
 
@@ -61,7 +61,7 @@ def export_onnx(model: Any, path: Any, *, dtype: Any = np.float64) -> None:
 
 
 def _by_scores(model: Any) -> Any:
-    """The learner, or `Scaled` with one in it, whose largest score is the label that the model predicts."""
+    """The learner, or `Scaled`, whose largest score belongs to the label that the model predicts."""
     name = type(model).__name__
     if is_regressor(model):
         raise ValueError(f"only classifiers can be written as ONNX, got {name}")
@@ -75,7 +75,7 @@ def _by_scores(model: Any) -> Any:
 
 
 class _Graph:
-    """Nodes and constants under names of their own."""
+    """Nodes and constants, each with a unique name."""
 
     def __init__(self, onnx: Any) -> None:
         self.onnx = onnx
@@ -96,7 +96,7 @@ class _Graph:
         helper = self.onnx.helper
         graph = helper.make_graph(self.nodes, "ellipsoid", [rows], [label, scores], self.constants)
         model = helper.make_model(graph, producer_name="ellipsoid", opset_imports=[helper.make_opsetid("", OPSET)])
-        model.ir_version = 8  # the one that came with the operator set, so that older runtimes read it too
+        model.ir_version = 8  # the version that came with the operator set, for older runtimes
         self.onnx.checker.check_model(model)
         return model
 
@@ -108,7 +108,7 @@ def _scaled(graph: _Graph, rows: str, scaler: Any) -> str:
         if scaler._centre:
             rows = graph.op("Sub", rows, graph.constant(scaler.mean_))
         return graph.op("Div", rows, graph.constant(scaler.scale_))
-    # As the scaler does it: where squares would underflow, of the row divided by its largest entry; zeros stay zeros.
+    # As in the scaler: if squares would underflow, the row is first divided by its largest entry; zeros stay zeros.
     largest = graph.op("ReduceMax", graph.op("Abs", rows), axes=[1], keepdims=1)
     zero = graph.op("Equal", largest, graph.constant(np.array([0.0])))
     largest = graph.op("Where", zero, graph.constant(np.array([1.0])), largest)
@@ -128,7 +128,7 @@ class _Label(NamedTuple):
 
 
 def _classifier(graph: _Graph, rows: str, model: Any) -> _Label:
-    """Scores and labels; returns what the latter are."""
+    """Add the nodes of scores and labels; returns the type of the labels."""
     core = getattr(model, "learner_", model)._learned()
     try:
         weights, bias = model.coef_, model.intercept_

@@ -1,7 +1,7 @@
-"""Parameters in model files: as JSON values; and of learners made of others, what they are to start with next.
+"""Parameters in model files, as JSON values, and the parameters with which a wrapper starts next.
 
-``load`` gives a model the parameters with which it has learned. ``set_params`` may have put another learner or scaler
-into it since, or another parameter into that learner: then the header says in ``next`` what the whole is to start with.
+``load`` gives a model the parameters with which it has learned. If ``set_params`` has since replaced the learner or
+scaler in a wrapper, or a parameter of that learner, the entry ``next`` of the header holds what it is to start with.
 """
 
 from math import inf
@@ -12,19 +12,19 @@ import numpy as np
 from ..inputs.weights import class_weight_of
 from ..registry import estimator_named
 
-# Parameters that say nothing of what was learned: a file is the same whatever machine made it.
-OF_THE_MACHINE = ("device", "precision")
+# Parameters that do not affect what is learned: a file does not depend on the machine that made it.
+MACHINE_PARAMETERS = ("device", "precision")
 
-# Parameters that are estimators, or lists of some.
+# Parameters that are estimators, or lists of estimators.
 _ESTIMATORS = ("learner", "scaler", "learners")
 
 
 def params_as_json(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as a file holds them."""
-    return {name: _plain(name, value) for name, value in params.items() if name not in OF_THE_MACHINE}
+    """Parameters as JSON values."""
+    return {name: _as_json(name, value) for name, value in params.items() if name not in MACHINE_PARAMETERS}
 
 
-def _plain(name: str, value: Any) -> Any:
+def _as_json(name: str, value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and value == inf:
@@ -41,7 +41,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def params_from_json(params: Any) -> dict[str, Any]:
-    """Parameters that a file holds."""
+    """Parameters from the JSON values in a file."""
     if not isinstance(params, dict):
         raise ValueError(f"it holds {type(params).__name__} where parameters are due")
     found: dict[str, Any] = {name: inf if value == "inf" else value for name, value in params.items()}
@@ -51,60 +51,61 @@ def params_from_json(params: Any) -> dict[str, Any]:
 
 
 def next_start(model: Any) -> dict[str, Any]:
-    """The entry ``next`` of a header, nothing where ``load`` would find out by itself."""
+    """The entry ``next`` of a header; nothing if ``load`` can infer it from the other entries."""
     if not {"learner_", "learners"} & {*model.__dict__}:
         return {}
-    told = _start_of(model)
-    if told == _loaded(model):
+    start = _start_of(model)
+    if start == _inferred_start(model):
         return {}
-    _made(told)  # what cannot be loaded is not saved
-    return {"next": told}
+    _new_estimator(start)  # raises here rather than when the file is loaded
+    return {"next": start}
 
 
-def set_next_start(model: Any, told: Any) -> None:
+def set_next_start(model: Any, start: Any) -> None:
     """Give a model that was loaded the parameters of its next start."""
-    fresh = _made(told)
+    fresh = _new_estimator(start)
     if type(fresh) is not type(model):
         raise ValueError(f"it is to start next as a {type(fresh).__name__}, and is a {type(model).__name__}")
-    model.set_params(**{name: value for name, value in fresh.get_params(deep=False).items() if name in told})
+    model.set_params(**{name: value for name, value in fresh.get_params(deep=False).items() if name in start})
 
 
 def _start_of(model: Any) -> dict[str, Any]:
-    """What an estimator would start with: its class, its parameters, and the like of the estimators it is made of."""
+    """What an estimator would start with: its class, its parameters, and the same for the estimators inside it."""
     params = model.get_params(deep=False)
-    told: dict[str, Any] = {"class": type(model).__name__}
+    start: dict[str, Any] = {"class": type(model).__name__}
     if hasattr(model, "_seeded"):
-        told["learner"] = _start_of(model._seeded())
+        start["learner"] = _start_of(model._seeded())
         del params["random_state"]  # the learner has it
     if "scaler" in params:
-        told["scaler"] = _start_of(model._new_scaler())
+        start["scaler"] = _start_of(model._new_scaler())
     if params.get("learners") is not None:
-        told["learners"] = [_start_of(member) for member in model._fresh().members]
-    return told | {"params": params_as_json({name: value for name, value in params.items() if name not in _ESTIMATORS})}
+        start["learners"] = [_start_of(member) for member in model._fresh().members]
+    return start | {
+        "params": params_as_json({name: value for name, value in params.items() if name not in _ESTIMATORS})
+    }
 
 
-def _loaded(model: Any) -> dict[str, Any]:
-    """The same of the model that ``load`` makes of a file without ``next``."""
-    told = _start_of(model)
-    if "learners" in told:
-        told["learners"] = [_loaded(member) for member in model._learned().members]
+def _inferred_start(model: Any) -> dict[str, Any]:
+    """What ``load`` infers for the same model from a file without ``next``."""
+    start = _start_of(model)
+    if "learners" in start:
+        start["learners"] = [_inferred_start(member) for member in model._learned().members]
     if "learner_" not in model.__dict__:
-        return told
-    learner = _loaded(model.learner_)
-    if "scaler" in told:
-        if learner["class"] == told["learner"]["class"]:
-            learner["params"] = told["learner"]["params"]
+        return start
+    learner = _inferred_start(model.learner_)
+    if "scaler" in start:
+        if learner["class"] == start["learner"]["class"]:
+            learner["params"] = start["learner"]["params"]
         scaler = _start_of(model.scaler_)
-        if scaler["class"] == told["scaler"]["class"]:
-            # Dicts make a scaler take wider rows, whatever it was told.
-            scaler["params"]["grow_features"] = told["scaler"]["params"]["grow_features"]
-        told["scaler"] = scaler
-    return told | {"learner": learner}
+        if scaler["class"] == start["scaler"]["class"]:
+            # Dicts make a scaler accept wider rows, whatever its parameter was.
+            scaler["params"]["grow_features"] = start["scaler"]["params"]["grow_features"]
+        start["scaler"] = scaler
+    return start | {"learner": learner}
 
 
-def _made(told: Any) -> Any:
-    """A new estimator."""
-    parts: dict[str, Any] = {name: _made(told[name]) for name in ("learner", "scaler") if name in told}
-    if "learners" in told:
-        parts["learners"] = [_made(member) for member in told["learners"]]
-    return estimator_named(told["class"])(**params_from_json(told["params"]), **parts)
+def _new_estimator(start: Any) -> Any:
+    parts: dict[str, Any] = {name: _new_estimator(start[name]) for name in ("learner", "scaler") if name in start}
+    if "learners" in start:
+        parts["learners"] = [_new_estimator(member) for member in start["learners"]]
+    return estimator_named(start["class"])(**params_from_json(start["params"]), **parts)

@@ -1,25 +1,25 @@
-"""What a model file holds of a learner: a header, which is a JSON object, and arrays.
+"""Saving of a learner as a header, which is a JSON object, and arrays; `container` describes the layout of the file.
 
-`container` says how a file is laid out. The header holds:
+The header holds:
 
     class       the learner, one of a fixed list
     params      its parameters (JSON values; inf as "inf")
-    started     the parameters it was started with, null where they are the same
+    started     the parameters it was started with, null if they are the same
     labels      the known labels, in the order of their indices
     features    names of dict features in the order of their columns, or null
     names       names of the columns of a data frame, or null
     state       scalars of what was learned
     scaler      the scaler in front of the learner, or null
-    stream      where in which input a command stopped, and what the numbers of its columns mean, or null
+    stream      the input and the place where a command stopped, and the meaning of its columns, or null
 
-and, only where there is something to say,
+and, only if needed,
 
-    calibration how its scores become probabilities
+    calibration the parameters by which its scores become probabilities
     words       the columns of a data frame that hold words
-    conformal   how its sets are made
-    members     of a committee, the headers of its members
-    next        what it is to start with next, where the rest does not tell
-    run         which run over shards it is a checkpoint of, and after which round
+    conformal   the parameters of its prediction sets
+    members     the headers of a committee's members
+    next        the parameters with which it is to start next, if they cannot be inferred
+    run         the run over shards of which it is a checkpoint, and the round
 """
 
 from typing import Any
@@ -35,14 +35,14 @@ from ellipsoid.streams.options import CELL_KINDS
 from . import container
 from .parameters import next_start, params_as_json
 
-# What a record of a stream tells of the features: how the next file must be read, wherever the last one stopped.
+# The entries of ``stream`` that describe features: the next file must be read in the same way.
 FEATURES = {"columns": list, "zero_based": bool, "bits": int, "kinds": dict}
 
 
 def save(model: Any, path: Any, stream: dict[str, Any] | None = None, run: dict[str, Any] | None = None) -> None:
     """Write a learner to ``path``, atomically: a crash leaves the old file whole.
 
-    Without a ``stream`` it tells what is known of the features of the one that was learned, and of no place in it.
+    ``stream`` defaults to the description of the features that were learned, without a place.
     """
     header, arrays = describe(model)
     stream = features_of_stream(getattr(model, "stream_", None)) if stream is None else stream
@@ -50,9 +50,9 @@ def save(model: Any, path: Any, stream: dict[str, Any] | None = None, run: dict[
 
 
 def describe(model: Any) -> tuple[dict[str, Any], StoredArrays]:
-    """The header and the arrays of a model; None stands for the stream."""
+    """The header and the arrays of a model; ``stream`` is None."""
     header, arrays = _described(model)
-    # What is inside starts next as the whole says.
+    # The entry of the outermost model holds for all inside it.
     return {name: value for name, value in header.items() if name != "next"} | next_start(model), arrays
 
 
@@ -90,7 +90,7 @@ def _described(model: Any) -> tuple[dict[str, Any], StoredArrays]:
 def _describe_scaled(model: Any) -> tuple[dict[str, Any], StoredArrays]:
     header, arrays = describe(model.learner_)
     following, started = model._seeded(), params_as_json(model.learner_._core.started)
-    # Another learner's are told in `next`.
+    # The parameters of another learner stand in `next`.
     same = type(following) is type(model.learner_)
     params = params_as_json((following if same else model.learner_).get_params(deep=False))
     scalars, parts = model.scaler_.state()
@@ -152,7 +152,7 @@ def _describe_committee(model: Any) -> tuple[dict[str, Any], StoredArrays]:
 
 
 def features_of_stream(record: Any) -> dict[str, Any] | None:
-    """What a record of a stream tells of the features, None if nothing."""
+    """The entries of a ``stream`` record that describe features, None if there are none."""
     kept = {name: record[name] for name in FEATURES if record is not None and record.get(name) is not None}
     good = all(type(value) is FEATURES[name] for name, value in kept.items())
     good = good and all(isinstance(name, str) for name in (*kept.get("columns", ()), *kept.get("kinds", ())))
@@ -162,7 +162,7 @@ def features_of_stream(record: Any) -> dict[str, Any] | None:
 
 
 def feature_as_json(name: Any) -> Any:
-    """A feature's name as JSON has it: a word's is a list of its feature's name and the word."""
+    """The name of a feature as a JSON value; for a word it is a list of the feature's name and the word."""
     if isinstance(name, tuple):
         return [feature_as_json(name[0]), name[1]]
     if not isinstance(name, str | int):

@@ -1,8 +1,8 @@
-"""Is what a model file holds something that a learner could have written? Checks of values, counts and the whole.
+"""Checks that the content of a model file could have been written by a learner.
 
-A file is believed only if the learner made from it would be written as the same header and arrays. That one test
-refuses arrays of wrong names, shapes or types and contradictory headers for every learner, those to come included; what
-compiled code relies on beyond that (indices within bounds) each learner checks before it takes an array.
+The main check is general: the learner made from a file must be written as the same header and arrays. It refuses arrays
+of wrong names, shapes or types and contradictory headers for every learner, also for future ones. What compiled code
+relies on beyond that (indices within bounds) is checked by each learner before it takes an array.
 """
 
 from typing import Any
@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import StoredArrays
 
-# Arrays in which infinities have a meaning; NaN has one nowhere. Sums of squares of large rows may overflow.
+# Arrays in which infinities are allowed, as sums of squares of large rows may overflow. NaN is allowed nowhere.
 MAY_BE_INFINITE = ("numbers", "tally", "window_cap")
 
-# Rows of an array that a file may hold though they mean nothing: as many from the first on.
+# The number of first rows of an array that are scratch space: files may hold any numbers there.
 SCRATCH = {"form_small": 3}
 
-# Beyond this a float no longer counts.
+# Beyond this a float no longer counts exactly.
 MOST_ROUNDS = 2.0**53
 
 
 def check_finite_values(arrays: StoredArrays) -> None:
-    """Refuse NaN, and infinities where none can be."""
+    """Raise ``ValueError`` for NaN, and for infinities where they are not allowed."""
     for name, array in arrays.items():
         if array.dtype.kind == "f" and not np.isfinite(array).all():
             if last_part(name) in MAY_BE_INFINITE and not np.isnan(array).any():
@@ -33,7 +33,7 @@ def check_finite_values(arrays: StoredArrays) -> None:
 
 
 def check_tally(tally: NDArray[Any], labels: int) -> None:
-    """Counts that some stream could have made, and sums that no loop or bound stumbles over."""
+    """Raise ``ValueError`` for counts that no stream could have made, and for negative sums of squares or weights."""
     tally = tallies.completed(tally)
     counts = tally[[tallies.ROUNDS, tallies.MISTAKES, tallies.UPDATES, tallies.PARTS, tallies.ZEROS,
                     tallies.WEIGHED]]  # fmt: skip
@@ -46,7 +46,7 @@ def check_tally(tally: NDArray[Any], labels: int) -> None:
 
 
 def without_scratch(name: str, array: NDArray[Any]) -> NDArray[Any]:
-    """An array without what only its place in memory meant."""
+    """The array with zeros in its scratch space."""
     own = last_part(name)
     if own not in SCRATCH or array.ndim != 2 or array.dtype.kind != "f":
         return array
@@ -55,13 +55,13 @@ def without_scratch(name: str, array: NDArray[Any]) -> NDArray[Any]:
     return kept
 
 
-def agrees(header: dict[str, Any], arrays: StoredArrays, made: tuple[dict[str, Any], StoredArrays]) -> None:
-    """Raise ``ValueError`` where a file differs from what the model made from it would be written as.
+def check_agreement(header: dict[str, Any], arrays: StoredArrays, made: tuple[dict[str, Any], StoredArrays]) -> None:
+    """Raise ``ValueError`` if a file differs from ``made``: the header and arrays of the model that was made from it.
 
-    Parameters and scalars that the file does not mention are younger than it: they have their defaults.
+    Parameters and scalars that the file does not mention were added later, and have their defaults.
     """
     for key, value in made[0].items():
-        if not _says(header[key], value):
+        if not _agrees(header[key], value):
             raise ValueError(f"its {key} contradict what else it holds")
     if set(arrays) != set(made[1]):
         odd = sorted(set(arrays) ^ set(made[1]))[0]
@@ -71,16 +71,16 @@ def agrees(header: dict[str, Any], arrays: StoredArrays, made: tuple[dict[str, A
             raise ValueError(f"its array {name!r} contradicts what else it holds")
 
 
-def _says(told: Any, value: Any) -> bool:
-    if isinstance(told, dict) and isinstance(value, dict):
-        return all(key in value and _says(told[key], value[key]) for key in told)
-    if isinstance(told, list) and isinstance(value, list) and len(told) == len(value):
-        return all(map(_says, told, value))
-    return bool(told == value)
+def _agrees(stored: Any, value: Any) -> bool:
+    if isinstance(stored, dict) and isinstance(value, dict):
+        return all(key in value and _agrees(stored[key], value[key]) for key in stored)
+    if isinstance(stored, list) and isinstance(value, list) and len(stored) == len(value):
+        return all(map(_agrees, stored, value))
+    return bool(stored == value)
 
 
 def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    """Equal, apart from zeros at the end of an axis: a table keeps room to grow."""
+    """Are two arrays equal, apart from zeros at the end of an axis? A table keeps room to grow."""
     if one.ndim != other.ndim or one.dtype != other.dtype:
         return False
     common = tuple(slice(0, min(a, b)) for a, b in zip(one.shape, other.shape, strict=True))
@@ -92,7 +92,7 @@ def _same(one: NDArray[Any], other: NDArray[Any]) -> bool:
 
 
 def last_part(name: str) -> str:
-    """What an array is called by the model that it is of, be it alone or a member.
+    """The name of an array without the number of the committee member that it belongs to.
 
     >>> last_part("numbers"), last_part("12.numbers")
     ('numbers', 'numbers')

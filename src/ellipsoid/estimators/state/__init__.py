@@ -1,1 +1,1 @@
-"""What an online learner has learned, and how the engine is run on it."""
+"""The learned state of online learners, and how the engine is run on it."""

@@ -1,4 +1,4 @@
-"""Kernel learners on a device: the parameters that say where kernel values are made, and what moves a learner there."""
+"""Kernel learners on a GPU: the parameters that choose the device, and the base class of learners that use it."""
 
 from typing import Any
 
@@ -16,17 +16,17 @@ class DeviceLearner(Learner):
     table: Any
     kernel: KernelSpec
     single_rows_wait = True
-    # Support patterns to keep at the most.
+    # The largest number of support patterns.
     budget: int | None = None
     device, precision = "cpu", "double"
 
     def open(self, width: int, **options: Any) -> None:
-        """The same, on the device that was asked for."""
+        """The same, on the chosen device."""
         super().open(width, **options)
         self.place(self.device, self.precision)
 
     def place(self, device: str, precision: str) -> None:
-        """Make kernel values on this device from now on."""
+        """Compute kernel values on this device from now on."""
         known = self.device, self.precision
         self.device, self.precision = device, precision
         if self.table is not None and (
@@ -38,13 +38,13 @@ class DeviceLearner(Learner):
 
 @declared
 class DeviceParameters:
-    """Where the kernel values of a learner are made.
+    """Where the kernel values of a learner are computed.
 
     Parameters
     ----------
     device : {"cpu", "cuda", "auto"}
-        Where kernel values are made: "cuda" is a GPU of NVIDIA's, "auto" that if there is one and the kernel has a
-        name. Model files say nothing of devices.
+        Where kernel values are computed: "cuda" is an NVIDIA GPU; "auto" uses it if there is one and the kernel is
+        "rbf" or "poly". Model files do not hold the device.
     precision : {"double", "single"}
         Of the kernel values on a GPU; coefficients and sums are always double.
     """
@@ -60,7 +60,7 @@ class DeviceParameters:
         return learner
 
     def _place(self, kernel: KernelSpec, budget: int | None) -> tuple[str, str]:
-        """Where kernel values are made and how, or the sentence that says why that cannot be."""
+        """The device and the precision of kernel values, or ``ValueError`` if the device cannot be used."""
         one_of("device", self.device, {"cpu": None, "cuda": None, "auto": None})
         one_of("precision", self.precision, dict.fromkeys(PRECISIONS))
         named = isinstance(kernel[0], str) and kernel[0] in ("rbf", "poly") and budget is None
@@ -79,7 +79,7 @@ class DeviceParameters:
         return "cuda", self.precision
 
     def _placed(self, learner: Any) -> Any:
-        """The learner, on the device that the parameters name now."""
+        """The learner, moved to the device that the parameters name now."""
         if isinstance(learner, DeviceLearner):
             learner.place(*self._place(learner.kernel, learner.budget))
         return learner

@@ -1,4 +1,4 @@
-"""How the engine is run on a kernel expansion: block by block, each scored ahead."""
+"""The learner with a kernel: the engine runs over blocks of rows, whose scores are computed ahead."""
 
 from typing import Any
 
@@ -25,24 +25,24 @@ from .kernel_values import check_values
 from .learner import NO_LABELS
 from .one_kernel_row import OneKernelRow
 
-# Rows scored ahead of the loop: enough for a matrix product to run at full speed, few enough that the Gram matrix of
-# the block, of which half is not needed, costs little beside it.
+# Rows scored ahead of the loop: enough for a matrix product to run at full speed, and few enough that the Gram matrix
+# of the block, half of which is not needed, costs little in comparison.
 SCORED_AHEAD = 512
 SCORED_AHEAD_WITHIN_BUDGET = 128
 SCORED_AHEAD_ON_DEVICE = 1024
 
-# Scores of all rows are kept from one pass of ``fit`` to the next if they are no more than this: 256 MB.
-STANDING_VALUES = 1 << 25
+# The most scores that are kept from one pass of ``fit`` to the next: 256 MB.
+CACHED_SCORES = 1 << 25
 
-# Rows whose values with all patterns are held at once to count votes.
-VOTERS = 64
+# Rows whose kernel values with all patterns are held at once to count votes.
+ROWS_PER_VOTE = 64
 
 
 def base_round(rounds: int) -> int:
-    """After which round coefficients are taken together where a row follows so many; later updates are added singly.
+    """The round up to which coefficients are summed for a row that follows ``rounds``; later updates are added singly.
 
     Blocks end where the number of rounds is a multiple of their size, wherever a chunk begins. A block may be scored
-    while the one before it is learned: so it is the beginning of that one.
+    while the one before it is learned: so this is the beginning of that one.
     """
     return (rounds // SCORED_AHEAD - 1) * SCORED_AHEAD
 
@@ -51,7 +51,7 @@ class ExpansionLearner(DeviceLearner):
     """A learner in the feature space of a kernel.
 
     ``average`` is True, False or "vote": predict by the votes of all hypotheses. ``passes`` is how often ``fit`` goes
-    over its rows, ``budget`` the most support patterns to keep.
+    over its rows, ``budget`` the largest number of support patterns.
     """
 
     table: ExpansionTable
@@ -68,7 +68,7 @@ class ExpansionLearner(DeviceLearner):
         self.cache: ScoreCache | None = None
 
     def new_table(self, by_class: bool) -> ExpansionTable:
-        """Support patterns, dense or sparse as the first rows are."""
+        """Support patterns, which are dense or sparse like the first rows."""
         options: dict[str, Any] = {"average": self.average, "constant": self.constant, "sparse": not by_class}
         if self.budget is not None:
             return BudgetTable(self.kernel, budget=self.budget, **options)
@@ -82,12 +82,12 @@ class ExpansionLearner(DeviceLearner):
         return not source.sparse
 
     def check(self, source: RowSource) -> None:
-        """Refuse also rows whose kernel values would overflow, or that do not fit a given kernel matrix."""
+        """Refuse also rows whose kernel values would overflow, or that do not fit a precomputed kernel matrix."""
         super().check(source)
         check_values(self.new_table(not source.sparse), source)
 
     def check_learning(self, source: RowSource) -> None:
-        """Refuse also more rows of a given kernel matrix than it has columns."""
+        """Refuse also more rows of a precomputed kernel matrix than it has columns."""
         super().check_learning(source)
         if self.kernel[0] == "precomputed" and source.n > (columns := max(self.width, source.width)):
             raise ValueError(f"X holds {source.n} rows of a precomputed kernel and {columns} columns: "
@@ -98,9 +98,9 @@ class ExpansionLearner(DeviceLearner):
     def run(  # type: ignore[override]
         self, rows: Dense | CSR, ledger: Codes, mode: int, start: int, stop: int, Y: NDArray[np.uint8] = NO_LABELS
     ) -> None:
-        """Learn rows start..stop in blocks: score ahead, run the loop, store what the updates made.
+        """Learn rows start..stop in blocks: score ahead, run the loop, store the updates.
 
-        A block is learned as a whole, or not at all; within a budget, as far as the last update that was settled.
+        A block is learned as a whole, or not at all; with a budget, up to the last update that was completed.
         """
         if self.knows_one_label:
             self.count_rows(ledger, mode, start, stop)
@@ -169,14 +169,14 @@ class ExpansionLearner(DeviceLearner):
             begin, end = end, min(stop, end + size)
 
     def take_back(self, mark: LearnerMark) -> None:
-        """Take back what was done of a block; within a budget each update was settled as it came."""
+        """Undo a block; with a budget its updates up to the last completed one stay."""
         if self.budget is None:
             mark.bring_back(self)
         else:
             self.undo(mark)
 
     def look_ahead(self, block: Block) -> Lookahead:
-        """What the loop runs on, for rows that nothing is known about yet; within a budget they are scored later."""
+        """The scores and Gram matrix of rows for the loop; with a budget scores are made later."""
         if self.budget is not None:
             return self.table.look_ahead(block, np.zeros((len(block.norms), self.scores)))
         return self.table.look_ahead(block, self.table.scores_ahead(block, self.scores))
@@ -184,11 +184,11 @@ class ExpansionLearner(DeviceLearner):
     def learn_block(
         self, block: Block, ledger: Codes, mode: int, Y: NDArray[np.uint8], mark: LearnerMark, weights: Floats
     ) -> None:
-        """Learn a block of rows, with a ledger of their own, that nothing is known about yet."""
+        """Score a block of rows, which has a ledger of its own, and learn it."""
         self.run_block(self.task(ledger, mode, Y), block, self.look_ahead(block), mark, weights)
 
     def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark, weights: Floats) -> None:
-        """Run the loop over a block, and store what it moved."""
+        """Run the loop over a block, and store the updates."""
         if self.budget is not None:
             self.run_block_within_budget(task, block, ahead, weights)
             return
@@ -199,14 +199,14 @@ class ExpansionLearner(DeviceLearner):
         self.table.commit(block, ahead, mark)
 
     def run_block_within_budget(self, task: Any, block: Block, ahead: Lookahead, weights: Floats) -> None:
-        """The same, with a stop after each update, which is then settled."""
+        """The same with a stop after each update, which may project a pattern onto the others."""
         reached, stop, step, table = 0, len(ahead.when), 1, self.table
         assert isinstance(table, BudgetTable)
         rows, values = Dense(np.empty((stop, 0)), 0.0), table.values(block)
         while reached < stop:
             mark = self.mark(block=True)
             try:
-                # An update changes the scores of all rows behind it: the longer there was none, the more are made.
+                # An update changes the scores of all later rows: the longer there was none, the more are made at once.
                 end = min(stop, reached + step)
                 table.rescore(ahead, values, reached, end)
                 step *= 2
@@ -219,13 +219,13 @@ class ExpansionLearner(DeviceLearner):
                 raise
 
     def learn(self, *args: Any, **options: Any) -> None:
-        """One pass over a stream: nothing of it is expected to come again."""
+        """One pass over a stream, whose rows are not expected to come again."""
         self.passes = 1
         super().learn(*args, **options)
 
     def score_cache(self, rows: Dense | CSR, stop: int) -> ScoreCache | None:
-        """The score table of these rows where they are to be learned several times and memory allows."""
-        if self.passes == 1 or self.budget is not None or stop * self.scores > STANDING_VALUES:
+        """The cached scores of these rows, if they are learned several times and memory allows."""
+        if self.passes == 1 or self.budget is not None or stop * self.scores > CACHED_SCORES:
             return None
         if self.cache is None or self.cache.rows is not rows:
             self.cache = ScoreCache(rows, stop, self.scores)
@@ -234,25 +234,25 @@ class ExpansionLearner(DeviceLearner):
         return self.cache
 
     def forget_passes(self) -> None:
-        """Forget what only another pass over the same rows would need: none will come."""
+        """Forget what only another pass over the same rows would need."""
         self.cache, self.passes = None, 1
         if not self.vote:
             self.table.history = None
 
     def own_columns(self, picks: slice | Codes) -> Codes:
-        """The rows' places in a given kernel matrix: in a stream the number of rows before them, modulo its width."""
+        """The columns of rows in a precomputed kernel matrix: on a stream their numbers, modulo its width."""
         if isinstance(picks, slice):
             return np.arange(self.rounds, self.rounds + picks.stop - picks.start) % max(1, self.width)
         return picks
 
     @property
     def predicts_in_loop(self) -> bool:
-        """Can averages and votes be told in hindsight? Not where more than updates changes coefficients."""
+        """Can averages and votes be computed in hindsight? Not if coefficients change between updates."""
         return not (self.average or self.vote) or self.table.moves_by_updates
 
     @property
     def scores_in_loop(self) -> bool:
-        """The loop keeps the scores of the hypothesis that learns."""
+        """Does the loop note the scores that ``predict`` uses? It has those of the hypothesis that learns."""
         return self.predicts_in_loop and not (self.average or self.vote)
 
     def predicted_before(self, before: Hindsight, block: Block, ahead: Lookahead) -> Codes:
@@ -274,7 +274,7 @@ class ExpansionLearner(DeviceLearner):
     def decision(self, source: RowSource) -> NDArray[np.float64]:
         """Scores of every row, or each label's share of the votes; one column for two classes."""
         out = np.empty((source.n, self.scores))
-        size = VOTERS if self.vote else SCORED_AHEAD if self.device == "cpu" else SCORED_AHEAD_ON_DEVICE
+        size = ROWS_PER_VOTE if self.vote else SCORED_AHEAD if self.device == "cpu" else SCORED_AHEAD_ON_DEVICE
         table = self.table.reading()
         coef = table.coefficients(self.scores, self.rounds)
         for first, last in source.blocks():
@@ -285,7 +285,7 @@ class ExpansionLearner(DeviceLearner):
         return out
 
     def block_scores(self, table: Any, block: Block, coef: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scores of a block, or shares of the votes; for two labels by how much the second leads."""
+        """Scores of a block, or shares of the votes; for two labels the lead of the second."""
         if not self.vote:
             scores: NDArray[np.float64] = table.scores(block, coef)
             return scores
@@ -293,7 +293,7 @@ class ExpansionLearner(DeviceLearner):
         return shares[:, 1:] - shares[:, :1] if len(self.labels) == 2 else shares
 
     def weights(self) -> NDArray[np.float64]:
-        """There is no weight vector to hand out."""
+        """A kernel model has no weight vector."""
         raise AttributeError("a kernel model has no coef_ and no intercept_; use support_vectors_ and dual_coef_")
 
     # -- files -------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
-"""Calls that are broken off: by an interrupt, a full memory, an error in a user's own function.
+"""Recovery of a learner from a call that is broken off: by an interrupt, full memory or an error in a user's function.
 
-After any of them a learner is that of its first ``t_`` rows: every step that was not finished is taken back, see
-``rollback`` of the representation. To take back takes some time itself; an interrupt that comes meanwhile waits for it.
+Afterwards a learner is that of its first ``t_`` rows: every unfinished step is undone, see ``rollback`` of the
+representation. An interrupt that comes while a step is undone waits until that is done.
 """
 
 import signal
@@ -14,7 +14,7 @@ from ellipsoid.representation.rollback import Mark
 
 
 class LearnerMark(Mark):
-    """A learner as it is now, for a step that may be broken off."""
+    """The state of a learner before a step that may be broken off."""
 
     def __init__(self, learner: Any, block: bool = False) -> None:
         table = learner.table
@@ -26,7 +26,7 @@ class LearnerMark(Mark):
         self.rounds, self.labels = learner.rounds, len(learner.labels)
 
     def bring_back(self, learner: Any) -> None:
-        """Make the learner that again; an interrupt waits until this is done."""
+        """Give the learner this state again; an interrupt waits until this is done."""
         without_interrupts(lambda: self._bring_back(learner))
 
     def _bring_back(self, learner: Any) -> None:
@@ -38,42 +38,42 @@ class LearnerMark(Mark):
 
 
 def without_interrupts(work: Callable[[], Any]) -> None:
-    """Do the work; Ctrl-C is answered when it is done.
+    """Do the work; an interrupt is handled when it is done.
 
-    Only the main thread is ever interrupted. Where the handler is not one of Python's there is nothing to put off.
+    Only the main thread is ever interrupted. A handler that is not one of Python's cannot be delayed.
     """
-    came: list[Any] = []
+    pending: list[Any] = []
     main = threading.current_thread() is threading.main_thread()
     usual = signal.getsignal(signal.SIGINT) if main else None
     try:
         if callable(usual):
-            signal.signal(signal.SIGINT, lambda *call: came.append(call))
+            signal.signal(signal.SIGINT, lambda *call: pending.append(call))
         work()
     finally:
         if callable(usual):
             signal.signal(signal.SIGINT, usual)
-    if came and callable(usual):
-        usual(*came[0])
+    if pending and callable(usual):
+        usual(*pending[0])
 
 
 def add_progress_note(error: BaseException, learned: int, rows: int, total: int) -> None:
-    """Let an exception say how far the call had come."""
+    """Add to an exception how many rows of the call were learned."""
     if learned:
-        told = (
+        note = (
             f"{learned} of the {rows} rows of this call were learned: the model is that of {total} rows and can go on"
         )
     else:
-        told = "no row of this call was learned: the model is as it was before"
+        note = "no row of this call was learned: the model is as it was before"
     if isinstance(error, BadKernel):
-        error.args = (f"{error}; {told}",)
+        error.args = (f"{error}; {note}",)
     else:
-        put_note(error, told)
+        put_note(error, note)
 
 
-def put_note(error: BaseException, told: str) -> None:
-    """Let an exception say how things stand, in place of what was true of a learner inside this one."""
-    notes, inner = getattr(error, "__notes__", []), vars(error).get("_standing")
+def put_note(error: BaseException, note: str) -> None:
+    """Add a note to an exception, in place of the note about a learner inside this one."""
+    notes, inner = getattr(error, "__notes__", []), vars(error).get("_progress")
     if inner in notes:
         notes.remove(inner)
-    error.add_note(told)
-    vars(error)["_standing"] = told
+    error.add_note(note)
+    vars(error)["_progress"] = note

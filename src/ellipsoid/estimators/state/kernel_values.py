@@ -1,4 +1,4 @@
-"""Rows that a kernel cannot take: those whose value with themselves is not finite, or could overflow a score."""
+"""Checks of rows for a kernel: the kernel value of a row with itself must be finite, and overflow no score."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,14 @@ from ..inputs.rows import RowSource
 # Kernel values beyond this could overflow a score.
 LARGEST_KERNEL_VALUE = 1e150
 
-# Rows that a kernel function is tried on at once.
+# The number of rows for which a kernel function is called at once.
 NEIGHBOURS = 32
 
 
 def check_values(table: ExpansionTable | KernelTable, source: RowSource) -> None:
     """Raise ``ValueError`` for the first row whose kernel value with itself is not finite or could overflow.
 
-    ``table`` is a new one, of which nothing but the kernel matters.
+    ``table`` is a new one: only its kernel is used.
     """
     table.width = source.width
     kernel = table.make_kernel()
@@ -28,7 +28,7 @@ def check_values(table: ExpansionTable | KernelTable, source: RowSource) -> None
         if isinstance(kernel, Poly):
             check_powers(kernel, source.squared_norms(start, stop), start)
         elif isinstance(kernel, Function):
-            # A function must be called to know; a few neighbours at once cost no more than a few rows of the run.
+            # A user's function must be called; a few rows at once cost no more than a few rows of the run.
             rows, patterns = (
                 source.rows(start, stop),
                 (SparsePatterns if source.sparse else DensePatterns)(source.width),

@@ -1,7 +1,7 @@
 """The learned state of an online learner, and how the engine is run on it.
 
-A learner knows its labels, its features and its tables; an estimator is a shell of parameters around one. Labels seen
-for the first time split a chunk into segments: the loop itself runs with a fixed set of classes.
+A learner holds labels, names of features and a table of weights; an estimator adds the parameters. New labels split a
+chunk into segments: the loop itself runs with a fixed set of classes.
 """
 
 from collections import Counter
@@ -30,26 +30,26 @@ from .predict_then_learn import Observer, rows_to_learn, watched_block
 
 Task = Binary | Multiclass | OneVsRest | MultiLabel
 
-# Up to so many features, and from so many classes on, a dense row is scored faster for all classes at once.
+# With at most so many features and at least so many classes, a dense row is scored faster for all classes at once.
 SHORT_ROW, MANY_CLASSES = 256, 16
 
 NO_CODES: Codes = np.zeros((1, 0), dtype=np.int64)
 NO_LABELS = np.zeros((0, 0), dtype=np.uint8)
-# Times in a row that one example may ask for room: what grows, doubles.
-MOST_WAITS = 200
+# How often in a row one example may ask for more room: arrays double when they grow.
+MOST_GROWTHS = 200
 
 
 class Learner:
     """Labels, features, weights and running sums of one stream, for a ``rule``.
 
     ``intercept`` is the value of the constant feature, 0 without one. ``one_vs_rest`` trains a binary learner for each
-    class. ``half`` says how a binary weight vector w becomes the first two rows of a multiclass table when a third
-    label appears: -half w and half w. ``loop`` runs over the rows.
+    class. When a third label appears, a binary weight vector w becomes two rows of a multiclass table: -half w and
+    half w. ``loop`` runs over the rows.
     """
 
     loop = staticmethod(learn)
-    numbers = False  # in place of labels
-    single_rows_wait = False  # for other threads that learn
+    numbers = False  # are numbers learned, in place of labels?
+    single_rows_wait = False  # do single rows wait for other threads that learn?
     first_scores: Any = None  # the scores, before the call, of a first row that brings new features
     observer: Observer | None = None  # called with the scores that rows had before they were learned
 
@@ -61,23 +61,23 @@ class Learner:
         self.labels = Labels()
         self.closed = self.split = self.multilabel = False
         self.features: dict[Any, int] | None = None
-        # Weights of the rows that are being learned, by their number in the block; empty: all are 1.
+        # Weights of the rows of the present block; an empty array means that all are 1.
         self.row_weights = NO_WEIGHTS
-        # What a class counts. Where that is "balanced": the rows of each label up to the last call, how many that were,
-        # and the labels of the call. What was learned of these the rounds tell, also after an interrupt.
+        # For "balanced": the rows of each label before this call, their number, and the labels of the call.
+        # From the number of rounds follows how many of these were learned, also after an interrupt.
         self.class_weight: Any = None
         self.counted: tuple[dict[Any, int], int, list[Any]] = ({}, 0, [])
-        # The shell's parameters when learning started; they may be set anew for the next start at any time.
+        # The estimator's parameters when learning started; they may be changed for the next start at any time.
         self.started: dict[str, Any] = {}
-        # Made by `open`, when the first rows have come.
+        # Made by `open` for the first rows.
         self.table: Table = None  # type: ignore[assignment]
         self.tally = np.zeros(tallies.SIZE)
         self.work = np.zeros((WORK_ROWS, 1))
-        # Prepared calls for single rows, dense and named; None where something they rest on has changed.
+        # Prepared calls for single rows, dense and named; None if something they depend on has changed.
         self.fast: Any = None
         self.named: Any = None
         self._predictor: tuple[int, Any] | None = None
-        self.mixed: Mixed | None = None  # what is known of shards that it was put together of
+        self.mixed: Mixed | None = None  # set if it was merged from learners of several shards
 
     # -- shape -------------------------------------------------------------------------------------------------
 
@@ -88,7 +88,7 @@ class Learner:
 
     @property
     def scores(self) -> int:
-        """Number of scores that a row has in the loop."""
+        """Number of scores of a row in the loop."""
         return self.functions(len(self.labels))
 
     @property
@@ -107,14 +107,14 @@ class Learner:
 
     @property
     def counts(self) -> dict[Any, int]:
-        """Of each label the rows learned so far, where classes are balanced."""
+        """The rows of each label that were learned so far, if classes are balanced."""
         before, rounds, labels = self.counted
         more = Counter(labels[: self.rounds - rounds])
         return {label: before.get(label, 0) + more[label] for label in {**before, **more}}
 
     @property
     def learns_single_rows(self) -> bool:
-        """May single rows be learned without looking at the representation afterwards?"""
+        """May single rows be learned without a look at the representation afterwards?"""
         return len(self.labels) > 1 and not self.multilabel and self.class_weight is None
 
     def new_table(self, by_class: bool) -> Table:
@@ -122,11 +122,11 @@ class Learner:
         return LinearTable(by_class=by_class, average=self.average)
 
     def by_class(self, source: RowSource, classes: int = 0) -> bool:
-        """Should a class's weights lie together? Not for sparse rows, nor for short rows with many classes."""
+        """Should the weights of a class be contiguous? Not for sparse rows, nor for short rows with many classes."""
         return not source.sparse and not (classes >= MANY_CLASSES and source.width <= SHORT_ROW)
 
     def open(self, width: int, *, by_class: bool, classes: int = 0) -> None:
-        """Make room for rows of this width and so many classes; the first call settles the layout."""
+        """Make room for rows of this width and so many classes; the first call decides the layout."""
         if self.table is None:
             self.table = self.new_table(by_class)
         self.mark_unknown()
@@ -135,25 +135,25 @@ class Learner:
             self.fast = self.named = self._predictor = None
 
     def name(self, fresh: dict[Any, int] | None) -> None:
-        """Learn the names of columns, behind those that are known; None where features have no names."""
+        """Add names of new columns; None if features have no names."""
         if fresh is not None:
             self.features = {} if self.features is None else self.features
             self.features.update(fresh)
 
     def mark_unknown(self) -> None:
-        """A run from a file that says nothing of its way: what is learned from here on must not look like all of it."""
+        """Mark the path as unknown if an old file lacked it: its sums from now on would be incomplete."""
         if self.tally[tallies.UPDATES] > 0.0 and self.tally[tallies.STEPS] == 0.0:
             self.tally[[tallies.PATH, tallies.HELD]] = UNKNOWN_WAY
 
     def add_label(self, label: Any) -> None:
-        """Add a class: a zero row; a third class first splits the binary vector into two opposite rows."""
+        """Add a class with a row of zeros; a third class first splits the binary vector into two opposite rows."""
         if len(self.labels) == 2 and not self.multilabel and self.rounds > 0:
             self.split = True
-            # Once in a lifetime: beside the table that was, which a mark may want.
+            # In a copy: a mark may have to restore the old table. It happens once.
             table = self.table.twin()
             table.split(self.half)
             self.table = table
-            # From here on the sums are those of a run that kept two rows from the start.
+            # From now on the sums are those of a run that had two rows from the start.
             self.tally[tallies.PUSH] *= self.half
             if self.one_vs_rest:
                 self.tally[tallies.PARTS] = 2.0 * self.tally[tallies.UPDATES]
@@ -165,7 +165,7 @@ class Learner:
         self.fast = self.named = self._predictor = None
 
     def task(self, ledger: Codes, mode: int = PLAIN, Y: NDArray[np.uint8] = NO_LABELS) -> Task:
-        """How the labels of a ledger, or the label sets Y, meet the scores."""
+        """The loss of the labels in a ledger, or of the label sets Y."""
         if self.multilabel:
             return MultiLabel(ledger, mode, len(self.labels), Y)
         if len(self.labels) == 2:
@@ -177,24 +177,24 @@ class Learner:
         source.check()
 
     def check_learning(self, source: RowSource) -> None:
-        """Raise ``ValueError`` for rows that could be scored, but not all be learned; nothing is changed."""
+        """Raise ``ValueError`` for rows that cannot be learned, though they can be scored; nothing is changed."""
         self.check(source)
 
     # -- steps that are broken off -----------------------------------------------------------------------------
 
     def mark(self, block: bool = False) -> LearnerMark:
-        """Where the learner stands now; with ``block``, before rows that may have to be taken back all together."""
+        """The present state; with ``block``, to undo a block of rows as a whole."""
         return LearnerMark(self, block)
 
     def undo(self, mark: LearnerMark) -> None:
-        """After an exception: back to the mark, unless the loop has learned a row since, which it does as a whole."""
+        """After an exception: go back to the mark, unless a row was learned since, which is then completed."""
         if self.rounds > mark.rounds:
             without_interrupts(self.finish)
         else:
             mark.bring_back(self)
 
     def finish(self) -> None:
-        """Do what may be left to do behind a row that was learned."""
+        """Complete the row that was learned last."""
         self.table.finish()
         self.fast = self.named = self._predictor = None
 
@@ -206,7 +206,7 @@ class Learner:
     ) -> None:  # fmt: skip
         """One pass in the given order over examples already checked.
 
-        ``predictions`` is the place for what ``predict`` would have said of each row, or of the same row of ``shown``.
+        ``predictions`` receives what ``predict`` would have returned for each row, or for the same row of ``shown``.
         """
         self.open(source.width, by_class=self.by_class(source))
         for start, stop in source.blocks():
@@ -233,7 +233,7 @@ class Learner:
         return self.labels.encode(y)
 
     def learn_first_of_label(self, label: Any, learn_row: Callable[[], None]) -> None:
-        """Learn the first row of a new label; without the row the label is not known either."""
+        """Learn the first row of a new label; if that fails, the label is not known either."""
         mark = self.mark()
         try:
             self.add_label(label)
@@ -244,22 +244,22 @@ class Learner:
 
     @property
     def predicts_in_loop(self) -> bool:
-        """Does the loop, when it is watched, say of a row what ``predict`` would say? Else it is asked row by row."""
+        """Can the loop note what ``predict`` would return for each row? Else ``predict`` is called row by row."""
         return not self.average or self.table.predicts_in_loop
 
     def predict_before(self, source: RowSource, row: int) -> Any:
-        """The label that ``predict`` gives to one row; None while no label is known."""
+        """The label that ``predict`` returns for one row; None while no label is known."""
         if len(self.labels) < 2:
             return self.labels.values[0] if len(self.labels) else None
         return self.labels.values[self.predicted_index(self.scores_before(source, row))]
 
     @property
     def scores_in_loop(self) -> bool:
-        """Does the loop, when it is watched, keep the scores that ``predict`` would have gone by?"""
+        """Can the loop note the scores that ``predict`` would use?"""
         return self.predicts_in_loop
 
     def scores_before(self, source: RowSource, row: int) -> NDArray[np.float64]:
-        """The scores that ``predict`` goes by for one row; nothing but zeros while there is no choice."""
+        """The scores that ``predict`` uses for one row; 0 while there are fewer than two labels."""
         return self.decision(source.only(row))[0] if len(self.labels) > 1 else np.zeros(1)
 
     def predicted_index(self, scores: NDArray[np.float64]) -> int:
@@ -267,7 +267,7 @@ class Learner:
         return int(scores[0] > 0.0) if len(self.labels) == 2 else int(scores.argmax())
 
     def answer(self, code: int, row: Any) -> Any:
-        """What the prepared call of a row has predicted, by the index of its label."""
+        """What the prepared call of a row predicted: the label of this index."""
         return self.labels.values[code]
 
     def run(
@@ -289,30 +289,30 @@ class Learner:
             raise
 
     def _run_loop(self, rule: Any, rows: Any, task: Any, start: int, stop: int, marks: list[LearnerMark]) -> None:
-        """The same, apart: a ``try`` around a ``while`` misses interrupts between its turns, from Python 3.12 on."""
-        waited = 0
+        """The loop of ``run``, apart: a ``try`` around a ``while`` misses interrupts from Python 3.12 on."""
+        growths = 0
         while start < stop:
             args = (rule, task, self.table.rep, rows, self.tally, self.work, start, stop, self.row_weights)
             reached = call(self.loop, *args, unlocked=lock_is_released())
             if reached < 0:
                 raise ValueError(flaw_message(0, -1 - reached))
             self.table.settle()
-            waited = waited + 1 if reached == start else 0
-            if waited > MOST_WAITS:
+            growths = growths + 1 if reached == start else 0
+            if growths > MOST_GROWTHS:
                 raise ValueError("the model finds no room for another example: it was not made by learning")
             if reached < stop:
-                # Room is made for the next row, and counts for nothing before that is learned.
+                # Room for the next row: undone if that is not learned.
                 marks[0] = self.mark() if reached > start else marks[0]
                 self.table.grow(rows, int(task.ledger[ASIDE, reached]) if task.mode == ORDERED else reached)
             start = reached
 
     @property
     def knows_one_label(self) -> bool:
-        """Is there no rival, and so nothing to learn? No loop is compiled for that."""
+        """Is there only one label, and so nothing to learn? No loop is compiled for that."""
         return len(self.labels) == 1 and not self.multilabel
 
     def count_rows(self, ledger: Codes, mode: int, start: int, stop: int) -> None:
-        """Predict the one known label for rows start..stop, and count those that are to be learned."""
+        """Predict the only label for rows start..stop, and count those that are to be learned."""
         if mode in (WATCHED, PAIRED):
             ledger[ASIDE, start:stop] = 0
         self.tally[tallies.ROUNDS] += rows_to_learn(mode, start, stop)
@@ -330,7 +330,7 @@ class Learner:
         return self.fast
 
     def named_row(self) -> Any:
-        """The prepared call for single examples whose features have names; None where they take the long way."""
+        """The prepared call for single examples whose features have names; None if they need the slow path."""
         if self.named is None and type(self).fast_row is Learner.fast_row and self.learns_single_rows and self.features:
             self.mark_unknown()
             self.table.prepare()
@@ -344,14 +344,14 @@ class Learner:
         return self.scored(source, self.predictor())
 
     def scored(self, source: RowSource, rep: Any) -> NDArray[np.float64]:
-        """Scores of every row by some representation of the hypothesis."""
+        """Scores of every row by a representation of the hypothesis."""
         out = np.empty((source.n, self.scores))
         for start, stop in source.blocks():
             call(scores_of, rep, source.rows(start, stop), self.scores, out[start:stop])
         return out
 
     def predictor(self) -> Any:
-        """What predictions are scored with, made anew only after learning."""
+        """The representation that predictions use, renewed only after learning."""
         if self._predictor is None or self._predictor[0] != self.rounds:
             self._predictor = (self.rounds, self.table.predictor(self.rounds))
         return self._predictor[1] if self.average else self.table.rep
@@ -363,12 +363,12 @@ class Learner:
     # -- files -------------------------------------------------------------------------------------------------
 
     def scalars(self) -> dict[str, Any]:
-        """What a model file must hold beside arrays and labels."""
+        """The scalars that a model file holds beside arrays and labels."""
         flags = {"closed": self.closed, "split": self.split, "multilabel": self.multilabel}
         return {"by_class": self.table.by_class, **flags}
 
     def restore(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], labels: list[Any]) -> None:
-        """Take back what a model file holds."""
+        """Take over what a model file holds."""
         self.multilabel = bool(scalars["multilabel"])
         width = self.stored_width(scalars, arrays, self.functions(len(labels)))
         self.open(width, by_class=bool(scalars["by_class"]), classes=len(labels))
@@ -379,7 +379,7 @@ class Learner:
         self.closed, self.split = bool(scalars["closed"]), bool(scalars["split"])
 
     def stored_width(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]], functions: int) -> int:
-        """The number of features of a file, whose shapes are checked before any memory is asked for."""
+        """The number of features in a file; the shapes of its arrays are checked before memory is allocated."""
         scores, columns = arrays["W"].shape
         if columns < 1 or scores != functions or arrays["tally"].shape != self.tally.shape:
             raise ValueError("its arrays have wrong shapes")
@@ -388,7 +388,7 @@ class Learner:
         return int(columns - 1)
 
     def restore_table(self, scalars: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back the representation."""
+        """Take over the representation of a model file."""
         self.table.restore(arrays)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Single dense rows for a kernel expansion."""
+"""Fast learning and prediction of single dense rows with a kernel expansion."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from .one_row import OfOneThread
 
 
 class OneKernelRow(OfOneThread):
-    """Learning and prediction of one dense float64 row, without the checks that only strangers need."""
+    """Learning and prediction of one dense float64 row, with few checks."""
 
     def __init__(self, learner: Any) -> None:
         super().__init__()
@@ -22,12 +22,12 @@ class OneKernelRow(OfOneThread):
         row, self.ledger = np.zeros((1, learner.width)), np.zeros((1, 1), dtype=np.int64)
         self.row, self.code, self.rows = row[0], self.ledger[0], Dense(row, learner.constant)
         self.kernel = learner.table.make_kernel()
-        # No row has this shape where every row must take the long way.
+        # No row has the shape (-1,): then every row takes the slow path.
         self.shape = self.row.shape if learner.learns_single_rows and not isinstance(self.kernel, Function) else (-1,)
         self.learn_args = self.decide_args = ()
 
     def flaw(self) -> int:
-        """What is wrong with the row in the buffer."""
+        """The code of what is wrong with the row in the buffer, 0 for a good one."""
         if isinstance(self.kernel, Poly):
             check_powers(self.kernel, np.array([self.row @ self.row]), 0)
         return int(call(inspect, self.rows)[1])
@@ -51,5 +51,5 @@ class OneKernelRow(OfOneThread):
         return learner.predicted_index(learner.block_scores(table, table.block(self.rows, slice(0, 1)), coef)[0])
 
     def predict_averaged(self, learner: Any) -> int:
-        """The same: coefficients are averaged where they are read."""
+        """The same as ``decide``, which reads averaged coefficients."""
         return self.decide()

@@ -1,4 +1,4 @@
-"""Learning and prediction of one example, a dense row or a dict, by a call whose arguments are prepared once."""
+"""Fast learning and prediction of one example, a dense row or a dict: all arguments of the call are prepared once."""
 
 from functools import lru_cache
 from itertools import chain
@@ -16,31 +16,31 @@ from ellipsoid.engine.tasks import PLAIN
 from ..inputs.examples import Encoded, encoded
 
 FLOAT64 = np.dtype(np.float64)
-# Sets of names whose columns are kept in mind; beyond that the next examples begin a new collection.
+# The number of sets of names whose columns are cached; beyond it the cache is emptied.
 MOST_LAYOUTS = 256
-# Kinds of values that nobody can change in place, and of which equal ones are the same float64, unlike a float32 and a
-# float: where all are such, equal examples are the same row.
+# Types of immutable values for which equality means that they are the same float64, unlike a float32 and a float:
+# equal examples with such values only are the same row.
 UNCHANGING = frozenset({float, int, bool, str, type(None), np.float64, np.int64})
-# Kinds of names that are looked up as they are; a pair (name, word) is the column of a word, and no name of an example.
+# Types of names that are looked up as they are; a pair (name, word) names the column of a word, not of an example.
 NAME_KINDS = frozenset({str, np.str_, int})
 COLUMN_KINDS = NAME_KINDS | {tuple}
 
 
 class NoOneRow:
-    """Stands where every row must take the long way: no row has this shape."""
+    """In place of `OneRow` where rows must be learned by the slow path: no row has this shape."""
 
     shape = (-1,)
 
 
 class OfOneThread:
-    """A buffer for single rows that one thread uses: another would lay its row there before this one's is read."""
+    """A buffer for single rows that belongs to one thread: others would overwrite the row before it is read."""
 
     def __init__(self) -> None:
         self.owner = get_ident()
         self._siblings: dict[int, Self] = {}
 
     def sibling(self, learner: Any) -> Self:
-        """The like for the thread that asks."""
+        """The buffer for the calling thread."""
         thread = get_ident()
         if thread not in self._siblings:
             self._siblings[thread] = type(self)(learner)  # type: ignore[call-arg]
@@ -48,12 +48,12 @@ class OfOneThread:
 
 
 def of_this_thread(row: Any, learner: Any) -> Any:
-    """What is prepared for single rows, with a buffer of this thread's; None where nothing is."""
+    """The prepared call with a buffer for the calling thread; None if ``row`` is None."""
     return row if row is None or row.owner == get_ident() else row.sibling(learner)
 
 
 def filled_row(learner: Any, x: Any) -> Any:
-    """What is prepared for single rows, with the example in its buffer; None where it must take the long way."""
+    """The prepared call with the example in its buffer; None if the example needs the slow path."""
     if type(x) is dict:
         row = of_this_thread(learner.named or learner.named_row(), learner)
         return row if row is not None and row.fill(x) else None
@@ -65,7 +65,7 @@ def filled_row(learner: Any, x: Any) -> Any:
 
 
 class _Prepared(OfOneThread):
-    """Learning and prediction of the row in a buffer with every argument prepared: about a microsecond per call."""
+    """Learning and prediction of the row in a buffer, at about a microsecond per call."""
 
     def __init__(self, learner: Any, rows: Dense | CSR) -> None:
         super().__init__()
@@ -76,12 +76,12 @@ class _Prepared(OfOneThread):
         table, work = learner.table, learner.work
         self.learn_args = (learner.rule, task, table.rep, rows, learner.tally, work, 0, 1, NO_WEIGHTS)
         self.learn = entry(learner.loop, *self.learn_args)
-        # Averaged weights may come in another representation than the one that learns. Scores stay for who reads them.
+        # Averaged weights may have another representation than those that learn. The last argument keeps the scores.
         self.decide_args = (task, learner.predictor(), rows, np.zeros_like(work))
         self.decide = entry(decide, *self.decide_args)
 
     def predict_averaged(self, learner: Any) -> int:
-        """Index of the label that the averaged hypothesis gives to the row in the buffer."""
+        """Index of the label that the averaged hypothesis predicts for the row in the buffer."""
         task, _, rows, work = self.decide_args
         return int(self.decide(task, learner.predictor(), rows, work))
 
@@ -97,20 +97,20 @@ class OneRow(_Prepared):
 
 
 class _Layout(NamedTuple):
-    """Where the values of an example with certain names go."""
+    """How the values of an example with certain names are written to the buffer."""
 
     values: Any
-    """Takes them out, in the order of their columns."""
+    """Takes the values of an example, in the order of their columns."""
     write: Any
     columns: NDArray[np.int32]
 
 
 class OneNamedRow(_Prepared):
-    """Single examples given as dicts, of names that are all known.
+    """Single examples given as dicts whose names are all known.
 
-    Many streams of dicts have few sets of names: what is to be done with the values of a set is worked out when it
-    comes for the second time. Where sets hardly ever come again, as with the words of a text, none is looked for. An
-    example that is learned right after its prediction lies in the buffer already.
+    Many streams of dicts have few sets of names: a layout is made for a set when it comes for the second time. If sets
+    hardly ever repeat, as with the words of a text, no layouts are made. An example that is learned right after its
+    prediction is in the buffer already.
     """
 
     def __init__(self, learner: Any) -> None:
@@ -124,13 +124,13 @@ class OneNamedRow(_Prepared):
         self.ends = np.zeros(2, dtype=np.int32)
         self.places: Any = memoryview(self.data), memoryview(self.indices)  # type: ignore[arg-type]
         self.sort = entry(sort_by_column, self.indices, self.data, 0)
-        # Was an integer among the names so far? Only then must those of a known set be looked at, of which 1.0 is none.
-        self.whole_numbers = False
+        # Has a name been an integer? Then the types of names must be checked: 1.0 equals 1, and is no name.
+        self.integer_names = False
         super().__init__(learner, CSR(self.data, self.indices, self.ends, learner.constant, learner.width))
 
     def fill(self, example: dict[Any, Any]) -> bool:
-        """Put an example into the buffer; False where a name is not known, or a value no number."""
-        if self.whole_numbers and not NAME_KINDS.issuperset(map(type, example)):
+        """Put an example into the buffer; False if a name is not known, or a value is not a number."""
+        if self.integer_names and not NAME_KINDS.issuperset(map(type, example)):
             return False
         try:
             if self.in_buffer == example and self._is_same_row(example):
@@ -157,7 +157,7 @@ class OneNamedRow(_Prepared):
         return UNCHANGING.issuperset(map(type, chain(example.values(), (self.in_buffer or {}).values())))
 
     def _fill_words(self, example: dict[Any, Any]) -> bool:
-        """Put an example with words, or with values that are missing, into the buffer."""
+        """Put an example with words, or with missing values, into the buffer."""
         try:
             numbers = encoded(example)
             return type(numbers) is Encoded and self._fill_by_columns(numbers, example)
@@ -168,7 +168,7 @@ class OneNamedRow(_Prepared):
         count, kinds = len(numbers), {*map(type, numbers)}
         if not kinds <= (COLUMN_KINDS if type(numbers) is Encoded else NAME_KINDS):
             return False
-        self.whole_numbers |= int in kinds
+        self.integer_names |= int in kinds
         self.present = None
         write_values, write_columns = _writers(count)
         write_columns(self.places[1], 0, *map(self.columns.__getitem__, numbers))
@@ -179,7 +179,7 @@ class OneNamedRow(_Prepared):
         return count > 0
 
     def _note(self, names: tuple[Any, ...]) -> bool:
-        """Work out a layout for names that came together before; remember those that did not."""
+        """Make a layout for a set of names that came before; remember one that did not."""
         layout = None
         if names in self.layouts:
             count, order = len(names), itemgetter(*sorted(names, key=self.columns.__getitem__))
@@ -208,5 +208,5 @@ def sort_by_column(columns: Any, values: Any, count: int) -> None:
 
 @lru_cache(maxsize=1024)
 def _writers(count: int) -> tuple[Any, Any]:
-    """What writes so many numbers, and so many columns, into a buffer."""
+    """Functions that write so many values, and so many columns, into a buffer."""
     return Struct(f"{count}d").pack_into, Struct(f"{count}i").pack_into

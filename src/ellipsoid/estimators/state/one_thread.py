@@ -1,9 +1,10 @@
-"""One thread at a time learns blocks of rows with a model; others wait for it.
+"""A lock for learning: one thread at a time learns blocks of rows with a model, and others wait for it.
 
-Code that learns grows arrays and writes into them: two threads in the same arrays would leave a model of no stream, or
-end the process. Single rows of kernel learners wait too. Single rows of other learners, also as blocks of one row, do
-not: to wait would take an eighth to a quarter of their time. They are meant for one thread. Where several learn them
-all the same, no process ends: each is learned by one call that holds Python's lock and grows nothing.
+Learning grows arrays and writes into them: two threads in the same arrays would leave an inconsistent model, or crash
+the process. Single rows of kernel learners take the lock too. Single rows of other learners, also as blocks of one row,
+do not, because that would cost an eighth to a quarter of their time. They are meant for one thread; if several threads
+learn them all the same, the process does not crash: each row is learned by one call that holds Python's lock and grows
+no array.
 """
 
 import os
@@ -15,18 +16,18 @@ from typing import Any, TypeVar
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
-# The threads that learn just now, by model: of the process rather than of the model, which may be copied meanwhile.
+# The learning threads by the id of their model; not an attribute of the model, which may be copied meanwhile.
 learning: dict[int, int] = {}
 if hasattr(os, "register_at_fork"):
-    # A process that was forked has one thread, and it may learn with any model.
+    # A forked process has one thread, which may learn with any model.
     os.register_at_fork(after_in_child=learning.clear)
 
-# How long a thread sleeps before it looks again.
-LOOK_AGAIN = 0.001
+# Seconds that a thread sleeps before it tries again.
+RETRY_PAUSE = 0.001
 
 
 def one_thread_at_a_time(learn: Method) -> Method:
-    """Let a method that learns wait until no other thread runs it, or another such method, for the same model."""
+    """Decorate a method that learns: it waits until no other thread runs such a method of the same model."""
 
     @wraps(learn)
     def alone(model: Any, *args: Any, **named: Any) -> Any:
@@ -34,12 +35,12 @@ def one_thread_at_a_time(learn: Method) -> Method:
         if learning.get(key) == own:
             return learn(model, *args, **named)  # called by itself
         try:
-            # One operation, which no other thread can come between.
+            # An atomic operation.
             while learning.setdefault(key, own) != own:
-                sleep(LOOK_AGAIN)
+                sleep(RETRY_PAUSE)
             return learn(model, *args, **named)
         finally:
-            # Python is interrupted at calls, and there is none: the model cannot be held for ever.
+            # Interrupts come at calls, and there is none here: the lock is always released.
             try:
                 if learning[key] == own:
                     del learning[key]

@@ -1,9 +1,9 @@
-"""Predict, then learn: what ``predict`` would say of every row just before the row is learned.
+"""Predict, then learn: what ``predict`` would return for each row just before the row is learned.
 
-The compiled loop says so itself where predictions are made by the weights that learn, and where they are made by their
-average in a table with ``predicts_in_loop``. Other averages and votes are asked for row by row. With ``shown``, rows
-are predicted as they looked before they were taken into account, by a scaler say, and learned as they look after: the
-loop then gets both, in pairs. A learner's ``observer`` receives the scores that were predicted from.
+The compiled loop notes its own predictions if they are made by the weights that learn, or by their average in a table
+with ``predicts_in_loop``. For other averages and votes ``predict`` is called row by row. With ``shown``, a row is
+predicted as it was before a scaler knew it, and learned as it is scaled afterwards: the loop then gets both, in pairs.
+A learner's ``observer`` receives the scores of the predictions.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ Observer = Callable[[Any, NDArray[np.float64], Codes], Any]
 
 
 def rows_to_learn(mode: int, start: int, stop: int) -> int:
-    """How many of the rows start..stop are learned: of pairs the odd ones, else all."""
+    """How many of the rows start..stop are learned: of pairs the second ones, else all."""
     return stop // 2 - start // 2 if mode == PAIRED else stop - start
 
 
@@ -62,7 +62,7 @@ def pending_scores(observer: Any) -> Any:
 
 
 class WatchedBlock(NamedTuple):
-    """A block of rows on their way through a learner, with a place for what is predicted of each."""
+    """A block of rows that are predicted, then learned, and a ledger for the predictions."""
 
     learner: Any
     source: RowSource
@@ -73,7 +73,7 @@ class WatchedBlock(NamedTuple):
     ledger: Codes
 
     def learn(self, fresh: list[tuple[int, Any]], predictions: NDArray[Any]) -> None:
-        """Predict, then learn, all rows, of which some bring labels not known yet."""
+        """Predict, then learn, all rows; ``fresh`` are the rows with new labels."""
         begin, count, learner = 0, len(predictions), self.learner
         for row, label in [*fresh, (count, None)]:
             if row > begin:
@@ -81,9 +81,9 @@ class WatchedBlock(NamedTuple):
             predictions[begin:row] = self.predicted(begin, row)
             begin = row + 1
             if row < count:
-                # The row that brings a new label is predicted without it and learned with it.
+                # The row of a new label is predicted without the label, and learned with it.
                 predictions[row] = self.predict_before(row)
-                self.show_new_label(row)
+                self.observe_new_label(row)
                 learner.learn_first_of_label(label, partial(self.learn_new_label, row))
 
     def run(self, begin: int, end: int) -> None:
@@ -99,7 +99,7 @@ class WatchedBlock(NamedTuple):
             learner.table.prepare()
             places = self.ledger.view(np.float64)
             for i in range(begin, end):
-                # What is shown as it is learned is scored in the same way, and so to the same bits, as where all is.
+                # A row that is shown as it is learned is scored in the loop, for the same bits as without ``shown``.
                 if in_loop and self.shown is not None and self.source.has_same(self.first + i, self.shown):
                     learner.run(self.rows, self.ledger, WATCHED, i, i + 1)
                     continue
@@ -110,7 +110,7 @@ class WatchedBlock(NamedTuple):
                 learner.run(self.rows, self.ledger, PLAIN, i, i + 1)
 
     def run_observed(self, begin: int, end: int) -> None:
-        """The same, and the scores go to the observer if there is one."""
+        """The same, and hand the scores to the observer if there is one."""
         learner = self.learner
         if learner.observer is None:
             self.run(begin, end)
@@ -127,38 +127,38 @@ class WatchedBlock(NamedTuple):
 
     @property
     def notes_scores(self) -> bool:
-        """Are scores kept? An observer wants them, and numbers are predicted by them."""
+        """Are scores noted? An observer needs them, and for numbers they are the predictions."""
         return self.learner.numbers or self.learner.observer is not None
 
     @property
     def step(self) -> int:
-        """How many columns of the ledger a row has."""
+        """How many columns of the ledger belong to a row."""
         return 2 if self.pairs else 1
 
     def scores(self) -> NDArray[np.float64]:
-        """The place for the scores that rows have before they are learned, a column for each row."""
+        """The scores that rows have before they are learned, a column for each row."""
         return self.ledger.view(np.float64)[FORETOLD : FORETOLD + self.learner.score_columns, :: self.step]
 
     def grows_at(self, i: int) -> bool:
-        """Is row i the one that brings features? Its scores were made before."""
+        """Is row i the first of a call with new features? Its scores were computed before there was room for them."""
         return self.first + i == 0 and self.learner.first_scores is not None
 
-    def show_new_label(self, i: int) -> None:
-        """Show the scores of row i, which is about to bring a new label."""
+    def observe_new_label(self, i: int) -> None:
+        """Hand the scores of row i, which is about to bring a new label, to the observer."""
         if self.learner.observer is not None:
             scores = self.learner.first_scores if self.grows_at(i) else self.scores_before(i)
             self.learner.observer(self.learner, np.ascontiguousarray(scores[np.newaxis]), np.zeros(0, dtype=np.int64))
 
     def predict_before(self, i: int) -> Any:
-        """The label that ``predict`` gives to row i of the block; None while no label is known."""
+        """The label that ``predict`` returns for row i of the block; None while no label is known."""
         return self.learner.predict_before(self.source if self.shown is None else self.shown, self.first + i)
 
     def scores_before(self, i: int) -> NDArray[np.float64]:
-        """The scores that ``predict`` goes by for row i."""
+        """The scores that ``predict`` uses for row i."""
         return self.learner.scores_before(self.source if self.shown is None else self.shown, self.first + i)
 
     def learn_new_label(self, i: int) -> None:
-        """Learn row i, which brought a new label."""
+        """Learn row i, whose label was added just now."""
         at = 2 * i + 1 if self.pairs else i
         self.learner.learn_new_label(self.rows, self.ledger, PAIRED if self.pairs else PLAIN, at)
 
@@ -173,7 +173,7 @@ class WatchedBlock(NamedTuple):
 def watched_block(
     learner: Any, source: RowSource, shown: RowSource | None, start: int, stop: int, codes: Codes
 ) -> WatchedBlock:
-    """Rows start..stop of a source, ready to be watched."""
+    """Rows start..stop of a source, ready to be predicted and learned."""
     rows = source.rows(start, stop)
     depth, pairs = FORETOLD, False
     if learner.numbers:
@@ -192,7 +192,7 @@ def watched_block(
 
 
 def predict_without_new_features(learner: Any, source: RowSource, shown: RowSource | None) -> tuple[Any, Any]:
-    """What is predicted of a first row that brings features, and its scores: without them, as they were never met."""
+    """The prediction and the scores of a first row that brings new features, without these; else None and None."""
     if learner is None or source.width <= learner.width:
         return None, None
     row = (shown or source).only(0)
@@ -204,7 +204,7 @@ def predict_without_new_features(learner: Any, source: RowSource, shown: RowSour
 
 
 def interleave(shown: Any, rows: Any) -> Any:
-    """A row of one, the row of the other, and so on.
+    """The rows of both, in turn: first one of ``shown``, then the same of ``rows``.
 
     >>> pairs = interleave(Dense(np.array([[1.0], [2.0]]), 1.0), Dense(np.array([[10.0], [20.0]]), 1.0))
     >>> pairs.X.ravel()
@@ -219,7 +219,7 @@ def interleave(shown: Any, rows: Any) -> Any:
     np.cumsum(lengths, out=indptr[1:])
     data, indices = np.empty(indptr[-1], dtype=rows.data.dtype), np.empty(indptr[-1], dtype=rows.indices.dtype)
     for parity, part in enumerate((shown, rows)):
-        # Where the entries of every other row go: their own order, shifted by what lies between.
+        # Where the entries go: in their own order, shifted by those of the other rows in between.
         own = np.diff(part.indptr)
         span = slice(int(part.indptr[0]), int(part.indptr[-1]))
         where = np.arange(span.stop - span.start) + np.repeat(

@@ -1,4 +1,4 @@
-"""Learners whose hypothesis is a multiple of what they keep: linear weights, or the coefficients of an expansion."""
+"""Learners with a scale factor: the hypothesis is a multiple of stored weights, or of an expansion's coefficients."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ class ScaledExpansionLearner(ExpansionLearner):
         return table
 
     def run_block(self, task: Any, block: Block, ahead: Lookahead, mark: LearnerMark, weights: Floats) -> None:
-        """Run the loop over a block; it stops where an update leaves something to be done to the whole expansion."""
+        """Run the loop over a block; it stops where an update changes the whole expansion."""
         reached, stop = 0, len(ahead.when)
         rows, rep = Dense(np.empty((stop, 0)), 0.0), ScaledAhead(ahead, ahead.state)
         while reached < stop:
