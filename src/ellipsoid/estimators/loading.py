@@ -17,7 +17,7 @@ from .files import container
 from .files.container import DamagedModel
 from .files.parameters import params_from_json, set_next_start
 from .files.saving import describe, feature_as_json, features_of_stream
-from .files.soundness import check_agreement, check_finite_values, check_tally, without_scratch
+from .files.soundness import check_finite_values, check_round_trip, check_tally, without_scratch
 from .inputs.weights import LARGEST_WEIGHT, class_weight_of, restore_counts
 from .parameters.old_names import renamed
 from .registry import learner_named
@@ -76,7 +76,7 @@ def _version_1(header: dict[str, Any], arrays: StoredArrays) -> Any:
         model = _conformal(model, header["conformal"], arrays)
     if "next" in header:
         set_next_start(model, header["next"])
-    check_agreement({**header, "stream": None}, {**arrays, "tally": stored}, describe(model))
+    check_round_trip({**header, "stream": None}, {**arrays, "tally": stored}, describe(model))
     return model
 
 

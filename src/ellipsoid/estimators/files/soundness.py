@@ -55,7 +55,7 @@ def without_scratch(name: str, array: NDArray[Any]) -> NDArray[Any]:
     return kept
 
 
-def check_agreement(header: dict[str, Any], arrays: StoredArrays, made: tuple[dict[str, Any], StoredArrays]) -> None:
+def check_round_trip(header: dict[str, Any], arrays: StoredArrays, made: tuple[dict[str, Any], StoredArrays]) -> None:
     """Raise ``ValueError`` if a file differs from ``made``: the header and arrays of the model that was made from it.
 
     Parameters and scalars that the file does not mention were added later, and have their defaults.
