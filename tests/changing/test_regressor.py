@@ -218,6 +218,8 @@ def test_what_is_refused_changes_nothing():
     assert known(model) == before
     for name in ("classes_", "decision_function", "predict_proba"):
         assert not hasattr(model, name)
+        assert not hasattr(Scaled(model), name)
+        assert not hasattr(Scaled(model).partial_fit(rows, y), name)
     for options in ({"tube": -1.0}, {"C": 0.0}, {"variant": "III"}, {"average": "vote", "kernel": "rbf"}):
         with pytest.raises(ValueError, match=f"{next(iter(options))} must be"):
             PassiveAggressiveRegressor(**options).partial_fit(rows, y)

@@ -10,10 +10,12 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from ellipsoid import (
     MIRA,
     BayesPointMachine,
+    Calibrated,
     Committee,
     Conformal,
     EllipsoidalSVC,
@@ -167,6 +169,19 @@ def test_labels_that_numpy_would_make_one_are_refused(container):
     assert MIRA().partial_fit(X, container([2**53, 2**53 + 1, 0.0, 1])).classes_.tolist() == [2**53, 2**53 + 1, 0, 1]
     with pytest.raises(ValueError, match="no longer tell whole numbers apart"):
         MIRA().partial_fit(X, np.array([0.0, 2.0**53, 1.0, 2.0]))
+
+
+@pytest.mark.interpreted
+@pytest.mark.parametrize("first", [1, 1.0, True])
+def test_the_largest_integer_that_a_float_can_tell_is_learned_in_any_cut(first):
+    y = [first, 2**53, first, 2**53]
+    assert label_array(label_array(y)).tolist() == label_array(y).tolist()
+    for learner in (MIRA(), Scaled(MIRA()), Calibrated(MIRA()), Conformal(MIRA()), Committee([MIRA()])):
+        model, other = clone(learner).partial_fit(X, y), clone(learner)
+        for x, label in zip(X, y, strict=True):
+            other.learn_one(x, label)
+        weighed = clone(learner).partial_fit(X, y, sample_weight=[1, 1, 0, 1])
+        assert model.classes_.tolist() == other.classes_.tolist() == weighed.classes_.tolist() == [first, 2**53]
 
 
 @pytest.mark.parametrize("name", ["y.csv", "y.jsonl", "y.parquet"])

@@ -157,7 +157,7 @@ def _conformal(learner: Any, described: dict[str, Any], arrays: StoredArrays) ->
     model = Conformal(clone(learner), miscoverage=miscoverage, rate=rate, window=window)
     if not isinstance(window, int) or window > len(arrays["conformal_recent"]):
         raise ValueError("its sets are made of more rows than it holds")
-    conformity = model._new()
+    conformity = model._new_companion()
     conformity.restore({name: arrays[f"conformal_{name}"] for name in conformity.state()})
     model._keep(learner, conformity)
     return model.set_params(**params_from_json(described["params"]))

@@ -172,10 +172,12 @@ def _objects(labels: NDArray[Any], what: str) -> NDArray[Any]:
                 f"{what} must hold labels of one kind, {KINDS}: row {row} holds {label!r}, row 0 {values[0]!r}"
             )
     if values and not isinstance(values[0], str):
-        values = [in_form_of(values[0], value) for value in values]
-        if len({isinstance(value, bool) for value in values}) == 1:
+        # Integers that a float cannot tell from others stay integers: labels are looked at more than once.
+        alike = [in_form_of(values[0], value) for value in values]
+        values = [value if abs(value) == WHOLE else same for value, same in zip(values, alike, strict=True)]
+        if len(set(map(type, values))) == 1:
             return np.array(values)
-    kept = np.empty(len(values), dtype=object)  # text, or numbers among which True stays True
+    kept = np.empty(len(values), dtype=object)  # text, or numbers of several forms
     kept[:] = values
     return kept
 

@@ -1,27 +1,24 @@
 """Probabilities for a learner of scores, learned along with it."""
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import _safe_indexing, check_random_state
+from numpy.typing import NDArray
 
 from ellipsoid.engine import entry
 from ellipsoid.engine.protocol import SCORES
 from ellipsoid.engine.tasks import CODES, FORETOLD, WATCHED
-from ellipsoid.representation.table_protocol import Floats
-from ellipsoid.streams.label_kinds import LABEL_TYPES, label_array
+from ellipsoid.streams.label_kinds import LABEL_TYPES
 
 from ..inputs.labels import Codes
 from ..inputs.rows import flaw_message
-from ..inputs.weights import drop_zero_weights, one_weight, row_numbers_before_dropping, weight_argument
 from ..state.learner import NO_LABELS, Learner
 from ..state.one_row import filled_row
 from .calibration import MEAN_SPREAD, PARAMETERS, Calibration, calibrate, log_probabilities
-from .wrapper import Watching, indexable, score_table, seed_of
+from .wrapper import ObservingWrapper, score_matrix
 
 
-class Calibrated(Watching):
+class Calibrated(ObservingWrapper):
     """A learner with probabilities: ``predict_proba`` is the softmax of its scores with a slope and biases.
 
     Slope and biases are learned by Newton's steps on the log loss, row by row, from the score that a row had before
@@ -57,6 +54,9 @@ class Calibrated(Watching):
     (3, 2)
     """
 
+    _companion = "calibration_"
+    _refusal = "Calibrated has probabilities of single labels: y must be 1-D, one label per example"
+
     def __init__(self, learner: Any, *, forget: float = 1.0, random_state: Any = None) -> None:
         self.learner = learner
         self.forget = forget
@@ -64,74 +64,29 @@ class Calibrated(Watching):
 
     # -- learning ----------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Forget everything, then make the learner's passes, and one more for the calibration."""
-        learner, trial, calibration = self._fresh(), self._fresh(), Calibration(self.forget)
-        X, y, weight = drop_zero_weights(learner, X, _single_labels(y), sample_weight, must_keep_some=True)
-        labels = _single_labels(y)
-        with row_numbers_before_dropping(sample_weight):
-            learner.fit(X, labels, **weight_argument(weight))
-        order = np.arange(len(labels))
-        if getattr(getattr(learner, "learner", learner), "shuffle", True):
-            order = check_random_state(seed_of(self)).permutation(len(labels))
-        trial._learn_observed(
-            _safe_indexing(indexable(X), order), labels[order], learner.classes_, _Pupil(calibration),
-            **weight_argument(weight[order] if len(weight) else weight),
-        )  # fmt: skip
-        calibration.rescale(score_table(learner.decision_function(X)), _core(learner).half)
-        self._keep(learner, calibration)
-        return self
-
-    def _values(self, y: Any) -> NDArray[Any]:
-        return _single_labels(y)
-
-    def _learn_predict_positive(
-        self, shown: Any, X: Any, y: NDArray[Any], classes: ArrayLike | None, weight: Floats
-    ) -> NDArray[Any]:
-        return self._labels_of(np.concatenate(self._watch_rows(X, y, classes, weight).predicted))
-
-    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
-        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
-        weight = weight if type(weight) is float else one_weight(weight)
-        if weight != 1.0:
-            if one_weight(weight) == 0.0:
-                return self
-        elif "learner_" in self.__dict__ and self._learn_prepared(x, y):
-            return self
-        if isinstance(y, np.ndarray | list | tuple):
-            raise ValueError(f"y must be one label, got {y!r}")
-        self._watch(lambda learner, pupil: learner._learn_one_observed(x, y, pupil, weight))
-        return self
-
-    def _watch(self, learn: Any) -> "_Pupil":
-        """Let the learner learn, and the calibration from it."""
-        started = self.__sklearn_is_fitted__()
-        learner = self.learner_ if started else self._told(self._fresh())
-        pupil = _Pupil(self.calibration_ if started else Calibration(self.forget))
-        try:
-            learn(learner, pupil)
-        finally:
-            if not started and learner.__sklearn_is_fitted__():
-                self._keep(learner, pupil.calibration)
-        return pupil
-
-    def _fresh(self) -> Any:
+    def _new_companion(self) -> Calibration:
         if not isinstance(self.forget, float | int | np.number) or not 0.0 < self.forget <= 1.0:
             raise ValueError(f"forget must be above 0 and at most 1, got {self.forget!r}")
-        return super()._fresh()
+        return Calibration(self.forget)
 
-    def _keep(self, learner: Any, calibration: Calibration) -> None:
-        # At once: an interrupt must not find the one without the other.
-        self.__dict__.update({"learner_": learner, "calibration_": calibration})
+    def _new_observer(self, companion: Calibration) -> "_CalibrationObserver":
+        return _CalibrationObserver(companion)
+
+    def _trial_order(self, learner: Any, rows: int) -> NDArray[np.int64]:
+        shuffles = getattr(getattr(learner, "learner", learner), "shuffle", True)
+        return super()._trial_order(learner, rows) if shuffles else np.arange(rows)
+
+    def _end_fit(self, learner: Any, companion: Calibration, X: Any) -> None:
+        companion.rescale(score_matrix(learner.decision_function(X)), _core(learner).half)
 
     @property
     def calibration_(self) -> Calibration:
         """Slope and biases, of all rows and labels that the learner knows."""
         return self._calibration("calibration_")
 
-    def _learn_prepared(self, x: Any, y: Any) -> bool:
+    def _learn_quickly(self, x: Any, y: Any) -> bool:
         """Learn a dense row of float64, or a dict, of known width, names and label; False if this is not one."""
-        fast = self._filled(x)
+        fast = self._filled(x) if "learner_" in self.__dict__ else None
         if fast is None or type(y) not in LABEL_TYPES or y not in fast.fast.index:
             return False
         fast.ledger[CODES, 0] = fast.fast.index[y]
@@ -189,13 +144,13 @@ class Calibrated(Watching):
 
     def _logits(self, X: Any) -> NDArray[np.float64]:
         learner = self._learned()
-        return self.calibration_.logits(score_table(learner.decision_function(X)), _core(learner).half)
+        return self.calibration_.logits(score_matrix(learner.decision_function(X)), _core(learner).half)
 
     def _logits_of_one(self, x: Any) -> NDArray[np.float64]:
         learner = self._learned()
         prepared, core = self._filled(x), _core(learner)
         if prepared is None:
-            return self.calibration_.logits(score_table(learner._decision_of_one(x)), core.half)
+            return self.calibration_.logits(score_matrix(learner._decision_of_one(x)), core.half)
         fast = prepared.fast
         code = fast.predict_averaged(core) if core.average else fast.decide(*fast.decide_args)
         if code < 0:
@@ -203,7 +158,7 @@ class Calibrated(Watching):
         scores = fast.decide_args[-1][SCORES : SCORES + 1, : core.scores]
         if core.score_columns < core.scores:
             scores = scores[:, 1:] - scores[:, :1]
-        return self.calibration_.logits(score_table(scores), core.half)
+        return self.calibration_.logits(score_matrix(scores), core.half)
 
     # -- what was learned --------------------------------------------------------------------------------------
 
@@ -231,46 +186,41 @@ class Calibrated(Watching):
         found.settle()
         return found
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_label = False
-        return tags
-
     def __getstate__(self) -> dict[str, Any]:
         if self.__sklearn_is_fitted__():
             self.calibration_.settle()
         return {name: value for name, value in super().__getstate__().items() if name != "_row"}
 
 
-class _Pupil:
+class _CalibrationObserver:
     """The calibration as an observer of its learner's scores, with the labels that it predicts from them."""
 
     def __init__(self, calibration: Calibration) -> None:
-        self.calibration = calibration
+        self.companion = calibration
         self.predicted: list[Codes] = []
 
     def expect(self, learner: Learner, scores: NDArray[np.float64], codes: Codes) -> None:
         """With one label there is nothing to learn."""
         known = len(learner.labels)
-        self.calibration.reserve(known)
+        self.companion.reserve(known)
         if known > 1:
-            self.calibration.expect(learner, scores, codes)
+            self.companion.expect(learner, scores, codes)
         else:
             self.predicted.append(np.full(len(codes), known - 1))
 
     def deliver(self) -> None:
         """Learn the rows."""
-        if self.calibration.expected is not None:
-            self.predicted.append(self.calibration.settle().argmax(axis=1))
+        if self.companion.expected is not None:
+            self.predicted.append(self.companion.settle().argmax(axis=1))
 
     def __call__(self, learner: Any, scores: NDArray[np.float64], codes: Codes) -> None:
         """Learn rows that were learned; one that is about to bring a new label is predicted without it."""
         known = len(learner.labels)
-        self.calibration.reserve(known)
+        self.companion.reserve(known)
         if known < 2:
             self.predicted.append(np.full(len(scores), known - 1))
         else:
-            self.predicted.append(self.calibration.learn(scores, codes, learner.half).argmax(axis=1))
+            self.predicted.append(self.companion.learn(scores, codes, learner.half).argmax(axis=1))
 
 
 class _WatchedRow(NamedTuple):
@@ -301,12 +251,3 @@ def _core(learner: Any) -> Learner:
     """What the learner knows, also behind a scaler."""
     core: Learner = getattr(learner, "learner_", learner)._core
     return core
-
-
-def _single_labels(y: Any) -> NDArray[Any]:
-    if y is None:
-        raise ValueError("requires y to be passed, but the target y is None")
-    labels = label_array(y)
-    if labels.ndim == 2 and labels.shape[1] > 1:
-        raise ValueError("Calibrated has probabilities of single labels: y must be 1-D, one label per example")
-    return labels

@@ -5,8 +5,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
-from sklearn.exceptions import NotFittedError
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing, check_random_state
 
 from ellipsoid.certificates import Certificate
@@ -15,20 +14,11 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import LABEL_TYPES
 
-from ..files import saving
 from ..inputs import weights
 from ..inputs.checks import labels_of
 from ..inputs.examples import are_named, is_named, one_row, rows_of
-from ..inputs.labels import Classifier, cast_labels
-from ..inputs.rows import checked_csr
-from ..inputs.weights import (
-    classes_declared_before,
-    declare_classes,
-    drop_zero_weights,
-    learn_predict_any_weight,
-    one_weight,
-    weight_argument,
-)
+from ..inputs.labels import cast_labels
+from ..inputs.weights import classes_declared_before, declare_classes, drop_zero_weights, weight_argument
 from ..parameters.validation import one_of, positive
 from ..shell.learned_attributes import missing
 from ..state.interruption import add_progress_note, without_interrupts
@@ -38,10 +28,10 @@ from ..state.one_thread import one_thread_at_a_time
 from ..state.predict_then_learn import Observer
 from .council import Council, default_family
 from .mixture import DECREASING, GAP, HEDGED, MEAN_LOSS, OWN_LOSS, SWITCHES, Mixture
-from .wrapper import score_table, seed_of
+from .wrapper import MetaLearner, indexable, score_matrix, seed_of
 
 
-class Committee(Observable, Classifier, MetaEstimatorMixin, BaseEstimator):
+class Committee(Observable, MetaLearner):
     """Several learners as one: their votes, weighed by how often each was right, and lately rather than ever.
 
     For streams that change, and in place of a search for the right rate: no rate is right twice. On any stream the
@@ -89,6 +79,7 @@ class Committee(Observable, Classifier, MetaEstimatorMixin, BaseEstimator):
     Koolen, "Follow the leader if you can, hedge if you must", JMLR 15 (2014).
     """
 
+    _learned_name = "_core"
     _weighs_what_was_said = True  # so that a scaler must show rows also as it scaled them before it knew them
 
     def __init__(
@@ -106,7 +97,7 @@ class Committee(Observable, Classifier, MetaEstimatorMixin, BaseEstimator):
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Forget everything, let each member make its own passes, and weigh them by a pass of copies before."""
-        trial, council, X = self._fresh(), self._fresh(), _indexable(X)
+        trial, council, X = self._fresh(), self._fresh(), indexable(X)
         for member in council.members:
             X_, y_, weight = drop_zero_weights(member, X, y, sample_weight, must_keep_some=True)
             with weights.row_numbers_before_dropping(sample_weight):
@@ -128,12 +119,6 @@ class Committee(Observable, Classifier, MetaEstimatorMixin, BaseEstimator):
         self._pass(X, y, classes, sample_weight=sample_weight)
         return self
 
-    def learn_predict(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> NDArray[Any]:
-        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
-        return learn_predict_any_weight(self, X, X, y, classes, sample_weight)
-
     def _learn_predict_positive(self, shown: Any, X: Any, y: ArrayLike, classes: Any, weight: Floats) -> NDArray[Any]:
         return self._pass(X, y, classes, watch=True, sample_weight=weight if len(weight) else None)
 
@@ -142,7 +127,7 @@ class Committee(Observable, Classifier, MetaEstimatorMixin, BaseEstimator):
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, watch: bool | Observer = False, shown: Any = None,
         names: dict[Any, int] | None = None, sample_weight: Any = None,
     ) -> NDArray[Any]:  # fmt: skip
-        X, y, weight = drop_zero_weights(self, _indexable(X), y, sample_weight)
+        X, y, weight = drop_zero_weights(self, indexable(X), y, sample_weight)
         if sample_weight is not None and len(weight) == 0:
             declare_classes(self, classes)
             return np.empty(0)
@@ -162,7 +147,7 @@ class Committee(Observable, Classifier, MetaEstimatorMixin, BaseEstimator):
         names: Any = None, observer: Observer | None = None,
     ) -> NDArray[Any]:  # fmt: skip
         """Learn rows block by block; what was learned is kept, also where it is broken off."""
-        shown = None if shown is None else _indexable(shown)
+        shown = None if shown is None else indexable(shown)
         if not are_named(X):
             council.examine(X, y, classes, weight)
         told, before = np.empty(len(y), dtype=object), council.rounds
@@ -184,33 +169,28 @@ class Committee(Observable, Classifier, MetaEstimatorMixin, BaseEstimator):
             raise
         return told
 
-    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
-        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
-        return self._learn_shown(x, x, y, weight)
+    def _learn_shown(self, shown: Any, x: Any, y: Any, weight: float = 1.0) -> None:
+        """Learn one example; members are judged by what it was ``shown`` as, before a scaler knew it."""
+        if not (weight == 1.0 and self._learn_quickly(x, y, shown)):
+            self._learn_example(x, y, weight, shown)
 
-    def _learn_shown(self, shown: Any, x: Any, y: Any, weight: float = 1.0) -> Self:
-        """The same, where members are judged by the example as it was ``shown``, before a scaler knew it."""
-        weight = weight if type(weight) is float else one_weight(weight)
-        if weight != 1.0:
-            if one_weight(weight) == 0.0:
-                return self
-        elif "_core" in self.__dict__ and self._learn_quickly(shown, x, y):
-            return self
+    def _learn_example(self, x: Any, y: Any, weight: float, shown: Any = None) -> None:
         if isinstance(y, np.ndarray | list | tuple):
             raise ValueError(f"y must be one label, got {y!r}")
         X, names = self._one_row(x)
-        early, own = None if shown is x else self._one_row(shown)[0], None if weight == 1.0 else [weight]
+        early, own = None if shown is None else self._one_row(shown)[0], None if weight == 1.0 else [weight]
         self._pass(X, [y], None, shown=early, names=names, sample_weight=own)
-        return self
 
-    def _learn_quickly(self, shown: Any, x: Any, y: Any) -> bool:
+    def _learn_quickly(self, x: Any, y: Any, shown: Any = None) -> bool:
         """Learn an example of a known label by the members' own calls for single ones; False if this is not one."""
-        council = self._core
+        council = self.__dict__.get("_core")
+        if council is None:
+            return False
         code = council.labels.index.get(y) if type(y) in LABEL_TYPES else None
         single = type(x) is dict or (type(x) is np.ndarray and x.dtype is FLOAT64 and x.shape == (self.n_features_in_,))
         if code is None or len(council.labels) < 2 or council.risky or not (council.plain and council.votes and single):
             return False
-        said, codes = council.votes_on(shown), np.array([code])
+        said, codes = council.votes_on(x if shown is None else shown), np.array([code])
 
         def learn() -> None:
             try:
@@ -275,17 +255,17 @@ class Committee(Observable, Classifier, MetaEstimatorMixin, BaseEstimator):
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """The weight of the members that say so: for two labels by how much the second leads, else of all labels."""
         council = self._learned()
-        shares = council.decide(lambda member: score_table(member.decision_function(X)))
+        shares = council.decide(lambda member: score_matrix(member.decision_function(X)))
         return shares[:, 1] - shares[:, 0] if shares.shape[1] == 2 else shares
 
     def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
-        shares = self._learned().decide(lambda member: score_table(member._decision_of_one(x)))
+        shares = self._learned().decide(lambda member: score_matrix(member._decision_of_one(x)))
         return shares[:, 1:] - shares[:, :1] if shares.shape[1] == 2 else shares
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The labels of the greatest weight; a tie goes to the label of the smallest index."""
         council = self._learned()
-        shares = council.decide(lambda member: score_table(member.decision_function(X)))
+        shares = council.decide(lambda member: score_matrix(member.decision_function(X)))
         labels: NDArray[Any] = self.classes_[shares.argmax(axis=1)]
         return labels
 
@@ -293,21 +273,12 @@ class Committee(Observable, Classifier, MetaEstimatorMixin, BaseEstimator):
         """The label predicted for one example."""
         council = self._learned()
         if not council.votes:
-            shares = council.decide(lambda member: score_table(member._decision_of_one(x)))[0]
+            shares = council.decide(lambda member: score_matrix(member._decision_of_one(x)))[0]
         else:
             shares = council.mixture.scores(council.votes_on(x))[0]
         return council.labels.values[int(shares.argmax())]
 
     # -- what was learned --------------------------------------------------------------------------------------
-
-    def _learned(self) -> Council:
-        if "_core" not in self.__dict__:
-            raise NotFittedError("This Committee has learned nothing yet; call fit or partial_fit")
-        core: Council = self._core
-        return core
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "_core" in self.__dict__
 
     def __getattr__(self, name: str) -> Any:
         found = LEARNED.get(name)
@@ -336,16 +307,6 @@ class Committee(Observable, Classifier, MetaEstimatorMixin, BaseEstimator):
         loss = Certificate("loss of the committee", float(mixture.numbers[OWN_LOSS]), bound, told)
         return [Certificate("mistakes", float(weighed), bound, told), loss]
 
-    def save(self, path: Any) -> None:
-        """Write the committee, all its members and their weights, to one file that ``ellipsoid.load`` reads."""
-        self._learned()
-        saving.save(self, path)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
 
 # What a committee has learned, by the name of the attribute.
 LEARNED: dict[str, Callable[[Council], Any]] = {
@@ -370,13 +331,6 @@ def _count(X: Any) -> int:
     if getattr(X, "shape", None) == ():
         raise ValueError(f"X must be 2-D, one row per example, got {X!r}")
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def _indexable(X: Any) -> Any:
-    """Rows of which a range can be taken."""
-    if hasattr(X, "tocsr"):
-        return checked_csr(X)
-    return X if isinstance(X, np.ndarray | list | tuple) or hasattr(X, "columns") else np.asarray(X)
 
 
 def _part(X: Any, part: slice) -> Any:

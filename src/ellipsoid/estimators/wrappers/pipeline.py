@@ -5,6 +5,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.utils.metaestimators import available_if
 
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.engine.rows import HUGE
@@ -13,14 +14,7 @@ from ellipsoid.streams.label_kinds import LABEL_TYPES
 
 from ..inputs.examples import Encoded, are_named, checked_name, encoded, is_named, one_row, rows_of
 from ..inputs.frames import refuse_columns
-from ..inputs.weights import (
-    declare_classes,
-    drop_zero_weights,
-    learn_predict_any_weight,
-    one_weight,
-    row_numbers_before_dropping,
-    weight_argument,
-)
+from ..inputs.weights import declare_classes, drop_zero_weights, row_numbers_before_dropping, weight_argument
 from ..state.interruption import without_interrupts
 from ..state.one_row import of_this_thread
 from ..state.one_thread import one_thread_at_a_time
@@ -59,6 +53,8 @@ class Scaled(Wrapper):
     False
     """
 
+    _companion = "scaler_"
+
     def __init__(self, learner: Any, *, scaler: Any = None, random_state: Any = None) -> None:
         self.learner = learner
         self.scaler = scaler
@@ -94,50 +90,55 @@ class Scaled(Wrapper):
             self._learn_rows(X, y, classes, weight)
         return self
 
-    def _learn_rows(self, X: Any, y: ArrayLike, classes: ArrayLike | None, weight: Floats) -> None:
-        X, names = self._unnamed(X)
-        if self._shows:
-
-            def learn(learner: Any, both: tuple[Any, Any]) -> Any:
-                return _show_and_learn(learner, both, y, classes, False, names, weight)
-
-            self._pass(X, learn, growing=names is not None, watch=True)
-        elif names is None:
-            self._pass(
-                X, lambda learner, rows: learner.partial_fit(rows, y, classes=classes, **weight_argument(weight))
-            )
-        else:
-            self._pass(
-                X,
-                lambda learner, rows: learner._pass(rows, y, classes, names=names, **weight_argument(weight)),
-                growing=True,
-            )
-
     @one_thread_at_a_time
     def learn_predict(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> NDArray[Any]:
         """``partial_fit`` that returns the label predicted for each row before scaler and learner had learned it."""
-        return learn_predict_any_weight(self, X, X, y, classes, sample_weight)
+        return super().learn_predict(X, y, classes, sample_weight)
 
-    def _learn_predict_positive(
-        self, shown: Any, X: Any, y: ArrayLike, classes: ArrayLike | None, weight: Floats
-    ) -> NDArray[Any]:
-        def learn(learner: Any, both: tuple[Any, Any]) -> Any:
-            return _show_and_learn(learner, both, y, classes, True, names, weight)
+    def _learn_predict_positive(self, shown: Any, X: Any, y: Any, classes: Any, weight: Floats) -> NDArray[Any]:
+        predicted: NDArray[Any] = self._learn_rows(X, y, classes, weight, watch=True)
+        return predicted
 
-        X, names = self._unnamed(X)
-        answer: NDArray[Any] = self._pass(X, learn, growing=names is not None, watch=True)
-        return answer
+    def _learn_rows(self, X: Any, y: Any, classes: Any, weight: Floats, watch: bool | Observer = False) -> Any:
+        return self._learn_named_rows(*self._unnamed(X), y, classes, weight, watch)
 
-    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
-        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
-        weight = weight if type(weight) is float else one_weight(weight)
-        if weight != 1.0:
-            if one_weight(weight) == 0.0:
-                return self
-        elif type(x) is dict and self._learn_named(x, y):
-            return self
+    def _learn_named_rows(
+        self, X: Any, names: dict[Any, int] | None, y: Any, classes: Any, weight: Floats, watch: bool | Observer
+    ) -> Any:
+        """Scale and learn rows that bring features of these names; ``watch`` as ``_pass`` of a learner takes it."""
+        early = bool(watch) or self._shows
+
+        def learn(learner: Any, scaled: Any) -> Any:
+            if not early and names is None:
+                return learner.partial_fit(scaled, y, classes=classes, **weight_argument(weight))
+            shown, rows = scaled if early else (None, scaled)
+            shown = None if shown is rows else shown
+            return learner._pass(rows, y, classes, watch=watch, shown=shown, names=names, **weight_argument(weight))
+
+        return self._scale_and_learn(X, learn, growing=names is not None, early=early)
+
+    def _learn_quickly(self, x: Any, y: Any) -> bool:
+        """Learn a dict of known names and label by prepared calls; False if this is not one."""
+        fast = self._filled(x) if type(x) is dict else None
+        if fast is None or type(y) not in LABEL_TYPES or y not in fast.index:
+            return False
+        core, scaler = self.learner_._core, self.scaler_
+        fast.code[0] = fast.index[y]
+        rounds, before = core.rounds, scaler.remember_columns(fast.indices[: fast.ends[1]].copy())
+        try:
+            scaler.scale_in_place(fast.data, fast.indices, fast.ends, learn=True)
+            learned: bool = fast.learn(*fast.learn_args) == 1
+        except BaseException:
+            if core.rounds == rounds:
+                without_interrupts(lambda: scaler.recall(before))
+            raise
+        if not learned:
+            scaler.recall(before)
+        return learned
+
+    def _learn_example(self, x: Any, y: Any, weight: float) -> None:
         own = {} if weight == 1.0 else {"weight": weight}
         named, shows = is_named(x), self._shows
         if named:
@@ -154,8 +155,7 @@ class Scaled(Wrapper):
             else:
                 learner.learn_one(example(scaled), y, **own)
 
-        self._pass(row, learn, growing=named, watch=shows)
-        return self
+        self._scale_and_learn(row, learn, growing=named, early=shows)
 
     @property
     def _shows(self) -> bool:
@@ -166,42 +166,14 @@ class Scaled(Wrapper):
     def _learn_observed(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None, observer: Observer, sample_weight: Floats = NO_WEIGHTS
     ) -> None:
-        """``partial_fit`` that calls ``observer`` with the scores that every row had before it was learned."""
-        X, names = self._unnamed(X)
-
-        def learn(learner: Any, both: tuple[Any, Any]) -> None:
-            _show_and_learn(learner, both, y, classes, observer, names, sample_weight)
-
-        self._pass(X, learn, growing=names is not None, watch=True)
+        """``partial_fit`` that shows to ``observer`` the scores of every row before it was learned."""
+        self._learn_rows(X, y, classes, sample_weight, watch=observer)
 
     def _learn_one_observed(self, x: Any, y: Any, observer: Observer, weight: float = 1.0) -> None:
         """``learn_one`` that does so."""
-        own = NO_WEIGHTS if weight == 1.0 else np.array([weight])
         row, names = one_row(x, self._features, self)
-
-        def learn(learner: Any, both: tuple[Any, Any]) -> None:
-            _show_and_learn(learner, both, [y], None, observer, names if is_named(x) else None, own)
-
-        self._pass(row, learn, growing=is_named(x), watch=True)
-
-    def _learn_named(self, x: dict[Any, Any], y: Any) -> bool:
-        """Learn a dict of known names and label by prepared calls; False if this is not one."""
-        fast = self._filled(x)
-        if fast is None or type(y) not in LABEL_TYPES or y not in fast.index:
-            return False
-        core, scaler = self.learner_._core, self.scaler_
-        fast.code[0] = fast.index[y]
-        rounds, before = core.rounds, scaler.remember_columns(fast.indices[: fast.ends[1]])
-        try:
-            scaler.scale_in_place(fast.data, fast.indices, fast.ends, learn=True)
-            learned: bool = fast.learn(*fast.learn_args) == 1
-        except BaseException:
-            if core.rounds == rounds:
-                without_interrupts(lambda: scaler.recall(before))
-            raise
-        if not learned:
-            scaler.recall(before)
-        return learned
+        own = NO_WEIGHTS if weight == 1.0 else np.array([weight])
+        self._learn_named_rows(row, names if is_named(x) else None, [y], None, own, observer)
 
     def _filled(self, x: dict[Any, Any]) -> Any:
         """The learner's prepared call with the example, not scaled yet, in its buffer; None where it has none."""
@@ -216,12 +188,16 @@ class Scaled(Wrapper):
         values = fast.data[: fast.ends[1]]
         return fast if values @ values < HUGE else None
 
-    def _pass(self, X: Any, learn: Any, growing: bool = False, watch: bool = False) -> Any:
-        """Scale and learn; rows that the learner has not learned the scaler has not seen either."""
+    def _scale_and_learn(self, X: Any, learn: Any, growing: bool, early: bool) -> Any:
+        """Scale and learn; rows that the learner has not learned the scaler has not seen either.
+
+        ``growing``: features have names, and rows may bring some. ``early``: ``learn`` is also given each row as it was
+        scaled before it was known.
+        """
         started = self.__sklearn_is_fitted__()
         learner, scaler = (self.learner_, self.scaler_) if started else self._fresh()
         if not started:
-            self._told(learner)
+            self._knowing_labels(learner)
         if growing:
             scaler.grow_features = True
         before, seen = (scaler.remember(X), learner.t_) if started else (None, 0)
@@ -240,8 +216,8 @@ class Scaled(Wrapper):
                 self._keep(learner, agreed)
 
         try:
-            both = scaler.learn_transform_both(X, growing) if watch else None
-            answer = learn(learner, scaler.learn_transform(X) if both is None else both)
+            scaled = scaler.learn_transform_both(X, growing) if early else scaler.learn_transform(X)
+            answer = learn(learner, scaled)
             self._keep(learner, scaler)
         except BaseException:
             without_interrupts(learned)
@@ -269,19 +245,16 @@ class Scaled(Wrapper):
             scaler.grow_features = True
         return learner, scaler
 
-    def _keep(self, learner: Any, scaler: Any) -> None:
-        # At once: an interrupt must not find the one without the other.
-        self.__dict__.update({"learner_": learner, "scaler_": scaler, "n_features_in_": learner.n_features_in_})
-
     # -- prediction --------------------------------------------------------------------------------------------
 
+    @available_if(lambda self: hasattr(self._current_learner, "decision_function"))
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of the learner for the scaled rows."""
-        scores: NDArray[np.float64] = self._learned_pair()[0].decision_function(self._scaled(X))
+        scores: NDArray[np.float64] = self._learned().decision_function(self._scaled(X))
         return scores
 
     def _decision_of_one(self, x: Any) -> NDArray[np.float64]:
-        learner, scaler = self._learned_pair()
+        learner, scaler = self._learned(), self.scaler_
         if is_named(x):
             known = self._met(x)
             row, columns = self._named(known)
@@ -291,12 +264,12 @@ class Scaled(Wrapper):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of the learner for the scaled rows."""
-        labels: NDArray[Any] = self._learned_pair()[0].predict(self._scaled(X))
+        labels: NDArray[Any] = self._learned().predict(self._scaled(X))
         return labels
 
     def predict_one(self, x: Any) -> Any:
         """The label predicted for one example."""
-        learner, scaler = self._learned_pair()
+        learner, scaler = self._learned(), self.scaler_
         fast = self._filled(x) if type(x) is dict else None
         if fast is not None:
             scaler.scale_in_place(fast.data, fast.indices, fast.ends, learn=False)
@@ -320,7 +293,7 @@ class Scaled(Wrapper):
 
     def _scaled(self, X: Any) -> Any:
         # Features that were never met have no weight.
-        return self._learned_pair()[1].scaled(self._unnamed(X)[0], met_only=True)
+        return self.scaler_.scaled(self._unnamed(X)[0], met_only=True)
 
     def _unnamed(self, X: Any) -> tuple[Any, dict[Any, int] | None]:
         """Rows in place of a list of dicts, and the columns of the names that they bring; None where X is no such."""
@@ -350,28 +323,10 @@ class Scaled(Wrapper):
             raise AttributeError("Scaled has no feature_names_in_ before it has learned something")
         return self.scaler_.feature_names_in_
 
-    def _learned_pair(self) -> tuple[Any, Any]:
-        return self._learned(), self.scaler_
-
 
 def scaled_as(learner: Any, scale: str | None) -> Any:
     """The learner behind a scaler of `SCALES`; for None, or "none", the learner itself."""
     return learner if scale in (None, "none") else Scaled(learner, scaler=SCALES[scale]())
-
-
-def _show_and_learn(
-    learner: Any,
-    both: tuple[Any, Any],
-    y: Any,
-    classes: Any,
-    watch: bool | Observer,
-    names: dict[Any, int] | None = None,
-    weight: Floats = NO_WEIGHTS,
-) -> Any:
-    """Learn rows that are shown as they looked before, if they looked otherwise."""
-    early, rows = both
-    shown = None if early is rows else early
-    return learner._pass(rows, y, classes, watch=watch, shown=shown, names=names, **weight_argument(weight))
 
 
 def _single(rows: Any) -> Any:

@@ -286,8 +286,7 @@ class StandardStream(Scaler):
 
     def remember_columns(self, columns: Any) -> Any:
         """What learning a row with these columns is about to change."""
-        kept = columns.copy()
-        return self.n_features_in_, self.n_samples_seen_, self._moments, kept, self._moments[:, kept]
+        return self.n_features_in_, self.n_samples_seen_, self._moments, columns, self._moments[:, columns].copy()
 
     def _reserve(self, width: int) -> None:
         """Room for more columns; it doubles, so that names that come one by one do not copy all before them."""
@@ -308,7 +307,7 @@ class StandardStream(Scaler):
         if sp.issparse(X) and X.format == "csr":
             # Whether all of them are columns is for the pass to say.
             columns = np.unique(X.indices[(X.indices >= 0) & (X.indices < width)])
-        return width, self.n_samples_seen_, self._moments, columns, self._moments[:, columns].copy()
+        return self.remember_columns(columns)
 
     def recall(self, before: Any) -> None:
         """Undo it."""

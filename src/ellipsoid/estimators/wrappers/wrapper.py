@@ -1,23 +1,26 @@
-"""What estimators around an online learner share: the clone that learns, its attributes, its bounds and its file."""
+"""What estimators made of online learners share: a clone that learns, its attributes, its bounds and its file."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, RegressorMixin, clone, is_regressor
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import _safe_indexing, check_random_state
 
 from ellipsoid.certificates import Certificate
 from ellipsoid.representation.table_protocol import Floats
 
 from ..files import saving
-from ..inputs.examples import are_named
 from ..inputs.labels import Classifier, cast_labels
+from ..inputs.rows import checked_csr
 from ..inputs.weights import (
     declare_classes,
     drop_zero_weights,
     learn_predict_any_weight,
+    one_weight,
     row_numbers_before_dropping,
+    target_array,
     weight_argument,
 )
 from ..shell.learned_attributes import missing
@@ -29,22 +32,79 @@ def seed_of(model: Any) -> Any:
     return model.random_state if model.random_state is not None or inner is None else seed_of(inner)
 
 
-def score_table(scores: Floats) -> Floats:
-    """Scores of rows as a matrix, also where there is one a row."""
+def score_matrix(scores: Floats) -> Floats:
+    """Scores as a matrix with a line for each row, also where each row has a single score."""
     return np.ascontiguousarray(scores.reshape(len(scores), -1))
 
 
 def indexable(X: Any) -> Any:
-    """Rows that can be put into another order."""
-    return X.tocsr() if hasattr(X, "tocsr") else X if hasattr(X, "columns") or are_named(X) else np.asarray(X)
+    """Rows of which some can be taken by their numbers."""
+    if hasattr(X, "tocsr"):
+        return checked_csr(X)
+    return X if isinstance(X, np.ndarray | list | tuple) or hasattr(X, "columns") else np.asarray(X)
 
 
-class Wrapper(Classifier, MetaEstimatorMixin, BaseEstimator):
-    """An estimator whose ``learner_``, a clone of ``learner``, does the learning."""
+class MetaLearner(Classifier, MetaEstimatorMixin, BaseEstimator):
+    """An estimator made of other learners; ``_learned_name`` is the attribute that holds what has learned."""
 
+    _learned_name: ClassVar[str]
+    _learn_predict_positive: Any
+    random_state: Any
+
+    def learn_predict(
+        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> NDArray[Any]:
+        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
+        return learn_predict_any_weight(self, X, X, self._checked_targets(y), classes, sample_weight)
+
+    def learn_one(self, x: Any, y: Any, weight: float = 1.0) -> Self:
+        """Learn one example, which counts ``weight``: a 1-D array, a dict of feature name to value, or a sparse row."""
+        weight = one_weight(weight) if type(weight) is not float or weight != 1.0 else weight
+        if weight != 0.0 and not (weight == 1.0 and self._learn_quickly(x, y)):
+            self._learn_example(x, y, weight)
+        return self
+
+    def _learn_quickly(self, x: Any, y: Any) -> bool:
+        """Learn an example of weight 1 by prepared calls; False if there are none for it."""
+        return False
+
+    def _learn_example(self, x: Any, y: Any, weight: float) -> None:
+        raise NotImplementedError
+
+    def _checked_targets(self, y: Any) -> Any:
+        """Labels or numbers, or ``ValueError`` where this estimator does not learn such."""
+        return y
+
+    def _learned(self) -> Any:
+        """What has learned."""
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"This {type(self).__name__} has learned nothing yet; call fit or partial_fit")
+        return self.__dict__[self._learned_name]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._learned_name in self.__dict__
+
+    def save(self, path: Any) -> None:
+        """Write the whole to one file that ``ellipsoid.load`` reads."""
+        self._learned()
+        saving.save(self, path)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class Wrapper(MetaLearner):
+    """An estimator whose ``learner_``, a clone of ``learner``, does the learning.
+
+    ``_companion`` is the attribute that holds what learns beside it.
+    """
+
+    _learned_name = "learner_"
+    _companion: ClassVar[str]
     learner: Any
     learner_: Any
-    random_state: Any
 
     @property
     def _current_learner(self) -> Any:
@@ -56,20 +116,16 @@ class Wrapper(Classifier, MetaEstimatorMixin, BaseEstimator):
         learner = clone(self.learner)
         return learner if self.random_state is None else learner.set_params(random_state=self.random_state)
 
-    def _told(self, learner: Any) -> Any:
+    def _knowing_labels(self, learner: Any) -> Any:
         """The new learner, which knows the labels that were named before there was a row."""
         if (named := self.__dict__.get("_declared_classes")) is not None:
             learner._declared_classes = named
         return learner
 
-    def _learned(self) -> Any:
-        """The learner that has learned."""
-        if not self.__sklearn_is_fitted__():
-            raise NotFittedError(f"This {type(self).__name__} has learned nothing yet; call fit or partial_fit")
-        return self.learner_
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return "learner_" in self.__dict__
+    def _keep(self, learner: Any, companion: Any) -> None:
+        # At once: an interrupt must not find the one without the other.
+        learned = {"learner_": learner, self._companion: companion, "n_features_in_": learner.n_features_in_}
+        self.__dict__.update(learned)
 
     def __getattr__(self, name: str) -> Any:
         # classes_, coef_, t_, mistakes_, version_space_, ...: what the learner has learned.
@@ -82,11 +138,6 @@ class Wrapper(Classifier, MetaEstimatorMixin, BaseEstimator):
         bounds: list[Certificate] = self._learned().certificates(comparator)
         return bounds
 
-    def save(self, path: Any) -> None:
-        """Write the whole to one file that ``ellipsoid.load`` reads."""
-        self._learned()
-        saving.save(self, path)
-
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of the rows whose label is predicted; around a regressor, the coefficient of determination."""
         kind = RegressorMixin if is_regressor(self._current_learner) else Classifier
@@ -94,7 +145,6 @@ class Wrapper(Classifier, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags, own = super().__sklearn_tags__(), self._current_learner.__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.estimator_type, tags.regressor_tags = own.estimator_type, own.regressor_tags
         if own.classifier_tags is None:
             tags.classifier_tags = None
@@ -103,42 +153,106 @@ class Wrapper(Classifier, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-class Watching(Wrapper):
-    """A wrapper that learns beside its learner: from the scores that rows had before they were learned."""
+class ObservingWrapper(Wrapper):
+    """A wrapper with a companion that learns from the scores that rows had before the learner learned them."""
 
-    _watch: Any
+    # What a call for one example takes, and why a matrix of labels is refused.
+    _target: ClassVar[str] = "label"
+    _refusal: ClassVar[str]
+
+    # -- what a subclass gives ---------------------------------------------------------------------------------
+
+    def _new_companion(self) -> Any:
+        """A new companion for the parameters, or ``ValueError`` for a bad one."""
+        raise NotImplementedError
+
+    def _new_observer(self, companion: Any) -> Any:
+        """What shows a companion the scores of rows, and keeps in ``predicted`` what was said of them."""
+        raise NotImplementedError
+
+    def _trial_order(self, learner: Any, rows: int) -> NDArray[np.int64]:
+        """The order in which ``fit`` shows so many rows to the companion."""
+        return np.asarray(check_random_state(seed_of(self)).permutation(rows))
+
+    # -- learning ----------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Forget everything, then make the learner's passes, and one more for what is learned beside it.
+
+        That pass is made by a copy of the learner that starts from nothing.
+        """
+        learner, trial, companion = self._fresh(), self._fresh(), self._new_companion()
+        X, y, weight = drop_zero_weights(learner, X, self._checked_targets(y), sample_weight, must_keep_some=True)
+        with row_numbers_before_dropping(sample_weight):
+            learner.fit(X, y, **weight_argument(weight))
+        targets = target_array(learner, y)
+        order = self._trial_order(learner, len(targets))
+        trial._learn_observed(
+            _safe_indexing(indexable(X), order),
+            targets[order],
+            None if is_regressor(learner) else learner.classes_,
+            self._new_observer(companion),
+            **weight_argument(weight[order] if len(weight) else weight),
+        )
+        self._end_fit(learner, companion, X)
+        self._keep(learner, companion)
+        return self
+
+    def _end_fit(self, learner: Any, companion: Any, X: Any) -> None:
+        """Tell the companion of ``fit`` what it must know of the learner that has made all passes."""
 
     def partial_fit(
         self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
         """One pass in the given order; broken off, the learner and what learns beside it know the same rows."""
-        X, y, weight = drop_zero_weights(self._current_learner, X, self._values(y), sample_weight)
+        X, y, weight = drop_zero_weights(self._current_learner, X, self._checked_targets(y), sample_weight)
         if sample_weight is None or len(weight):
             with row_numbers_before_dropping(sample_weight):
-                self._watch_rows(X, y, classes, weight)
+                self._observe_rows(X, y, classes, weight)
         else:
             declare_classes(self, classes)
         return self
 
-    def learn_predict(
-        self, X: Any, y: ArrayLike, classes: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> NDArray[Any]:
-        """``partial_fit`` that returns for each row what ``predict`` would have said of it before it was learned."""
-        return learn_predict_any_weight(self, X, X, self._values(y), classes, sample_weight)
-
-    def _values(self, y: Any) -> Any:
-        """Labels or numbers of the kind that this wrapper takes."""
-        return y
+    def _learn_predict_positive(self, shown: Any, X: Any, y: Any, classes: Any, weight: Floats) -> NDArray[Any]:
+        predicted = np.concatenate(self._observe_rows(X, y, classes, weight).predicted)
+        return predicted if is_regressor(self._current_learner) else self._labels_of(predicted)
 
     def _labels_of(self, codes: NDArray[np.int64]) -> NDArray[Any]:
         """The labels of indices, None for -1."""
-        return cast_labels(np.array([*self.classes_.tolist(), None], dtype=object)[codes], self.classes_.dtype)
+        known = getattr(self, "classes_", np.zeros(0, dtype=object))
+        return cast_labels(np.array([*known.tolist(), None], dtype=object)[codes], known.dtype)
 
-    def _watch_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> Any:
+    def _learn_example(self, x: Any, y: Any, weight: float) -> None:
+        if isinstance(y, np.ndarray | list | tuple):
+            raise ValueError(f"y must be one {self._target}, got {y!r}")
+        self._observe(lambda learner, observer: learner._learn_one_observed(x, y, observer, weight))
+
+    def _observe_rows(self, X: Any, y: Any, classes: Any, weight: Floats) -> Any:
         """Let the learner learn rows; returns what has watched it."""
-        return self._watch(
+        return self._observe(
             lambda learner, observer: learner._learn_observed(X, y, classes, observer, **weight_argument(weight))
         )
+
+    def _observe(self, learn: Any) -> Any:
+        """Let the learner learn, and the companion from it; returns what has watched."""
+        started = self.__sklearn_is_fitted__()
+        learner = self.learner_ if started else self._knowing_labels(self._fresh())
+        observer = self._new_observer(getattr(self, self._companion) if started else self._new_companion())
+        try:
+            learn(learner, observer)
+        finally:
+            observer.deliver()
+            if learner.__sklearn_is_fitted__():
+                self._keep(learner, observer.companion)
+        return observer
+
+    def _checked_targets(self, y: Any) -> Any:
+        if y is None:
+            return y  # for the learner to refuse
+        targets = target_array(self._current_learner, y)
+        if targets.ndim == 2 and targets.shape[1] != 1:
+            raise ValueError(self._refusal)
+        return targets
 
     def _fresh(self) -> Any:
         """A new learner, of a kind that can be watched."""
@@ -146,3 +260,9 @@ class Watching(Wrapper):
         if not hasattr(learner, "_learn_observed"):
             raise ValueError(f"{type(self).__name__} takes an online learner, or one in Scaled; got {learner!r}")
         return learner
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_label = False
+        return tags
