@@ -119,7 +119,7 @@ class Conformal(ObservingWrapper):
         return self._labels_of(codes), sizes, held.astype(np.bool_)
 
     def _judged(self, X: Any, y: Any, classes: Any, sample_weight: Any, answers: Any, ask: Any) -> NDArray[Any]:
-        """Learn rows; the ``answers`` of their observers, one a line. Rows of weight 0 have no observer: ``ask`` answers."""
+        """Learn rows; the ``answers`` of their observers, one a line, and what ``ask`` answers for rows of weight 0."""
 
         def learn(model: Conformal, _shown: Any, *piece: Any) -> Any:
             return np.stack(answers(model._observe_rows(*piece)), axis=1)
