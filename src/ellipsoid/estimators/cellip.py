@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from ellipsoid.certificates import Certificate, ellipsoidal
 from ellipsoid.certificates.rounding import Span
-from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.disagreement import mark_disagreements
 from ellipsoid.ellipsoids.forms.rounding import U
@@ -19,12 +18,11 @@ from ellipsoid.engine import tally as tallies
 from ellipsoid.rules import cellip
 from ellipsoid.rules.slab import SlabRule
 
-from .cellip_drift import DriftingLearner
 from .ellipsoidal import SHAPES, EllipsoidalClassifier, EllipsoidLearner, largest_of
 from .inputs.rows import RowSource
 from .parameters.declaration import declared
 from .parameters.validation import LARGEST_SIZE, one_of, positive
-from .slabs import POLICIES, half_widths, refuse_words
+from .slabs import POLICIES, CutBySlabs, VersionSpaceAttributes, half_widths, refuse_words
 from .state.learner import NO_CODES, Learner
 
 # Beyond every margin, and finite: the running sum of squared losses must stay a number.
@@ -38,14 +36,26 @@ def _rounded(exact: Fraction, towards: float) -> float:
     return nextafter(near, towards) if beyond else near
 
 
-class CELLIPLearner(EllipsoidLearner):
+class VersionSpaceLearner(EllipsoidLearner):
     """A version space; its bounds need to know where it started."""
 
     start: ellipsoidal.Start
 
 
+class DriftingLearner(CutBySlabs, VersionSpaceLearner):
+    """A version space of binary classifiers that may move: its ellipsoid grows a little before every row."""
+
+    learn_new_label = Learner.learn_new_label
+
+    def add_label(self, label: Any) -> None:
+        """Add one of two labels."""
+        if len(self.labels) == 2:
+            raise ValueError(f"the label {label!r} is the third: a version space that drifts is one of two labels")
+        super().add_label(label)
+
+
 @declared
-class CELLIP(EllipsoidalClassifier):
+class CELLIP(VersionSpaceAttributes, EllipsoidalClassifier):
     """Classical ellipsoid method online: a version space held as an ellipsoid, for separable data.
 
     Every classifier of norm at most ``radius`` that has margin ``a * margin`` on the examples used lies in
@@ -123,7 +133,7 @@ class CELLIP(EllipsoidalClassifier):
         radius = wide if self.radius is None else positive("radius", self.radius, most=LARGEST_SIZE)
         return margin, a, radius, threshold
 
-    def _start(self) -> "CELLIPLearner":
+    def _start(self) -> VersionSpaceLearner:
         margin, a, radius, threshold = self._geometry()
         passive = one_of("trigger", self.trigger, {"mistake": 0.0, "margin": threshold, "always": ALWAYS})
         policy = one_of("on_infeasible", self.on_infeasible, POLICIES)
@@ -142,7 +152,7 @@ class CELLIP(EllipsoidalClassifier):
             "least_volume": rule.smallest,
         }
         halts = policy >= cellip.RESTART
-        learner = CELLIPLearner(rule, intercept=self._constant, average=self.average, table=table, halts=halts)
+        learner = VersionSpaceLearner(rule, intercept=self._constant, average=self.average, table=table, halts=halts)
         learner.start = ellipsoidal.Start(margin, a, radius)
         return learner
 
@@ -161,29 +171,6 @@ class CELLIP(EllipsoidalClassifier):
         if core is None and self.drift:
             refuse_words(X)
         return super()._source(X, core, learning)
-
-    @property
-    def version_space_(self) -> Ellipsoid:
-        """The ellipsoid that covers every classifier with the asked margin; the intercept is its first coordinate."""
-        return self._fitted("version_space_").table.ellipsoid()
-
-    @property
-    def infeasible_(self) -> int:
-        """Empty intersections met (zero rows count): more than 0 is a proof that no classifier has the margin."""
-        return int(self._fitted("infeasible_").table.numbers[slots.EMPTY_COUNT])
-
-    @property
-    def infeasible_round_(self) -> int | None:
-        """The round (counted from 1) of the first empty intersection; with ``update_rounds_`` before it, a proof."""
-        return int(self._fitted("infeasible_round_").table.numbers[slots.EMPTY_ROUND]) or None
-
-    @property
-    def changes_(self) -> NDArray[np.int64]:
-        """With ``on_infeasible="restart"``, the rounds (counted from 1) of all proofs: the row of each contradicts what
-        was learned since the proof before it. As long as some classifier has the margin, there is none.
-        """
-        rounds: NDArray[np.int64] = self._fitted("changes_").table.changes.astype(np.int64)
-        return rounds
 
     @property
     def exhausted_(self) -> bool:
@@ -244,7 +231,7 @@ class CELLIP(EllipsoidalClassifier):
     def _bounds(self, learner: Learner, comparator: NDArray[np.float64]) -> list[Certificate]:
         if isinstance(learner.table, SlabTable):
             return []  # nothing bounds the mistakes against a truth that never stands still
-        assert isinstance(learner, CELLIPLearner)
+        assert isinstance(learner, VersionSpaceLearner)
         start, radius, threshold = learner.start, learner.start.radius, learner.rule.threshold
         table, numbers, tally = learner.table, learner.table.numbers, learner.tally
         largest = largest_of(learner)

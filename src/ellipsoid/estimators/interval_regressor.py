@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from ellipsoid.certificates import Certificate
-from ellipsoid.ellipsoids import Ellipsoid
 from ellipsoid.ellipsoids import state as slots
 from ellipsoid.engine import NO_WEIGHTS
 from ellipsoid.representation.table_protocol import Floats
@@ -21,7 +20,7 @@ from .inputs.weights import learn_between_zero_weights
 from .parameters.declaration import declared
 from .parameters.validation import LARGEST_SIZE, one_of, positive
 from .shell.regression import NumberLearner, OnlineRegressor
-from .slabs import POLICIES, CutBySlabs, half_widths, interval, refuse_words
+from .slabs import POLICIES, CutBySlabs, VersionSpaceAttributes, half_widths, interval, refuse_words
 
 
 class SlabLearner(CutBySlabs, NumberLearner):
@@ -45,7 +44,7 @@ class SlabLearner(CutBySlabs, NumberLearner):
 
 
 @declared
-class IntervalRegressor(OnlineRegressor):
+class IntervalRegressor(VersionSpaceAttributes, OnlineRegressor):
     """Bounded-error regression: an ellipsoid with every function that fits all rows to within the noise.
 
     Assumed: some u with ``|u|`` <= ``radius`` has ``|y - <u, x>|`` <= ``noise`` on every row; with a ``drift``, one
@@ -160,33 +159,6 @@ class IntervalRegressor(OnlineRegressor):
         return told, low, high
 
     # -- what was learned --------------------------------------------------------------------------------------
-
-    @property
-    def version_space_(self) -> Ellipsoid:
-        """The ellipsoid that holds every function which fits; the intercept is its first coordinate."""
-        ellipsoid: Ellipsoid = self._fitted("version_space_").table.ellipsoid()
-        return ellipsoid
-
-    @property
-    def log_volume_(self) -> float:
-        """log det P of that ellipsoid."""
-        return float(self._fitted("log_volume_").table.log_det())
-
-    @property
-    def infeasible_(self) -> int:
-        """Rows that no function left fits: more than 0 is a proof that the assumption is wrong."""
-        return int(self._fitted("infeasible_").table.numbers[slots.EMPTY_COUNT])
-
-    @property
-    def infeasible_round_(self) -> int | None:
-        """The round (counted from 1) of the first proof."""
-        return int(self._fitted("infeasible_round_").table.numbers[slots.EMPTY_ROUND]) or None
-
-    @property
-    def changes_(self) -> NDArray[np.int64]:
-        """With ``on_infeasible="restart"``, the rounds of all proofs."""
-        rounds: NDArray[np.int64] = self._fitted("changes_").table.changes.astype(np.int64)
-        return rounds
 
     def certificates(self, comparator: ArrayLike | None = None) -> list[Certificate]:
         """Rows outside their interval: none, unless the assumption is wrong."""

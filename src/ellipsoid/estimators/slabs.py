@@ -4,7 +4,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from ellipsoid.ellipsoids import Ellipsoid
+from ellipsoid.ellipsoids import state as slots
 from ellipsoid.ellipsoids.tables.slab import SlabTable
 from ellipsoid.engine.rows import TINY
 from ellipsoid.representation.table_protocol import Floats
@@ -42,6 +45,41 @@ class CutBySlabs(Learner):
             linear, part=Slab, constant=self.constant != 0.0, radius=rule.radius, drift=rule.drift,
             raises=rule.policy == cellip.RAISE,
         )  # fmt: skip
+
+
+class VersionSpaceAttributes:
+    """What was learned by an estimator whose ellipsoid holds every hypothesis that fits all rows so far."""
+
+    _fitted: Any
+
+    @property
+    def version_space_(self) -> Ellipsoid:
+        """The ellipsoid that holds every hypothesis which fits; the intercept is its first coordinate."""
+        ellipsoid: Ellipsoid = self._fitted("version_space_").table.ellipsoid()
+        return ellipsoid
+
+    @property
+    def log_volume_(self) -> float:
+        """log det P of that ellipsoid."""
+        return float(self._fitted("log_volume_").table.log_det())
+
+    @property
+    def infeasible_(self) -> int:
+        """Rows that no hypothesis left fits (zero rows count): more than 0 is a proof that the assumption is wrong."""
+        return int(self._fitted("infeasible_").table.numbers[slots.EMPTY_COUNT])
+
+    @property
+    def infeasible_round_(self) -> int | None:
+        """The round (counted from 1) of the first such row; with ``update_rounds_`` before it, a proof."""
+        return int(self._fitted("infeasible_round_").table.numbers[slots.EMPTY_ROUND]) or None
+
+    @property
+    def changes_(self) -> NDArray[np.int64]:
+        """With ``on_infeasible="restart"``, the rounds (counted from 1) of all proofs: the row of each contradicts what
+        was learned since the proof before it. As long as the assumption holds, there is none.
+        """
+        rounds: NDArray[np.int64] = self._fitted("changes_").table.changes.astype(np.int64)
+        return rounds
 
 
 def refuse_words(X: Any) -> None:
