@@ -1,4 +1,4 @@
-"""A caller of the service: ``Client(url, token)``, which tries again where that is safe.
+"""A client of the service, ``Client(url, token)``, which repeats requests where that is safe.
 
 Examples are sent with keys, so that one that was sent twice, because an answer was lost, is learned once.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ssl
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from math import isfinite
 from os import PathLike, fspath
 from typing import Any, Self
@@ -21,14 +21,14 @@ try:
 except ImportError as error:
     raise ImportError("the client of a service needs httpx: pip install 'ellipsoid[serve]'") from error
 
-# Answers after which the same request may succeed.
-AGAIN = (429, 503, 507)
+# Statuses after which the same request may succeed.
+RETRIED = (429, 503, 507)
 LONGEST_PAUSE = 5.0
 SENT_ROWS = 1000
 
 
 class ServiceError(ValueError):
-    """What the service says of a request: a sentence, the ``status``, and the ``line`` of a batch (None: none)."""
+    """The service has refused a request: its reason, the ``status``, and the ``line`` of a batch, None without one."""
 
     def __init__(self, detail: str, status: int, line: int | None = None) -> None:
         super().__init__(detail if line is None else f"line {line}: {detail}")
@@ -36,9 +36,9 @@ class ServiceError(ValueError):
 
 
 class Client:
-    """The service at ``url``; ``patience`` is how many seconds a request is tried again while it is refused for lack of
-    room or connection. ``cafile`` names a PEM file with the certificates that vouch for the service, in place of the
-    public ones. Use it in a ``with``, or ``close`` it.
+    """A client of the service at ``url``. A request is repeated for up to ``patience`` seconds while the service is
+    busy, full or cannot be reached. ``cafile`` names a PEM file with the certificates that vouch for the service, in
+    place of the public ones. Use the client in a ``with``, or ``close`` it.
     """
 
     def __init__(
@@ -52,9 +52,9 @@ class Client:
     ) -> None:
         headers = {} if token is None else {"authorization": f"Bearer {token}"}
         self.patience = patience
-        # No proxy of the environment stands between a program and the service that it names.
-        trusted = True if cafile is None else _trusting(cafile)
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False, verify=trusted)
+        verify = True if cafile is None else _ssl_context(cafile)
+        # Proxies that environment variables name are not used.
+        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, trust_env=False, verify=verify)
 
     def __enter__(self) -> Self:
         return self
@@ -63,7 +63,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         self._http.close()
 
     # -- models ------------------------------------------------------------------------------------------------
@@ -74,28 +74,28 @@ class Client:
         return found
 
     def make(self, name: str, learner: str = "EllipsoidClassifier", **body: Any) -> dict[str, Any]:
-        """Make a model; ``body`` may hold params, scale, classes and bits. The same again changes nothing."""
+        """Make a model; ``body`` may hold params, scale, classes and bits. The same request again changes nothing."""
         return self._json("PUT", _model(name), {"learner": learner, **body})
 
     def challenge(self, name: str, challenger: str, learner: str, **body: Any) -> dict[str, Any]:
         """Have another learner learn the stream of a model."""
-        return self._json("PUT", f"{_model(name)}/challengers/{_part(challenger)}", {"learner": learner, **body})
+        return self._json("PUT", f"{_model(name)}/challengers/{_quoted(challenger)}", {"learner": learner, **body})
 
     def promote(self, name: str, learner: str) -> dict[str, Any]:
-        """Let a challenger answer predictions from now on."""
+        """Make a challenger the champion, which answers predictions."""
         return self._json("POST", f"{_model(name)}/promote", {"learner": learner})
 
     def show(self, name: str) -> dict[str, Any]:
-        """Where a model stands."""
+        """The counts, certificates and learners of a model."""
         return self._json("GET", _model(name))
 
     def file(self, name: str, t: int | None = None) -> bytes:
-        """The model file, of now or after ``t`` examples."""
+        """The model file, as it is now or was after ``t`` examples."""
         query = "" if t is None else f"?t={t}"
         return self._request("GET", f"{_model(name)}/file{query}").content
 
     def model(self, name: str) -> RemoteModel:
-        """A model with the calls that it would have here."""
+        """A model of the service, with the methods of a local one."""
         return RemoteModel(self, name)
 
     # -- examples ----------------------------------------------------------------------------------------------
@@ -106,8 +106,8 @@ class Client:
         return self._json("POST", f"{_model(name)}/learn", example)
 
     def learn_many(self, name: str, examples: Iterable[dict[str, Any]], rows: int = SENT_ROWS) -> dict[str, int]:
-        """Learn examples ``{"x": ..., "y": ..., "key": ...}`` in batches of ``rows``, each of them as a whole or not at
-        all.
+        """Learn examples ``{"x": ..., "y": ..., "key": ...}`` in batches of ``rows``, each of which is learned as a
+        whole or not at all.
         """
         total = {"t": 0, "learned": 0, "duplicates": 0}
         for batch in batches(examples, rows):
@@ -117,17 +117,18 @@ class Client:
                 for i, each in enumerate(batch)
             ]
             answer = msgspec.json.decode(self._lines(f"{_model(name)}/learn", lines).content)
-            total = {
-                "t": answer["t"],
-                **{count: total[count] + answer[count] for count in ("learned", "duplicates")},
-            }
+            total["t"] = answer["t"]
+            for count in ("learned", "duplicates"):
+                total[count] += answer[count]
         return total
 
     def predict(
         self, name: str, x: Any, *, scores: bool = False, keep: bool = False, id: str | None = None
     ) -> dict[str, Any]:
-        """The label of one example, and what else the service knows of it; with ``keep`` it waits for its label."""
-        # An id of its own makes of an example that is sent again, because an answer was lost, the same one.
+        """The predicted label of one example, with what else the service knows; with ``keep`` the example is kept until
+        it gets its true label.
+        """
+        # With an id, an example that is sent twice, because an answer was lost, is kept once.
         id = uuid4().hex if keep and id is None else id
         asked = {"x": _features(x), "scores": scores, "keep": keep, **({} if id is None else {"id": id})}
         return self._json("POST", f"{_model(name)}/predict", asked)
@@ -144,13 +145,13 @@ class Client:
         return found
 
     def label(self, name: str, id: str, y: Any) -> dict[str, Any]:
-        """The truth for a kept example."""
+        """Give a kept example its true label."""
         return self._json("POST", f"{_model(name)}/labels", {"id": id, "y": _plain(y)})
 
     def questions(
         self, name: str, limit: int = 1, *, who: str | None = None, claim: bool = True
     ) -> list[dict[str, Any]]:
-        """Kept examples whose label is asked for, most doubtful first; they are the caller's for some minutes."""
+        """Kept examples whose label is asked for, most doubtful first; they are reserved for the caller for minutes."""
         query: dict[str, Any] = {"limit": limit, "claim": "true" if claim else "false"}
         if who is not None:
             query["who"] = who
@@ -161,7 +162,7 @@ class Client:
     def has_key(self, name: str, key: str) -> bool:
         """Is there an example with this key in the journal?"""
         try:
-            self._json("GET", f"{_model(name)}/keys/{_part(key)}")
+            self._json("GET", f"{_model(name)}/keys/{_quoted(key)}")
         except ServiceError as error:
             if error.status == 404 and str(error).startswith("no example of"):
                 return False
@@ -198,14 +199,14 @@ class Client:
             else:
                 if answer.status_code < 300:
                     return answer
-                if answer.status_code not in AGAIN or time.monotonic() > deadline:
+                if answer.status_code not in RETRIED or time.monotonic() > deadline:
                     raise _error(answer)
             time.sleep(pause)
             pause = min(2.0 * pause, LONGEST_PAUSE)
 
 
 class RemoteModel:
-    """A model of a service, called as a model of this process is."""
+    """A model of a service, with the methods of a local model."""
 
     def __init__(self, client: Client, name: str) -> None:
         self.client, self.name = client, name
@@ -217,7 +218,7 @@ class RemoteModel:
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Learn examples in the given order."""
-        rows, labels = _listed(X), _plain(y)
+        rows, labels = _plain(X), _plain(y)
         if len(rows) != len(labels):
             raise ValueError(f"y has {len(labels)} labels for the {len(rows)} rows of X")
         self.client.learn_many(self.name, ({"x": x, "y": label} for x, label in zip(rows, labels, strict=True)))
@@ -229,10 +230,10 @@ class RemoteModel:
 
     def predict(self, X: Any) -> list[Any]:
         """Predicted labels."""
-        return [each["y"] for each in self.client.predict_many(self.name, _listed(X))]
+        return [each["y"] for each in self.client.predict_many(self.name, _plain(X))]
 
     def label(self, id: str, y: Any) -> Self:
-        """The truth for a kept example."""
+        """Give a kept example its true label."""
         self.client.label(self.name, id, y)
         return self
 
@@ -247,7 +248,7 @@ class RemoteModel:
 
 
 def batches(items: Iterable[Any], most: int = SENT_ROWS) -> Iterator[list[Any]]:
-    """Lists of so many items.
+    """Cut a stream of items into lists of at most so many.
 
     >>> list(batches("abcde", 2))
     [['a', 'b'], ['c', 'd'], ['e']]
@@ -262,8 +263,8 @@ def batches(items: Iterable[Any], most: int = SENT_ROWS) -> Iterator[list[Any]]:
         yield batch
 
 
-def _trusting(cafile: str | PathLike[str]) -> ssl.SSLContext:
-    """TLS with those that the certificates of a file vouch for, and nobody else."""
+def _ssl_context(cafile: str | PathLike[str]) -> ssl.SSLContext:
+    """TLS that trusts the certificates of a file, and no others."""
     try:
         return ssl.create_default_context(cafile=cafile)
     except ssl.SSLError as error:
@@ -272,13 +273,13 @@ def _trusting(cafile: str | PathLike[str]) -> ssl.SSLContext:
         raise ValueError(f"cafile {fspath(cafile)} cannot be read: {error.strerror}") from error
 
 
-def _part(text: str) -> str:
-    """A text as one part of an address; dots too: ".." would lead to another one."""
+def _quoted(text: str) -> str:
+    """A text as one part of a path. Dots are quoted too: ".." would lead to another path."""
     return quote(text, safe="").replace(".", "%2E")
 
 
 def _model(name: str) -> str:
-    return f"/v1/models/{_part(name)}"
+    return f"/v1/models/{_quoted(name)}"
 
 
 def _plain(value: Any) -> Any:
@@ -286,7 +287,7 @@ def _plain(value: Any) -> Any:
 
 
 def _features(x: Any) -> Any:
-    """An example of plain numbers. JSON has none for NaN, and would say null: that a feature is missing."""
+    """An example of plain numbers. NaN and inf are refused: JSON would make them null, which is a missing feature."""
     x = _plain(x)
     if isinstance(x, dict):
         x = {name: _plain(value) for name, value in x.items()}
@@ -299,17 +300,12 @@ def _features(x: Any) -> Any:
     return x
 
 
-def _listed(X: Any) -> Sequence[Any]:
-    rows: Sequence[Any] = X if isinstance(X, list) else _plain(X)
-    return rows
-
-
 def _error(answer: httpx.Response) -> ServiceError:
     if answer.is_redirect:
         where = answer.headers["location"]
         return ServiceError(f"the service answered {answer.status_code}: look for it at {where}", answer.status_code)
     try:
-        told = msgspec.json.decode(answer.content)
-        return ServiceError(told["detail"], answer.status_code, told.get("line"))
+        problem = msgspec.json.decode(answer.content)
+        return ServiceError(problem["detail"], answer.status_code, problem.get("line"))
     except (msgspec.DecodeError, KeyError, TypeError, AttributeError):
         return ServiceError(f"the service answered {answer.status_code}", answer.status_code)

@@ -1,4 +1,4 @@
-"""What callers send and what they get, as types: requests are decoded by them, and `/openapi.json` is made of them."""
+"""The types of requests and answers, by which requests are decoded and `/openapi.json` is made."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 from msgspec import Meta, Struct
 
-# Names that are also names of files, and stand in addresses.
+# Names are used as names of files and in paths of URLs.
 NAME = r"^[A-Za-z0-9_-]{1,64}$"
 LONGEST_KEY = 200
 LONGEST_LABEL = 1000
@@ -21,7 +21,7 @@ Scale = Literal["none", "standard", "unit"]
 
 
 class NewLearner(Struct, forbid_unknown_fields=True, kw_only=True):
-    """A learner: its class, its parameters (infinity as "inf"), and the scaler in front of it."""
+    """A learner: its class, its parameters (infinity as "inf"), and the scaler before it."""
 
     learner: str = "EllipsoidClassifier"
     params: dict[str, Value] = {}
@@ -38,7 +38,7 @@ class NewModel(NewLearner, forbid_unknown_fields=True, kw_only=True):
 
 
 class LabelledExample(Struct, forbid_unknown_fields=True, kw_only=True):
-    """An example to learn. A ``key`` that was seen before is acknowledged and not learned again."""
+    """An example to learn. One whose ``key`` was seen before is acknowledged and not learned again."""
 
     x: FeatureRow
     y: Label
@@ -46,7 +46,7 @@ class LabelledExample(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class ExampleToPredict(Struct, forbid_unknown_fields=True, kw_only=True):
-    """An example to label. With ``keep`` it waits, under ``id``, for its true label; ``why`` asks for reasons."""
+    """An example to predict. With ``keep`` it is kept, under ``id``, for its true label; ``why`` asks for reasons."""
 
     x: FeatureRow
     scores: bool = False
@@ -56,14 +56,14 @@ class ExampleToPredict(Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class TrueLabel(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The truth for a kept example."""
+    """The true label of a kept example."""
 
     id: Key
     y: Label
 
 
 class Promotion(Struct, forbid_unknown_fields=True, kw_only=True):
-    """The challenger that is to answer predictions from now on."""
+    """The challenger that becomes the champion, which answers predictions."""
 
     learner: Name
 
@@ -88,8 +88,8 @@ class Reasons(Struct, kw_only=True):
 
 
 class Prediction(Struct, omit_defaults=True, kw_only=True):
-    """A label, made by the model of ``t`` examples. ``certain``: no model that agrees with the examples says otherwise;
-    ``ask``: the true label is likely to teach something. Both are there where the learner knows.
+    """A label, predicted by the model after ``t`` examples. ``certain``: no model that agrees with the examples says
+    otherwise; ``ask``: the model asks for the true label. Both are missing for learners without them.
     """
 
     y: str | int
@@ -102,8 +102,8 @@ class Prediction(Struct, omit_defaults=True, kw_only=True):
 
 
 class Learned(Struct, kw_only=True):
-    """What became of the examples of a request, which are on disk: ``t`` is the number of the last one of the model's
-    stream so far, ``refused`` those that the learner itself could not take.
+    """What became of the examples of a request, which are on disk: ``t`` is the number of examples of the stream so
+    far, ``refused`` says why the learner itself refused some.
     """
 
     t: int
@@ -112,7 +112,7 @@ class Learned(Struct, kw_only=True):
     refused: list[str] = []
 
     def refuse(self, found: dict[int, str]) -> None:
-        """Tell what the learner could not take, by its place among the examples that were new."""
+        """Note why the learner refused examples, by their places among those that were new."""
         self.refused = list(found.values())
 
 
@@ -130,14 +130,14 @@ class LearnedLines(Learned, kw_only=True):
     lines: list[LineAnswer]
 
     def refuse(self, found: dict[int, str]) -> None:
-        """Lines that the learner could not take were not learned."""
+        """Mark the lines that the learner refused."""
         new = [line for line in self.lines if line.status == "learned"]
         for place, why in found.items():
             new[place].status, new[place].detail = "refused", why
 
 
 class Question(Struct, kw_only=True):
-    """A kept example whose label is asked for; it is the caller's until ``claimed_for`` seconds are over."""
+    """A kept example whose label is asked for; it is the caller's for ``claimed_for`` seconds."""
 
     id: str
     x: Any
@@ -150,7 +150,7 @@ class Question(Struct, kw_only=True):
 
 
 class Questions(Struct, kw_only=True):
-    """The most doubtful kept examples, and how many wait in all."""
+    """The most doubtful kept examples, and how many are kept in all."""
 
     questions: list[Question]
     waiting: int
@@ -166,7 +166,7 @@ class Bound(Struct, kw_only=True):
 
 
 class LearnerStatus(Struct, kw_only=True):
-    """Where a learner stands: ``t`` examples learned; ``lag`` examples of the journal are still before it."""
+    """A learner: ``t`` examples are learned, and ``lag`` examples of the journal are not learned yet."""
 
     name: str
     champion: bool
@@ -233,5 +233,5 @@ ENCODE = msgspec.json.Encoder()
 
 
 def canonical(body: Struct) -> str:
-    """The same text for the same content."""
+    """The body as JSON, the same text for the same content."""
     return msgspec.json.encode(body, order="deterministic").decode()

@@ -1,7 +1,8 @@
-"""A file of any format to a service: in batches, exactly once, and resumed where it stopped.
+"""Send a file of any format to a service in batches, each row exactly once, and resume where sending stopped.
 
-The key of an example is the digest of its file and the number of its row among those that count, so that whoever sends
-a file again sends nothing twice. Where it stopped the service knows: batches are learned as a whole and in order.
+The key of an example is the digest of its file and the number of its row among those of weight 1, so that nothing is
+learned twice when a file is sent again. Because batches are learned as a whole and in order, the keys that the service
+knows show where sending stopped.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from .client import Client, batches
 
 
 def file_digest(path: Path) -> str:
-    """What tells this content of a file from every other."""
+    """A digest of the content of a file."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()[:32]
 
 
 def row_key(digest: str, row: int) -> str:
-    """The key of a row; its digits keep the order of the rows."""
+    """The key of a row; the keys of a file sort in the order of its rows."""
     return f"{digest}-{row:012d}"
 
 
 def first_unsent(client: Client, name: str, digest: str) -> int:
-    """The first row that the service has not got."""
+    """The number of the first row that the service does not have."""
     if not client.has_key(name, row_key(digest, 0)):
         return 0
     low, high = 0, 1
@@ -41,9 +42,9 @@ def first_unsent(client: Client, name: str, digest: str) -> int:
 
 
 def examples_of(stream: Stream, start: int) -> Iterator[tuple[int, Any, Any]]:
-    """Rows as the service takes them, with their numbers, from number ``start`` on.
+    """Numbers, features and labels of rows, from number ``start`` on.
 
-    A row of weight 0 was never there, and gets no number: `first_unsent` wants numbers without gaps.
+    A row of weight 0 is left out and gets no number, since `first_unsent` needs numbers without gaps.
     """
     number = 0
     for chunk in stream:
@@ -68,7 +69,7 @@ def _example(X: Any, i: int, stream: Stream) -> Any:
         return X[i]
     if not hasattr(X, "indptr"):
         return X[i].tolist()
-    # Features without names are called by the numbers that their file has for them.
+    # Features without names are named by their numbers in the file.
     shift = 0 if stream.zero_based or stream.bits is not None else 1
     span = slice(X.indptr[i], X.indptr[i + 1])
     return {
@@ -86,7 +87,9 @@ def send(
     rows: int = 1000,
     tick: Callable[[int], None] | None = None,
 ) -> dict[str, int]:
-    """Send the rows of a stream that the service has not got; returns how many were there, learned and duplicates."""
+    """Send the rows of a stream that the service does not have; returns how many it had before, learned now, and
+    found to be duplicates.
+    """
     start = first_unsent(client, name, digest)
     total = {"resumed": start, "learned": 0, "duplicates": 0}
     for batch in batches(examples_of(stream, start), rows):

@@ -143,7 +143,6 @@ def glance(store: Any, stream: Any, curves: bool = False) -> ModelGlance:
 def _learner(store: Any, stream: Any, name: str, curves: bool) -> LearnerGlance:
     learner_thread = stream.learners[name]
     published = learner_thread.published
-    record = published.learner.record
     measured = store.history.measured.get((stream.id, name))
     curve = None
     if curves:
@@ -153,12 +152,9 @@ def _learner(store: Any, stream: Any, name: str, curves: bool) -> LearnerGlance:
     return LearnerGlance(
         name=name,
         learner=published.learner.body.learner,
-        t=published.t,
+        **published.counts,
         lag=stream.tail.end - published.t,
-        errors=record.errors,
-        mistakes=published.mistakes,
-        updates=published.updates,
-        error=record.windowed_error,
+        error=published.learner.record.windowed_error,
         last=None if measured is None else measured.point,
         failure=learner_thread.failure,
         curve=curve,

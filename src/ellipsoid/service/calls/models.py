@@ -114,15 +114,11 @@ async def metrics(service: Service, request: Request, holder: Holder) -> Respons
 
 def _status(stream: ModelStream) -> ModelStatus:
     published = stream.champion.published
-    record = published.learner.record
     return ModelStatus(
         name=stream.name,
         champion=stream.champion_name,
-        t=published.t,
-        errors=record.errors,
-        mistakes=published.mistakes,
-        updates=published.updates,
-        windowed_error=record.windowed_error,
+        **published.counts,
+        windowed_error=published.learner.record.windowed_error,
         window=ERROR_WINDOW,
         certificates=published.bounds(),
         classes=published.learner.classes_known(),
@@ -138,7 +134,7 @@ def _status(stream: ModelStream) -> ModelStatus:
 
 def _learner(stream: ModelStream, name: str, learner_thread: LearnerThread) -> LearnerStatus:
     published = learner_thread.published
-    record, body = published.learner.record, published.learner.body
+    body = published.learner.body
     return LearnerStatus(
         name=name,
         champion=name == stream.champion_name,
@@ -146,12 +142,9 @@ def _learner(stream: ModelStream, name: str, learner_thread: LearnerThread) -> L
         params=body.params,
         scale=body.scale,
         first=published.learner.first,
-        t=published.t,
+        **published.counts,
         lag=stream.tail.end - published.t,
-        errors=record.errors,
-        mistakes=published.mistakes,
-        updates=published.updates,
-        windowed_error=record.windowed_error,
+        windowed_error=published.learner.record.windowed_error,
         snapshot=learner_thread.snapshot,
         refused=len(published.learner.refused),
     )

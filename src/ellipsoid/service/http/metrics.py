@@ -68,15 +68,14 @@ class Metrics:
         }
         for stream in list(self.store.models.values()):
             published = stream.champion.published
-            record = published.learner.record
             values = {
                 "journal_examples": stream.tail.end,
                 "learned_examples": published.t,
                 "lag_examples": stream.tail.end - published.t,
-                "errors": record.errors,
-                "windowed_error": record.windowed_error,
-                "mistakes": published.mistakes,
-                "updates": published.updates,
+                "errors": published.counts["errors"],
+                "windowed_error": published.learner.record.windowed_error,
+                "mistakes": published.counts["mistakes"],
+                "updates": published.counts["updates"],
                 "snapshot_examples": stream.champion.snapshot or 0,
                 "kept_examples": stream.kept,
             }

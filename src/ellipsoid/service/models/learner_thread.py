@@ -187,7 +187,6 @@ class LearnerThread:
         """Copy the learner for predictions, and acknowledge the examples that the copy has learned."""
         if self.published.t < self.learner.t:
             began = time.monotonic()
-            self.learner.record.mark()
             fresh = Published(self.learner.copy())
             self._warm_up(fresh)
             self.published = fresh

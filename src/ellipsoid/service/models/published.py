@@ -29,8 +29,12 @@ class Published:
 
     def __init__(self, learner: StreamLearner) -> None:
         self.learner, self.t = learner, learner.t
-        self.mistakes = learner.model.mistakes_ if learner.has_learned else 0
-        self.updates = learner.model.updates_ if learner.has_learned else 0
+        self.counts = {
+            "t": learner.t,
+            "errors": learner.record.errors,
+            "mistakes": learner.model.mistakes_ if learner.has_learned else 0,
+            "updates": learner.model.updates_ if learner.has_learned else 0,
+        }
         # Predictions use buffers of the model, and reading a model may first bring it up to date.
         self.lock = threading.Lock()
         self._bounds: list[Bound] | None = None

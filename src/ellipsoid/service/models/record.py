@@ -11,7 +11,6 @@ from ellipsoid.evaluate.recorder import wrong_rows
 
 ERROR_WINDOW = 1000
 PAIRS = 10_000
-MOST_POINTS = 512
 # Beyond so many, pieces are joined, so that single examples do not cost more and more.
 MOST_PIECES = 256
 
@@ -27,8 +26,6 @@ class RunRecord:
         # The last labels and what was predicted for them, in pieces.
         self.pairs: tuple[tuple[Any, Any], ...] = ()
         self.paired = 0
-        # (examples, error in all, error of the window) at ever wider steps.
-        self.curve: tuple[tuple[int, float, float], ...] = ()
 
     @property
     def windowed_error(self) -> float | None:
@@ -50,26 +47,15 @@ class RunRecord:
             self.paired = len(pairs[0][0])
         self.pairs = pairs
 
-    def mark(self) -> None:
-        """Add a point to the curve; of too many, every second goes."""
-        if not self.rows or (self.curve and self.curve[-1][0] == self.rows):
-            return
-        step = 1 if len(self.curve) < 2 else self.curve[-1][0] - self.curve[-2][0]
-        if self.curve and len(self.curve) > MOST_POINTS // 2 and self.rows - self.curve[-1][0] < step // 2:
-            return
-        self.curve = (*self.curve, (self.rows, self.errors / self.rows, self.windowed_error or 0.0))
-        if len(self.curve) > MOST_POINTS:
-            self.curve = self.curve[::2]
-
     def confusion(self) -> list[tuple[Any, Any, int]]:
-        """Of the last examples: label, prediction (None: there was none yet), how often."""
+        """Triples (label, prediction, count) of the last examples; the prediction is None where there was none yet."""
         counts: Counter[tuple[Any, Any]] = Counter()
         for labels, predicted in self.pairs:
             counts.update(zip(np.asarray(labels).tolist(), np.asarray(predicted).tolist(), strict=True))
-        return [(label, told, often) for (label, told), often in counts.items()]
+        return [(label, guess, count) for (label, guess), count in counts.items()]
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON; `from_dict` reads it back."""
+        """The record as JSON can hold it."""
         labels, predicted = _together(self.pairs) if self.pairs else ((), ())
         return {
             "rows": self.rows,
@@ -77,23 +63,22 @@ class RunRecord:
             "recent": "".join("01"[int(wrong)] for wrong in self.recent),
             "labels": np.asarray(labels).tolist()[-PAIRS:],
             "predicted": np.asarray(predicted).tolist()[-PAIRS:],
-            "curve": self.curve,
+            "curve": [],  # earlier versions read one
         }
 
     @classmethod
-    def from_dict(cls, told: dict[str, Any]) -> RunRecord:
-        """The record that was written."""
+    def from_dict(cls, saved: dict[str, Any]) -> RunRecord:
+        """The record that `to_dict` made."""
         record = cls()
-        record.rows, record.errors = int(told["rows"]), int(told["errors"])
-        record.recent = np.array([letter == "1" for letter in told["recent"]], dtype=bool)
-        if told["labels"]:
-            record.pairs = ((np.array(told["labels"]), np.array(told["predicted"], dtype=object)),)
-            record.paired = len(told["labels"])
-        record.curve = tuple((int(rows), float(error), float(last)) for rows, error, last in told["curve"])
+        record.rows, record.errors = int(saved["rows"]), int(saved["errors"])
+        record.recent = np.array([letter == "1" for letter in saved["recent"]], dtype=bool)
+        if saved["labels"]:
+            record.pairs = ((np.array(saved["labels"]), np.array(saved["predicted"], dtype=object)),)
+            record.paired = len(saved["labels"])
         return record
 
 
 def _together(pairs: tuple[tuple[Any, Any], ...]) -> tuple[Any, Any]:
     labels = np.concatenate([np.asarray(y, dtype=object) for y, _ in pairs])
-    predicted = np.concatenate([np.asarray(told, dtype=object) for _, told in pairs])
+    predicted = np.concatenate([np.asarray(guesses, dtype=object) for _, guesses in pairs])
     return labels[-PAIRS:], predicted[-PAIRS:]

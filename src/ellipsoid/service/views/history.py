@@ -1,7 +1,7 @@
-"""How learners came to where they are: thinned counters in the journal's database, which survive a restart.
+"""The history of learners: points with their counts, in the journal's database, so that they survive a restart.
 
-Once a second a point is added for every learner that has learned something, unless the last one is so near that nobody
-could tell them apart. Of too many points every second one goes; a million examples leave five hundred.
+Once a second a point is added for every learner that has learned something, unless it is so near the last one that a
+chart could not show both. Whenever there are too many points every second one is deleted; about five hundred remain.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..models.published import bounds_of
 from .shadow import MEASURED_ROWS, Shadow, shadow_of
 
 HISTORY_POINTS = 500
-# Certificates and shadows may take so much of a processor for each learner, no more.
+# The most of a processor that certificates and shadows may take for each learner.
 MEASURED_SHARE = 0.1
 _COLUMNS = "t, time, errors, windowed, mistakes, updates, bound, longest, second"
 
@@ -41,7 +41,7 @@ class HistoryPoint(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """What takes longer to find out than to count, with the counts of the same moment."""
+    """The certificates and the shadow of a learner, which take longer to compute, with its counts at that moment."""
 
     point: HistoryPoint
     bounds: list[Bound]
@@ -64,25 +64,25 @@ class StoreHistory:
         return self.points.get((stream.id, learner), [])
 
     def measure(self, stream: Any, learner: str) -> Measured | None:
-        """The bound and the shadow of a learner, of now or of a moment ago."""
+        """The certificates and the shadow of a learner, as they are now or were a moment ago."""
         key, published = (stream.id, learner), stream.learners[learner].published
         known = self.measured.get(key)
         if not published.learner.has_learned:
             return None
         if known is None or (published.t != known.point.t and time.monotonic() >= self._again_at.get(key, 0.0)):
             began = time.thread_time()
-            # On a copy: predictions of the published one do not wait.
+            # A copy is measured, so that predictions do not wait.
             with published.lock:
-                twin = published.learner.copy()
-            fresh = self.measured[key] = _measured(stream, twin)
-            # The first time everything is slow.
+                learner_copy = published.learner.copy()
+            fresh = self.measured[key] = _measured(stream, learner_copy)
+            # The first measurement does not count: it may compile.
             cost = 0.0 if known is None else time.thread_time() - began
             self._again_at[key] = time.monotonic() + cost * (1.0 / MEASURED_SHARE - 1.0)
             return fresh
         return known
 
     def note(self, store: Any) -> None:
-        """Add what is new, and write it."""
+        """Add a point for every learner that has learned something, and write the points."""
         fresh: list[tuple[Any, ...]] = []
         gone: list[tuple[Any, ...]] = []
         for stream in list(store.models.values()):
@@ -94,7 +94,9 @@ class StoreHistory:
             store.submit_change(lambda connection: write_points(connection, fresh, gone))
 
     def add(self, model: int, learner: str, point: HistoryPoint, fresh: list[Any], gone: list[Any]) -> None:
-        """A point, if it is far enough behind the last; what the database must learn and forget is added to lists."""
+        """Add a point, if it is far enough from the last one; rows to write and to delete are added to ``fresh`` and
+        ``gone``.
+        """
         points = self.points.get((model, learner), [])
         if points and point.t - points[-1].t <= (_spacing(points) if len(points) > HISTORY_POINTS // 2 else 0.0):
             return
@@ -111,7 +113,7 @@ def _spacing(points: list[HistoryPoint]) -> float:
 
 
 def write_points(connection: Any, fresh: list[tuple[Any, ...]], gone: list[tuple[Any, ...]]) -> None:
-    """Write points, and forget others."""
+    """Write points, and delete others."""
     connection.executemany(f"INSERT OR REPLACE INTO history VALUES ({', '.join('?' * 11)})", fresh)
     connection.executemany("DELETE FROM history WHERE model = ? AND learner = ? AND t = ?", gone)
 
@@ -129,7 +131,7 @@ def _measured(stream: Any, learner: Any) -> Measured:
 
 
 def recent_rows(stream: Any, bits: int | None) -> Any:
-    """The last examples of a stream as rows to predict, None if there are none any more."""
+    """The last examples of a stream as rows to predict, None if none are left."""
     first = max(stream.oldest, stream.tail.end - MEASURED_ROWS)
     blocks = stream.tail.after(first, 1 << 30)
     if blocks is None:
@@ -141,9 +143,9 @@ def recent_rows(stream: Any, bits: int | None) -> Any:
     return as_predicted(rows.part(max(0, len(rows.y) - MEASURED_ROWS), len(rows.y)).x, bits)
 
 
-def _shadow(stream: Any, twin: Any) -> Shadow | None:
-    X = recent_rows(stream, twin.bits)
+def _shadow(stream: Any, learner: Any) -> Shadow | None:
+    X = recent_rows(stream, learner.bits)
     try:
-        return None if X is None else shadow_of(twin.model, X)
+        return None if X is None else shadow_of(learner.model, X)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError):
-        return None  # rows that came behind what this learner knows may bring features or labels
+        return None  # rows that this learner has not learned yet may have new features

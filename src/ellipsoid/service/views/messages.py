@@ -1,4 +1,4 @@
-"""What the page is told, as types: models at a glance, their history, and the portrait of a learner."""
+"""The types of what the page gets: models at a glance, their history, and the portrait of a learner."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class ModelGlance(Struct, kw_only=True):
 
 
 class Glance(Struct, kw_only=True):
-    """Models that have changed, or all of them at the beginning; who looks, and by which role, is told then too."""
+    """Models that have changed, or at the beginning all of them, with the name and the role of the caller."""
 
     time: float
     models: list[ModelGlance]
@@ -56,7 +56,7 @@ class Glance(Struct, kw_only=True):
 
 
 class LearnerHistory(Struct, kw_only=True):
-    """The points of a learner, a list for each number; null where there was none."""
+    """The points of a learner, as a list for each number, null where a point has none."""
 
     name: str
     learner: str
@@ -80,7 +80,7 @@ class ModelHistory(Struct, kw_only=True):
 
 
 class Confused(Struct, kw_only=True):
-    """How often a label was taken for another (null: nothing was predicted yet)."""
+    """How often a label was predicted as another (null: nothing was predicted yet)."""
 
     label: str | int
     predicted: str | int | None
@@ -95,7 +95,7 @@ class HeavyFeature(Struct, kw_only=True):
 
 
 class ScoreWeights(Struct, kw_only=True):
-    """The heaviest features of a label, and all weights where they make a square of numbers."""
+    """The heaviest features of a label, and all weights where they can be shown as a square picture."""
 
     label: str | int
     heaviest: list[HeavyFeature]
@@ -103,7 +103,7 @@ class ScoreWeights(Struct, kw_only=True):
 
 
 class ShadowTold(Struct, kw_only=True):
-    """The shadow of the ellipsoid: half-lengths of the two axes, what of the doubt they hold, the heaviest features."""
+    """The shadow of the ellipsoid: half-lengths of the two axes, their share of all doubt, their heaviest features."""
 
     longest: float
     second: float

@@ -1,4 +1,4 @@
-"""The portrait of a learner: what it confuses, which features weigh most, how much its ellipsoid leaves open."""
+"""The portrait of a learner: the labels it confuses, its heaviest features, its certificates and its ellipsoid."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from ..journal.rows import DENSE
+from ..journal.rows import DENSE, as_predicted
 from .history import StoreHistory, recent_rows
 from .messages import Confused, HeavyFeature, Portrait, ScoreWeights, ShadowTold
 from .shadow import MOST_WEIGHTS, Shadow
 
 HEAVIEST = 8
 LARGEST_SQUARE = 1024
-# Labels and names of features beyond these are not shown.
+# The most labels that are shown, and the most names of features that are weighed.
 MOST_SHOWN = 40
 MOST_NAMES = 400
 
@@ -42,7 +42,7 @@ def portrait_of(history: StoreHistory, stream: Any, learner: str) -> Portrait:
         classes=published.learner.classes_known(),
         features=published.learner.model.n_features_in_ if known else None,
         form=stream.schema.form,
-        sample=None if recent is None else _plain(recent[-1]),
+        sample=None if recent is None else recent[-1] if isinstance(recent[-1], dict) else recent[-1].tolist(),
         certificates=[] if measured is None else measured.bounds,
         confusion=_confusion(published.learner.record),
         weights=weights,
@@ -51,13 +51,9 @@ def portrait_of(history: StoreHistory, stream: Any, learner: str) -> Portrait:
     )
 
 
-def _plain(x: Any) -> Any:
-    return x if isinstance(x, dict) else x.tolist()
-
-
 def _confusion(record: Any) -> list[Confused]:
     counts = sorted(record.confusion(), key=lambda each: -each[2])[: MOST_SHOWN * MOST_SHOWN]
-    return [Confused(label=label, predicted=told, count=often) for label, told, often in counts]
+    return [Confused(label=label, predicted=guess, count=count) for label, guess, count in counts]
 
 
 def _names(inner: Any, stream: Any) -> list[str] | None:
@@ -68,43 +64,38 @@ def _names(inner: Any, stream: Any) -> list[str] | None:
         return None
     names = [""] * inner.n_features_in_
     for name, column in inner._core.features.items():
-        names[column] = _in_words(name)
+        # A tuple is a feature with a word as its value.
+        names[column] = " = ".join(map(str, name)) if isinstance(name, tuple) else str(name)
     return names
 
 
-def _in_words(name: Any) -> str:
-    return name if isinstance(name, str) else " = ".join(map(str, name)) if isinstance(name, tuple) else str(name)
-
-
 def _weights(published: Any, inner: Any, names: list[str] | None, recent: Any) -> list[ScoreWeights]:
-    """For each label its heaviest features; of two labels, those of the second."""
+    """For each label its heaviest features; of two labels only the second has weights."""
     labels = published.learner.classes_known()
     if names is None:
-        names, found = _of_names(published, recent)
+        names, coefficients = _weights_of_names(published, recent)
     else:
         try:
             if (inner.n_features_in_ + 1) * len(labels) > MOST_WEIGHTS:
                 return []
-            found = np.asarray(inner.coef_)
+            coefficients = np.asarray(inner.coef_)
         except AttributeError:
             return []  # a kernel model has no weights of features
-    if not found.size or len(found) not in (1, len(labels)):
+    if not coefficients.size or len(coefficients) not in (1, len(labels)):
         return []
-    side = isqrt(found.shape[1])
-    square = found.shape[1] == side * side and side >= 4 and found.shape[1] <= LARGEST_SQUARE and names[0] == "0"
-    told = []
-    for label, row in list(zip(labels[-len(found) :], found, strict=True))[:MOST_SHOWN]:
+    width = coefficients.shape[1]
+    square = width == isqrt(width) ** 2 and 16 <= width <= LARGEST_SQUARE and names[0] == "0"
+    shown = []
+    for label, row in list(zip(labels[-len(coefficients) :], coefficients, strict=True))[:MOST_SHOWN]:
         order = np.argsort(-np.abs(row), kind="stable")[:HEAVIEST]
         heaviest = [HeavyFeature(feature=names[j], weight=float(row[j])) for j in order.tolist() if row[j]]
-        all_of_them = [float(f"{value:.3g}") for value in row.tolist()] if square else None
-        told.append(ScoreWeights(label=label, heaviest=heaviest, square=all_of_them))
-    return told
+        picture = [float(f"{value:.3g}") for value in row.tolist()] if square else None
+        shown.append(ScoreWeights(label=label, heaviest=heaviest, square=picture))
+    return shown
 
 
-def _of_names(published: Any, recent: Any) -> tuple[list[str], Any]:
-    """Names that recent examples have, and what one of each adds to the scores."""
-    from ..journal.rows import as_predicted
-
+def _weights_of_names(published: Any, recent: Any) -> tuple[list[str], Any]:
+    """The names in recent examples, whose columns are hashes, and what a value of 1 of each adds to the scores."""
     counts = Counter(name for x in recent or () for name, value in x.items() if not isinstance(value, str))
     names = [name for name, _ in counts.most_common(MOST_NAMES)]
     if not names:
@@ -121,11 +112,11 @@ def _shadow(shadow: Shadow, names: list[str] | None, published: Any) -> ShadowTo
     for axis in shadow.axes:
         size = np.abs(axis).ravel()
         top = np.argsort(-size, kind="stable")[:3]
-        told = []
+        heaviest = []
         for k, j in zip(*np.unravel_index(top, axis.shape), strict=True):
             name = "constant" if j == 0 else str(j - 1) if names is None or j > len(names) else names[j - 1]
             of = "" if len(axis) == 1 or k >= len(labels) else f" of {labels[k]}"
-            told.append(HeavyFeature(feature=f"{name}{of}", weight=float(axis[k, j])))
-        axes.append(told)
+            heaviest.append(HeavyFeature(feature=f"{name}{of}", weight=float(axis[k, j])))
+        axes.append(heaviest)
     longest, second = shadow.half_lengths
     return ShadowTold(longest=longest, second=second, share=shadow.share, axes=axes)

@@ -1,7 +1,7 @@
-"""Why a prediction came out as it did: what each feature does for the label, and against it.
+"""Explain a prediction by what each feature does for or against the predicted label.
 
-A feature's push is what the lead of the predicted label over its first rival loses when the feature is taken away. For
-a linear model that is its part of the lead; for others it is what it does at this example.
+A feature's push is what the lead of the predicted label over its first rival loses when the feature is removed. For a
+linear model that is its part of the lead; for others it is its effect at this example.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..messages import Push, Reasons
 from ..models.learning import without_scaler
 from ..models.published import Published
 
-# Features that are taken away, the largest first; of more, the others count for nothing.
+# The most features that are removed, the largest first; the push of the others is not computed.
 MOST_PUSHES = 1024
 
 
@@ -37,8 +37,8 @@ def reasons_for(published: Published, x: Any) -> Reasons:
     leads = scores[:, best] - scores[:, rival]
     pushes = (leads[0] - leads[1:]).tolist()
     order = sorted(range(len(names)), key=lambda i: -abs(pushes[i]))
-    told = [Push(feature=names[i][0], value=names[i][1], push=pushes[i]) for i in order if pushes[i]]
-    return Reasons(rival=labels[rival], lead=float(leads[0]), confidence=sure, pushes=told)
+    shown = [Push(feature=names[i][0], value=names[i][1], push=pushes[i]) for i in order if pushes[i]]
+    return Reasons(rival=labels[rival], lead=float(leads[0]), confidence=sure, pushes=shown)
 
 
 def _without_each(x: Any) -> tuple[list[tuple[str, Any]], Any]:

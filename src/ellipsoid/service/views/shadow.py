@@ -1,8 +1,8 @@
-"""The shadow of a learner's ellipsoid on its two longest axes: how much is still open about the labels of examples.
+"""The shadow of a learner's ellipsoid on its two longest axes, which shows how doubtful labels of examples still are.
 
-How long an axis is depends on the unit of every feature, and directions that no example has stay as long as they began.
-So lengths are measured by examples: with z the difference of two rows of weights that the label of a recent example
-hangs on, ``sqrt(z'Pz)`` is half the range of its lead over the ellipsoid. Along the longest axis
+The length of an axis depends on the unit of every feature, and directions in which no example lies keep their first
+length. So lengths are measured by examples: with z the coefficients of the weights in the lead of a recent example's
+label over its rival, ``sqrt(z'Pz)`` is half the range of this lead over the ellipsoid. Along the longest axis
 
     max over |a| = 1 of  a' (Z P Z' / n) a,   Z the n rows z,
 
@@ -19,7 +19,7 @@ from scipy import sparse
 
 from ..models.learning import without_scaler
 
-# Examples that lengths are measured by, and weights beyond which nothing is drawn.
+# The examples by which lengths are measured, and the most weights for which a shadow is computed.
 MEASURED_ROWS = 96
 MOST_WEIGHTS = 1 << 16
 
@@ -45,7 +45,7 @@ def ellipsoid_of(model: Any) -> Any:
 
 
 def shadow_of(model: Any, X: Any) -> Shadow | None:
-    """The shadow of the ellipsoid of a model, measured by the rows X; None where there is nothing to see."""
+    """The shadow of the ellipsoid of a model, measured by the rows X; None where there is none to be shown."""
     inner, rows = without_scaler(model, X)
     scores = np.asarray(model.decision_function(X))
     functions = 1 if scores.ndim == 1 else scores.shape[1]
@@ -77,7 +77,9 @@ def shadow_of(model: Any, X: Any) -> Shadow | None:
 
 
 def _leads(rows: Any, scores: Any) -> Any:
-    """What the labels of the rows hang on: a row itself, or of several scores the highest against the second."""
+    """The coefficients of the weights in the leads: the row itself, or with several scores the highest minus the
+    second highest.
+    """
     if scores.ndim == 1:
         return rows
     every = np.arange(len(rows))
