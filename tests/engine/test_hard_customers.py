@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ellipsoid.engine import CSR, NO_WEIGHTS, Binary, Dense, Multiclass, call, generic, learn
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, WORK_ROWS, absorb, has_room, norm2, score, step
 from ellipsoid.engine.tally import MISTAKES, SIZE, UPDATES
-from ellipsoid.engine.tasks import ASIDE, WATCHED
+from ellipsoid.engine.tasks import PREDICTED, WATCHED
 from ellipsoid.rules.mira import MIRARule
 from ellipsoid.rules.passive_aggressive import PassiveAggressiveRule
 
@@ -245,7 +245,7 @@ def test_balanced_winnow_meets_its_golden_vector(sparse, chunk):
     np.testing.assert_allclose(rep.theta, [0.28, -0.24], rtol=1e-14)
     np.testing.assert_allclose(rep.u, [0.1371464331931611, -0.1171490994332302], rtol=1e-14)
     # The first score is exactly 0: a tie, predicted as the first label.
-    assert ledger[ASIDE, 0] == 0
+    assert ledger[PREDICTED, 0] == 0
     assert work[SCORES, 0] > 0.0
 
 

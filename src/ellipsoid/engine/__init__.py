@@ -1,4 +1,4 @@
-"""The compiled loop and the only place that knows numba's machinery."""
+"""The compiled loop, generic functions, and all that knows numba."""
 
 from .compile import call, clear_cache, compiled, entry, without_lock
 from .generic import generic

@@ -1,6 +1,6 @@
-"""The one loop: score, judge, demand, absorb, over a chunk of rows.
+"""The loop of all learners, over a block of rows: score, compare with the label, ask the rule for a step, absorb it.
 
-A chunk of one row runs the same machine code as a chunk of a million, so that chunking cannot change a model.
+A block of one row runs the same machine code as one of a million: how a stream is cut into blocks changes no model.
 """
 
 import numpy as np
@@ -26,7 +26,7 @@ from .protocol import (
 )
 from .rows import count, flaw
 from .tally import EXCESS, HEAVY, MISTAKES, RADIUS2, ROUNDS, UPDATES, WEIGHED
-from .tasks import ASIDE, ORDERED, PAIRED, WATCHED, note_scores
+from .tasks import ORDER, ORDERED, PAIRED, PREDICTED, WATCHED, note_scores
 
 # What the loop is given where all rows have weight 1.
 NO_WEIGHTS = np.zeros(0)
@@ -34,7 +34,7 @@ NO_WEIGHTS = np.zeros(0)
 
 @compiled
 def inspect(rows):
-    """The first bad row of the chunk and its flaw, or -1 and FINE."""
+    """The first bad row of the block and its flaw, or -1 and FINE."""
     rows = borrowed(rows)
     for t in range(count(rows)):
         found = flaw(rows, t)
@@ -47,9 +47,9 @@ def inspect(rows):
 def learn(rule, task, rep, rows, tally, work, start, stop, weights):  # noqa: PLR0913 (every part of the protocol once)
     """Learn rows start..stop, in the order of the task's ledger; returns where it stopped.
 
-    ``weights`` are those of all rows, positive; none at all means that each is 1.
+    ``weights`` are those of all rows, positive; an empty array means that each is 1.
 
-    It stops early where the representation has no room for the next row. A chunk of one row is inspected here, larger
+    It stops early where the representation has no room for the next row. A block of one row is inspected here, larger
     ones by ``inspect`` beforehand: the answer ``-1 - flaw`` says that the row is bad and nothing was changed.
     """
     if count(rows) == 1:
@@ -69,25 +69,25 @@ def learn(rule, task, rep, rows, tally, work, start, stop, weights):  # noqa: PL
     kept = work
     begin(rep)
     for i in range(start, stop):
-        t = task.ledger[ASIDE, i] if task.mode == ORDERED else i
+        t = task.ledger[ORDER, i] if task.mode == ORDERED else i
         if not has_room(rep, rows, t):
             return i
         only = task.mode == PAIRED and t % 2 == 0
-        asked = task.mode == WATCHED or only
-        # An averaging learner looks at a row as it predicts, and then, if it learns it, once more as it learns.
-        lifted = asked and averaging and tally[ROUNDS] > 0.0
+        predicted = task.mode == WATCHED or only
+        # An averaging learner scores a row by its average for the prediction, and then by its weights to learn it.
+        by_average = predicted and averaging and tally[ROUNDS] > 0.0
         while True:
-            if lifted:
+            if by_average:
                 kept = swap_in_average(rep, rows, t, n, tally[ROUNDS])
             score_next(rep, rows, t, n, scores)
-            if asked:
-                task.ledger[ASIDE, t] = winner(task, scores)
+            if predicted:
+                task.ledger[PREDICTED, t] = winner(task, scores)
                 note_scores(task.ledger, t, n, scores, 0)
-            if lifted:
+            if by_average:
                 swap_out_average(rep, rows, t, n, kept)
-            if only or not lifted:
+            if only or not by_average:
                 break
-            lifted = asked = False
+            by_average = predicted = False
         if only:
             continue
         if not wants_label(rule, task, rep, rows, t, work, tally):

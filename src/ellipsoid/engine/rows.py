@@ -1,4 +1,4 @@
-"""Rows of a chunk of examples: dense or compressed sparse rows (CSR), with the constant feature in front.
+"""Rows of a block of examples: dense or compressed sparse rows (CSR), with the constant feature in front.
 
 Column 0 of every table of weights belongs to the constant feature (the intercept), column 1 + j to feature j, so that
 features can be added in mid-stream without moving anything. ``constant`` is the value of that feature: 1 with an
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .generic import SUM, generic
+from .generic import SUM, generic, helper
 
 FINE, NOT_FINITE, TOO_LARGE, BAD_INDEX = range(4)
 
@@ -35,6 +35,54 @@ class CSR(NamedTuple):
     indptr: np.ndarray
     constant: float
     width: int
+
+
+@generic(1)
+def row_span(rows: Any, t: int) -> tuple[int, int]:
+    """The first number of a stored entry of row t, and the one behind the last, for ``feature_at`` and ``value_at``.
+
+    A loop over them serves dense and sparse rows alike.
+    """
+
+
+@generic(1)
+def feature_at(rows: Any, k: int) -> Any:
+    """The feature of entry k, unsigned: such an index is never counted from the end."""
+
+
+@generic(1)
+def value_at(rows: Any, t: int, k: int) -> float:
+    """The value of entry k, which belongs to row t."""
+
+
+@row_span.register(Dense)
+def _(rows, t):
+    return 0, rows.X.shape[1]
+
+
+@row_span.register(CSR)
+def _(rows, t):
+    return rows.indptr[t], rows.indptr[t + 1]
+
+
+@feature_at.register(Dense)
+def _(rows, k):
+    return np.uint64(k)
+
+
+@feature_at.register(CSR)
+def _(rows, k):
+    return np.uint64(rows.indices[np.uint64(k)])
+
+
+@value_at.register(Dense)
+def _(rows, t, k):
+    return np.float64(rows.X[np.uint64(t), np.uint64(k)])
+
+
+@value_at.register(CSR)
+def _(rows, t, k):
+    return np.float64(rows.data[np.uint64(k)])
 
 
 @generic(1)
@@ -67,26 +115,28 @@ def flaw(rows: Any, t: int) -> int:
 
 @flaw.register(Dense)
 def _(rows, t):
-    if energy(rows, t) <= HUGE:
-        return FINE
-    for j in range(rows.X.shape[1]):
-        if not np.isfinite(rows.X[t, j]):
-            return NOT_FINITE
-    return TOO_LARGE
+    return flaw_of_values(rows, t)
 
 
 @flaw.register(CSR)
 def _(rows, t):
-    start, stop = rows.indptr[t], rows.indptr[t + 1]
+    start, stop = row_span(rows, t)
     rising = True
     for k in range(start, stop - 1):
         rising &= rows.indices[np.uint64(k + 1)] > rows.indices[np.uint64(k)]
     if stop > start and (not rising or rows.indices[start] < 0 or rows.indices[stop - 1] >= rows.width):
         return BAD_INDEX
+    return flaw_of_values(rows, t)
+
+
+@helper()
+def flaw_of_values(rows, t):
+    """What is wrong with the values of row t, whatever its indices."""
     if energy(rows, t) <= HUGE:
         return FINE
+    start, stop = row_span(rows, t)
     for k in range(start, stop):
-        if not np.isfinite(rows.data[k]):
+        if not np.isfinite(value_at(rows, t, k)):
             return NOT_FINITE
     return TOO_LARGE
 

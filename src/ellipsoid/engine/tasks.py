@@ -1,13 +1,12 @@
-"""How labels and scores meet: binary, multiclass, one-vs-rest, multi-label; and how numbers do, in regression.
+"""Margins and steps from labels and scores: binary, multiclass, one-vs-rest, multi-label, and regression.
 
-The ledger of a chunk holds what is known of its rows in one array (each array costs a one-row call 0.1 us): row
-CODES the labels' indices, and row ASIDE, in mode ORDERED the order in which to learn the rows, in mode WATCHED the
-place for the index of the label predicted before each row was learned; in mode PLAIN it has no such row. In mode PAIRED
-rows come in twos, an even one that is predicted only and an odd one that is learned only: an example as it looks before
-and after it has been taken into account. Where predictions are noted and the ledger has rows from FORETOLD on, these
-take the scores that a prediction was made from, as the bits of floats.
-
-Of numbers row CODES holds the bits.
+The ledger of a block holds the labels and the predictions of its rows in one array (each array costs a one-row call
+0.1 us). Row CODES holds the indices of the labels, in regression the bits of the targets. In mode ORDERED row ORDER
+says in which order to learn the rows; in mode WATCHED its place is taken by PREDICTED, the index of the label predicted
+before each row was learned; in mode PLAIN there is no such row. In mode PAIRED rows come in twos, an even one that is
+only predicted and an odd one that is only learned: an example before and after it changes what is computed from the
+stream, such as the scale of a feature. Where the ledger has rows from PREDICTED_SCORES on, these take the scores behind
+each prediction, as the bits of floats.
 
 Every rule is passive beyond its own ``margin``; a task asks it only below. A zero row is a mistake and no update.
 """
@@ -37,10 +36,11 @@ from .protocol import (
 from .rows import HUGE, TINY
 from .tally import GAIN, LOSS2, PARTS, PATH, PUSH, STEPS, SWAY, WEIGHT, ZEROS
 
-CODES, ASIDE, FORETOLD = range(3)
+CODES, ORDER, PREDICTED_SCORES = range(3)
+PREDICTED = ORDER
 PLAIN, ORDERED, WATCHED, PAIRED = range(4)
 
-# The longest move of a function that tells numbers: its values of the longest rows are finite behind many of them.
+# The longest step in regression: after many of them the values of the longest rows are still finite.
 LONGEST_MOVE = 1e155
 
 
@@ -68,7 +68,7 @@ class OneVsRest(NamedTuple):
 
 
 class MultiLabel(NamedTuple):
-    """Sets of labels: ``Y[t]`` is 1 where a label is right. The lowest right label meets the highest wrong one."""
+    """Sets of labels, ``Y[t]`` is 1 where a label is right. The margin: lowest right score less highest wrong one."""
 
     ledger: np.ndarray
     mode: int
@@ -77,7 +77,7 @@ class MultiLabel(NamedTuple):
 
 
 class Regression(NamedTuple):
-    """A number for each row, to be met to within ``tube``; its loss is what the score is off by beyond that."""
+    """A target for each row; the loss is by how much the error of the score exceeds ``tube``."""
 
     ledger: np.ndarray
     mode: int
@@ -88,15 +88,15 @@ class Regression(NamedTuple):
 def note_scores(ledger, t, n, scores, first):
     """Keep the n scores from ``first`` on that row t is predicted by, where the ledger has room for them.
 
-    Of two, each with a function of its own, the lead of the second is kept: two labels are told one score.
+    Of two scores their difference is kept: with two labels a row has one score for the user.
     """
-    if ledger.shape[0] > FORETOLD:
+    if ledger.shape[0] > PREDICTED_SCORES:
         places = ledger.view(np.float64)
         if n == 2:
-            places[FORETOLD, t] = scores[first + 1] - scores[first]
+            places[PREDICTED_SCORES, t] = scores[first + 1] - scores[first]
             return
         for r in range(n):
-            places[FORETOLD + r, t] = scores[first + r]
+            places[PREDICTED_SCORES + r, t] = scores[first + r]
 
 
 @width.register(Binary)
@@ -159,6 +159,15 @@ def _(task, scores):
     return best
 
 
+@helper()
+def count_step(rule, margin, tau, size, energy, tally):
+    """Add a step of size ``tau`` along a row of squared norm ``size`` to the sums; ``energy`` is that of the update."""
+    tally[PATH] += tau * sqrt(size)
+    tally[STEPS] += 1.0
+    tally[LOSS2] += min((rule.margin - margin) * (rule.margin - margin), HUGE)
+    record_step(rule, margin, tau, energy, tally)
+
+
 @request_step.register(Binary)
 def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
     if margin > rule.margin:
@@ -174,10 +183,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     work[WHO, 0] = 0.0
     work[TAU, 0] = tau if task.ledger[CODES, t] == 1 else -tau
     tally[PUSH] += tau
-    tally[PATH] += tau * sqrt(size)
-    tally[STEPS] += 1.0
-    tally[LOSS2] += min((rule.margin - margin) * (rule.margin - margin), HUGE)
-    record_step(rule, margin, tau, size, tally)
+    count_step(rule, margin, tau, size, size, tally)
     return 1, size
 
 
@@ -193,10 +199,7 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
     moves = share(rule, task.classes, task.ledger[CODES, t], size, work)
     if moves > 0:
         tally[PUSH] += work[TAU, 0]
-        tally[PATH] += work[TAU, 0] * sqrt(size)
-        tally[STEPS] += 1.0
-        tally[LOSS2] += min((rule.margin - margin) * (rule.margin - margin), HUGE)
-        record_step(rule, margin, work[TAU, 0], 2.0 * size, tally)
+        count_step(rule, margin, work[TAU, 0], size, 2.0 * size, tally)
     return moves, size
 
 
@@ -221,17 +224,14 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
             work[WHO, moves] = r
             work[TAU, moves] = sign * tau
             moves += 1
-            tally[PATH] += tau * sqrt(size)
-            tally[STEPS] += 1.0
-            tally[LOSS2] += min((rule.margin - own) * (rule.margin - own), HUGE)
-            record_step(rule, own, tau, size, tally)
+            count_step(rule, own, tau, size, size, tally)
     tally[PARTS] += moves
     return moves, size
 
 
 @request_step.register(MultiLabel)
 def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
-    # With no right label, or no wrong one, the margin is infinite and nothing is asked.
+    # With no right label, or no wrong one, the margin is infinite and there is no step.
     if margin > rule.margin or margin == np.inf:
         return 0, 0.0
     size = norm2(rep, rows, t)
@@ -244,16 +244,13 @@ def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every pa
         push += max(0.0, work[TAU, k])
     if moves > 0:
         tally[PUSH] += push
-        tally[PATH] += push * sqrt(size)
-        tally[STEPS] += 1.0
-        tally[LOSS2] += min((rule.margin - margin) * (rule.margin - margin), HUGE)
-        record_step(rule, margin, push, 2.0 * size, tally)
+        count_step(rule, margin, push, size, 2.0 * size, tally)
     return moves, size
 
 
 @request_step.register(Regression)
 def _(task, rule, rep, rows, t, margin, work, tally):  # noqa: PLR0913 (every part of the protocol once)
-    # The rule is one that wants a margin of 0.
+    # The margin of the rule is 0.
     if margin >= 0.0:
         return 0, 0.0
     size = norm2(rep, rows, t)

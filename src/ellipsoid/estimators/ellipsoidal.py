@@ -14,7 +14,7 @@ from ellipsoid.ellipsoids.tables.kernel import KernelTable
 from ellipsoid.ellipsoids.tables.table import EllipsoidTable
 from ellipsoid.engine import CSR, Dense, call
 from ellipsoid.engine import tally as tallies
-from ellipsoid.engine.tasks import ASIDE, ORDERED
+from ellipsoid.engine.tasks import ORDER, ORDERED
 from ellipsoid.representation.kernel.expansion import KernelSpec
 from ellipsoid.representation.kernel.functions import KERNELS
 from ellipsoid.representation.kernel.patterns import Block
@@ -134,7 +134,7 @@ class KernelLearner(DeviceLearner, EllipsoidLearner):
         try:
             for begin in range(start, stop, SCORED_AHEAD_ON_DEVICE):
                 end = min(stop, begin + SCORED_AHEAD_ON_DEVICE)
-                picks = ledger[ASIDE, begin:end] if mode == ORDERED else slice(begin, end)
+                picks = ledger[ORDER, begin:end] if mode == ORDERED else slice(begin, end)
                 self.table.prepare()
                 self.table.look_ahead(rows, picks, self.tally, may_wait)
                 if self.table.waiting is None:

@@ -11,11 +11,12 @@ import numpy as np
 
 from ellipsoid.engine.generic import helper
 from ellipsoid.engine.protocol import SCORES, TAU, WHO, absorb, norm2
+from ellipsoid.engine.rows import row_span
 from ellipsoid.engine.tally import FARTHEST, HELD, ROUNDS
 
 from .functions import NORM, SIMPLEX
 from .protocol import risen, search
-from .row_coordinates import column, stretch, value
+from .row_coordinates import column, value
 from .weights import (
     DIVISOR,
     FALLEN_SUM,
@@ -49,11 +50,11 @@ def remainder(rep, rows, t, moves, work):
     """
     numbers, g = rep.numbers, 0 if rep.joint else int(work[WHO, moves[0]])
     shift, high, low = numbers[g, SHIFT], numbers[g, HIGH], numbers[g, LOW]
-    start, stop = stretch(rows, t)
+    start, stop = row_span(rows, t)
     for m in range(moves[0], moves[1]):
         r = int(work[WHO, m])
         for k in range(start, stop + 1):
-            j = column(rows, k, start, stop)
+            j = column(rows, k, stop)
             if j < rep.first or value(rows, t, k, stop) == 0.0:
                 continue
             old = -part(rep, rep.V[j, r], rep.theta[j, r], shift)
@@ -74,7 +75,7 @@ def remainder(rep, rows, t, moves, work):
 @helper(inline=False)
 def others(rep, rows, t, moves, work, shift):
     """The coordinates of a group that do not move: the sum of their parts under a shift, and the largest of them."""
-    start, stop = stretch(rows, t)
+    start, stop = row_span(rows, t)
     g = int(work[WHO, moves[0]])
     begin, end = (0, rep.functions) if rep.joint else (g, g + 1)
     rest, top = 0.0, -inf if rep.kind == SIMPLEX else 0.0
@@ -85,10 +86,10 @@ def others(rep, rows, t, moves, work, shift):
         # The columns of a row rise, but for the constant feature's: that is its last place.
         k = start
         for j in range(rep.first, rep.columns):
-            while k < stop and column(rows, k, start, stop) < j:
+            while k < stop and column(rows, k, stop) < j:
                 k += 1
             place = stop if j == 0 else k
-            if moving and column(rows, place, start, stop) == j and value(rows, t, place, stop) != 0.0:
+            if moving and column(rows, place, stop) == j and value(rows, t, place, stop) != 0.0:
                 continue
             theta = rep.theta[j, r]
             top = max(top, theta if rep.kind == SIMPLEX else abs(theta))
@@ -113,12 +114,12 @@ def margin_at(rep, rows, t, moves, work, alpha, still):
     ``still`` is what ``remainder`` says of the coordinates that do not move.
     """
     shift = rep.numbers[0 if rep.joint else int(work[WHO, moves[0]]), SHIFT]
-    start, stop = stretch(rows, t)
+    start, stop = row_span(rows, t)
     top = still[1]
     for m in range(moves[0], moves[1]):
         r, sign = int(work[WHO, m]), work[TAU, m]
         for k in range(start, stop + 1):
-            j = column(rows, k, start, stop)
+            j = column(rows, k, stop)
             if j >= rep.first:
                 moved = rep.theta[j, r] + alpha * sign * value(rows, t, k, stop)
                 top = max(top, moved if rep.kind == SIMPLEX else abs(moved))
@@ -129,7 +130,7 @@ def margin_at(rep, rows, t, moves, work, alpha, still):
     for m in range(moves[0], moves[1]):
         r, sign = int(work[WHO, m]), work[TAU, m]
         for k in range(start, stop + 1):
-            j = column(rows, k, start, stop)
+            j = column(rows, k, stop)
             x = value(rows, t, k, stop)
             if j < rep.first or x == 0.0:
                 continue
@@ -196,12 +197,12 @@ def advance(rep, rows, t, moves, work):
     numbers, theta, V = rep.numbers, rep.theta, rep.V
     g = 0 if rep.joint else int(work[WHO, moves[0]])
     shift = numbers[g, SHIFT]
-    start, stop = stretch(rows, t)
+    start, stop = row_span(rows, t)
     top, longest, peak = -inf, 0.0, 0.0
     for m in range(moves[0], moves[1]):
         r, tau = int(work[WHO, m]), work[TAU, m]
         for k in range(start, stop + 1):
-            j = column(rows, k, start, stop)
+            j = column(rows, k, stop)
             x = value(rows, t, k, stop)
             if j >= rep.first and x != 0.0:
                 put(numbers, g, -part(rep, V[j, r], theta[j, r], shift))
@@ -216,7 +217,7 @@ def advance(rep, rows, t, moves, work):
         for m in range(moves[0], moves[1]):
             r = int(work[WHO, m])
             for k in range(start, stop + 1):
-                j = column(rows, k, start, stop)
+                j = column(rows, k, stop)
                 if j >= rep.first and value(rows, t, k, stop) != 0.0:
                     V[j, r] = weight(rep, theta[j, r], shift)
                     put(numbers, g, part(rep, V[j, r], theta[j, r], shift))

@@ -25,11 +25,11 @@ import numpy as np
 from ellipsoid.engine.generic import FUSE, helper
 from ellipsoid.engine.native.memory import prefetch
 from ellipsoid.engine.protocol import norm2, score
-from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.rows import CSR, Dense, row_span
 from ellipsoid.representation.linear import AHEAD, CACHE_LINE
 
 from .functions import BALANCED, NORM, SIMPLEX
-from .row_coordinates import column, stretch, value
+from .row_coordinates import column, value
 
 SHIFT, HIGH, LOW, PEAK_SUM, DIVISOR, SINCE_ROUND = range(6)
 GROUP_NUMBERS = 6
@@ -90,10 +90,10 @@ def _(rep, rows, t, n, scores):
 @norm2.register(Linked, CSR)
 def _(rep, rows, t):
     """kappa(x): the largest curvature of G along the row; positive for every row but zero."""
-    start, stop = stretch(rows, t)
+    start, stop = row_span(rows, t)
     low, high, largest, seen = inf, -inf, 0.0, 0
     for k in range(start, stop + 1):
-        if column(rows, k, start, stop) < rep.first:
+        if column(rows, k, stop) < rep.first:
             continue
         x = value(rows, t, k, stop)
         low, high, largest, seen = min(low, x), max(high, x), max(largest, abs(x)), seen + 1

@@ -11,7 +11,7 @@ import numpy as np
 
 from ellipsoid.representation.kernel.expansion import ExpansionTable
 from ellipsoid.representation.kernel.lookahead import NORM2, elapsed
-from ellipsoid.representation.kernel.patterns import NOBODY, Block
+from ellipsoid.representation.kernel.patterns import NO_COLUMNS, Block
 from ellipsoid.representation.table_protocol import Floats
 
 from .parts import Part
@@ -43,7 +43,7 @@ def same_patterns(models: list[Any]) -> list[Any]:
 
 
 def _block(table: Any, picks: slice) -> Block:
-    return Block(table.patterns.rows(picks), table.patterns.norms[picks], NOBODY)
+    return Block(table.patterns.rows(picks), table.patterns.norms[picks], NO_COLUMNS)
 
 
 def take_expansions(core: Any, start: Any) -> tuple[dict[str, Floats], dict[str, Floats], dict[str, Floats]]:

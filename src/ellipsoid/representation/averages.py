@@ -15,7 +15,7 @@ import numpy as np
 
 from ellipsoid.engine.generic import generic, helper
 from ellipsoid.engine.protocol import keeps_average, swap_in_average, swap_out_average
-from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.rows import feature_at, row_span
 
 from .linear import ClassMajor, FeatureMajor
 
@@ -44,95 +44,61 @@ def mean(w, u, rounds, past):
     return w - u / rounds if past < 0.0 else (past * w - u) / rounds
 
 
-@generic(2)
+@generic(1)
 def exchange(table: Any, rows: Any, t: int, n: int, rounds: float, past: float) -> Any:
-    """Put averages where the score of row t will look; returns what was there, and a row to spare."""
+    """Put averages in the place of the weights that the score of row t reads; returns those, and room for a number."""
 
 
-@generic(2)
+@generic(1)
 def put_back(table: Any, rows: Any, t: int, n: int, kept: Any) -> None:
     """Put back what ``exchange`` returned."""
 
 
-@exchange.register(ClassMajor, Dense)
+@exchange.register(ClassMajor)
 def _(table, rows, t, n, rounds, past):
-    W, U, width = table.W, table.U, 1 + rows.X.shape[1]
-    kept = np.empty((n + 1, width))
-    for r in range(n):
-        for j in range(width):
-            kept[r, j] = W[r, j]
-            W[r, j] = mean(W[r, j], U[r, j], rounds, past)
-    return kept
-
-
-@put_back.register(ClassMajor, Dense)
-def _(table, rows, t, n, kept):
-    for r in range(n):
-        for j in range(kept.shape[1]):
-            table.W[r, j] = kept[r, j]
-
-
-@exchange.register(ClassMajor, CSR)
-def _(table, rows, t, n, rounds, past):
-    W, U, start, stop = table.W, table.U, rows.indptr[t], rows.indptr[t + 1]
+    W, U = table.W, table.U
+    start, stop = row_span(rows, t)
     kept = np.empty((n + 1, 1 + stop - start))
     for r in range(n):
         kept[r, 0] = W[r, 0]
         W[r, 0] = mean(W[r, 0], U[r, 0], rounds, past)
         for k in range(start, stop):
-            j = 1 + np.uint64(rows.indices[k])
+            j = 1 + feature_at(rows, k)
             kept[r, 1 + k - start] = W[r, j]
             W[r, j] = mean(W[r, j], U[r, j], rounds, past)
     return kept
 
 
-@put_back.register(ClassMajor, CSR)
+@put_back.register(ClassMajor)
 def _(table, rows, t, n, kept):
-    start = rows.indptr[t]
+    start, stop = row_span(rows, t)
     for r in range(n):
         table.W[r, 0] = kept[r, 0]
-        for k in range(start, rows.indptr[t + 1]):
-            table.W[r, 1 + np.uint64(rows.indices[k])] = kept[r, 1 + k - start]
+        for k in range(start, stop):
+            table.W[r, 1 + feature_at(rows, k)] = kept[r, 1 + k - start]
 
 
-@exchange.register(FeatureMajor, Dense)
+@exchange.register(FeatureMajor)
 def _(table, rows, t, n, rounds, past):
-    W, U, width = table.W, table.U, 1 + rows.X.shape[1]
-    kept = np.empty((width + 1, n))
-    for j in range(width):
-        for r in range(n):
-            kept[j, r] = W[j, r]
-            W[j, r] = mean(W[j, r], U[j, r], rounds, past)
-    return kept
-
-
-@put_back.register(FeatureMajor, Dense)
-def _(table, rows, t, n, kept):
-    for j in range(1 + rows.X.shape[1]):
-        for r in range(n):
-            table.W[j, r] = kept[j, r]
-
-
-@exchange.register(FeatureMajor, CSR)
-def _(table, rows, t, n, rounds, past):
-    W, U, start, stop = table.W, table.U, rows.indptr[t], rows.indptr[t + 1]
+    W, U = table.W, table.U
+    start, stop = row_span(rows, t)
     kept = np.empty((2 + stop - start, n))
     for r in range(n):
         kept[0, r] = W[0, r]
         W[0, r] = mean(W[0, r], U[0, r], rounds, past)
     for k in range(start, stop):
-        j = 1 + np.uint64(rows.indices[k])
+        j = 1 + feature_at(rows, k)
         for r in range(n):
             kept[1 + k - start, r] = W[j, r]
             W[j, r] = mean(W[j, r], U[j, r], rounds, past)
     return kept
 
 
-@put_back.register(FeatureMajor, CSR)
+@put_back.register(FeatureMajor)
 def _(table, rows, t, n, kept):
-    start = rows.indptr[t]
+    start, stop = row_span(rows, t)
     for r in range(n):
         table.W[0, r] = kept[0, r]
-    for k in range(start, rows.indptr[t + 1]):
+    for k in range(start, stop):
         for r in range(n):
-            table.W[1 + np.uint64(rows.indices[k]), r] = kept[1 + k - start, r]
+            table.W[1 + feature_at(rows, k), r] = kept[1 + k - start, r]

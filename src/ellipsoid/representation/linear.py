@@ -14,7 +14,7 @@ from ellipsoid.engine.generic import FUSE, SUM, generic, helper
 from ellipsoid.engine.native.memory import prefetch
 from ellipsoid.engine.native.vector_sums import LANES, add_products, store_sums, zero_sums
 from ellipsoid.engine.protocol import TAU, WHO, absorb, score
-from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.rows import CSR, Dense, feature_at, row_span, value_at
 from ellipsoid.engine.tally import ROUNDS
 
 # Features to fetch ahead, and float64 numbers in a cache line.
@@ -35,7 +35,6 @@ class FeatureMajor(NamedTuple):
     U: np.ndarray
 
 
-# fmt: off
 @score.register(ClassMajor, Dense, fast=SUM)
 def _(rep, rows, t, n, scores):
     W, X = rep.W, rows.X
@@ -145,72 +144,41 @@ def _(rep, rows, t, r):
     return total
 
 
-@generic(2)
+@generic(1)
 def add(rep: Any, rows: Any, t: int, moves: int, work: Any, before: float) -> None:
     """``W_r += tau_r x_t`` for every move, and the same times ``before`` into ``U`` where averages are kept."""
 
 
-@add.register(ClassMajor, Dense)
-def _(rep, rows, t, moves, work, before):
-    W, U, X = rep.W, rep.U, rows.X
-    for m in range(moves):
-        r, tau = int(work[WHO, m]), work[TAU, m]
-        W[r, 0] += tau * rows.constant
-        for j in range(X.shape[1]):
-            W[r, 1 + j] += tau * X[t, j]
-        if U.shape[0] > 0:
-            late = tau * before
-            U[r, 0] += late * rows.constant
-            for j in range(X.shape[1]):
-                U[r, 1 + j] += late * X[t, j]
-
-
-@add.register(FeatureMajor, Dense)
-def _(rep, rows, t, moves, work, before):
-    X = rows.X
-    if moves == 2 and rep.U.shape[0] == 0:
-        # The usual case, with nothing left to look up for each feature.
-        W, a, b, up, down = rep.W, np.uint64(work[WHO, 0]), np.uint64(work[WHO, 1]), work[TAU, 0], work[TAU, 1]
-        for j in range(X.shape[1]):
-            x = np.float64(X[np.uint64(t), np.uint64(j)])
-            W[np.uint64(1 + j), a] += up * x
-            W[np.uint64(1 + j), b] += down * x
-    else:
-        for j in range(X.shape[1]):
-            add_feature(rep, 1 + j, np.float64(X[t, j]), moves, work, before)
-    add_feature(rep, 0, rows.constant, moves, work, before)
-
-
-@add.register(ClassMajor, CSR)
+@add.register(ClassMajor)
 def _(rep, rows, t, moves, work, before):
     W, U = rep.W, rep.U
+    start, stop = row_span(rows, t)
     for m in range(moves):
         r, tau = int(work[WHO, m]), work[TAU, m]
         W[r, 0] += tau * rows.constant
-        for k in range(rows.indptr[t], rows.indptr[t + 1]):
-            W[r, 1 + np.uint64(rows.indices[k])] += tau * rows.data[k]
+        for k in range(start, stop):
+            W[r, 1 + feature_at(rows, k)] += tau * value_at(rows, t, k)
         if U.shape[0] > 0:
             late = tau * before
             U[r, 0] += late * rows.constant
-            for k in range(rows.indptr[t], rows.indptr[t + 1]):
-                U[r, 1 + np.uint64(rows.indices[k])] += late * rows.data[k]
+            for k in range(start, stop):
+                U[r, 1 + feature_at(rows, k)] += late * value_at(rows, t, k)
 
 
-@add.register(FeatureMajor, CSR)
+@add.register(FeatureMajor)
 def _(rep, rows, t, moves, work, before):
-    start, stop = rows.indptr[t], rows.indptr[t + 1]
+    start, stop = row_span(rows, t)
     if moves == 2 and rep.U.shape[0] == 0:
         # The usual case, with nothing left to look up for each feature.
         W, a, b, up, down = rep.W, np.uint64(work[WHO, 0]), np.uint64(work[WHO, 1]), work[TAU, 0], work[TAU, 1]
         for k in range(start, stop):
-            j, x = 1 + np.uint64(rows.indices[np.uint64(k)]), np.float64(rows.data[np.uint64(k)])
+            j, x = 1 + feature_at(rows, k), value_at(rows, t, k)
             W[j, a] += up * x
             W[j, b] += down * x
     else:
         for k in range(start, stop):
-            add_feature(rep, 1 + np.uint64(rows.indices[k]), np.float64(rows.data[k]), moves, work, before)
+            add_feature(rep, 1 + feature_at(rows, k), value_at(rows, t, k), moves, work, before)
     add_feature(rep, 0, rows.constant, moves, work, before)
-# fmt: on
 
 
 @helper()

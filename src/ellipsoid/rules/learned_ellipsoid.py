@@ -25,7 +25,7 @@ from ellipsoid.engine.native.vector_sums import highest_but
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, width
 from ellipsoid.engine.rows import HUGE, TINY, count, flaw
 from ellipsoid.engine.tally import MISTAKES, ROUNDS, STEPS, UPDATES
-from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PAIRED, WATCHED, Binary, Multiclass, note_scores
+from ellipsoid.engine.tasks import CODES, ORDER, ORDERED, PAIRED, PREDICTED, WATCHED, Binary, Multiclass, note_scores
 from ellipsoid.representation.speeds import copies as slots
 from ellipsoid.representation.speeds.copies import (
     MISTAKE_MEMORY,
@@ -159,7 +159,7 @@ def learn_copies(rule, task, rep, rows, tally, work, start, stop, weights):  # n
             return -1 - found
     task, rep, rows, tally, work = borrowed(task), borrowed(rep), borrowed(rows), borrowed(tally), borrowed(work)
     for i in range(start, stop):
-        t = task.ledger[ASIDE, i] if task.mode == ORDERED else i
+        t = task.ledger[ORDER, i] if task.mode == ORDERED else i
         size = pack(rows, t, rep.positions, rep.value)
         past = weight_of_past(tally[ROUNDS])
         score_columns(rep, size, 0, 2 * rep.own.shape[0] * rep.block)
@@ -169,7 +169,7 @@ def learn_copies(rule, task, rep, rows, tally, work, start, stop, weights):  # n
         if task.mode == WATCHED or only:
             copy, place = leading_head(rep)
             first = (2 * copy + place) * rep.block
-            task.ledger[ASIDE, t] = winner_at(task, rep.scores, first)
+            task.ledger[PREDICTED, t] = winner_at(task, rep.scores, first)
             note_scores(task.ledger, t, width(task), rep.scores, first)
         if only:
             continue

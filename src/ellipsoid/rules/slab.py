@@ -39,7 +39,17 @@ from ellipsoid.engine.native.memory import borrowed
 from ellipsoid.engine.protocol import SCORES, margin_of, score, winner
 from ellipsoid.engine.rows import CSR, HUGE, TINY, Dense, count, flaw
 from ellipsoid.engine.tally import HEAVY, MISTAKES, RADIUS2, ROUNDS, STEPS, UPDATES
-from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, ORDERED, PAIRED, WATCHED, Binary, Regression
+from ellipsoid.engine.tasks import (
+    CODES,
+    ORDER,
+    ORDERED,
+    PAIRED,
+    PREDICTED,
+    PREDICTED_SCORES,
+    WATCHED,
+    Binary,
+    Regression,
+)
 
 from .cellip import FREEZE, refute
 
@@ -216,7 +226,7 @@ def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):  # no
     task, rep, rows, tally, work = borrowed(task), borrowed(rep), borrowed(rows), borrowed(tally), borrowed(work)
     W, x, state = rep.base.W, rep.x, rep.state
     for i in range(start, stop):
-        t = task.ledger[ASIDE, i] if task.mode == ORDERED else i
+        t = task.ledger[ORDER, i] if task.mode == ORDERED else i
         if state[HALT] != 0.0:
             return i
         unpack_row(rows, t, x)
@@ -231,12 +241,12 @@ def learn_slabs(rule, task, rep, rows, tally, work, start, stop, weights):  # no
         # A score may be off by a few of the least numbers that there are.
         half = (half + rule.drift * length) * (1.0 + 1e-12) + TINY
         if task.mode == WATCHED or only:
-            task.ledger[ASIDE, t] = winner(task, work[SCORES])
-            if task.ledger.shape[0] > FORETOLD:
-                task.ledger.view(np.float64)[FORETOLD, t] = centre
-            if task.ledger.shape[0] > FORETOLD + 1:
+            task.ledger[PREDICTED, t] = winner(task, work[SCORES])
+            if task.ledger.shape[0] > PREDICTED_SCORES:
+                task.ledger.view(np.float64)[PREDICTED_SCORES, t] = centre
+            if task.ledger.shape[0] > PREDICTED_SCORES + 1:
                 # What a score is rounded by is not known of the truth either.
-                task.ledger.view(np.float64)[FORETOLD + 1, t] = half + rounding * size * length
+                task.ledger.view(np.float64)[PREDICTED_SCORES + 1, t] = half + rounding * size * length
         if only:
             continue
         margin = margin_of(task, t, work[SCORES])

@@ -12,7 +12,7 @@ from ellipsoid.representation.kernel.device import DevicePatterns
 from ellipsoid.representation.kernel.functions import KERNELS, kernel_matrix, kernel_matrix_by_rows, powers_of
 from ellipsoid.representation.kernel.norms import squared_row_norms
 from ellipsoid.representation.kernel.patterns import (
-    NOBODY,
+    NO_COLUMNS,
     Block,
     DensePatterns,
     Picks,
@@ -236,7 +236,7 @@ class KernelTable(Table):
 
     def block(self, rows: Dense | CSR, picks: Picks) -> Block:
         """Rows of a chunk, ready for kernel values."""
-        return (SparsePatterns if isinstance(rows, CSR) else DensePatterns)(self.width).block(rows, picks, NOBODY)
+        return (SparsePatterns if isinstance(rows, CSR) else DensePatterns)(self.width).block(rows, picks, NO_COLUMNS)
 
     def scores_on_device(self, block: Block, coef: Floats) -> Floats:
         """Scores of a block by coefficients of all patterns."""

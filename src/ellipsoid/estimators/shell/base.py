@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names, validate_data
 
 from ellipsoid.certificates import Certificate
 from ellipsoid.engine import NO_WEIGHTS
-from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN
+from ellipsoid.engine.tasks import CODES, ORDER, ORDERED, PLAIN
 from ellipsoid.representation.table_protocol import Floats
 from ellipsoid.streams.label_kinds import LABEL_DTYPE_KINDS, LABEL_TYPES, label_array, refuse_masked
 
@@ -123,7 +123,7 @@ class OnlineClassifier(Observable, Predictions, LearnedAttributes, OnlineParamet
 
         def make_pass() -> None:
             if self.shuffle:
-                ledger[ASIDE] = random.permutation(source.n)
+                ledger[ORDER] = random.permutation(source.n)
             learner.run(rows, ledger, mode, 0, source.n, sets)
 
         self._make_passes(learner, rows, ledger[CODES], make_pass, held)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.engine import CSR, NO_WEIGHTS, Dense, call, learn
-from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, PLAIN, WATCHED
+from ellipsoid.engine.tasks import CODES, ORDER, ORDERED, PLAIN, PREDICTED, WATCHED
 from ellipsoid.representation.kernel.budget import BudgetTable
 from ellipsoid.representation.kernel.expansion import ExpansionTable, KernelSpec
 from ellipsoid.representation.kernel.hindsight import Hindsight
@@ -115,7 +115,7 @@ class ExpansionLearner(DeviceLearner):
         begin, end = start, min(stop, start + size - self.rounds % size)
 
         def picks_of(begin: int, end: int) -> slice | Codes:
-            return ledger[ASIDE, begin:end].copy() if mode == ORDERED else slice(begin, end)
+            return ledger[ORDER, begin:end].copy() if mode == ORDERED else slice(begin, end)
 
         def prepared(spare: NDArray[np.float64] | None = None) -> Any:
             if end == stop:
@@ -159,9 +159,9 @@ class ExpansionLearner(DeviceLearner):
                 else:
                     self.learn_block(block, small, how, sets, mark, own)
                 if before is not None and ahead is not None:
-                    small[ASIDE] = self.predicted_before(before, block, ahead)
+                    small[PREDICTED] = self.predicted_before(before, block, ahead)
                 if mode == WATCHED:
-                    ledger[ASIDE:, picks] = small[ASIDE:]
+                    ledger[PREDICTED:, picks] = small[PREDICTED:]
             except BaseException:
                 self.take_back(mark)
                 raise

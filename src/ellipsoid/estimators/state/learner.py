@@ -18,7 +18,7 @@ from ellipsoid.engine import CSR, NO_WEIGHTS, Binary, Dense, Multiclass, MultiLa
 from ellipsoid.engine import tally as tallies
 from ellipsoid.engine.compile import lock_is_released
 from ellipsoid.engine.protocol import WORK_ROWS
-from ellipsoid.engine.tasks import ASIDE, ORDERED, PAIRED, PLAIN, WATCHED
+from ellipsoid.engine.tasks import ORDER, ORDERED, PAIRED, PLAIN, PREDICTED, WATCHED
 from ellipsoid.representation.table_protocol import Table, owning
 from ellipsoid.representation.tables import LinearTable, whole_blocks
 
@@ -303,7 +303,7 @@ class Learner:
             if reached < stop:
                 # Room for the next row: undone if that is not learned.
                 marks[0] = self.mark() if reached > start else marks[0]
-                self.table.grow(rows, int(task.ledger[ASIDE, reached]) if task.mode == ORDERED else reached)
+                self.table.grow(rows, int(task.ledger[ORDER, reached]) if task.mode == ORDERED else reached)
             start = reached
 
     @property
@@ -314,7 +314,7 @@ class Learner:
     def count_rows(self, ledger: Codes, mode: int, start: int, stop: int) -> None:
         """Predict the only label for rows start..stop, and count those that are to be learned."""
         if mode in (WATCHED, PAIRED):
-            ledger[ASIDE, start:stop] = 0
+            ledger[PREDICTED, start:stop] = 0
         self.tally[tallies.ROUNDS] += rows_to_learn(mode, start, stop)
 
     def learn_new_label(self, rows: Dense | CSR, ledger: Codes, mode: int, row: int) -> None:

@@ -10,7 +10,7 @@ from ellipsoid.batch.problem import Matrix, Vector
 from ellipsoid.certificates.rounding import Span, lost
 from ellipsoid.engine import CSR, Dense, call, scores_of
 from ellipsoid.engine import tally as tallies
-from ellipsoid.engine.tasks import ASIDE, CODES, ORDERED, WATCHED
+from ellipsoid.engine.tasks import CODES, ORDER, ORDERED, PREDICTED, WATCHED
 from ellipsoid.representation.linear import ClassMajor
 from ellipsoid.representation.rollback import Marked
 
@@ -193,7 +193,7 @@ class EllipsoidalSVMLearner(Learner):
         Y: NDArray[np.uint8] = NO_LABELS,
     ) -> None:
         """Every binary learner over the rows start..stop, then the counts of the rows."""
-        order = np.ascontiguousarray(ledger[ASIDE, start:stop] if mode == ORDERED else np.arange(start, stop))
+        order = np.ascontiguousarray(ledger[ORDER, start:stop] if mode == ORDERED else np.arange(start, stop))
         parts, codes, reached = _parts(rows), ledger[CODES], 0
         positive = [1] if len(self.labels) == 2 else range(len(self.labels))
         signs = [np.where(codes == k, 1.0, -1.0) for k in positive]
@@ -212,7 +212,7 @@ class EllipsoidalSVMLearner(Learner):
                     mark.bring_back(self)
                 raise
             if mode == WATCHED:
-                ledger[ASIDE, start + reached : start + reached + len(piece.order)] = piece.predicted
+                ledger[PREDICTED, start + reached : start + reached + len(piece.order)] = piece.predicted
             reached += len(piece.order)
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.engine import CSR, Dense
-from ellipsoid.engine.tasks import ASIDE, CODES, FORETOLD, PAIRED, PLAIN, WATCHED
+from ellipsoid.engine.tasks import CODES, PAIRED, PLAIN, PREDICTED, PREDICTED_SCORES, WATCHED
 
 from ..inputs.labels import Codes
 from ..inputs.rows import RowSource, writable
@@ -104,9 +104,9 @@ class WatchedBlock(NamedTuple):
                     learner.run(self.rows, self.ledger, WATCHED, i, i + 1)
                     continue
                 scores = self.scores_before(i)
-                self.ledger[ASIDE, i] = learner.predicted_index(scores) if len(learner.labels) > 1 else 0
+                self.ledger[PREDICTED, i] = learner.predicted_index(scores) if len(learner.labels) > 1 else 0
                 if self.notes_scores:
-                    places[FORETOLD : FORETOLD + len(scores), i] = scores
+                    places[PREDICTED_SCORES : PREDICTED_SCORES + len(scores), i] = scores
                 learner.run(self.rows, self.ledger, PLAIN, i, i + 1)
 
     def run_observed(self, begin: int, end: int) -> None:
@@ -137,7 +137,9 @@ class WatchedBlock(NamedTuple):
 
     def scores(self) -> NDArray[np.float64]:
         """The scores that rows have before they are learned, a column for each row."""
-        return self.ledger.view(np.float64)[FORETOLD : FORETOLD + self.learner.score_columns, :: self.step]
+        return self.ledger.view(np.float64)[
+            PREDICTED_SCORES : PREDICTED_SCORES + self.learner.score_columns, :: self.step
+        ]
 
     def grows_at(self, i: int) -> bool:
         """Is row i the first of a call with new features? Its scores were computed before there was room for them."""
@@ -167,7 +169,7 @@ class WatchedBlock(NamedTuple):
         if self.learner.numbers:
             return self.scores()[0, begin:end]
         known = np.array([*self.learner.labels.values, None], dtype=object)
-        return np.asarray(known[self.ledger[ASIDE, :: self.step][begin:end]])
+        return np.asarray(known[self.ledger[PREDICTED, :: self.step][begin:end]])
 
 
 def watched_block(
@@ -175,7 +177,7 @@ def watched_block(
 ) -> WatchedBlock:
     """Rows start..stop of a source, ready to be predicted and learned."""
     rows = source.rows(start, stop)
-    depth, pairs = FORETOLD, False
+    depth, pairs = PREDICTED_SCORES, False
     if learner.numbers:
         depth += learner.score_columns
     elif learner.observer is not None:

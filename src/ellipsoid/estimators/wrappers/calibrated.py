@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine import entry
 from ellipsoid.engine.protocol import SCORES
-from ellipsoid.engine.tasks import CODES, FORETOLD, WATCHED
+from ellipsoid.engine.tasks import CODES, PREDICTED_SCORES, WATCHED
 from ellipsoid.streams.label_kinds import LABEL_TYPES
 
 from ..inputs.labels import Codes
@@ -238,10 +238,10 @@ class _WatchedRow(NamedTuple):
     @classmethod
     def of(cls, core: Any, fast: Any, calibration: Calibration) -> "_WatchedRow":
         """Prepare both."""
-        ledger = np.zeros((FORETOLD + core.score_columns, 1), dtype=np.int64)
+        ledger = np.zeros((PREDICTED_SCORES + core.score_columns, 1), dtype=np.int64)
         rule, _, *others = fast.learn_args
         task = core.task(ledger, WATCHED, NO_LABELS)
-        scores = ledger.view(np.float64)[FORETOLD:]
+        scores = ledger.view(np.float64)[PREDICTED_SCORES:]
         args = calibration.arguments(scores.reshape(1, -1), ledger[CODES], core.half)
         learn_args = (rule, task, *others)
         return cls(core, fast, calibration.table, ledger, scores, learn_args, entry(calibrate, *args), args)

@@ -27,7 +27,7 @@ from .functions import KERNELS, Function, Precomputed
 from .history import History, add_to
 from .lookahead import EXPANSION_NUMBERS, KEEP, NORM2, PAUSE, PENDING, SCALE, Lookahead, elapsed
 from .packing import GivenSums, PatternSums, Picker, picked_once
-from .patterns import NOBODY, Block, DensePatterns, Patterns, Picks, SparsePatterns
+from .patterns import NO_COLUMNS, Block, DensePatterns, Patterns, Picks, SparsePatterns
 from .precomputed import ColumnPatterns
 from .threads import in_parts, together
 from .tiles import PATTERNS_OF_TILE
@@ -124,7 +124,7 @@ class ExpansionTable(Table):
 
     # -- scores ------------------------------------------------------------------------------------------------
 
-    def block(self, rows: Dense | CSR, picks: Picks, columns: NDArray[np.int64] = NOBODY) -> Block:
+    def block(self, rows: Dense | CSR, picks: Picks, columns: NDArray[np.int64] = NO_COLUMNS) -> Block:
         """Rows of a chunk, ready for kernel values."""
         block = self.patterns.block(rows, picks, columns)
         return block if self.device is not None else self.patterns.lay_out(self.make_kernel(), block)

@@ -67,7 +67,7 @@ def elapsed(state, rounds):
     return state[SCALE_SUM] + state[SCALE] * (rounds - state[SINCE])
 
 
-@add.register(Lookahead, Dense, fast=FUSE)
+@add.register(Lookahead, fast=FUSE)
 def _(rep, rows, t, moves, work, before):
     first = 0 if rep.state[KEEP] != 0.0 else t + 1
     for m in range(moves):

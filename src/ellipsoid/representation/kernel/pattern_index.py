@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ellipsoid.engine.compile import call, compiled
 from ellipsoid.engine.generic import generic, helper
-from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.rows import CSR, Dense, feature_at, row_span, value_at
 
 from ..tables import doubled
 
@@ -73,37 +73,26 @@ class PatternIndex:
 
 
 @generic(1)
-def content_hash(rows: Any, t: int) -> int:
-    """A hash of row t, 0 <= hash < 2^32."""
-
-
-@generic(1)
 def same(a: Any, i: int, b: Any, j: int) -> bool:
     """Has row i of a the content of row j of b, which are rows of one kind?"""
 
 
 @helper()
 def _mixed(h, j, x):
-    bits = np.float64(x).view(np.int64)
+    bits = x.view(np.int64)
     product = (h ^ ((bits ^ (bits >> 32) ^ (j * _FACTOR)) & _BITS)) * _FACTOR
     return (product ^ (product >> 29)) & _BITS
 
 
-@content_hash.register(Dense)
-def _(rows, t):
+@helper()
+def content_hash(rows: Any, t: int) -> Any:
+    """A hash of row t, 0 <= hash < 2^32."""
     h = np.int64(0)
-    for j in range(rows.X.shape[1]):
-        if rows.X[t, j] != 0.0:
-            h = _mixed(h, np.int64(j), rows.X[t, j])
-    return h
-
-
-@content_hash.register(CSR)
-def _(rows, t):
-    h = np.int64(0)
-    for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        if rows.data[k] != 0.0:
-            h = _mixed(h, np.int64(rows.indices[k]), rows.data[k])
+    start, stop = row_span(rows, t)
+    for k in range(start, stop):
+        x = value_at(rows, t, k)
+        if x != 0.0:
+            h = _mixed(h, np.int64(feature_at(rows, k)), x)
     return h
 
 

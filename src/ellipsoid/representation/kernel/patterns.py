@@ -1,10 +1,10 @@
-"""Support patterns: the rows that carry a kernel expansion, dense, sparse, or columns of a given kernel matrix.
+"""Support patterns: the rows of a kernel expansion, dense, sparse, or columns of a given kernel matrix.
 
-A pattern is known by its content (`pattern_index`), so that a repeated visit finds its place again, in whatever call
-and in whatever kind of rows it comes. Arrays double when they are full.
+A pattern is found by its content (`pattern_index`), so that an example that comes again gets its old place, in whatever
+call and in whatever kind of rows it comes. Arrays double when they are full.
 
-A kernel value depends on its two rows alone, to the last bit, and not on the block in which they are met: neither do
-the norms, nor whether a row is far from the origin.
+A kernel value depends on its two rows alone, to the last bit, not on the block that they are in; the same holds for
+norms, and for whether a row is far from the origin.
 """
 
 from typing import Any, NamedTuple
@@ -26,7 +26,7 @@ from .threads import together
 from .tiles import Compressed, TileRows, Whole
 
 Picks = slice | NDArray[np.int64]
-NOBODY: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+NO_COLUMNS: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
 # Sparse rows of more features are not laid out: most of the lanes would hold zeros.
 WIDEST_LAYOUT = 8192
@@ -54,7 +54,7 @@ class Block(NamedTuple):
 
 
 class Patterns:
-    """What the kinds share: norms, the index by content, values against a block."""
+    """What all kinds of patterns share: norms, the index by content, kernel values against a block."""
 
     sparse = False
 
@@ -64,7 +64,7 @@ class Patterns:
         self.norms: Floats = np.zeros(0)
         self.pattern_index = PatternIndex()
 
-    # -- what a kind gives -------------------------------------------------------------------------------------
+    # -- what differs from kind to kind ------------------------------------------------------------------------
 
     def block(self, rows: Dense | CSR, picks: Picks, columns: NDArray[np.int64]) -> Block:
         """Rows of a chunk as a block of this kind."""
@@ -79,19 +79,19 @@ class Patterns:
         return block._replace(tiles=laid_out(block.matrix, block.norms, far))
 
     def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Any:
-        """The rows alone."""
+        """Some rows of a chunk as a matrix of the patterns' kind."""
         raise NotImplementedError
 
     def rows(self, slots: Picks) -> Any:
-        """Some of the patterns as a matrix."""
+        """Some of the patterns as a matrix; of a slice a view."""
         raise NotImplementedError
 
     def kept(self) -> Dense | CSR:
-        """What the patterns are known by."""
+        """All patterns as rows, for the index."""
         raise NotImplementedError
 
     def content(self, block: Block) -> Dense | CSR:
-        """What the rows of a block are known by."""
+        """The rows of a block, for the index."""
         raise NotImplementedError
 
     def append(self, block: Block, rows: NDArray[np.int64]) -> None:
@@ -99,15 +99,15 @@ class Patterns:
         raise NotImplementedError
 
     def put(self, slot: int, block: Block, t: int, mark: Mark) -> None:
-        """Write row t of a block into the place of a pattern that is given up."""
+        """Overwrite a pattern by row t of a block."""
         raise NotImplementedError
 
     def stored(self) -> Whole | Compressed:
-        """The patterns for tiles."""
+        """The patterns as `tiles` reads them; without their zeros, if these are many."""
         raise NotImplementedError
 
     def as_stored(self, block: Block) -> Whole | Compressed:
-        """The rows of a block, as if they were the patterns."""
+        """The rows of a block as `tiles` reads patterns."""
         raise NotImplementedError
 
     def widen(self, width: int) -> None:
@@ -122,7 +122,7 @@ class Patterns:
         """Take back what ``arrays`` gave."""
         raise NotImplementedError
 
-    # -- what all do -------------------------------------------------------------------------------------------
+    # -- what is the same for all ------------------------------------------------------------------------------
 
     def place(self, block: Block, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The slots of some rows of a block, in their order; rows not known yet are stored at the end."""
@@ -136,7 +136,7 @@ class Patterns:
         return slots
 
     def replace(self, slot: int, block: Block, t: int, mark: Mark) -> None:
-        """Give up the pattern of a slot for row t."""
+        """Replace the pattern of a slot by row t."""
         mark.save(self.pattern_index.chains.hashes, slot)
         mark.save(self.norms, slot)
         self.pattern_index.replace(slot, self.content(block), t)
@@ -144,7 +144,6 @@ class Patterns:
         self.norms[slot] = block.norms[t]
 
     def after_rollback(self) -> None:
-        """They were put back to a mark: make anew what is only derived from the rest."""
         self.pattern_index.link(self.used)
 
     def squared_norms(self, some: slice) -> Floats:
@@ -203,67 +202,56 @@ class DensePatterns(Patterns):
         self.nonzeros = Nonzeros()
 
     def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Floats:
-        """float64, C-contiguous, of full width."""
         if isinstance(rows, CSR):
             return _csr(rows, picks, self.width).toarray()
         return np.require(rows.X[picks], np.float64, ["C", "W"])
 
     def rows(self, slots: Picks) -> Floats:
-        """A view of neighbours, a copy of others."""
         return self.table[slots]
 
     def append(self, block: Block, rows: NDArray[np.int64]) -> None:
-        """Copy the rows."""
         end = self.used + len(rows)
         self.table = doubled(self.table, end)
         self.table[self.used : end] = block.matrix[rows]
 
     def kept(self) -> Dense:
-        """The rows."""
         return Dense(self.table, 0.0)
 
     def content(self, block: Block) -> Dense:
-        """The rows."""
         return Dense(block.matrix, 0.0)
 
     def put(self, slot: int, block: Block, t: int, mark: Mark) -> None:
-        """Copy the row."""
         mark.save(self.table, slot)
         self.table[slot] = block.matrix[t]
         self.nonzeros.forget(slot)
 
     def after_rollback(self) -> None:
-        """Rows that were given up again may have left their nonzeros."""
         super().after_rollback()
+        # It may hold rows that were taken back.
         self.nonzeros = Nonzeros()
 
     def stored(self) -> Whole | Compressed:
-        """Without the zeros, if these are many."""
         used = self.used  # read before the rows, which are stored before they are counted
         return self.nonzeros.of(self.table, used, self.norms) or Whole(self.table, self.norms)
 
     def as_stored(self, block: Block) -> Whole | Compressed:
-        """Without the zeros, if the patterns are."""
         found = Nonzeros().of(block.matrix, len(block.norms), block.norms) if self.nonzeros.worthwhile else None
         return found or Whole(block.matrix, block.norms)
 
     def widen(self, width: int) -> None:
-        """Zeros for the features that nobody had."""
         wider = np.zeros((len(self.table), width))
         wider[:, : self.width] = self.table
         self.table, self.width = wider, width
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The patterns, trimmed of spare capacity."""
         return {"SV": self.table[: self.used].copy()}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Store them one by one."""
         SV = arrays["SV"]
         if SV.ndim != 2 or SV.shape[1] != self.width or not np.isfinite(SV).all():
             raise ValueError("its support patterns have a wrong shape or are not finite")
         rows = Dense(np.ascontiguousarray(SV, dtype=np.float64), 0.0)
-        replay(self, self.block(rows, slice(0, len(SV)), NOBODY))
+        replay(self, self.block(rows, slice(0, len(SV)), NO_COLUMNS))
 
 
 class SparsePatterns(Patterns):
@@ -278,17 +266,14 @@ class SparsePatterns(Patterns):
         self.indptr: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
 
     def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Any:
-        """CSR of float64."""
         if isinstance(rows, CSR):
             return _csr(rows, picks, self.width)
         return sp.csr_matrix(np.asarray(rows.X[picks], dtype=np.float64))
 
     def rows(self, slots: Picks) -> Any:
-        """CSR, of neighbours over the same memory."""
         return _csr(CSR(self.data, self.indices, self.indptr[: self.used + 1], 0.0, self.width), slots, self.width)
 
     def append(self, block: Block, rows: NDArray[np.int64]) -> None:
-        """Copy the rows."""
         new = block.matrix[rows]
         begin, end = int(self.indptr[self.used]), int(self.indptr[self.used]) + new.nnz
         self.data, self.indices = doubled(self.data, end), doubled(self.indices, end)
@@ -307,27 +292,21 @@ class SparsePatterns(Patterns):
         self.data, self.indices, self.indptr = data, indices, indptr
 
     def stored(self) -> Compressed:
-        """The three arrays."""
         return Compressed(self.data, self.indices, self.indptr, self.norms)
 
     def as_stored(self, block: Block) -> Compressed:
-        """The three arrays of the block."""
         return Compressed(*parts(block.matrix), block.norms)
 
     def widen(self, width: int) -> None:
-        """Nothing to move."""
         self.width = width
 
     def kept(self) -> CSR:
-        """The rows."""
         return CSR(self.data, self.indices, self.indptr, 0.0, self.width)
 
     def content(self, block: Block) -> CSR:
-        """The rows."""
         return CSR(*parts(block.matrix), 0.0, self.width)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The three arrays of CSR."""
         end = self.indptr[self.used]
         return {
             "SV_data": self.data[:end].copy(),
@@ -336,7 +315,6 @@ class SparsePatterns(Patterns):
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Store them one by one."""
         data, indices, indptr = (arrays[f"SV_{name}"] for name in ("data", "indices", "indptr"))
         sound = len(indptr) > 0 and indptr[0] == 0 and indptr[-1] == len(data) == len(indices)
         if not (sound and (np.diff(indptr) >= 0).all() and np.isfinite(data).all()):
@@ -344,7 +322,7 @@ class SparsePatterns(Patterns):
         if len(indices) and not (indices.min() >= 0 and indices.max() < self.width):
             raise ValueError("its support patterns have features beyond its width")
         rows = CSR(data, indices, indptr, 0.0, self.width)
-        replay(self, self.block(rows, slice(0, len(indptr) - 1), NOBODY))
+        replay(self, self.block(rows, slice(0, len(indptr) - 1), NO_COLUMNS))
 
 
 def with_diagonal(kernel: Any, gram: Floats, constant2: float) -> Floats:

@@ -20,38 +20,30 @@ class ColumnPatterns(Patterns):
         self.columns: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
 
     def matrix_of(self, rows: Dense | CSR, picks: Picks) -> Floats:
-        """The kernel values that were given."""
         return DensePatterns.matrix_of(self, rows, picks)  # type: ignore[arg-type]
 
     def kept(self) -> Dense:
-        """The columns, counted from 1: a zero is no content."""
         return _numbers(self.columns)
 
     def content(self, block: Block) -> Dense:
-        """The columns in the same way."""
         return _numbers(block.columns)
 
     def rows(self, slots: Picks) -> NDArray[np.int64]:
-        """The columns."""
         return self.columns[slots]
 
     def append(self, block: Block, rows: NDArray[np.int64]) -> None:
-        """Note the columns."""
         end = self.used + len(rows)
         self.columns = doubled(self.columns, end)
         self.columns[self.used : end] = block.columns[rows]
 
     def put(self, slot: int, block: Block, t: int, mark: Mark) -> None:
-        """Note the column."""
         mark.save(self.columns, slot)
         self.columns[slot] = block.columns[t]
 
     def values(self, kernel: Any, block: Block, slots: Picks) -> Floats:
-        """Picked out of the rows."""
         return np.ascontiguousarray(block.matrix[:, self.columns[slots]])
 
     def gram(self, kernel: Any, block: Block, constant2: float, *, half: bool = False) -> Floats:
-        """Picked out of the rows."""
         return np.ascontiguousarray(block.matrix[:, block.columns].T + constant2)
 
     def widen(self, width: int) -> None:
@@ -61,11 +53,9 @@ class ColumnPatterns(Patterns):
         self.width = width
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """The columns."""
         return {"columns": self.columns[: self.used].copy()}
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take them back."""
         columns = arrays["columns"]
         if len(columns) and not (columns.min() >= 0 and columns.max() < self.width):
             raise ValueError("its support patterns are columns beyond its width")
@@ -74,4 +64,5 @@ class ColumnPatterns(Patterns):
 
 
 def _numbers(columns: NDArray[np.int64]) -> Dense:
+    """Columns as rows of one value, counted from 1: the index ignores zeros."""
     return Dense((columns + 1.0)[:, None], 0.0)

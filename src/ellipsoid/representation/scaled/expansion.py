@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ..kernel.expansion import ExpansionTable, KernelSpec
 from ..kernel.lookahead import NORM2, PENDING, SCALE, SCALE_SUM, Lookahead
-from ..kernel.patterns import NOBODY, Block
+from ..kernel.patterns import NO_COLUMNS, Block
 from ..rollback import Mark
 from .weights import (
     BEFORE,
@@ -116,7 +116,7 @@ class ScaledExpansionTable(ExpansionTable):
         total, coef = 0.0, self.coef[: self.used, :scores]
         for begin in range(0, self.used, NORM_PATTERNS):
             picks = slice(begin, min(self.used, begin + NORM_PATTERNS))
-            part = Block(self.patterns.rows(picks), self.patterns.norms[picks], NOBODY)
+            part = Block(self.patterns.rows(picks), self.patterns.norms[picks], NO_COLUMNS)
             part = self.patterns.lay_out(self.make_kernel(), part)
             total += float(np.vdot(coef[picks], self.scores(part, coef)))
         return float(self.numbers[SCALE]) ** 2 * total

@@ -4,13 +4,13 @@ theta = STRETCH V changes by a row and by a factor. As f^{-1} works entry by ent
 
     w = SCALE G,   G = sign(V) |V|^(p-1),   SCALE = STRETCH POWER^(-(p-2)/p),   POWER = sum |V|^p ,
 
-the table of a scaled hypothesis can hold G; scores and averages are those of ``Scaled``, and an update computes G and
+the table of a scaled hypothesis can hold G; scores and averages are those of `weights`, and an update computes G and
 its share of POWER anew where V has moved, instead of the map of the whole vector.
 
 Gentile (JMLR 2001), section 2, for f.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,13 +19,9 @@ from ellipsoid.engine.protocol import (
     TAU,
     WHO,
     absorb,
-    keeps_average,
     norm2,
-    score,
-    swap_in_average,
-    swap_out_average,
 )
-from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.rows import feature_at, row_span, value_at
 from ellipsoid.engine.tally import ROUNDS, UPDATES
 
 from ..kernel.lookahead import SCALE, SCALE_SUM
@@ -35,11 +31,10 @@ from .weights import (
     POWER,
     ROW_WEIGHT,
     STRETCH,
+    Powers,
     bring_up,
     flush,
     keep_digits,
-    lift_scaled,
-    lower_scaled,
     multiply_table,
     reach,
 )
@@ -48,41 +43,9 @@ from .weights import (
 LARGEST_POWER_SUM, FALLEN = 1e100, 1e-4
 
 
-class Powers(NamedTuple):
-    """``table`` holds G, ``V`` has the same layout, ``power`` is p."""
-
-    table: Any
-    V: np.ndarray
-    state: np.ndarray
-    power: float
-
-
 @generic(1)
 def stride(rule: Any, reach: float, tally: Any) -> float:
     """Rule: how far theta moves along an example of p-norm one and score ``reach``; 0: not at all."""
-
-
-@score.register(Powers, Dense)
-@score.register(Powers, CSR)
-def _(rep, rows, t, n, scores):
-    score(rep.table, rows, t, n, scores)
-    for r in range(n):
-        scores[r] *= rep.state[SCALE]
-
-
-@keeps_average.register(Powers)
-def _(rep):
-    return keeps_average(rep.table)
-
-
-@swap_in_average.register(Powers)
-def _(rep, rows, t, n, rounds):
-    return lift_scaled(rep, rows, t, n, rounds)
-
-
-@swap_out_average.register(Powers)
-def _(rep, rows, t, n, kept):
-    lower_scaled(rep, rows, t, n, kept)
 
 
 @absorb.register(Powers)
@@ -100,7 +63,7 @@ def _(rep, rule, rows, t, moves, work, tally):
     bring_up(state, tally[ROUNDS])
     for k in range(moves):
         work[TAU, k] *= eta / size / state[STRETCH]
-    state[POWER] += climb(rep, rows, t, moves, work)
+    state[POWER] += add_to_dual(rep, rows, t, moves, work)
     state[PEAK] = max(state[PEAK], state[POWER])
     count = int(tally[UPDATES]) + 1
     if count & (count - 1) == 0 or state[POWER] < FALLEN * state[PEAK]:
@@ -151,60 +114,33 @@ def raised(v, p):
     return 0.0 if v == 0.0 else v * abs(v) ** (p - 2.0)
 
 
-@generic(1)
-def p_norm(rows: Any, t: int, p: float) -> float:
+@helper()
+def p_norm(rows, t, p):
     """The p-norm of row t and the constant feature; the largest entry is taken out, so that no power overflows."""
-
-
-@p_norm.register(Dense)
-def _(rows, t, p):
     largest, total = rows.constant, 0.0
-    for j in range(rows.X.shape[1]):
-        largest = max(largest, abs(np.float64(rows.X[t, j])))
-    for j in range(rows.X.shape[1]):
-        total += (abs(np.float64(rows.X[t, j])) / largest) ** p
+    start, stop = row_span(rows, t)
+    for k in range(start, stop):
+        largest = max(largest, abs(value_at(rows, t, k)))
+    for k in range(start, stop):
+        total += (abs(value_at(rows, t, k)) / largest) ** p
     return largest * (total + (rows.constant / largest) ** p) ** (1.0 / p)
 
 
-@p_norm.register(CSR)
-def _(rows, t, p):
-    largest, total = rows.constant, 0.0
-    for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        largest = max(largest, abs(np.float64(rows.data[k])))
-    for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        total += (abs(np.float64(rows.data[k])) / largest) ** p
-    return largest * (total + (rows.constant / largest) ** p) ** (1.0 / p)
-
-
-@generic(2)
-def climb(rep: Any, rows: Any, t: int, moves: int, work: Any) -> float:
-    """``V_r += tau_r x_t`` for every move, and what follows from it; returns the change of POWER."""
-
-
-@climb.register(Powers, Dense)
-def _(rep, rows, t, moves, work):
+@helper()
+def add_to_dual(rep, rows, t, moves, work):
+    """``V_r += tau_r x_t`` for every move, and G and U accordingly; returns the change of POWER."""
     change = 0.0
-    for k in range(moves):
-        r, tau = int(work[WHO, k]), work[TAU, k]
-        for j in range(rows.X.shape[1]):
-            change += climb_one(rep, r, 1 + j, tau * np.float64(rows.X[t, j]))
-        change += climb_one(rep, r, 0, tau * rows.constant)
-    return change
-
-
-@climb.register(Powers, CSR)
-def _(rep, rows, t, moves, work):
-    change = 0.0
-    for k in range(moves):
-        r, tau = int(work[WHO, k]), work[TAU, k]
-        for m in range(rows.indptr[t], rows.indptr[t + 1]):
-            change += climb_one(rep, r, 1 + int(rows.indices[m]), tau * np.float64(rows.data[m]))
-        change += climb_one(rep, r, 0, tau * rows.constant)
+    start, stop = row_span(rows, t)
+    for m in range(moves):
+        r, tau = int(work[WHO, m]), work[TAU, m]
+        for k in range(start, stop):
+            change += add_to_entry(rep, r, 1 + int(feature_at(rows, k)), tau * value_at(rows, t, k))
+        change += add_to_entry(rep, r, 0, tau * rows.constant)
     return change
 
 
 @helper()
-def climb_one(rep, r, column, delta):
+def add_to_entry(rep, r, column, delta):
     """One entry of V, and of G and U after it."""
     if delta == 0.0:
         return 0.0

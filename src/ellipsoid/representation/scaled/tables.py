@@ -8,8 +8,7 @@ from ..averages import mean
 from ..kernel.lookahead import EXPANSION_NUMBERS, NORM2, SCALE, SCALE_SUM, SINCE
 from ..table_protocol import Floats, StoredArrays
 from ..tables import LinearTable
-from .powers import Powers
-from .weights import FUNCTIONS_USED, GOAL, NORM2_SUMMED, STRETCH, ScaledWeights
+from .weights import FUNCTIONS_USED, GOAL, NORM2_SUMMED, STRETCH, Powers, ScaledWeights
 
 
 class ScaledTable(LinearTable):

@@ -63,6 +63,15 @@ class ScaledWeights(NamedTuple):
     state: np.ndarray
 
 
+class Powers(NamedTuple):
+    """Weights in the dual of a p-norm: ``table`` holds G, ``V`` has the same layout, ``power`` is p; see `powers`."""
+
+    table: Any
+    V: np.ndarray
+    state: np.ndarray
+    power: float
+
+
 @generic(1)
 def blend(rule: Any, state: Any, reach: float, energy: float, tally: Any) -> tuple[float, float]:
     """Rule: c and d of ``M <- c M + d X``, for ``reach`` = <M, X> and ``energy`` = |X|^2 > 0; d = 0: stay.
@@ -73,6 +82,8 @@ def blend(rule: Any, state: Any, reach: float, energy: float, tally: Any) -> tup
 
 @score.register(ScaledWeights, Dense)
 @score.register(ScaledWeights, CSR)
+@score.register(Powers, Dense)
+@score.register(Powers, CSR)
 def _(rep, rows, t, n, scores):
     score(rep.table, rows, t, n, scores)
     for r in range(n):
@@ -80,23 +91,15 @@ def _(rep, rows, t, n, scores):
 
 
 @keeps_average.register(ScaledWeights)
+@keeps_average.register(Powers)
 def _(rep):
     return keeps_average(rep.table)
 
 
 @swap_in_average.register(ScaledWeights)
+@swap_in_average.register(Powers)
 def _(rep, rows, t, n, rounds):
-    return lift_scaled(rep, rows, t, n, rounds)
-
-
-@swap_out_average.register(ScaledWeights)
-def _(rep, rows, t, n, kept):
-    lower_scaled(rep, rows, t, n, kept)
-
-
-@helper()
-def lift_scaled(rep, rows, t, n, rounds):
-    """Let the average, which is no multiple of anything, take the table's place."""
+    # The average is no multiple of anything: it takes the table's place, at scale 1.
     state = rep.state
     past = state[SCALE_SUM] + state[SCALE] * (rounds - state[SINCE])
     kept = exchange(rep.table, rows, t, n, rounds, past)
@@ -104,9 +107,9 @@ def lift_scaled(rep, rows, t, n, rounds):
     return kept
 
 
-@helper()
-def lower_scaled(rep, rows, t, n, kept):
-    """Undo it."""
+@swap_out_average.register(ScaledWeights)
+@swap_out_average.register(Powers)
+def _(rep, rows, t, n, kept):
     rep.state[SCALE] = kept[kept.shape[0] - 1, 0]
     put_back(rep.table, rows, t, n, kept)
 

@@ -6,41 +6,22 @@ An entry below ``NEGLIGIBLE_VALUE`` in size is left out: its square could not be
 
 from typing import Any
 
-import numpy as np
-
-from ellipsoid.engine.generic import generic
-from ellipsoid.engine.rows import CSR, Dense
+from ellipsoid.engine.generic import helper
+from ellipsoid.engine.rows import feature_at, row_span, value_at
 
 NEGLIGIBLE_VALUE = 1e-100
 
 
-@generic(1)
+@helper()
 def pack(rows: Any, t: int, index: Any, value: Any) -> int:
     """Write the columns (constant 0, feature j 1 + j) and values of row t; returns how many there are."""
-
-
-@pack.register(Dense)
-def _(rows, t, index, value):
-    X = rows.X
     size = 0
     if rows.constant != 0.0:
         index[0], value[0] = 0, rows.constant
         size = 1
-    for j in range(X.shape[1]):
-        x = np.float64(X[t, j])
-        index[size], value[size] = 1 + j, x
-        size += 1 if abs(x) >= NEGLIGIBLE_VALUE else 0
-    return size
-
-
-@pack.register(CSR)
-def _(rows, t, index, value):
-    size = 0
-    if rows.constant != 0.0:
-        index[0], value[0] = 0, rows.constant
-        size = 1
-    for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        x = np.float64(rows.data[np.uint64(k)])
-        index[size], value[size] = 1 + np.int64(rows.indices[np.uint64(k)]), x
+    start, stop = row_span(rows, t)
+    for k in range(start, stop):
+        x = value_at(rows, t, k)
+        index[size], value[size] = 1 + feature_at(rows, k), x
         size += 1 if abs(x) >= NEGLIGIBLE_VALUE else 0
     return size

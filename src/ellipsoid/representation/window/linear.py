@@ -12,7 +12,7 @@ import numpy as np
 
 from ellipsoid.engine.generic import SUM, generic, helper
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, absorb, has_room, norm2, score
-from ellipsoid.engine.rows import CSR, TINY, Dense
+from ellipsoid.engine.rows import CSR, TINY, Dense, row_span
 from ellipsoid.engine.tally import FARTHEST, GAIN, HELD, LARGEST, PATH, ROUNDS, WEIGHT
 
 from ..linear import add
@@ -320,30 +320,17 @@ def _(rep, rows, t):
     return (rep.numbers[SEEN] < slots or slots == rep.window) and fits(rep.ring, rows, t, rep.numbers)
 
 
-@generic(2)
+@generic(1, default=True)
 def fits(ring: Any, rows: Any, t: int, numbers: Any) -> bool:
-    """Is there memory for row t in the ring?"""
-
-
-@fits.register(Dense, Dense)
-@fits.register(Dense, CSR)
-def _(ring, rows, t, numbers):
+    """Is there memory for row t in the ring? By default there always is."""
     return True
 
 
-@fits.register(CSR, Dense)
+@fits.register(CSR)
 def _(ring, rows, t, numbers):
-    return vacant(ring, numbers, rows.X.shape[1])
-
-
-@fits.register(CSR, CSR)
-def _(ring, rows, t, numbers):
-    return vacant(ring, numbers, rows.indptr[t + 1] - rows.indptr[t])
-
-
-@helper()
-def vacant(ring, numbers, length):
-    """Do ``length`` more values fit beside the rows that will stay, with a quarter to spare once they are moved?"""
+    start, stop = row_span(rows, t)
+    length = stop - start
+    # Beside the rows that will stay, with a quarter to spare once they are moved.
     slots = ring.indptr.shape[0] // 2
     oldest = int(numbers[SEEN]) % slots
     if numbers[TAIL] + length <= ring.data.shape[0]:

@@ -11,7 +11,7 @@ from ellipsoid.engine.rows import CSR, Dense
 from ..kernel.expansion import ExpansionTable
 from ..kernel.history import add_to
 from ..kernel.pattern_index import END
-from ..kernel.patterns import NOBODY, Block, Floats, Picks
+from ..kernel.patterns import NO_COLUMNS, Block, Floats, Picks
 from ..signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
 
 
@@ -64,7 +64,7 @@ class Reading:
         add_to(out, places, moved)
         return out
 
-    def block(self, rows: Dense | CSR, picks: Picks, columns: NDArray[np.int64] = NOBODY) -> Block:
+    def block(self, rows: Dense | CSR, picks: Picks, columns: NDArray[np.int64] = NO_COLUMNS) -> Block:
         """Rows of a chunk, ready for kernel values."""
         return self.table.block(rows, picks, columns)
 

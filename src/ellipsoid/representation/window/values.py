@@ -24,7 +24,6 @@ from .linear import (
     PAIR_RIVAL_SIGN,
     PAIR_SIGN,
     SEEN,
-    fits,
     follow_change,
     gather,
     leave,
@@ -50,11 +49,6 @@ class WindowValues(NamedTuple):
 @store_row.register(WindowValues, Dense)
 def _(ring, rows, t, i, numbers):
     ring.where[i] = t
-
-
-@fits.register(WindowValues, Dense)
-def _(ring, rows, t, numbers):
-    return True
 
 
 @spread_slot.register(WindowValues)
