@@ -8,10 +8,12 @@ from hypothesis import strategies as st
 
 from ellipsoid.engine.rows import CSR, Dense
 from ellipsoid.representation.kernel.expansion import ExpansionTable
+from ellipsoid.representation.kernel.pattern_index import END
 from ellipsoid.representation.kernel.patterns import DensePatterns, SparsePatterns
 from ellipsoid.representation.rollback import Mark
 
 RNG = np.random.default_rng(2)
+FIRST = np.array([0])
 
 
 def table_of(X, scores, sparse=False, kernel=("rbf", 0.2, 3.0, 0.0), constant=1.0):
@@ -72,10 +74,10 @@ def test_a_pattern_is_known_by_its_content_in_any_kind_and_width(kind):
         ):
             block = patterns.block(rows, slice(0, 5), np.zeros(5, dtype=np.int64))
             assert patterns.place(block, np.arange(5)).tolist() == [0, 1, 0, 2, 3]
-            assert [patterns.find(block, t) for t in range(5)] == [0, 1, 0, 2, 3]
+            assert patterns.find(block, np.arange(5)).tolist() == [0, 1, 0, 2, 3]
         assert patterns.used == 4
         other = patterns.block(Dense(2.0 * wide, 0.0), slice(0, 3), np.zeros(3, dtype=np.int64))
-        assert [patterns.find(other, t) for t in range(3)] == [None] * 3
+        assert patterns.find(other, np.arange(3)).tolist() == [END] * 3
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 12)), max_size=60))
@@ -95,7 +97,7 @@ def test_the_directory_finds_what_is_kept_and_nothing_else(steps):
             assert patterns.place(block, np.array([0])).tolist() == [slots[i]]
         for j, value in enumerate(values):
             asked = patterns.block(Dense(np.array([[value]]), 0.0), slice(0, 1), np.zeros(1, dtype=np.int64))
-            assert patterns.find(asked, 0) == slots.get(j)
+            assert patterns.find(asked, FIRST).tolist() == [slots.get(j, END)]
 
 
 def _parts(X):
@@ -128,12 +130,13 @@ def test_a_pattern_given_up_leaves_its_place_to_another(sparse):
     kept = table.support()
     kept = kept.toarray() if sparse else kept
     assert kept.tolist() == [X[0].tolist(), new[0].tolist(), X[2].tolist()]
-    assert table.patterns.find(block, 0) == 1
-    assert table.patterns.find(table.block(Dense(X, 1.0), slice(1, 2)), 0) is None
+    old = table.block(Dense(X, 1.0), slice(0, 4))
+    assert table.patterns.find(block, FIRST).tolist() == [1]
+    assert table.patterns.find(old, np.array([1])).tolist() == [END]
     # And gets it back, where the step is broken off.
     mark.restore()
     table.after_rollback()
     kept = table.support()
     assert (kept.toarray() if sparse else kept).tolist() == X[:3].tolist()
-    assert table.patterns.find(block, 0) is None
-    assert [table.patterns.find(table.block(Dense(X, 1.0), slice(t, t + 1)), 0) for t in range(4)] == [0, 1, 2, None]
+    assert table.patterns.find(block, FIRST).tolist() == [END]
+    assert table.patterns.find(old, np.arange(4)).tolist() == [0, 1, 2, END]

@@ -55,7 +55,7 @@ def put_copies(core: Any, part: Part, start: Any) -> None:
     # A copy of a shard's table: nothing of it is left but its room.
     table.W[:] = 0.0
     table.W[:columns, -FEATURE_SIZE], table.W[:columns, -SQUARES] = sizes, squares
-    table.shared[SUMMED], table.shared[slots.MET] = total["shared"], float(met.sum())
+    table.shared[SUMMED], table.shared[slots.COLUMNS_SEEN] = total["shared"], float(met.sum())
     table.shared[slots.COPY_ROUNDS] = core.rounds
     table.own[:, COPY_SUMS], table.own[:, COPY_MEANS] = total["own"], part.mean("judged")
     if table.full:

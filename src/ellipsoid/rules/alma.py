@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ellipsoid.engine.protocol import step
 from ellipsoid.engine.tally import UPDATES
 from ellipsoid.representation.kernel.lookahead import NORM2
-from ellipsoid.representation.scaled.powers import stride
+from ellipsoid.representation.scaled.powers import dual_step
 from ellipsoid.representation.scaled.weights import ROW_WEIGHT, blend
 
 # The margin that counts depends on the row and the round: the loop is to ask at every row that it accepts.
@@ -37,7 +37,7 @@ def _(rule, margin, energy):
     return 1.0
 
 
-@stride.register(ALMARule)
+@dual_step.register(ALMARule)
 def _(rule, reach, tally):
     j = tally[UPDATES] + 1.0
     if reach > (1.0 - rule.alpha) * sqrt(8.0 * (rule.p - 1.0) / j) / rule.alpha:
@@ -48,7 +48,7 @@ def _(rule, reach, tally):
 @blend.register(ALMARule)
 def _(rule, state, reach, energy, tally):
     size = sqrt(energy)
-    eta = stride(rule, reach / size, tally)
+    eta = dual_step(rule, reach / size, tally)
     if eta == 0.0:
         return 1.0, 0.0
     grown = max(0.0, state[NORM2] + eta * (eta + 2.0 * reach / size))

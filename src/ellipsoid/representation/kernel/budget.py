@@ -1,4 +1,4 @@
-"""A bounded expansion: beyond the budget the pattern that is missed least is projected onto the others.
+"""A kernel expansion within a budget: beyond it the pattern of least loss is projected onto the others.
 
 Take the pattern p with coefficients a_p out of M and put its projection on the remaining patterns in its place. With Q
 the inverse of the patterns' Gram matrix,
@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ellipsoid.engine.compile import call, compiled
-from ellipsoid.engine.generic import FUSE, helper
-from ellipsoid.engine.generic import SUM as REGROUPED
+from ellipsoid.engine.generic import SUM, helper
 
 from ..rollback import Mark
 from ..table_protocol import Floats
 from ..tables import doubled
 from .expansion import ExpansionTable
-from .lookahead import NORM2, PAUSE, PENDING, SCALE, SINCE_INVERTED, Lookahead
+from .lookahead import NORM2, PAUSE, PENDING, SCALE, SINCE_INVERTED, Lookahead, add_times
+from .pattern_index import END
 from .patterns import Block
 
 # Of the squared length of an example: with less of it outside the span of the patterns Q would lose its digits.
@@ -43,12 +43,12 @@ class BudgetTable(ExpansionTable):
         self.budget = budget
         self.gram: Floats = np.zeros((0, 0))
         self.inverse: Floats = np.zeros((0, 0))
-        # The inverse is made anew beside the one that was, which a mark may want.
+        # The next inverse is computed here, beside the last one, to which a rollback may return.
         self.spare: Floats = np.zeros((0, 0))
         self.numbers[PAUSE] = 1.0
 
     def values(self, block: Block) -> Floats:
-        """Kernel values of a block with all patterns, with room for the patterns that it may bring."""
+        """Kernel values of a block with all patterns, with room for the patterns that it may add."""
         count = min(self.budget, self.used + len(block.norms))
         values = np.zeros((len(block.norms), count))
         if self.used:
@@ -58,58 +58,59 @@ class BudgetTable(ExpansionTable):
         return values
 
     def rescore(self, ahead: Lookahead, values: Floats, begin: int, end: int) -> None:
-        """Scores of some rows by the hypothesis as it is now: few values make them, and no cutting changes them."""
+        """Make the scores of some rows those of the present hypothesis."""
         call(_score, values, self.coef, self.used, ahead.scores, begin, end)
 
     def settle_update(self, block: Block, ahead: Lookahead, t: int, values: Floats, mark: Mark) -> None:
-        """Store the loop's last update, of row t, within the budget."""
+        """Store the last update, of row t, within the budget."""
         self.numbers[PENDING] = 0.0
         self.coef, self.late = self.coef.copy(), self.late.copy()
         moved, late = ahead.moved[t], ahead.late[t] if self.average else None
-        slot = self.patterns.find(block, t)
-        if slot is not None:
-            self._credit(slot, moved, late)
+        slot = int(self.patterns.find(block, np.array([t]))[0])
+        if slot != END:
+            self._add_coefficients(slot, moved, late)
             return
         used, own, scores = self.used, float(ahead.gram[t, t]), len(moved)
-        z = self._times_inverse(np.ascontiguousarray(values[t, :used]))
+        z = np.zeros(used)
+        call(_times, self.inverse, np.ascontiguousarray(values[t, :used]), z)
         residual = own - float(values[t, :used] @ z)
         losses = self._losses(z, residual, scores) if used == self.budget and residual > 0.0 else np.zeros(0)
         if residual <= TINY_RESIDUAL * own or (len(losses) and moved @ moved * residual <= losses.min()):
-            self._spread(z, 1.0, moved, late)
-            self._lose(max(0.0, residual) * float(moved @ moved))
+            self._distribute(z, 1.0, moved, late)
+            self._reduce_norm2(max(0.0, residual) * float(moved @ moved))
         elif used < self.budget:
             slot = int(self.patterns.place(block, np.array([t]))[0])
-            self._credit(slot, moved, late)
-            self._border(z, residual)
-            self._meet(slot, values[t], own, mark)
+            self._add_coefficients(slot, moved, late)
+            self._extend_inverse(z, residual)
+            self._store_gram(slot, values[t], own, mark)
             values[:, slot] = ahead.gram[t]
         else:
             self._replace(int(losses.argmin()), block, ahead, t, (z, residual), values, mark)
 
     def commit(self, block: Block, ahead: Lookahead, mark: Mark) -> None:
-        """Nothing is left: every update was stored when it happened."""
+        """Do nothing: every update was stored when it happened."""
 
-    def _lose(self, norm2: float) -> None:
-        """What is given up stands at a right angle to what stays."""
+    def _reduce_norm2(self, norm2: float) -> None:
+        """Subtract the part that was given up, which is orthogonal to the rest."""
         self.numbers[NORM2] -= self.numbers[SCALE] * self.numbers[SCALE] * norm2
 
     # -- coefficients ------------------------------------------------------------------------------------------
 
-    def _credit(self, slot: int, moved: Floats, late: Floats | None) -> None:
+    def _add_coefficients(self, slot: int, moved: Floats, late: Floats | None) -> None:
         self.coef = doubled(self.coef, slot + 1)
         self.coef[slot, : len(moved)] += moved
         if late is not None:
             self.late = doubled(self.late, slot + 1)
             self.late[slot, : len(moved)] += late
 
-    def _spread(self, shares: Floats, factor: float, moved: Floats, late: Floats | None) -> None:
+    def _distribute(self, shares: Floats, factor: float, moved: Floats, late: Floats | None) -> None:
         """Give every pattern its share of a row of coefficients."""
         self.coef[: len(shares), : len(moved)] += np.outer(factor * shares, moved)
         if late is not None:
             self.late[: len(shares), : len(moved)] += np.outer(factor * shares, late)
 
     def _losses(self, z: Floats, residual: float, scores: int) -> Floats:
-        """What taking each pattern out would cost, the new example being there."""
+        """The loss of removing each pattern, where the new example is one of them."""
         coef = self.coef[: self.used, :scores]
         losses: Floats = np.einsum("ir,ir->i", coef, coef) / (np.diag(self.inverse)[: self.used] + z * z / residual)
         return losses
@@ -117,25 +118,25 @@ class BudgetTable(ExpansionTable):
     def _replace(
         self, p: int, block: Block, ahead: Lookahead, t: int, bordered: tuple[Floats, float], values: Floats, mark: Mark
     ) -> None:
-        """The new example takes the place of pattern p, whose projection stays."""
+        """Replace pattern p, whose projection stays, by the new example."""
         z, residual = bordered
-        column = self._column(p) + z * (z[p] / residual)
+        column = np.concatenate([self.inverse[p, :p], self.inverse[p : self.used, p]]) + z * (z[p] / residual)
         kept, new = float(column[p]), -float(z[p]) / residual
         scores = ahead.moved.shape[1]
         gone, gone_late = self.coef[p, :scores].copy(), self.late[p, :scores].copy() if self.average else None
         shares = -column / kept
         shares[p] = 0.0
-        self._spread(shares, 1.0, gone, gone_late)
-        self._lose(float(gone @ gone) / kept)
+        self._distribute(shares, 1.0, gone, gone_late)
+        self._reduce_norm2(float(gone @ gone) / kept)
         self.coef[p, :scores] = ahead.moved[t] - (new / kept) * gone
         if gone_late is not None:
             self.late[p, :scores] = ahead.late[t] - (new / kept) * gone_late
-        self._exchanged(z, 1.0 / residual, column, 1.0 / kept)
+        self._update_inverse(z, 1.0 / residual, column, 1.0 / kept)
         row = -z / residual - (new / kept) * column
         row[p] = 1.0 / residual - new * new / kept
         self.inverse[p, : p + 1], self.inverse[p:, p] = row[: p + 1], row[p:]
         self.patterns.replace(p, block, t, mark)
-        self._meet(p, values[t], float(ahead.gram[t, t]), mark)
+        self._store_gram(p, values[t], float(ahead.gram[t, t]), mark)
         values[:, p] = ahead.gram[t]
         self.numbers[SINCE_INVERTED] += 1.0
         if self.numbers[SINCE_INVERTED] >= self.budget:
@@ -143,15 +144,7 @@ class BudgetTable(ExpansionTable):
 
     # -- the inverse of the Gram matrix, its lower triangle ----------------------------------------------------
 
-    def _times_inverse(self, x: Floats) -> Floats:
-        out = np.zeros(self.used)
-        call(_times, self.inverse, x, out)
-        return out
-
-    def _column(self, p: int) -> Floats:
-        return np.concatenate([self.inverse[p, :p], self.inverse[p : self.used, p]])
-
-    def _border(self, z: Floats, residual: float) -> None:
+    def _extend_inverse(self, z: Floats, residual: float) -> None:
         """Add a row for the pattern just stored."""
         n = len(z)
         if n >= len(self.inverse):
@@ -160,18 +153,18 @@ class BudgetTable(ExpansionTable):
                 wider = np.zeros(shape)
                 wider[:n, :n] = getattr(self, name)[:n, :n]
                 setattr(self, name, wider)
-        self._exchanged(z, 1.0 / residual, z, 0.0)
+        self._update_inverse(z, 1.0 / residual, z, 0.0)
         self.inverse[n, :n] = -z / residual
         self.inverse[n, n] = 1.0 / residual
 
-    def _exchanged(self, z: Floats, up: float, g: Floats, down: float) -> None:
-        """``Q + up z z' - down g g'``, the old Q becoming the spare one."""
+    def _update_inverse(self, z: Floats, up: float, g: Floats, down: float) -> None:
+        """``Q + up z z' - down g g'``; the old Q becomes the spare one."""
         new = self.spare if self.spare.shape == self.inverse.shape else np.zeros(self.inverse.shape)
         call(_exchange, self.inverse, z, up, g, down, new)
         self.inverse, self.spare = new, self.inverse
 
-    def _meet(self, slot: int, values: Floats, own: float, mark: Mark) -> None:
-        """Note the kernel values of a pattern with the others."""
+    def _store_gram(self, slot: int, values: Floats, own: float, mark: Mark) -> None:
+        """Store the kernel values of a pattern with the others."""
         n = self.used
         mark.save(self.gram, slot)
         mark.save(self.gram, (slice(None), slot))
@@ -179,7 +172,7 @@ class BudgetTable(ExpansionTable):
         self.gram[slot, slot] = own
 
     def _invert(self) -> None:
-        """Start afresh from the Gram matrix, before rounding has added up."""
+        """Compute the inverse from the Gram matrix, before rounding has added up."""
         n = self.used
         self.inverse[:n, :n] = np.tril(np.linalg.inv(self.gram[:n, :n]))
         self.numbers[SINCE_INVERTED] = 0.0
@@ -200,18 +193,12 @@ class BudgetTable(ExpansionTable):
             setattr(self, name, np.ascontiguousarray(arrays[name], dtype=np.float64))
 
 
-@helper(REGROUPED)
+@helper(SUM)
 def _half_row(Q, i, x):
     total = 0.0
     for j in range(i):
         total += Q[i, j] * x[j]
     return total
-
-
-@helper(FUSE)
-def _add_times(total, value, other):
-    for r in range(total.shape[0]):
-        total[r] += value * other[r]
 
 
 @compiled
@@ -220,7 +207,7 @@ def _score(values, coef, used, scores, begin, end):
     for t in range(begin, end):
         total[:] = 0.0
         for i in range(used):
-            _add_times(total, values[t, i], coef[i])
+            add_times(total, values[t, i], coef[i])
         scores[:, t] = total
 
 

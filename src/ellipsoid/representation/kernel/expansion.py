@@ -275,7 +275,6 @@ class ExpansionTable(Table):
         return {**arrays, **self.delayed.state(scores), **self.patterns.arrays()}
 
     def restore(self, arrays: StoredArrays) -> None:
-        """Take back what ``state`` gave; classes and features must be known."""
         names = ("coef", "late", "numbers") if self.average else ("coef", "numbers")
         if not all(np.isfinite(arrays[name]).all() for name in names):
             raise ValueError("it holds NaN or inf")

@@ -1,8 +1,7 @@
-"""Rows found again by their content: which of the rows that are kept equals this one?
+"""A hash table of rows by their content: which of the rows that are kept equals this one?
 
-A hash of the features that are not zero leads to a chain of the kept rows with the same place in the table; the row
-itself is then compared with each, so that two rows are one only if they are equal. Zeros count for nothing, neither
-stored ones nor those of features that came later.
+The hash of a row is that of its features that are not zero: zeros do not count, neither stored ones nor those of
+features that came later. Rows with the same place in the table form a chain, and are compared one by one.
 """
 
 from typing import Any, NamedTuple
@@ -33,39 +32,34 @@ class Chains(NamedTuple):
 
 
 class PatternIndex:
-    """Where the rows with a given content are kept."""
+    """Finds the slot of a row with a given content."""
 
     def __init__(self) -> None:
         self.chains = Chains(np.full(1, END), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
     def place(self, kept: Dense | CSR, used: int, rows: Dense | CSR, picks: Places) -> tuple[Places, Places]:
-        """The slots of some rows, and those of them that come for the first time, whose slots follow the used ones."""
+        """The slots of some rows, and which of them are new; their slots follow the used ones."""
         self._reserve(used, used + len(picks))
         slots, fresh = np.empty(len(picks), dtype=np.int64), np.empty(len(picks), dtype=np.int64)
         return slots, fresh[: call(_place, kept, used, rows, picks, self.chains, slots, fresh)]
 
-    def find(self, kept: Dense | CSR, rows: Dense | CSR, t: int) -> int | None:
-        """The slot of row t, or None."""
-        found = int(call(_find, kept, rows, t, self.chains))
-        return None if found == END else found
-
-    def find_all(self, kept: Dense | CSR, rows: Dense | CSR, picks: Places) -> Places:
+    def find(self, kept: Dense | CSR, rows: Dense | CSR, picks: Places) -> Places:
         """The slots of some rows, ``END`` for those that are not kept."""
         slots = np.empty(len(picks), dtype=np.int64)
-        call(_find_all, kept, rows, picks, self.chains, slots)
+        call(_find, kept, rows, picks, self.chains, slots)
         return slots
 
     def replace(self, slot: int, rows: Dense | CSR, t: int) -> None:
-        """Row t is kept in this slot now, and not the row that was."""
+        """Row t has taken the place of the row in this slot."""
         call(_replace, slot, rows, t, self.chains)
 
     def link(self, used: int) -> None:
-        """Make the chains of the used slots anew, from their hashes."""
+        """Rebuild the chains of the used slots from their hashes."""
         self.chains.heads[:] = END
         call(_link_all, used, self.chains)
 
     def _reserve(self, used: int, count: int) -> None:
-        """Make room; chains stay short while there are twice as many as rows."""
+        """Make room; chains stay short while there are at least twice as many as rows."""
         if count > len(self.chains.after):
             after, hashes = (doubled(a, count) for a in self.chains[1:])
             self.chains = Chains(np.full(1 << (2 * len(after)).bit_length(), END), after, hashes)
@@ -79,7 +73,7 @@ def same(a: Any, i: int, b: Any, j: int) -> bool:
 
 @helper()
 def _mixed(h, j, x):
-    bits = x.view(np.int64)
+    bits = np.float64(x).view(np.int64)
     product = (h ^ ((bits ^ (bits >> 32) ^ (j * _FACTOR)) & _BITS)) * _FACTOR
     return (product ^ (product >> 29)) & _BITS
 
@@ -153,24 +147,15 @@ def _place(kept, used, rows, picks, chains, slots, fresh):
     return new
 
 
-@helper()
-def _sought(kept, rows, t, chains):
-    h = content_hash(rows, t)
-    i = chains.heads[h & (chains.heads.shape[0] - 1)]
-    while i != END and not (chains.hashes[i] == h and same(kept, i, rows, t)):
-        i = chains.after[i]
-    return i
-
-
 @compiled
-def _find(kept, rows, t, chains):
-    return _sought(kept, rows, t, chains)
-
-
-@compiled
-def _find_all(kept, rows, picks, chains, slots):
+def _find(kept, rows, picks, chains, slots):
     for k in range(picks.shape[0]):
-        slots[k] = _sought(kept, rows, picks[k], chains)
+        t = picks[k]
+        h = content_hash(rows, t)
+        i = chains.heads[h & (chains.heads.shape[0] - 1)]
+        while i != END and not (chains.hashes[i] == h and same(kept, i, rows, t)):
+            i = chains.after[i]
+        slots[k] = i
 
 
 @compiled

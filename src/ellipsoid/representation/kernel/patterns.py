@@ -150,9 +150,9 @@ class Patterns:
         """Of some patterns."""
         return self.norms[some]
 
-    def find(self, block: Block, t: int) -> int | None:
-        """The slot of row t, if it is known."""
-        return self.pattern_index.find(self.kept(), self.content(block), t)
+    def find(self, block: Block, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The slots of some rows of a block, ``END`` for those that are no patterns."""
+        return self.pattern_index.find(self.kept(), self.content(block), rows)
 
     def values(self, kernel: Any, block: Block, slots: Picks) -> Floats:
         """K of every row of the block with some of the patterns."""

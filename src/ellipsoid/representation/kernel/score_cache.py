@@ -28,10 +28,10 @@ class ScoreCache:
         self.at: NDArray[np.int64] = np.full(count, NEVER)
 
     def scores_of(self, table: ExpansionTable, block: Block, picks: Picks) -> Floats:
-        """The present scores of some rows."""
+        """The present scores of some rows, which are a block."""
         at = self.at[picks]
         if (at != at[0]).any():
-            # A new order: bring all rows up to date in the blocks in which they were last met.
+            # A new order: bring all rows up to date in the blocks in which they were last scored.
             for then in np.unique(self.at):
                 group = np.flatnonzero(self.at == then)
                 for start in range(0, len(group), CACHED_ROWS):

@@ -1,7 +1,7 @@
-"""Work in parts, on as many threads as BLAS would use.
+"""Work on as many threads as BLAS would use.
 
 A product that BLAS splits waits for its slowest part; here each thread has rows of its own and goes through all tiles
-of the patterns alone, product, kernel and sums, so that threads meet once for a block and not once for a product.
+of the patterns alone, product, kernel and sums, so that threads wait for each other once a block, not once a product.
 """
 
 import os
@@ -17,7 +17,7 @@ from threadpoolctl import ThreadpoolController
 # Multiplications below which a second thread is not worth its start.
 WORTHWHILE = 4e6
 _here = local()
-# Threads that hold BLAS to one, each as often as it does so, and the libraries with their numbers of before.
+# Threads within ``one_thread``, each as often as it is, and the libraries with their numbers of threads before.
 _lock = Lock()
 _holders: list[int] = []
 _before: list[tuple[Any, int]] = []
@@ -30,20 +30,16 @@ def _controller() -> ThreadpoolController:
 
 @cache
 def _pool(process: int, threads: int) -> ThreadPoolExecutor:
-    """Threads that wait for work; a forked process has none of its parent's and makes its own."""
-    return ThreadPoolExecutor(threads, initializer=_become_helper)
-
-
-def _become_helper() -> None:
-    _here.helps = True
+    """A pool of threads; one for each process, since a forked one has none of its parent's threads."""
+    return ThreadPoolExecutor(threads, initializer=setattr, initargs=(_here, "helps", True))
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Hold BLAS to one thread: in how many parts it adds up a product changes the last bits of it.
+    """Hold BLAS to one thread: the last bits of a product depend on the number of parts in which it is summed.
 
-    Most have one number for the whole process: the first thread to come sets it, and the last to leave sets it back.
-    Those on OpenMP have one for every thread, which looks after its own.
+    Most libraries have one number of threads for the process: the first thread to enter sets it, and the last to leave
+    resets it. Those on OpenMP have a number for every thread, which sets and resets its own.
     """
     own = _held(per_thread=True)
     with _lock:
@@ -61,7 +57,7 @@ def one_thread() -> Iterator[None]:
 
 
 def _held(per_thread: bool) -> list[tuple[Any, int]]:
-    """Hold the libraries of a kind to one thread; returns them and their numbers of before."""
+    """Hold the libraries of a kind to one thread; returns them and their numbers of threads before."""
     libraries = _controller().lib_controllers
     chosen = [each for each in libraries if (getattr(each, "threading_layer", "") == "openmp") == per_thread]
     found = [(library, library.num_threads) for library in chosen]
@@ -76,7 +72,7 @@ def _set_back(numbers: list[tuple[Any, int]]) -> None:
 
 
 def _set_threads(library: Any, threads: int) -> None:
-    """Set the number, whichever thread did so before: threadpoolctl 3.8 lets others do nothing, and does not say so."""
+    """Set the number, whichever thread did so last: threadpoolctl 3.8 silently ignores all other threads."""
     take_over = getattr(library, "clear_controlling_thread", lambda force: None)
     take_over(force=True)
     library.set_num_threads(threads)
@@ -84,7 +80,7 @@ def _set_threads(library: Any, threads: int) -> None:
 
 
 def _after_fork() -> None:
-    """Of those who hold BLAS only the thread that forked, if it is one of them, lives on in the new process."""
+    """Only the thread that forked lives on in the new process: no other is within ``one_thread`` any more."""
     _holders[:] = [holder for holder in _holders if holder == get_ident()]
     if not _holders:
         _set_back(_before)
@@ -96,9 +92,9 @@ if hasattr(os, "register_at_fork"):
 
 
 def threads_for(count: int, effort: float) -> int:
-    """How many threads do something in ``count`` parts that takes ``effort`` multiplications in all.
+    """How many threads to use for ``count`` parts of a work of ``effort`` multiplications in all.
 
-    One that helps already asks for no further help: it could wait for itself.
+    A thread of the pool uses no others: it could wait for itself.
     """
     if effort < WORTHWHILE or getattr(_here, "helps", False):
         return 1
@@ -121,7 +117,7 @@ def together(job: Callable[[], None], count: int, effort: float) -> None:
 
 
 def aside(job: Callable[[], None], threads: int) -> list[Future[None]]:
-    """Start ``job()`` on all threads but this one."""
+    """Start ``job()`` on this many threads, less this one."""
     return [_pool(os.getpid(), threads - 1).submit(job) for _ in range(threads - 1)]
 
 

@@ -21,7 +21,7 @@ from ellipsoid.engine.native.counter import take_number
 from ellipsoid.engine.native.vector_math import affine, exponential, times
 from ellipsoid.engine.native.vector_sums import add_products, store_sums, subtract_squares, zero_sums
 
-from .functions import RBF, Linear, Poly
+from .functions import RBF, Poly
 
 # Patterns of a tile, and rows.
 PATTERNS_OF_TILE, ROWS_OF_TILE, FEW_ROWS = 64, 32, 8
@@ -197,29 +197,16 @@ def _four_distances(some, X, nothing):
     return a, b, c, d
 
 
-@generic(1)
+@generic(1, default=True)
 def origin(kernel: Any, nothing: Any, halves: Any, half: float) -> Any:
-    """What the products of a pattern with the rows of a tile are added to."""
+    """What the products of a pattern with the rows of a tile are added to; by default zeros."""
+    return nothing
 
 
-@generic(1)
+@generic(1, default=True)
 def values_of(kernel: Any, sums: Any) -> Any:
-    """Kernel values from these sums."""
-
-
-@origin.register(Linear)
-def _(kernel, nothing, halves, half):
-    return nothing
-
-
-@values_of.register(Linear)
-def _(kernel, sums):
+    """Kernel values from these sums; by default the sums themselves."""
     return sums
-
-
-@origin.register(Poly)
-def _(kernel, nothing, halves, half):
-    return nothing
 
 
 @values_of.register(Poly)

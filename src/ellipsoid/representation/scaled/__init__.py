@@ -1,1 +1,1 @@
-"""Weights of which a multiple is the hypothesis, so that to scale all of them costs one multiplication."""
+"""Hypotheses kept as a scalar times a table or an expansion, so that to scale all of it costs one multiplication."""

@@ -1,4 +1,4 @@
-"""The Python side of a kernel expansion with a factor in front: what the loop leaves to be done."""
+"""A kernel expansion with a factor in front: what its loop leaves to Python."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ class ScaledExpansionTable(ExpansionTable):
 
     @property
     def goal(self) -> float:
-        """What the numbers here call one."""
+        """The unit in which the numbers are kept."""
         return float(self.numbers[GOAL])
 
     def reserve(self, scores: int, width: int) -> bool:
@@ -50,16 +50,15 @@ class ScaledExpansionTable(ExpansionTable):
         self.numbers[NORM2_SUMMED] *= 2.0 * factor * factor
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back what ``state`` gave; classes and features must be known."""
         used = self.numbers[FUNCTIONS_USED]
         super().restore(arrays)
         if self.numbers[FUNCTIONS_USED] != used or self.numbers[PENDING] != 0.0:
             raise ValueError("its numbers are damaged")
 
     def settle_update(self, block: Block, ahead: Lookahead, t: int, rounds: int, mark: Mark) -> float:
-        """Do what the update of row t asked for; returns by how much kept scores have to be multiplied."""
+        """Finish the update of row t, for which the loop stopped; returns the factor for scores that are kept."""
         numbers = self.numbers
-        # All of them are going to change: other arrays, for those that were are marked.
+        # All coefficients change: into new arrays, since a rollback may need the old ones.
         self.coef, self.late = self.coef.copy(), self.late.copy()
         if self.history is not None:
             self.history.moved = self.history.moved.copy()
@@ -96,13 +95,13 @@ class ScaledExpansionTable(ExpansionTable):
         return factor
 
     def _flush(self, rounds: int) -> None:
-        """Let ``late`` alone hold what has been summed."""
+        """Move all that has been summed for averages into ``late``."""
         if self.average:
             self.late[: self.used] -= self.numbers[SCALE_SUM] * self.coef[: self.used]
         self.numbers[SCALE_SUM], self.numbers[FLUSHED] = 0.0, rounds
 
     def _forget(self, when: float) -> None:
-        """All coefficients to zero, in round ``when``."""
+        """Set all coefficients to zero, in round ``when``."""
         numbers, everyone = self.numbers, np.arange(self.used)
         if self.average:
             self.late[: self.used] -= numbers[BEFORE] * self.coef[: self.used]
@@ -112,7 +111,7 @@ class ScaledExpansionTable(ExpansionTable):
         numbers[FORGET] = numbers[BEFORE] = 0.0
 
     def squared_norm(self, scores: int) -> float:
-        """``|M|^2 = sum_i sum_r coef[i, r] B_r(x_i)``, from the scores of the support patterns themselves."""
+        """``|M|^2 = sum_i sum_r coef[i, r] B_r(x_i)``, from the scores of the support patterns."""
         total, coef = 0.0, self.coef[: self.used, :scores]
         for begin in range(0, self.used, NORM_PATTERNS):
             picks = slice(begin, min(self.used, begin + NORM_PATTERNS))

@@ -44,7 +44,7 @@ LARGEST_POWER_SUM, FALLEN = 1e100, 1e-4
 
 
 @generic(1)
-def stride(rule: Any, reach: float, tally: Any) -> float:
+def dual_step(rule: Any, reach: float, tally: Any) -> float:
     """Rule: how far theta moves along an example of p-norm one and score ``reach``; 0: not at all."""
 
 
@@ -54,10 +54,10 @@ def _(rep, rule, rows, t, moves, work, tally):
     for k in range(moves):
         total += abs(work[TAU, k]) ** p
     # No p-norm, p > 2, is longer than the Euclidean one, which is cheap: most rows are found passive by it.
-    if lead > 0.0 and stride(rule, lead / np.sqrt(moves * norm2(rep, rows, t)), tally) == 0.0:
+    if lead > 0.0 and dual_step(rule, lead / np.sqrt(moves * norm2(rep, rows, t)), tally) == 0.0:
         return False
     size = total ** (1.0 / p) * p_norm(rows, t, p)
-    eta = stride(rule, lead / size, tally)
+    eta = dual_step(rule, lead / size, tally)
     if eta == 0.0:
         return False
     bring_up(state, tally[ROUNDS])

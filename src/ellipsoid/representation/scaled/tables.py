@@ -39,7 +39,7 @@ class ScaledTable(LinearTable):
 
     @property
     def goal(self) -> float:
-        """What the numbers here call one."""
+        """The unit in which the numbers are kept."""
         return float(self.numbers[GOAL])
 
     def weights(self, scores: int, rounds: int) -> Floats:
@@ -110,7 +110,6 @@ class PowerTable(ScaledTable):
         view[0] = 0.0 - view[1]
 
     def clear(self) -> None:
-        """Forget all weights."""
         super().clear()
         self.V[:] = 0.0
 

@@ -24,7 +24,7 @@ from .packed import pack
 
 # What the copies share: rounds; rows of steps, the sum of their lengths and the columns met in them; since the form of
 # the shape was chosen, the sum of energies and their number.
-COPY_ROUNDS, ROWS, LENGTH, MET, ENERGY, SHAPED = range(6)
+COPY_ROUNDS, ROWS, LENGTH, COLUMNS_SEEN, ENERGY, SHAPED = range(6)
 # What each has for itself: discounted mistakes of both heads; and for the bound its mistakes by the last weights, those
 # that no step could answer, its steps, their gains, and the price of mistakes.
 BAD_LAST, BAD_AVERAGE, COPY_MISTAKES, UNANSWERED, COPY_STEPS, COPY_GAIN, PRICE = range(7)

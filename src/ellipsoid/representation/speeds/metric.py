@@ -15,7 +15,7 @@ import numpy as np
 
 from ellipsoid.engine.generic import FUSE, SUM, helper
 
-from .copies import ENERGY, LENGTH, MET, ROWS, SHAPED
+from .copies import COLUMNS_SEEN, ENERGY, LENGTH, ROWS, SHAPED
 
 # Counted from the end of a row of ``W``.
 FEATURE_SIZE, SQUARES = 2, 1
@@ -34,7 +34,7 @@ def length_of(rep, size):
 
 
 @helper()
-def met(W, j, x):
+def note_size(W, j, x):
     """Column j has the value x in a row of a step: its largest size, to which its squares are held."""
     sizes, squares = np.uint64(W.shape[1] - FEATURE_SIZE), np.uint64(W.shape[1] - SQUARES)
     largest = W[j, sizes]
@@ -59,7 +59,7 @@ def find_direction(rep, size):
     energy, reach = 0.0, 0.0
     for k in range(size):
         j, x = np.uint64(index[np.uint64(k)]), value[np.uint64(k)]
-        largest = met(W, j, x)
+        largest = note_size(W, j, x)
         share = x / largest
         far = x / (largest * largest * sqrt(1.0 + W[j, squares]))
         W[j, squares] += share * share
@@ -75,14 +75,14 @@ def full_direction(rep, size):
     P, W, index, value, v = rep.P, rep.W, rep.positions, rep.value, rep.direction
     sizes, squares = np.uint64(W.shape[1] - FEATURE_SIZE), np.uint64(W.shape[1] - SQUARES)
     for k in range(size):
-        rep.shared[MET] += 1.0 if W[index[k], sizes] == 0.0 else 0.0
+        rep.shared[COLUMNS_SEEN] += 1.0 if W[index[k], sizes] == 0.0 else 0.0
     for j in range(P.shape[0]):
         v[j] = 0.0
     for k in range(size):
         j, x = np.uint64(index[k]), value[k]
         if W[j, sizes] == 0.0:
-            P[j, j] = 1.0 / (rep.shared[MET] * x * x)
-        share = x / met(W, j, x)
+            P[j, j] = 1.0 / (rep.shared[COLUMNS_SEEN] * x * x)
+        share = x / note_size(W, j, x)
         W[j, squares] += share * share
         for i in range(P.shape[0]):
             v[i] += P[j, i] * x

@@ -1,4 +1,4 @@
-"""The Python side of copies that learn side by side: room for their tables, and the choice of the form of the shape."""
+"""Growing arrays for copies of a learner that learn side by side, and the choice of the form of their metric."""
 
 import numpy as np
 
@@ -14,8 +14,8 @@ NARROW = 64
 class CopiesTable(Table):
     """Weights and metrics of ``copies`` copies of a learner.
 
-    ``form`` is the shape's: "full", "diagonal", or "auto" for the full one up to NARROW features. A table that grows
-    beyond them changes to the diagonal form, for which it has kept what is needed.
+    ``form`` is that of the metric: "full", "diagonal", or "auto" for the full one up to NARROW features. A table that
+    grows beyond them changes to the diagonal form, for which it has kept what is needed.
 
     >>> table = CopiesTable(copies=3, heads=0, form="auto")
     >>> _ = table.reserve(1, 64)
@@ -24,7 +24,6 @@ class CopiesTable(Table):
     """
 
     by_class = False
-    # What the loop predicts, where it is watched, is what ``predict`` says.
     predicts_in_loop = True
 
     def __init__(self, *, copies: int, heads: int, form: str) -> None:
@@ -40,7 +39,7 @@ class CopiesTable(Table):
 
     @property
     def full(self) -> bool:
-        """Is the shape a full matrix?"""
+        """Is the metric a full matrix?"""
         return bool(len(self.P) > 0)
 
     def _columns_of(self, functions: int) -> int:
@@ -52,7 +51,7 @@ class CopiesTable(Table):
         return needed if needed < CACHE_LINE else -(-needed // CACHE_LINE) * CACHE_LINE
 
     def _bind(self) -> None:
-        # One place more than there are columns: a row is packed by writing first and counting then.
+        # One place more than there are columns: `pack` writes an entry before it decides whether to count it.
         room, every = len(self.W) + 1, self.W.shape[1]
         self.rep = Copies(
             self.W, self.P, self.shared, self.own,
@@ -67,7 +66,6 @@ class CopiesTable(Table):
         return W[:, : 2 * self.copies * block].reshape(len(W), self.copies, 2, block)
 
     def reserve(self, scores: int, width: int) -> bool:
-        """Make room for so many functions and features; True if the tables moved."""
         wider, more = width > self.width, whole_blocks(scores) > whole_blocks(self.functions)
         if not wider and not more:
             self.functions = max(self.functions, scores)
@@ -78,7 +76,7 @@ class CopiesTable(Table):
             room = 1 + width if room == 1 else max(1 + width, 2 * room)
         functions = max(self.functions, scores)
         W = zeros((room, self._columns_of(functions)))
-        # A block is cut short by the one that it is copied to, or the other way round: what lies beyond is zero.
+        # The blocks of one table may be longer than those of the other: what lies beyond is zero.
         old = self._blocks(self.W, self.functions)
         self._blocks(W, functions)[: len(old), :, :, : old.shape[3]] = old
         W[: len(old), -2:] = self.W[:, -2:]
@@ -90,15 +88,14 @@ class CopiesTable(Table):
         return True
 
     def _shape_for(self, width: int) -> None:
-        """Let the shape have so many features, in the form that is due."""
-        due = self.form == "full" or (self.form == "auto" and width <= NARROW)
-        if due:
+        """Give the metric so many features, and the form that fits them."""
+        if self.form == "full" or (self.form == "auto" and width <= NARROW):
             P = np.zeros((1 + width, 1 + width))
             P[: len(self.P), : len(self.P)] = self.P
             self.P = P
         elif self.full:
             self.P = np.zeros((0, 0))
-            # Energies are measured anew: those of the full form mean something else.
+            # Energies are summed afresh: those of the full form mean something else.
             self.shared = self.shared.copy()
             self.shared[[ENERGY, SHAPED]] = 0.0
 
@@ -107,7 +104,6 @@ class CopiesTable(Table):
         return leading_head(self.rep)
 
     def weights(self, scores: int, rounds: int) -> Floats:
-        """The weights that predict, one row for each of the first ``scores`` functions, the constant first."""
         return self.weights_of(*self.head(), scores)
 
     def weights_of(self, copy: int, place: int, scores: int) -> Floats:
@@ -118,14 +114,12 @@ class CopiesTable(Table):
         return np.ascontiguousarray(found.T)
 
     def split(self, factor: float) -> None:
-        """Turn one binary function into two opposite ones: ``-factor w`` and ``factor w``."""
         self.reserve(2, self.width)
         view = self._blocks(self.W, self.functions)
         view[..., 1] = factor * view[..., 0]
         view[..., 0] = 0.0 - view[..., 1]  # never -0.0
 
     def state(self, scores: int) -> StoredArrays:
-        """Arrays that hold everything, trimmed of spare capacity."""
         own = self._blocks(self.W, self.functions)[: 1 + self.width, :, :, :scores]
         arrays = {
             "W": own.reshape(len(own), -1).T.copy(), "M": self.W[: 1 + self.width, -2:].copy(),
@@ -134,7 +128,6 @@ class CopiesTable(Table):
         return {**arrays, "P": self.P.copy()} if self.full else arrays
 
     def restore(self, arrays: StoredArrays) -> None:
-        """Take back what ``state`` gave; functions and features must be known."""
         columns, scores = 1 + self.width, self.functions
         expected = {
             "W": (2 * self.copies * scores, columns), "M": (columns, 2),

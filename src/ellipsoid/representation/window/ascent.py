@@ -2,12 +2,12 @@
 
     max  b'a - a'K a / 2   over 0 <= a_i <= cap_i,    with the gradient g = b - K a kept as a moves
 
-Every step here raises the dual, and the newest alpha makes its exact step first, which alone secures the increase
-C mu(loss) of the theory: so any early stop keeps every guarantee. Sweeps of exact coordinate steps find out which
-alphas rest at 0 or C; Newton steps on the others then end what coordinate steps would take hundreds of sweeps for. It
-stops at the first bound it meets, and is therefore a step of ascent too.
+Every step raises the dual, and the newest alpha makes its exact step first, which alone gives the increase C mu(loss)
+of the theory: any early stop keeps every guarantee. Sweeps of exact coordinate steps find out which alphas stay at 0 or
+C; Newton steps on the others then finish what coordinate steps would need hundreds of sweeps for. A Newton step ends at
+the first bound that it reaches, and therefore raises the dual too.
 
-The rows of K are made when an alpha first moves (``complete``): where one never moves its row is never needed.
+A row of K is computed when its alpha first moves (``complete``), and never if it does not.
 
 Shalev-Shwartz and Singer (COLT 2006), section 5; Hsieh et al. (ICML 2008) for the coordinate steps.
 """
@@ -25,8 +25,8 @@ PRECISION = 1e-10
 GRADIENT_ROUNDING = 1e-15
 # A singular K may have no maximum where the cap is infinite: no round takes more sweeps.
 MOST_SWEEPS = 200
-# Sums of a round's way: of |d alpha| |z|, of |d alpha|, of steps, and of alpha |z| and what else was rounded with it.
-WAY_PATH, WAY_SWAY, WAY_STEPS, WAY_HELD = range(4)
+# Sums over the steps of a round: of |d alpha| |z|, of |d alpha|, their number, and the lengths that were rounded.
+SUM_PATH, SUM_CHANGES, SUM_STEPS, SUM_ROUNDED = range(4)
 # A pivot below this share of its diagonal is that of a linearly dependent example.
 DEPENDENT = 1e-12
 # Products of two squared lengths below this, or beyond its inverse, are not to be relied on.
@@ -37,9 +37,8 @@ class WindowDual(NamedTuple):
     """For each example of a window its alpha, gradient ``margin - <z, theta>``, ``own`` = |z|^2, its row of K, and its
     cap, C times its weight.
 
-    ``change`` is what the present round did to alpha. The rest is scratch: ``factor`` and ``step`` of a Newton step on
-    the examples ``free``, ``slope`` what it does to the gradient. ``way`` is how far the round has gone, in sums that
-    say what rounding can have done to it.
+    ``change`` is by how much this round has moved alpha. The rest is scratch: ``factor`` and ``step`` of a Newton step
+    on the examples ``free``, ``slope`` its effect on the gradient. ``step_sums`` bound the rounding of the round.
     """
 
     alpha: np.ndarray
@@ -52,7 +51,7 @@ class WindowDual(NamedTuple):
     step: np.ndarray
     slope: np.ndarray
     free: np.ndarray
-    way: np.ndarray
+    step_sums: np.ndarray
 
 
 @generic(1)
@@ -67,16 +66,16 @@ def clip(a, cap):
 
 
 @helper()
-def edge(b, k, cap):
-    """The best alpha of one example alone: maximise b a - k a^2 / 2 on [0, cap]."""
+def best_alpha(b, k, cap):
+    """The best alpha of one example, all others fixed: maximise b a - k a^2 / 2 on [0, cap]."""
     if k > 0.0:
         return clip(b / k, cap)
     return cap if b > 0.0 else 0.0
 
 
 @helper()
-def rise(d1, d2, g, K):
-    """What the dual gains by moves d1, d2 of two alphas with gradients g; K is (K11, K22, K12)."""
+def dual_gain(d1, d2, g, K):
+    """By how much changes d1, d2 of two alphas with gradients g raise the dual; K is (K11, K22, K12)."""
     product = d1 * d2
     # Alphas of very short or very long examples: their product has no room in a float64.
     both = product * K[2] if LEAST_PRODUCT < abs(product) < 1.0 / LEAST_PRODUCT else d1 * (d2 * K[2])
@@ -112,20 +111,20 @@ def best_pair(a, g, K, caps):
     among those compared.
     """
     b1, b2 = g[0] + K[0] * a[0] + K[2] * a[1], g[1] + K[1] * a[1] + K[2] * a[0]
-    best1, best2 = a[0], edge(g[1] + K[1] * a[1], K[1], caps[1])
-    best = rise(0.0, best2 - a[1], g, K)
+    best1, best2 = a[0], best_alpha(g[1] + K[1] * a[1], K[1], caps[1])
+    best = dual_gain(0.0, best2 - a[1], g, K)
     a1, a2 = stationary(b1, b2, K)
     # NaN is nowhere inside.
     if 0.0 <= a1 <= caps[0] and 0.0 <= a2 <= caps[1]:
-        gain = rise(a1 - a[0], a2 - a[1], g, K)
+        gain = dual_gain(a1 - a[0], a2 - a[1], g, K)
         return (a1, a2, gain) if gain > best else (best1, best2, best)
     for side in range(2 if caps[0] == inf else 4):
         bound = 0.0 if side < 2 else caps[side % 2]
         if side % 2 == 0:
-            a1, a2 = bound, edge(b2 - K[2] * bound, K[1], caps[1])
+            a1, a2 = bound, best_alpha(b2 - K[2] * bound, K[1], caps[1])
         else:
-            a1, a2 = edge(b1 - K[2] * bound, K[0], caps[0]), bound
-        gain = rise(a1 - a[0], a2 - a[1], g, K)
+            a1, a2 = best_alpha(b1 - K[2] * bound, K[0], caps[0]), bound
+        gain = dual_gain(a1 - a[0], a2 - a[1], g, K)
         if gain > best:
             best1, best2, best = a1, a2, gain
     return best1, best2, best
@@ -140,24 +139,24 @@ def projected(gradient, a, cap):
 
 
 @helper()
-def follow(dual, i, new, members):
-    """Give alpha_i a new value; the gradients follow."""
+def set_alpha(dual, i, new, members):
+    """Give alpha_i a new value, and update the gradients."""
     change = new - dual.alpha[i]
     gradient, row = dual.gradient, dual.gram[i]
     for j in range(members):
         gradient[j] -= change * row[j]
     dual.change[i] += change
     dual.alpha[i] = new
-    way = dual.way
-    way[WAY_PATH] += abs(change) * sqrt(dual.own[i])
-    way[WAY_SWAY] += abs(change)
-    way[WAY_STEPS] += 1.0
-    way[WAY_HELD] += (new + abs(change)) * sqrt(dual.own[i])
+    sums = dual.step_sums
+    sums[SUM_PATH] += abs(change) * sqrt(dual.own[i])
+    sums[SUM_CHANGES] += abs(change)
+    sums[SUM_STEPS] += 1.0
+    sums[SUM_ROUNDED] += (new + abs(change)) * sqrt(dual.own[i])
 
 
 @helper()
 def precision(dual, members):
-    """The projected gradient at which to stop: nothing is won below the rounding of its own sum."""
+    """The projected gradient at which to stop: below it lies the rounding of its own sum."""
     largest, longest, reach = 0.0, 0.0, 0.0
     for i in range(members):
         length = sqrt(dual.own[i])
@@ -167,7 +166,7 @@ def precision(dual, members):
 
 
 @helper()
-def between(dual, members):
+def list_free(dual, members):
     """List the examples with alphas strictly between 0 and their caps, if there is room for them; returns how many."""
     count = 0
     for i in range(members):
@@ -181,7 +180,7 @@ def between(dual, members):
 
 @helper(fast=SUM)
 def newton_step(dual, count, enough):
-    """The step of the free alphas, in ``dual.step``; returns how many of them take part, and whether it has no end.
+    """Write the step of the free alphas to ``dual.step``; returns how many take part, and whether it is unbounded.
 
     Newton's step solves K d = g, by Cholesky. An example that depends on those before it adds a direction without
     curvature; where the dual climbs along one, that is the step, and only the box ends it.
@@ -258,17 +257,17 @@ def newton(dual, count, members):
         if p == first:
             new = dual.cap[i] if d > 0.0 else 0.0
         change, length = abs(new - alpha[i]), sqrt(dual.own[i])
-        dual.way[WAY_PATH] += change * length
-        dual.way[WAY_SWAY] += change
-        dual.way[WAY_STEPS] += 1.0
-        dual.way[WAY_HELD] += (new + alpha[i] + count * change) * length
+        dual.step_sums[SUM_PATH] += change * length
+        dual.step_sums[SUM_CHANGES] += change
+        dual.step_sums[SUM_STEPS] += 1.0
+        dual.step_sums[SUM_ROUNDED] += (new + alpha[i] + count * change) * length
         dual.change[i] += new - alpha[i]
         alpha[i] = new
     return gain, first >= 0
 
 
 @helper()
-def pair(rep, newest):
+def joint_step(rep, newest):
     """The joint step of a window of two; returns the gain of the dual."""
     dual, other = rep.dual, 1 - newest
     for i in range(2):
@@ -276,14 +275,14 @@ def pair(rep, newest):
     a, g = (dual.alpha[other], dual.alpha[newest]), (dual.gradient[other], dual.gradient[newest])
     caps = dual.cap[other], dual.cap[newest]
     old, new, gain = best_pair(a, g, (dual.own[other], dual.own[newest], dual.gram[newest, other]), caps)
-    follow(dual, other, old, 2)
-    follow(dual, newest, new, 2)
+    set_alpha(dual, other, old, 2)
+    set_alpha(dual, newest, new, 2)
     return gain
 
 
 @helper()
 def sweep(rep, newest, members, first):
-    """Exact steps of all alphas that ask for one, newest first; returns the gain, and whether none was needed."""
+    """Exact steps of all alphas that can gain by one, newest first; returns the gain, and whether there were none."""
     dual = rep.dual
     enough, gain, content = precision(dual, members), 0.0, True
     for n in range(members):
@@ -293,10 +292,10 @@ def sweep(rep, newest, members, first):
         # The newest makes its first step in any case.
         if violation > enough or (first and n == 0):
             content &= violation <= enough
-            new = edge(gradient + own * old, own, cap) if own > 0.0 else old
+            new = best_alpha(gradient + own * old, own, cap) if own > 0.0 else old
             if new != old:
                 complete(rep, i)
-                follow(dual, i, new, members)
+                set_alpha(dual, i, new, members)
                 gain += (new - old) * (gradient - 0.5 * (new - old) * own)
     return gain, content
 
@@ -305,7 +304,7 @@ def sweep(rep, newest, members, first):
 def ascend(rep, newest, members):
     """Maximise the dual over the window; returns its gain, and whether it stopped before the maximum."""
     if members == 2 == rep.window:
-        return pair(rep, newest), False
+        return joint_step(rep, newest), False
     gain = 0.0
     for n in range(MOST_SWEEPS):
         more, content = sweep(rep, newest, members, n == 0)
@@ -315,7 +314,7 @@ def ascend(rep, newest, members):
         # On to the maximum of the face: each step but the last sends an alpha to its bound.
         going = True
         while going:
-            count = between(rep.dual, members)
+            count = list_free(rep.dual, members)
             for p in range(count):
                 complete(rep, int(rep.dual.free[p]))
             more, going = newton(rep.dual, count, members) if count > 1 else (0.0, False)

@@ -22,7 +22,7 @@ from ..kernel.precomputed import ColumnPatterns
 from ..kernel.threads import together
 from ..rollback import Mark
 from .linear import SQUARE, Window
-from .prediction import Members, Reading, known_places
+from .prediction import Members, Reading
 from .slots import Slots
 from .values import WindowValues
 
@@ -135,7 +135,7 @@ class WindowExpansion(ExpansionTable):
         self.mixed = False
         self._note()
         members, picks = self.members, np.flatnonzero(self.slots.alphas())
-        places = known_places(self, members.block, picks)
+        places = self.patterns.find(members.block, picks)
         self.coef = self.coef.copy()
         add_to(self.coef, places, -members.moved(members.alpha, picks, self.coef.shape[1]))
         self.delayed.rest(self.coef[: self.used])
@@ -199,7 +199,6 @@ class WindowExpansion(ExpansionTable):
         }
 
     def restore(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Take back what ``state`` gave; classes and features must be known."""
         super().restore(arrays)
         self.mixed = "window_late" not in arrays
         late = {"window_late": np.zeros(len(arrays["window_alpha"]))} if self.mixed else {}
@@ -225,7 +224,7 @@ class WindowExpansion(ExpansionTable):
         self.recent = Block(matrix, squared_row_norms(matrix), columns.astype(np.int64))
         self.recent_gram = np.asarray(arrays["window_values"], dtype=np.float64)
         picks = np.flatnonzero(self.slots.alphas())
-        if self.mixed and (known_places(self, self.recent, picks) == END).any():
+        if self.mixed and (self.patterns.find(self.recent, picks) == END).any():
             raise ValueError("its window holds an example that is no support pattern, and has an alpha")
         self._note()
 

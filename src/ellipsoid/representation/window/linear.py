@@ -12,7 +12,7 @@ import numpy as np
 
 from ellipsoid.engine.generic import SUM, generic, helper
 from ellipsoid.engine.protocol import SCORES, SPARE, TAU, WHO, absorb, has_room, norm2, score
-from ellipsoid.engine.rows import CSR, TINY, Dense, row_span
+from ellipsoid.engine.rows import CSR, TINY, Dense, feature_at, row_span, value_at
 from ellipsoid.engine.tally import FARTHEST, GAIN, HELD, LARGEST, PATH, ROUNDS, WEIGHT
 
 from ..linear import add
@@ -23,8 +23,8 @@ from .ascent import WindowDual, ascend, complete
 # ends.
 SEEN, UNDONE, SQUARE, TAIL = range(4)
 WINDOW_NUMBERS = 4
-# How many sums the ascent keeps of its way; they go to the tally's, from PATH on.
-WAY = 4
+# How many sums the ascent keeps of its steps; they are added to the tally's, from PATH on.
+STEP_SUMS = 4
 
 
 class Window(NamedTuple):
@@ -47,7 +47,7 @@ class Window(NamedTuple):
 @score.register(Window, CSR)
 def _(rep, rows, t, n, scores):
     score(rep.base, rows, t, n, scores)
-    recall(rep.ring, rep, t, scores)
+    add_window_scores(rep.ring, rep, t, scores)
 
 
 @norm2.register(Window, Dense)
@@ -77,25 +77,18 @@ def store_row(ring: Any, rows: Any, t: int, i: int, numbers: Any) -> None:
 
 
 @store_row.register(Dense, Dense)
-def _(ring, rows, t, i, numbers):
-    width = rows.X.shape[1]
-    for j in range(width):
-        ring.X[i, j] = rows.X[t, j]
-    for j in range(width, ring.X.shape[1]):
-        ring.X[i, j] = 0.0
-
-
 @store_row.register(Dense, CSR)
 def _(ring, rows, t, i, numbers):
     for j in range(ring.X.shape[1]):
         ring.X[i, j] = 0.0
-    for k in range(rows.indptr[t], rows.indptr[t + 1]):
-        ring.X[i, np.uint64(rows.indices[k])] = rows.data[k]
+    start, stop = row_span(rows, t)
+    for k in range(start, stop):
+        ring.X[i, feature_at(rows, k)] = value_at(rows, t, k)
 
 
 @store_row.register(CSR, Dense)
 def _(ring, rows, t, i, numbers):
-    tail = make_way(ring, i, numbers, rows.X.shape[1])
+    tail = make_space(ring, i, numbers, rows.X.shape[1])
     ring.indptr[2 * i] = tail
     for j in range(rows.X.shape[1]):
         if rows.X[t, j] != 0.0:
@@ -107,8 +100,8 @@ def _(ring, rows, t, i, numbers):
 
 @store_row.register(CSR, CSR)
 def _(ring, rows, t, i, numbers):
-    start, stop = rows.indptr[t], rows.indptr[t + 1]
-    tail = make_way(ring, i, numbers, stop - start)
+    start, stop = row_span(rows, t)
+    tail = make_space(ring, i, numbers, stop - start)
     ring.indptr[2 * i] = tail
     for k in range(start, stop):
         ring.indices[tail], ring.data[tail] = rows.indices[k], rows.data[k]
@@ -118,8 +111,8 @@ def _(ring, rows, t, i, numbers):
 
 
 @helper()
-def make_way(ring, i, numbers, length):
-    """Where ``length`` more values go; the rows are moved to the front where the end of the memory is reached.
+def make_space(ring, i, numbers, length):
+    """Where ``length`` more values go; all rows are moved to the front when the end of the memory is reached.
 
     They lie in the order of their observations, so that moving them one after another overwrites nothing.
     """
@@ -141,25 +134,19 @@ def make_way(ring, i, numbers, length):
     return tail
 
 
-@generic(1)
+@generic(1, default=True)
 def spread_slot(ring: Any, i: int, x: Any) -> None:
-    """Prepare products with slot i: a sparse row is laid out in ``x``."""
+    """Prepare products with slot i: a sparse row is laid out in ``x``, others need nothing."""
 
 
-@generic(1)
-def gather(ring: Any, i: int, x: Any) -> None:
-    """Undo ``spread``."""
+@generic(1, default=True)
+def clear_slot(ring: Any, i: int, x: Any) -> None:
+    """Undo ``spread_slot``: make ``x`` zero again."""
 
 
 @generic(1)
 def slot_product(ring: Any, i: int, j: int, x: Any) -> float:
-    """<x_i, x_j> without the constant feature, x_j having been spread."""
-
-
-@spread_slot.register(Dense)
-@gather.register(Dense)
-def _(ring, i, x):
-    pass
+    """<x_i, x_j> without the constant feature; ``spread_slot`` has laid out x_j."""
 
 
 @spread_slot.register(CSR)
@@ -168,7 +155,7 @@ def _(ring, i, x):
         x[np.uint64(ring.indices[k])] = ring.data[k]
 
 
-@gather.register(CSR)
+@clear_slot.register(CSR)
 def _(ring, i, x):
     for k in range(ring.indptr[2 * i], ring.indptr[2 * i + 1]):
         x[np.uint64(ring.indices[k])] = 0.0
@@ -191,31 +178,25 @@ def _(ring, i, j, x):
     return total
 
 
-@generic(1)
-def recall(ring: Any, rep: Any, t: int, scores: Any) -> None:
-    """Add to the scores of row t what the window's examples say, where the base knows only those that have left it."""
+@generic(1, default=True)
+def add_window_scores(ring: Any, rep: Any, t: int, scores: Any) -> None:
+    """Add the window's share to the scores of row t, where the base holds only the examples that have left it.
+
+    By default the base holds all.
+    """
 
 
 @generic(1)
 def follow_change(ring: Any, rep: Any, i: int, moves: int, work: Any, before: float) -> None:
-    """Let the hypothesis follow ``change[i]`` of alpha_i, after ``before`` rounds."""
+    """Apply ``change[i]`` of alpha_i to the hypothesis, after ``before`` rounds."""
 
 
-@generic(1)
-def leave(ring: Any, rep: Any, i: int, t: int, before: float) -> None:
-    """The example of slot i, if there is one, makes way for row t: its alpha is final."""
+@generic(1, default=True)
+def retire(ring: Any, rep: Any, i: int, t: int, before: float) -> None:
+    """Move the example of slot i, if there is one, to the base: row t replaces it, and its alpha is final.
 
-
-@recall.register(Dense)
-@recall.register(CSR)
-def _(ring, rep, t, scores):
-    pass
-
-
-@leave.register(Dense)
-@leave.register(CSR)
-def _(ring, rep, i, t, before):
-    pass
+    By default it is there already.
+    """
 
 
 @follow_change.register(Dense)
@@ -255,7 +236,7 @@ def _(rep, i):
         else:
             share = block_overlap(rep.pairs[i], rep.pairs[j])
             row[j] = share * (slot_product(ring, j, i, rep.x) + constant2) if share != 0.0 else 0.0
-    gather(ring, i, rep.x)
+    clear_slot(ring, i, rep.x)
     known[i] = now
 
 
@@ -264,7 +245,7 @@ def admit(rep, rule, rows, t, moves, work, tally):
     """Let row t, with its z in ``work``, take the place of the oldest example; returns its slot and its margin."""
     numbers = rep.numbers
     i = int(numbers[SEEN]) % rep.dual.alpha.shape[0]
-    leave(rep.ring, rep, i, t, tally[ROUNDS])
+    retire(rep.ring, rep, i, t, tally[ROUNDS])
     tally[WEIGHT] += rep.dual.alpha[i]
     tally[LARGEST] = max(tally[LARGEST], rep.dual.alpha[i])
     numbers[SEEN] += 1.0
@@ -295,9 +276,9 @@ def _(rep, rule, rows, t, moves, work, tally):
     if margin <= 0.0:
         tally[GAIN] += gain
     numbers[UNDONE] = 1.0 if undone else 0.0
-    for k in range(WAY):
-        tally[PATH + k] += rep.dual.way[k]
-        rep.dual.way[k] = 0.0
+    for k in range(STEP_SUMS):
+        tally[PATH + k] += rep.dual.step_sums[k]
+        rep.dual.step_sums[k] = 0.0
     moved, total, adds, net = False, 0.0, 0.0, 0.0
     for i in range(members):
         if rep.dual.change[i] != 0.0:

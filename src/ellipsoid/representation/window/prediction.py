@@ -50,7 +50,7 @@ class Reading:
         if table.average:
             counts |= members.late != 0.0
         picks = np.flatnonzero(counts)
-        places = known_places(table, members.block, picks)
+        places = table.patterns.find(members.block, picks)
         # While a block is being stored there are more.
         fresh = np.flatnonzero((places == END) | (places >= self.used))
         places[fresh] = self.used + rest.patterns.place(members.block, picks[fresh])
@@ -85,9 +85,3 @@ class Reading:
         """The support patterns as rows."""
         both = [self.table.patterns.rows(slice(0, self.used)), self.rest.support()]
         return sp.vstack(both, format="csr") if self.table.patterns.sparse else np.concatenate(both)
-
-
-def known_places(table: ExpansionTable, block: Block, picks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The support patterns that some rows of a block equal, ``END`` where there is none."""
-    patterns = table.patterns
-    return patterns.pattern_index.find_all(patterns.kept(), patterns.content(block), picks)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..signed_pairs import PAIR_BLOCK, PAIR_RIVAL, PAIR_RIVAL_SIGN, PAIR_SIGN
 from ..table_protocol import Floats
 from .ascent import WindowDual
-from .linear import SEEN, SQUARE, TAIL, UNDONE, WAY, WINDOW_NUMBERS
+from .linear import SEEN, SQUARE, STEP_SUMS, TAIL, UNDONE, WINDOW_NUMBERS
 
 # A window that takes in everything: more examples than there will ever be.
 ALL = 1 << 62
@@ -67,7 +67,7 @@ class Slots:
         return WindowDual(
             arrays["alpha"], arrays["gradient"], arrays["own"], arrays["gram"], arrays["cap"],
             np.zeros(self.count),
-            np.zeros((small, small)), np.zeros(small), np.zeros(self.count), np.zeros(small), np.zeros(WAY),
+            np.zeros((small, small)), np.zeros(small), np.zeros(self.count), np.zeros(small), np.zeros(STEP_SUMS),
         )  # fmt: skip
 
     def grow(self, needed: int) -> None:

@@ -24,12 +24,10 @@ from .linear import (
     PAIR_RIVAL_SIGN,
     PAIR_SIGN,
     SEEN,
+    add_window_scores,
     follow_change,
-    gather,
-    leave,
-    recall,
+    retire,
     slot_product,
-    spread_slot,
     store_row,
 )
 
@@ -51,19 +49,13 @@ def _(ring, rows, t, i, numbers):
     ring.where[i] = t
 
 
-@spread_slot.register(WindowValues)
-@gather.register(WindowValues)
-def _(ring, i, x):
-    pass
-
-
 @slot_product.register(WindowValues)
 def _(ring, i, j, x):
     s, t = ring.where[i], ring.where[j]
     return ring.gram[min(s, t), max(s, t)]
 
 
-@recall.register(WindowValues, fast=FUSE)
+@add_window_scores.register(WindowValues, fast=FUSE)
 def _(ring, rep, t, scores):
     alpha, seen = rep.dual.alpha, int(rep.numbers[SEEN])
     slots = alpha.shape[0]
@@ -82,7 +74,7 @@ def _(ring, rep, i, moves, work, before):
     ring.late[i] += rep.dual.change[i] * before
 
 
-@leave.register(WindowValues)
+@retire.register(WindowValues)
 def _(ring, rep, i, t, before):
     alpha, late, z = rep.dual.alpha[i], ring.late[i], rep.pairs[i]
     ring.late[i] = 0.0
@@ -90,14 +82,14 @@ def _(ring, rep, i, t, before):
     if alpha != 0.0 or (late != 0.0 and rep.base.late.shape[0] > 0):
         s = ring.where[i]
         rep.base.when[s] = before + 1.0
-        _hand_over(rep.base, s, t + 1, int(z[PAIR_BLOCK]), alpha * z[PAIR_SIGN], late * z[PAIR_SIGN])
+        _commit(rep.base, s, t + 1, int(z[PAIR_BLOCK]), alpha * z[PAIR_SIGN], late * z[PAIR_SIGN])
         if z[PAIR_RIVAL] >= 0.0:
-            _hand_over(rep.base, s, t + 1, int(z[PAIR_RIVAL]), alpha * z[PAIR_RIVAL_SIGN], late * z[PAIR_RIVAL_SIGN])
+            _commit(rep.base, s, t + 1, int(z[PAIR_RIVAL]), alpha * z[PAIR_RIVAL_SIGN], late * z[PAIR_RIVAL_SIGN])
 
 
 @helper()
-def _hand_over(base, s, first, r, tau, late):
-    """Row s has a final coefficient in function r, which the rows from ``first`` on feel."""
+def _commit(base, s, first, r, tau, late):
+    """Store the final coefficient of row s in function r, and correct the scores of the rows from ``first`` on."""
     base.moved[s, r] = tau
     if base.late.shape[0] > 0:
         base.late[s, r] = late
