@@ -1,9 +1,8 @@
-"""The averaged hypothesis in the middle of a run: what ``predict`` would say of a row just before it is learned.
+"""The averaged hypothesis in the middle of a run, for predicting each row just before it is learned.
 
-``predict`` forms the whole average, a table of its own, and scores rows with it. Before every row of a stream that
-would cost a pass over all weights. Here the average takes the place of the weights of the row's features only, the row
-is scored by the very code that scores it always, and the weights are put back: the same bits as ``predict``, at the
-price of a few operations for each weight that the score reads.
+``predict`` computes the whole average and scores rows with it. Before every row of a stream that would cost a pass over
+all weights. Here the average replaces only the weights of the row's features, the row is scored by the usual code, and
+the weights are put back: the same bits as ``predict``, for a few operations on each weight that the score reads.
 
 A plain table's average after T rounds is ``W - U / T``, a scaled one's ``(S W - U) / T`` with S the sum of the scales
 (see ``linear`` and ``scaled``).

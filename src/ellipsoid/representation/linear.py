@@ -1,8 +1,8 @@
 """Linear weights in one table, absorbed by ``W_r += tau_r x``; two layouts, one meaning.
 
-Column 0 is the constant feature. ``ClassMajor`` keeps a class's weights together, which dense rows want;
-``FeatureMajor`` a feature's, which sparse rows want. Tables have spare capacity: the task knows how many classes are
-in use, the rows how many features. ``U`` is empty, or collects (rounds before the update) x (the update), so that the
+Column 0 is the constant feature. ``ClassMajor`` keeps a class's weights together, which is best for dense rows,
+``FeatureMajor`` a feature's, best for sparse rows. Tables have spare capacity: the task knows how many classes are in
+use, the rows how many features. ``U`` is empty, or collects (rounds before the update) x (the update), so that the
 average of all hypotheses after each of T rounds is ``W - U / T``.
 """
 
@@ -183,7 +183,7 @@ def _(rep, rows, t, moves, work, before):
 
 @helper()
 def add_feature(rep, j, x, moves, work, before):
-    """The part of one feature in a step."""
+    """Add the part of one feature in a step."""
     for m in range(moves):
         r, tau = int(work[WHO, m]), work[TAU, m]
         rep.W[j, r] += tau * x

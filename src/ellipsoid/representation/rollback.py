@@ -1,8 +1,8 @@
-"""How a learner goes back to where it stood, when a step is broken off: by an interrupt, a full memory, a user's error.
+"""Rolling a learner back when a step is interrupted: by Ctrl-C, a full memory, an error in a user's function.
 
-A step that takes many lines of Python may end behind any of them. So what it changes must be either replaced, and then
-the object that was is still there, or noted before. A mark holds the attributes of the objects that a step may give
-new values, the content of the small arrays it may write to, and whatever part of a large one it says it is about to.
+A step of many lines of Python may end after any of them. So it either replaces an object, and the old one is still
+there, or saves what it is going to change. A mark holds the attributes of the objects to which a step may assign, the
+content of the small arrays that it may write to, and those parts of large arrays that it saves.
 """
 
 import copy
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 
 class Mark:
-    """Objects and small arrays as they are now.
+    """The state of objects and small arrays now.
 
     >>> class Point:
     ...     pass
@@ -33,11 +33,11 @@ class Mark:
         self.contents: list[tuple[NDArray[Any], Any, NDArray[Any]]] = [(array, ..., array.copy()) for array in arrays]
 
     def save(self, array: NDArray[Any], where: Any) -> None:
-        """Note a part of an array that is going to be written to."""
+        """Save a part of an array that is going to be written to."""
         self.contents.append((array, where, np.array(array[where])))
 
     def restore(self) -> None:
-        """Back to what was; to do it twice does no harm."""
+        """Restore everything; doing so twice is harmless."""
         for array, where, content in reversed(self.contents):
             array[where] = content
         for each, attributes in self.attributes:
@@ -45,10 +45,10 @@ class Mark:
 
 
 class Marked(Protocol):
-    """What is asked of something that can be marked; a part of every table."""
+    """The interface of what can be rolled back; a part of every table."""
 
     def mutable_parts(self) -> list[Any]:
-        """The objects whose attributes a step may give new values."""
+        """The objects to whose attributes a step may assign."""
         return [self]
 
     def step_arrays(self) -> list[NDArray[Any]]:
@@ -64,7 +64,7 @@ class Marked(Protocol):
         return
 
     def finish(self) -> None:
-        """Do what the loop has left to be done after the last row, if that was broken off."""
+        """Finish what the loop has left to do after the last row, if that was interrupted."""
         return
 
     def twin(self) -> Self:

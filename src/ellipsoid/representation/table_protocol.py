@@ -1,7 +1,7 @@
-"""The table protocol: what a learner asks of the place where its hypothesis is kept.
+"""The interface of the tables in which learners keep their hypotheses.
 
-A table owns arrays that grow and hands them to compiled code as ``rep``. A new table subclasses ``Table``, writes what
-has no body here, and overrides the rest where it has something to do.
+A table owns arrays that grow and hands them to compiled code as ``rep``. A new kind of table subclasses ``Table`` and
+writes the methods that have no body here; the others it overrides where it has something to do.
 """
 
 from typing import Any, Protocol
@@ -24,7 +24,7 @@ class Table(Marked, Protocol):
     width: int
     # Do the weights of one function lie together? It is settled by the first rows, and written to files.
     by_class: bool
-    # Does the loop itself predict with the average, where it is watched?
+    # Can the loop itself predict with the average, before it learns a row?
     predicts_in_loop: bool = False
 
     # -- growing -----------------------------------------------------------------------------------------------
@@ -40,15 +40,15 @@ class Table(Marked, Protocol):
     # -- around the loop ---------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        """Choose what can be chosen only now, before the first row; may be called again."""
+        """Make the choices that must wait until the first row; may be called again."""
         return
 
     def grow(self, rows: Any, t: int) -> None:
-        """Make the room for which the loop stopped at row t of the rows; most tables never let it stop."""
+        """Make the room for which the loop stopped at row t of the rows; with most tables it never does."""
         return
 
     def settle(self) -> None:
-        """Do what the loop has left to be done, after each run of it."""
+        """Finish what a run of the loop has left to Python."""
         return
 
     # -- reading -----------------------------------------------------------------------------------------------
@@ -71,11 +71,11 @@ class Table(Marked, Protocol):
         ...
 
     def restore(self, arrays: StoredArrays) -> None:
-        """Take back what ``state`` gave, or raise ``ValueError`` before compiled code meets what it must not."""
+        """Restore what ``state`` returned; damaged arrays, which compiled code must not see, are a ``ValueError``."""
         ...
 
     def _bind(self) -> None:
-        """Make ``rep`` of the arrays."""
+        """Make ``rep`` from the arrays."""
         return
 
     def __getstate__(self) -> dict[str, Any]:
@@ -87,7 +87,7 @@ class Table(Marked, Protocol):
 
 
 def owning(held: Any) -> Any:
-    """The same with copies of the arrays that nobody may write to: joblib maps those of a pickle from a file.
+    """The same with copies of read-only arrays: joblib maps those of a pickle from a file.
 
     >>> frozen = np.frombuffer(bytes(8))
     >>> owning({"W": frozen, "more": [frozen]})["more"][0].flags.writeable

@@ -1,7 +1,7 @@
-"""Tables of weights that grow: the Python side of the linear representation.
+"""Tables of weights that grow: the Python side of `linear`.
 
-Capacity doubles, so that adding classes or features one by one copies O(1) amortised; compiled code sees whole tables
-and never grows them.
+Capacity doubles, so that adding classes or features one by one costs O(1) copies amortised; compiled code sees whole
+tables and never grows them.
 """
 
 from math import prod
@@ -18,7 +18,7 @@ from .table_protocol import Floats, StoredArrays, Table
 
 
 def whole_blocks(scores: int) -> int:
-    """Room for so many neighbouring scores that are read in blocks; one alone needs none."""
+    """The places for so many scores that are read in whole blocks; one alone is not."""
     return scores if scores == 1 else -(-scores // LANES) * LANES
 
 
@@ -58,7 +58,7 @@ class LinearTable(Table):
         self._allocate(1, 1)
 
     def _shape(self, scores: int, columns: int) -> tuple[int, int]:
-        """Of every table that is kept: what there is room for is asked of one of them."""
+        """The shape of every array, for so many functions and columns."""
         return (scores, columns) if self.by_class else (columns, whole_blocks(scores))
 
     def _allocate(self, scores: int, columns: int) -> None:
@@ -72,7 +72,7 @@ class LinearTable(Table):
 
     def reserve(self, scores: int, width: int) -> bool:
         self.width = max(self.width, width)
-        old_scores, old_columns = self._oriented(self.W).shape
+        old_scores, old_columns = self.oriented_shape()
         if scores <= old_scores and 1 + self.width <= old_columns:
             return False
         # The first reservation is exact; only growth in mid-stream doubles.
@@ -95,14 +95,14 @@ class LinearTable(Table):
         return int(functions), int(columns)
 
     def copy(self) -> "LinearTable":
-        """A table of its own with the same weights."""
+        """A table with copies of the weights."""
         other = LinearTable(by_class=self.by_class, average=self.average)
         other.width, other.W, other.U = self.width, self.W.copy(), self.U.copy()
         other._bind()
         return other
 
     def by_functions(self) -> "LinearTable":
-        """The same weights with each function's together."""
+        """A table with the same weights, those of a function together."""
         other = LinearTable(by_class=True, average=self.average)
         other.width = self.width
         other.W, other.U = (np.ascontiguousarray(self._oriented(table)) for table in (self.W, self.U))

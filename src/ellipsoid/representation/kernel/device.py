@@ -1,11 +1,11 @@
 """Support patterns in the memory of a GPU, where blocks of rows are scored; the loop that learns stays on the CPU.
 
-What takes the time of a kernel learner is its kernel values, rows times patterns. They are made here, from one matrix
-product per piece of the patterns, and summed at once; what travels is a block of rows down, its scores and its own Gram
-matrix up, and the patterns and coefficients that have changed. All code takes its array module as a parameter, so that
-it runs on NumPy as well.
+The kernel values, rows times patterns, take most of the time of a kernel learner. They are computed here, by one
+matrix product for each piece of the patterns, and summed at once. Only a block of rows and the changed patterns and
+coefficients are copied to the device, and the block's scores and Gram matrix back. The array module is a parameter, so
+that all code runs on NumPy as well.
 
-Sums are made in another order than on the CPU: scores agree to rounding, not to the bit.
+Sums have another order than on the CPU: scores agree to rounding, not to the bit.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ EXPONENTIALS_OF_DISTANCES = """
 
 
 def cuda_arrays() -> Any:
-    """CuPy, or a sentence that says what is missing."""
+    """CuPy, or an error that says what is missing."""
     if find_spec("cupy") is None:
         raise ValueError(
             'device="cuda" needs CuPy, which is not installed: pip install "ellipsoid[cuda12]", or cuda13 for CUDA 13; '
@@ -68,7 +68,7 @@ def arrays_on(device: str) -> Any:
 
 
 def cuda_present() -> bool:
-    """Is there a GPU, and what it takes to use it?"""
+    """Are there a GPU and the library to use it?"""
     try:
         cuda_arrays()
     except ValueError:
@@ -78,7 +78,7 @@ def cuda_present() -> bool:
 
 @cache
 def fused(arrays: Any, inputs: str, code: str) -> Any:
-    """A function of every product of a matrix, compiled on the device once."""
+    """A function of each element of a matrix, compiled on the device once."""
     return arrays.ElementwiseKernel(f"{inputs}, float64 constant", "float64 value", code)
 
 
@@ -89,13 +89,13 @@ class KnownPatterns(Protocol):
 
     @property
     def used(self) -> int:
-        """How many there are."""
+        """Number of patterns."""
 
     def rows(self, some: slice) -> Any:
-        """Some of them, as a matrix."""
+        """Some of the patterns, as a matrix."""
 
     def squared_norms(self, some: slice) -> Floats:
-        """Of these."""
+        """The squared norms of some patterns."""
 
 
 class DeviceFull(MemoryError):
@@ -103,22 +103,22 @@ class DeviceFull(MemoryError):
 
 
 def within_memory(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A method of `DevicePatterns` that says in a sentence where the memory of the device was too small."""
+    """A method of `DevicePatterns` that raises an error with advice when the memory of the device is too small."""
 
     @wraps(method)
-    def told(self: "DevicePatterns", *args: Any, **options: Any) -> Any:
+    def explained(self: "DevicePatterns", *args: Any, **options: Any) -> Any:
         try:
             return method(self, *args, **options)
         except DeviceFull:
             raise
         except MemoryError as error:
-            raise DeviceFull(self.full()) from error
+            raise DeviceFull(self.memory_advice()) from error
 
-    return told
+    return explained
 
 
 class DevicePatterns:
-    """The patterns of a table and their coefficients, as far as they are known on the device.
+    """The patterns of a table and their coefficients, as far as they have been copied to the device.
 
     ``arrays`` is the array module; ``precision`` is that of rows and kernel values, sums are always double.
     """
@@ -128,22 +128,22 @@ class DevicePatterns:
         self.forget()
 
     def fresh(self) -> "DevicePatterns":
-        """Another one that knows nothing yet, on the same device."""
+        """An empty one on the same device."""
         return DevicePatterns(self.arrays, self.precision)
 
     def forget(self) -> None:
-        """Read everything anew when it is needed next."""
+        """Copy everything again when it is needed next."""
         arrays, kind = self.arrays, self.kind
         self.used, self.rows, self.norms = 0, arrays.zeros((0, 0), kind), arrays.zeros(0, kind)
         self.forget_coefficients()
 
     def forget_coefficients(self) -> None:
-        """Read all coefficients anew."""
+        """Copy all coefficients again when they are needed next."""
         self.coef = self.arrays.zeros((0, 0))
         self.reached, self.changed = 0, list[NDArray[np.int64]]()
 
     def shrink(self, used: int) -> None:
-        """Patterns from ``used`` on were given up again."""
+        """Patterns from ``used`` on were taken back."""
         self.used = min(self.used, used)
         self.forget_coefficients()
 
@@ -151,11 +151,11 @@ class DevicePatterns:
         """The coefficients of these patterns have changed."""
         self.changed.append(slots)
 
-    # -- what is there -----------------------------------------------------------------------------------------
+    # -- copying -----------------------------------------------------------------------------------------------
 
     @within_memory
     def down(self, matrix: Any) -> Any:
-        """Rows, dense or sparse, on the device."""
+        """Copy rows, dense or sparse, to the device."""
         if hasattr(matrix, "toarray"):
             if matrix.shape[1] > WIDEST_ON_DEVICE:
                 raise ValueError(
@@ -166,12 +166,12 @@ class DevicePatterns:
         return self.arrays.asarray(matrix, dtype=self.kind)
 
     def of(self, block: Block) -> tuple[Any, Any]:
-        """The rows of a block on the device, and their squared norms."""
+        """Copy the rows of a block and their squared norms to the device."""
         return self.down(block.matrix), self.arrays.asarray(block.norms, dtype=self.kind)
 
     @within_memory
     def read_patterns(self, patterns: KnownPatterns) -> None:
-        """Take the patterns that are new."""
+        """Copy the patterns that are new."""
         count = patterns.used
         if self.rows.shape[1] != patterns.width:
             self.used, self.rows = 0, self.arrays.zeros((0, patterns.width), self.kind)
@@ -193,8 +193,8 @@ class DevicePatterns:
         wider[: self.used] = array[: self.used]
         return wider
 
-    def full(self) -> str:
-        """The sentence for who asked for more than the device has."""
+    def memory_advice(self) -> str:
+        """What to do where the device has no memory left."""
         width, free = self.rows.shape[1], getattr(getattr(self.arrays, "cuda", None), "runtime", None)
         size = np.dtype(self.kind).itemsize * (width + 1)
         room = "" if free is None else f", and {free.memGetInfo()[0] // size:,} more would fit"
@@ -205,7 +205,7 @@ class DevicePatterns:
 
     @within_memory
     def read_coefficients(self, coef: Floats, used: int) -> tuple[Any, Any]:
-        """Take the coefficients that changed; returns their patterns, and by how much."""
+        """Copy the coefficients that have changed; returns the numbers of their patterns, and the changes."""
         if self.coef.shape[1:] != coef.shape[1:]:
             self.forget_coefficients()
             self.coef = self.arrays.zeros((0, coef.shape[1]))
@@ -254,7 +254,7 @@ class DevicePatterns:
         return self.values(kernel, self.of(block), (self.rows[:count], self.norms[:count]), constant2)
 
     def up(self, array: Any) -> Floats:
-        """A device array as one of NumPy's."""
+        """Copy an array from the device."""
         host: Floats = array.get() if hasattr(array, "get") else array
         return host
 
@@ -278,7 +278,7 @@ class DevicePatterns:
         products = rows[0] @ others[0].T
         if not hasattr(self.arrays, "ElementwiseKernel"):
             return self._values_by_steps(kernel, products, rows[1], others[1], constant2)
-        # Values take the place of their products where they are of one kind.
+        # Values overwrite their products where both have one type.
         place = products if self.kind is np.float64 else self.arrays.empty(products.shape)
         if isinstance(kernel, RBF):
             return fused(self.arrays, "T product, T left, T right, float64 gamma", EXPONENTIALS_OF_DISTANCES)(
@@ -290,7 +290,7 @@ class DevicePatterns:
         return power(products, gamma, coef0, degree, constant2, place)
 
     def _values_by_steps(self, kernel: Any, products: Any, left: Any, right: Any, constant2: float) -> Any:
-        """The same where nothing can be fused."""
+        """The same with an array module that compiles no functions."""
         if isinstance(kernel, RBF):
             distances = self.arrays.maximum(left[:, None] + right[None, :] - 2.0 * products, 0.0)
             return self.arrays.exp(-kernel.gamma * distances).astype(np.float64) + constant2
@@ -310,15 +310,14 @@ class DevicePatterns:
 class DevicePrefetch:
     """A block that is scored on the device while the loop runs over the one before.
 
-    The scores are those by the coefficients that are known when the work begins; what has moved since is added at the
-    end.
+    It is scored by the coefficients known when the work begins; the changes since then are added at the end.
     """
 
     def __init__(self, table: Any, block: Block, scores: int) -> None:
         self.table, self.block, self.scores = table, block, scores
 
     def begin(self) -> None:
-        """Let the device work; this returns at once."""
+        """Start the work of the device, and return at once."""
         table, device = self.table, self.table.device
         self.kernel = table.make_kernel()
         self.rows = device.of(self.block)
@@ -329,10 +328,10 @@ class DevicePrefetch:
         self.gram = device.gram(self.kernel, self.rows, table.constant2)
 
     def join(self) -> None:
-        """There is nothing to help with."""
+        """Do nothing: the device needs no help."""
 
     def finish(self, following: "DevicePrefetch | None") -> Any:
-        """What the loop runs on; the following block is begun behind it."""
+        """What the loop runs on; the device then starts on the following block."""
         table, device = self.table, self.table.device
         device.read_patterns(table.patterns)
         places, moved = device.read_coefficients(table.coef, table.used)

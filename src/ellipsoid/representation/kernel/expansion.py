@@ -2,10 +2,10 @@
 
     M_r = sum_i coef[i, r] phi(x_i),    B_r(x) = sum_i coef[i, r] K(x_i, x)
 
-Kernel values are made tile by tile, so that memory stays bounded whatever the number of patterns, and every score is
-summed by the same compiled code in the order of the patterns: BLAS would give equal columns of coefficients unequal
-scores, and a row in another block other ones. A constant feature of the rows is one of the feature space and adds its
-square to every kernel value.
+Kernel values are computed tile by tile, so that memory stays bounded whatever the number of patterns, and every score
+is summed by the same compiled code in the order of the patterns: BLAS would give equal columns of coefficients unequal
+scores, and a row other scores in another block. A constant feature of the rows is one of the feature space too, and
+adds its square to every kernel value.
 
 Averages: with U collecting (sum of the scales of the rounds before) x (the update), the mean of the hypotheses after
 each of T rounds is (S_T coef - U) / T, S_T the sum of all scales; without rescaling S_T = T.
@@ -47,8 +47,8 @@ class ExpansionTable(Table):
 
     by_class = True
     rep: Any = None
-    # Do coefficients change by updates alone? Then a device need not read all of them again, and averages and votes can
-    # be told in hindsight.
+    # Do coefficients change by updates alone? Then a device need not copy all of them again, and averages and votes can
+    # be computed in hindsight.
     moves_by_updates = True
 
     def __init__(self, kernel: KernelSpec, *, average: bool, constant: float, sparse: bool) -> None:
@@ -131,7 +131,7 @@ class ExpansionTable(Table):
 
     def add_scores(self, block: Block, coef: Floats, out: Floats, slots: NDArray[np.int64] | None = None) -> None:
         """Add ``sum_i coef[i, r] K(x_i, x)`` to ``out[r]`` for the rows x of a block, over the given patterns."""
-        # Coefficients are stored behind their patterns: who asks while another thread learns may have read fewer.
+        # Patterns are stored before their coefficients: while another thread learns there may be fewer of these.
         kernel, n, count = self.make_kernel(), out.shape[1], min(self.used, len(coef)) if slots is None else len(slots)
         if not count:
             return
@@ -165,7 +165,7 @@ class ExpansionTable(Table):
         return out.T
 
     def scores_ahead(self, block: Block, scores: int) -> Floats:
-        """The same by the present hypothesis, summed in the order that ``delayed`` keeps."""
+        """Scores of a block by the present hypothesis, summed in the order that ``delayed`` keeps."""
         if self.device is not None and self.moves_by_updates:
             return self.device.scores(self, block, scores)
         out = np.zeros((scores, len(block.norms)))
@@ -191,7 +191,7 @@ class ExpansionTable(Table):
         return Lookahead(by_class, gram, np.zeros(scores.shape), late, np.zeros(len(scores)), self.numbers)
 
     def commit(self, block: Block, ahead: Lookahead, mark: Mark) -> None:
-        """Store what the block's updates made, in the order of their rounds, which need not be that of the rows."""
+        """Store the block's updates, in the order of their rounds, which need not be that of the rows."""
         rows = np.flatnonzero(ahead.when)
         if not len(rows):
             return
@@ -214,7 +214,7 @@ class ExpansionTable(Table):
     # -- reading -----------------------------------------------------------------------------------------------
 
     def reading(self) -> Any:
-        """The hypothesis at this moment, for who wants its patterns and coefficients: the table itself."""
+        """The hypothesis at this moment, for reading its patterns and coefficients: the table itself."""
         return self
 
     def coefficients(self, scores: int, rounds: int) -> Floats:
@@ -248,7 +248,7 @@ class ExpansionTable(Table):
         return self.patterns.rows(slice(0, self.used)).copy()
 
     def weights(self, scores: int, rounds: int) -> Floats:
-        """The hypothesis in the one coordinate that a bound asks for: along itself."""
+        """The norm of the hypothesis, which is all that a bound needs."""
         return np.array([[np.sqrt(max(0.0, self.numbers[NORM2]))]])
 
     # -- files -------------------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ class ExpansionTable(Table):
         numbers = arrays["numbers"]
         if numbers.shape != self.numbers.shape or not numbers[SCALE] > 0.0:
             raise ValueError("its numbers are damaged")
-        # A loop that pauses where nobody settles its updates would stand still for ever.
+        # A loop that stops for an update which nothing then finishes would never end.
         if numbers[PAUSE] != self.numbers[PAUSE] or numbers[PENDING] != 0.0:
             raise ValueError("it was written in the middle of an update, or within another budget")
         self.numbers[:] = numbers

@@ -1,9 +1,9 @@
-"""What averages and votes would have said of each row of a block before it was learned, told after the block.
+"""Predictions by averages and votes for each row of a block before it was learned, computed after the block.
 
 A block's rows are scored ahead for the hypothesis that learns. Averages and votes change with every round, and are not
-needed to learn: they wait until the block is done. What the hypotheses were before any of its rows follows from the
-coefficients before the block and its updates in their order, and the sums are those of ``scores`` and ``votes``, term
-by term, so that the answers are those of a prediction between two rows, to the last bit.
+needed to learn: they are computed when the block is done. The hypothesis before each row follows from the coefficients
+before the block and its updates in their order; the sums have the terms of ``scores`` and ``votes`` in the same order,
+so that the results are those of a prediction between two rows, to the last bit.
 """
 
 from typing import NamedTuple
@@ -32,7 +32,7 @@ class Hindsight(NamedTuple):
 
     @classmethod
     def begin(cls, table: ExpansionTable, rounds: int, scores: int) -> "Hindsight":
-        """Keep what the block is about to change."""
+        """Copy what the block is about to change."""
         used = table.used if table.average else 0
         return cls(table, rounds, table.coef[:used, :scores].copy(), table.late[:used, :scores].copy())
 

@@ -1,4 +1,4 @@
-"""The updates of an expansion in their order: what voting counts, and what a score table has to catch up on.
+"""The updates of an expansion in their order, for voting and for bringing kept scores up to date.
 
 Voted (Freund & Schapire 1999): the hypothesis after round t has one vote for every round it survives, the round that
 made it included; the label with most votes is predicted.
@@ -16,7 +16,7 @@ from .pattern_index import Places
 
 
 def add_to(target: Floats, slots: Places, moved: Floats) -> None:
-    """Add row after row of ``moved`` to the rows of the target with these numbers, of which one may come twice."""
+    """Add each row of ``moved`` to the row of the target with the number in ``slots``; numbers may repeat."""
     call(_add_rows, target, slots, moved)
 
 
@@ -28,7 +28,7 @@ def _add_rows(target, slots, moved):
 
 
 def summed(slots: Places, moved: Floats) -> tuple[Places, Floats]:
-    """The patterns that updates moved, in the order of their slots, and by how much in all."""
+    """The patterns that some updates changed, in ascending order, and their total changes."""
     places, where = np.unique(slots, return_inverse=True)
     change = np.zeros((len(places), moved.shape[1]))
     add_to(change, where, moved)
@@ -79,7 +79,7 @@ class History:
         self.count -= count
 
     def since(self, start: int, scores: int) -> tuple[Places, Floats]:
-        """The patterns changed from update ``start`` on, and by how much in all."""
+        """The patterns changed from update ``start`` on, and their total changes."""
         return summed(self.slots[start : self.count], self.moved[start : self.count, :scores])
 
     def votes(self, values: Floats, labels: int, rounds: Any, scores: int) -> Floats:

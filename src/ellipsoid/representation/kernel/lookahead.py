@@ -1,13 +1,13 @@
-"""A block of examples scored ahead: the loop reads the scores, and every update corrects them for the rows to come.
+"""A block of examples scored ahead: the loop reads the scores, and every update corrects those of the later rows.
 
     B_r(x_s) = sum_i coef[i, r] K(x_i, x_s)  +  sum over the block's updates t < s of tau_t,r K(x_t, x_s)
 
-The first sum is a matrix product made before the loop enters the block; the second is added as the updates happen, with
-the block's own Gram matrix. So each row meets the very scores that the one-by-one algorithm would give it, to rounding,
-and the loop, the rules and the tasks are those of every other representation.
+The first sum is a matrix product computed before the loop enters the block; the second is added as the updates happen,
+with the block's own Gram matrix. So each row gets the scores of the one-by-one algorithm, up to rounding, and the loop,
+the rules and the tasks are those of every other representation.
 
 The hypothesis is ``scale`` times what is kept, so that a rule that shrinks all of it (``rescale``) costs nothing. Its
-squared norm is kept along: each update adds ``2 sum tau_r B_r + K(x, x) sum tau_r^2``.
+squared norm is updated too: each update adds ``2 sum tau_r B_r + K(x, x) sum tau_r^2``.
 
 Crammer & Singer (JMLR 2003), section 8, for the expansion; the look-ahead is exact and ours.
 """
@@ -81,7 +81,7 @@ def _(rep, rows, t, moves, work, before):
 @helper(FUSE)
 def add_times(own, tau, other):
     """``own += tau other``, each sum fused."""
-    # Counted from zero: an index that might be negative, and then counted from the end, would keep it from vectors.
+    # The loop begins at zero: with an index that might be negative it would not be vectorised.
     for s in range(own.shape[0]):
         own[s] += tau * other[s]
 

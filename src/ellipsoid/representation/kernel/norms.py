@@ -1,4 +1,4 @@
-"""Squared norms of rows, with the same bits for a row wherever it is met: alone, in a block, or read from a file."""
+"""Squared norms of rows, with the same bits for a row alone, in a block, or read from a file."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ NORM_LANES = 8
 
 
 def squared_row_norms(matrix: Any) -> Floats:
-    """Of the rows of a matrix, dense or CSR: the same bits for a row in any matrix, features of zeros added or not."""
+    """Squared norms of the rows of a matrix, dense or CSR; features of zeros that are added change no bit."""
     out = np.empty(matrix.shape[0])
     if sp.issparse(matrix):
         rows = CSR(*parts(matrix), 0.0, matrix.shape[1])

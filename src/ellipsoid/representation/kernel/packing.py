@@ -1,4 +1,4 @@
-"""Rows and support patterns packed for `tiles`, which computes kernel values, and its work divided among threads."""
+"""Rows and support patterns in the layout that `tiles` reads, and its work divided among threads."""
 
 from threading import Lock
 from typing import Any
@@ -33,22 +33,22 @@ from .tiles import (
 
 Stored = Whole | Compressed
 
-# Models are asked by several threads at once.
+# Several threads may predict with one model.
 _ONE_AT_A_TIME = Lock()
 
-# A product of numbers next to each other costs a half of one that has to be looked up.
+# Share of nonzeros up to which zeros are left out: a product with neighbouring numbers costs half of one with others.
 MOSTLY_ZEROS = 0.4
 # Features from which on zeros are left out.
 LONG_ROW = 64
 
 
 def tiled(kernel: Any) -> bool:
-    """Are there tiles for this kernel?"""
+    """Can `tiles` compute this kernel?"""
     return isinstance(kernel, Linear | RBF) or (isinstance(kernel, Poly) and kernel.degree == int(kernel.degree) >= 0)
 
 
 def laid_out(matrix: Any, norms: Floats, far: NDArray[np.bool_] | None = None) -> TileRows:
-    """Rows of a matrix, dense or CSR, side by side; those that are ``far`` get their Gaussians from differences."""
+    """Rows of a matrix, dense or CSR, in tiles; those that are ``far`` get their Gaussians from differences."""
     n, width = matrix.shape
     lanes = FEW_ROWS if n <= FEW_ROWS else ROWS_OF_TILE
     tiles = -(-n // lanes)
@@ -66,15 +66,15 @@ def laid_out(matrix: Any, norms: Floats, far: NDArray[np.bool_] | None = None) -
 
 
 def parts(matrix: Any) -> tuple[Floats, Places, Places]:
-    """The arrays of a CSR matrix, of the types that compiled code knows."""
+    """The arrays of a CSR matrix, writeable and with indices of 64 bits."""
     data, indices, indptr = (np.require(a, requirements="W") for a in (matrix.data, matrix.indices, matrix.indptr))
     return data, indices.astype(np.int64, copy=False), indptr.astype(np.int64, copy=False)
 
 
 class Nonzeros:
-    """Dense rows once more without their zeros, as long as these are many.
+    """A copy of dense rows without their zeros, as long as these are many.
 
-    What was given out stays as it is: rows are added behind it. A copy or a pickle is empty, and catches up when asked.
+    What was returned stays valid: rows are added behind it. A copy or a pickle of this is empty, and filled when used.
     """
 
     def __init__(self) -> None:
@@ -88,7 +88,7 @@ class Nonzeros:
         return Nonzeros, ()
 
     def of(self, table: Floats, used: int, norms: Floats) -> Compressed | None:
-        """The first ``used`` rows of a table, or None if they have too few zeros."""
+        """The first ``used`` rows of a table without their zeros, or None if these are few."""
         with _ONE_AT_A_TIME:
             if self.worthwhile and self.count < used:
                 self._follow(table, used)
@@ -108,7 +108,7 @@ class Nonzeros:
             self.forget(0)
 
     def forget(self, count: int) -> None:
-        """Keep no more than the first rows."""
+        """Keep only the first rows."""
         self.count = min(self.count, count)
         if self.count == 0:
             self.data, self.indices, self.indptr = self.data[:0], self.indices[:0], self.indptr[:1]
@@ -124,9 +124,9 @@ def picked_once(coef: Floats) -> Picked:
 
 
 class Picker:
-    """The coefficients that are not zero, kept from call to call as far as they have not changed.
+    """The coefficients that are not zero; from call to call only the changes are picked.
 
-    What was given out stays as it is; a copy or a pickle is empty.
+    What was returned stays valid; a copy or a pickle of this is empty.
     """
 
     def __init__(self) -> None:
@@ -138,10 +138,10 @@ class Picker:
         return Picker, ()
 
     def pick(self, coef: Floats, since: tuple[Picked, Places] | None = None) -> Picked:
-        """Those of a row for each pattern; ``since`` is what was picked from the same coefficients before, and the rows
-        that alone have changed.
+        """Pick from a row of coefficients for each pattern.
 
-        That spares looking at the others, unless somebody has asked about other coefficients in between.
+        ``since`` is what was picked from them before, and the only rows that have changed: no others are compared,
+        unless there was a call with other coefficients in between.
         """
         with _ONE_AT_A_TIME:
             changed = None if since is None or since[0] is not self.picked else since[1]
@@ -156,12 +156,12 @@ class Picker:
         tiles, last = self._stale(coef, changed), -(-count // PATTERNS_OF_TILE)
         if not len(tiles):
             return
-        # What is picked anew goes behind the rest; without room for it everything is, and what is stale is left out.
+        # What is picked now goes behind the rest. Where there is no room, everything is picked again into a new array.
         if self.end + len(tiles) * PATTERNS_OF_TILE * classes >= len(self.picked.coefficients):
             room, tiles, self.end = 2 * coef.size + PATTERNS_OF_TILE * classes + 1, np.arange(last), 0
             self.picked = self.picked._replace(members=np.empty(room, dtype=np.uint8), coefficients=np.empty(room))
         self.picked = self.picked._replace(ends=doubled(self.picked.ends, last).copy())
-        # Nothing is known of a copy that is half written, if this is broken off.
+        # Should this be interrupted, the copy is half written, and nothing in it is to be relied on.
         self.copy, self.known = doubled(self.copy, count), 0
         for tile in tiles:
             rows = slice(tile * PATTERNS_OF_TILE, min(count, (tile + 1) * PATTERNS_OF_TILE))
@@ -170,9 +170,9 @@ class Picker:
         self.known = count
 
     def _stale(self, coef: Floats, changed: Places | None) -> Places:
-        """Tiles that are not what they were, in their number of patterns or in a coefficient."""
+        """Tiles whose number of patterns or coefficients have changed."""
         differ = np.ones(-(-len(coef) // PATTERNS_OF_TILE), dtype=np.bool_)
-        # Of what has come or gone since, all is new.
+        # Tiles that have gained or lost patterns have changed in any case.
         whole = len(differ) if len(coef) == self.known else min(len(coef), self.known) // PATTERNS_OF_TILE
         if changed is None:
             call(mark_changes, coef, self.copy, whole, differ)
@@ -183,9 +183,9 @@ class Picker:
 
 
 class PatternSums:
-    """``sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` for rows x, by all threads that ``work``.
+    """``sum_i coef[i, r] (K(pattern slots[i], x) + constant2)`` for rows x, by all threads that call ``work``.
 
-    They are added to ``sums[r]``, which is new if it is not given.
+    They are added to ``sums[r]``, by default zeros.
     """
 
     def __init__(
@@ -199,7 +199,7 @@ class PatternSums:
         self.args = (kernel, patterns, slots, picked, constant2, rows, np.zeros(1, dtype=np.int64))
 
     def work(self) -> None:
-        """Do what nobody has claimed yet."""
+        """Do parts of the work until none is left."""
         call(add_sums, *self.args, zeros((PATTERNS_OF_TILE, 2 * self.lanes)), self.sums)
 
 
@@ -214,11 +214,11 @@ class GivenSums:
 
     @property
     def sums(self) -> Floats:
-        """What they are so far."""
+        """The sums so far."""
         return self._sums[:, : self.n]
 
     def add(self, values: Floats) -> None:
-        """Take the values ``[row, pattern]`` of the next patterns, whole tiles of them unless they are the last."""
+        """Add the values ``[row, pattern]`` of the next patterns, in whole tiles unless they are the last."""
         new = values.shape[1]
         if new > len(self._values):
             self._values = zeros((new, self._sums.shape[1]))
@@ -241,5 +241,5 @@ class Values:
         self.args = (kernel, patterns, slots, constant2, rows, np.zeros(1, dtype=np.int64), half)
 
     def work(self) -> None:
-        """Do what nobody has claimed yet."""
+        """Do parts of the work until none is left."""
         call(fill_values, *self.args, zeros((4, self.lanes)), self.out)

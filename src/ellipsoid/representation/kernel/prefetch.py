@@ -1,7 +1,7 @@
-"""A block scored while the loop runs over the one before: other threads do not wait for the one that learns.
+"""Scoring a block on other threads while the loop still learns the block before.
 
-The scores of the block by the patterns as they stood, and its own kernel values, are made aside. What the loop moves
-meanwhile is added afterwards, behind all others, where it would stand in any case (``delayed``). The thread that
+The other threads compute the scores of the block by the coefficients of a while ago, and its own Gram matrix. The
+updates since then are added at the end, which is their place in the sum in any case (``delayed``). The thread that
 learns prepares the next block before it helps with this one, so that the others go on as soon as this one is done.
 """
 
@@ -22,14 +22,14 @@ from .tiles import Picked
 def prefetch_of(
     table: ExpansionTable, block: Block, scores: int, upto: int, before: Any = None, gram: Floats | None = None
 ) -> "BlockPrefetch | DevicePrefetch | None":
-    """The work on a block that can be done while the one before is learned; None where there is none."""
+    """The work on a block that can be done while the one before is learned; None where it cannot be divided."""
     if table.device is not None:
         return DevicePrefetch(table, block, scores)
     return None if block.tiles is None else BlockPrefetch(table, block, scores, upto, before, gram)
 
 
 def prefetch_pays(table: ExpansionTable, block: Block) -> bool:
-    """Is there somebody who could do such work?"""
+    """Is there a device or a second thread for such work, and enough of it?"""
     if not table.moves_by_updates or not table.used:
         return False
     if table.device is not None:
@@ -38,10 +38,11 @@ def prefetch_pays(table: ExpansionTable, block: Block) -> bool:
 
 
 class BlockPrefetch:
-    """A block and the work on it, by the coefficients as they will be known after round ``upto``.
+    """A block to be scored by the coefficients of round ``upto``.
 
-    ``before`` is the work on the block before, or None: only what has moved since its ``upto`` has to be looked at
-    again. ``gram`` is a matrix that is not needed any more: to take memory anew would cost more than to fill it.
+    ``before`` is the work on the block before, or None: only the coefficients that have changed since its ``upto`` are
+    looked at again. ``gram`` is a matrix that is not needed any more, and is overwritten: to allocate another would
+    take longer than to fill it.
     """
 
     def __init__(
@@ -64,7 +65,7 @@ class BlockPrefetch:
         self.sums = PatternSums(kernel, patterns.stored(), everyone, self.picked, block.tiles, table.constant2)
 
     def begin(self) -> None:
-        """Let the other threads work."""
+        """Start the other threads."""
         self.others = aside(self._work, threads_for(self.sums.parts, self.sums.effort))
 
     def _work(self) -> None:

@@ -1,12 +1,12 @@
-"""Coefficients as they stood a while ago, and the updates since: scores that no cutting of a stream changes.
+"""Coefficients of an earlier round and the updates since, so that scores do not depend on how a stream is cut.
 
-Sums are rounded, so that a score depends on the order of its terms. Here that order follows from the rounds alone:
-first the coefficients as they stood at a round that a grid gives, pattern by pattern, then every update since, one by
-one. Whoever scores a block adds the same terms in the same order, whether some of the updates happened in the block, in
-one before or in another process, and whether other threads had made the first sum before the last updates were known.
+A score is a rounded sum, and depends on the order of its terms. Here the order follows from the rounds alone: first the
+coefficients of a round on a fixed grid, pattern by pattern, then every update since, one by one. A block is scored by
+the same terms in the same order whether some of the updates happened in it, in one before or in another process, and
+whether other threads had computed the first sum before the last updates were known.
 
-Without examples that come again this is the order of the patterns in any case. With them a pattern has a term for each
-of its updates, until the grid has moved on.
+If no example repeats, this is the order of the patterns in any case. Otherwise a pattern has a term for each of its
+updates since the last round of the grid.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ from .history import Floats, History, Places, add_to
 
 
 class Delayed:
-    """``base[i]`` is what pattern i had before the updates of ``log``, zero from ``settled`` on.
+    """``base[i]`` is the coefficient of pattern i before the updates of ``log``, zero from ``settled`` on.
 
     >>> delayed = Delayed(1)
     >>> delayed.extend(np.array([0, 1, 0]), np.array([1.0, 3.0, 4.0]), np.array([[1.0], [2.0], [0.5]]))
@@ -42,16 +42,16 @@ class Delayed:
         self.log.widen(scores)
 
     def extend(self, slots: Places, when: Floats, moved: Floats) -> None:
-        """Updates that have just been stored, in the order of their rounds."""
+        """Append updates in the order of their rounds."""
         self.log.extend(slots, when, moved)
 
     def updates(self, scores: int) -> tuple[Places, Floats]:
-        """The patterns that moved since, one for each update, and by how much."""
+        """The pattern of each update since, and its change."""
         count = self.log.count
         return self.log.slots[:count], np.ascontiguousarray(self.log.moved[:count, :scores])
 
     def fold(self, upto: float, mark: Mark | None = None) -> None:
-        """Let the base be that after round ``upto``; the mark is told what changes."""
+        """Make the base that after round ``upto``; the mark saves what changes."""
         count = self._due(upto)
         if count:
             reach, slots = self._reach(count), self.log.slots[:count]
@@ -70,7 +70,7 @@ class Delayed:
         return base, self.log.slots[:count]
 
     def rest(self, coef: Floats) -> None:
-        """Begin anew from these coefficients of all patterns."""
+        """Start over from these coefficients of all patterns."""
         self.base, self.settled, self.log = coef.copy(), len(coef), History(coef.shape[1])
 
     def _due(self, upto: float) -> int:

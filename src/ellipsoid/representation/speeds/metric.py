@@ -35,7 +35,7 @@ def length_of(rep, size):
 
 @helper()
 def note_size(W, j, x):
-    """Column j has the value x in a row of a step: its largest size, to which its squares are held."""
+    """Update the largest size of column j, the unit of its squares, by the value x of a row; returns it."""
     sizes, squares = np.uint64(W.shape[1] - FEATURE_SIZE), np.uint64(W.shape[1] - SQUARES)
     largest = W[j, sizes]
     if abs(x) > largest:
@@ -50,7 +50,7 @@ def find_direction(rep, size):
     """Write ``P x``, for all columns (full) or those of the packed row (diagonal); returns the energy ``x' P x``, and
     the largest entry of ``P x`` in size.
 
-    Columns that are new are met now, and the squares of all are counted: this is called only where a step is due.
+    It counts new columns and adds the squares of all: it is called only where a step follows.
     """
     if rep.P.shape[0] > 0:
         return full_direction(rep, size)
@@ -96,7 +96,7 @@ def full_direction(rep, size):
 
 @helper()
 def absorb_row(rep, length, energy):
-    """Let the row, whose direction was found and is used up now, change the shape."""
+    """Update the metric by the row whose direction was found; overwrites the direction."""
     P, v, shared = rep.P, rep.direction, rep.shared
     shared[ROWS] += 1.0
     shared[LENGTH] += length

@@ -1,7 +1,7 @@
 """A row as a list of its non-zero entries, the constant first: read once, used by every copy of a learner.
 
 Dense and sparse rows become the same list, so that what follows is one body of code and gives the same bits for both.
-An entry below ``NEGLIGIBLE_VALUE`` in size is left out: its square could not be told from zero.
+An entry below ``NEGLIGIBLE_VALUE`` in size is left out: its square would be too near zero.
 """
 
 from typing import Any
