@@ -13,7 +13,6 @@ from ellipsoid.representation.kernel.patterns import DensePatterns, SparsePatter
 from ellipsoid.representation.rollback import Mark
 
 RNG = np.random.default_rng(2)
-FIRST = np.array([0])
 
 
 def table_of(X, scores, sparse=False, kernel=("rbf", 0.2, 3.0, 0.0), constant=1.0):
@@ -97,7 +96,7 @@ def test_the_directory_finds_what_is_kept_and_nothing_else(steps):
             assert patterns.place(block, np.array([0])).tolist() == [slots[i]]
         for j, value in enumerate(values):
             asked = patterns.block(Dense(np.array([[value]]), 0.0), slice(0, 1), np.zeros(1, dtype=np.int64))
-            assert patterns.find(asked, FIRST).tolist() == [slots.get(j, END)]
+            assert patterns.find_one(asked, 0) == slots.get(j, END)
 
 
 def _parts(X):
@@ -131,12 +130,12 @@ def test_a_pattern_given_up_leaves_its_place_to_another(sparse):
     kept = kept.toarray() if sparse else kept
     assert kept.tolist() == [X[0].tolist(), new[0].tolist(), X[2].tolist()]
     old = table.block(Dense(X, 1.0), slice(0, 4))
-    assert table.patterns.find(block, FIRST).tolist() == [1]
+    assert table.patterns.find_one(block, 0) == 1
     assert table.patterns.find(old, np.array([1])).tolist() == [END]
     # And gets it back, where the step is broken off.
     mark.restore()
     table.after_rollback()
     kept = table.support()
     assert (kept.toarray() if sparse else kept).tolist() == X[:3].tolist()
-    assert table.patterns.find(block, FIRST).tolist() == [END]
+    assert table.patterns.find_one(block, 0) == END
     assert table.patterns.find(old, np.arange(4)).tolist() == [0, 1, 2, END]

@@ -66,7 +66,7 @@ class BudgetTable(ExpansionTable):
         self.numbers[PENDING] = 0.0
         self.coef, self.late = self.coef.copy(), self.late.copy()
         moved, late = ahead.moved[t], ahead.late[t] if self.average else None
-        slot = int(self.patterns.find(block, np.array([t]))[0])
+        slot = self.patterns.find_one(block, t)
         if slot != END:
             self._add_coefficients(slot, moved, late)
             return

@@ -43,6 +43,10 @@ class PatternIndex:
         slots, fresh = np.empty(len(picks), dtype=np.int64), np.empty(len(picks), dtype=np.int64)
         return slots, fresh[: call(_place, kept, used, rows, picks, self.chains, slots, fresh)]
 
+    def find_one(self, kept: Dense | CSR, rows: Dense | CSR, t: int) -> int:
+        """The slot of row t, or ``END``."""
+        return int(call(_find_one, kept, rows, t, self.chains))
+
     def find(self, kept: Dense | CSR, rows: Dense | CSR, picks: Places) -> Places:
         """The slots of some rows, ``END`` for those that are not kept."""
         slots = np.empty(len(picks), dtype=np.int64)
@@ -147,15 +151,24 @@ def _place(kept, used, rows, picks, chains, slots, fresh):
     return new
 
 
+@helper()
+def _found(kept, rows, t, chains):
+    h = content_hash(rows, t)
+    i = chains.heads[h & (chains.heads.shape[0] - 1)]
+    while i != END and not (chains.hashes[i] == h and same(kept, i, rows, t)):
+        i = chains.after[i]
+    return i
+
+
+@compiled
+def _find_one(kept, rows, t, chains):
+    return _found(kept, rows, t, chains)
+
+
 @compiled
 def _find(kept, rows, picks, chains, slots):
     for k in range(picks.shape[0]):
-        t = picks[k]
-        h = content_hash(rows, t)
-        i = chains.heads[h & (chains.heads.shape[0] - 1)]
-        while i != END and not (chains.hashes[i] == h and same(kept, i, rows, t)):
-            i = chains.after[i]
-        slots[k] = i
+        slots[k] = _found(kept, rows, picks[k], chains)
 
 
 @compiled

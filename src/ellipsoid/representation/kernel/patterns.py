@@ -150,6 +150,10 @@ class Patterns:
         """Of some patterns."""
         return self.norms[some]
 
+    def find_one(self, block: Block, t: int) -> int:
+        """The slot of row t of a block, or ``END`` if it is no pattern."""
+        return self.pattern_index.find_one(self.kept(), self.content(block), t)
+
     def find(self, block: Block, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         """The slots of some rows of a block, ``END`` for those that are no patterns."""
         return self.pattern_index.find(self.kept(), self.content(block), rows)
